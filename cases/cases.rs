@@ -1,0 +1,3 @@
+//! Runs every case as a Cargo test.
+
+fn main() {}

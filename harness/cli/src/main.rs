@@ -1,0 +1,2 @@
+//! The `evictlab` command.
+fn main() {}

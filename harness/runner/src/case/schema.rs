@@ -1,0 +1,242 @@
+//! The shape of a case file. The JSON Schema that is checked in is generated from these types.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::values::{Duration, KubeletReq, Name, QuantityText, Upstream, UsageBound};
+
+/// One behaviour of the kubelet: what is put on a node, and what the kubelet must say about it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Case {
+    /// The case's name, the file's own without `.yaml`.
+    pub name: Name,
+    /// One sentence: what holds when the case passes.
+    pub about: String,
+    /// What a person should conclude when it fails.
+    #[serde(default)]
+    pub when_it_fails: Option<String>,
+    /// Ginkgo labels, such as `Serial`, `Disruptive`, `Slow`, `Feature:Eviction`.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Upstream issues and pull requests that it is about.
+    #[serde(default)]
+    pub upstream: Vec<Upstream>,
+    /// The kubelets that it holds for; others skip it.
+    #[serde(default)]
+    pub kubelet: KubeletReq,
+    /// How the node is put under pressure; none for a case that needs no pressure.
+    #[serde(default)]
+    pub pressure: Option<Pressure>,
+    /// Fields merged into the node's KubeletConfiguration while the case runs.
+    #[serde(default)]
+    pub kubelet_config: Map<String, Value>,
+    /// The pods, as `kubectl create` would take them (apiVersion and kind may be left out).
+    pub pods: Vec<Map<String, Value>>,
+    /// Ephemeral containers, added once every container of their pod runs.
+    #[serde(default)]
+    pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// What must be seen.
+    pub expect: Expect,
+    /// Kubelets on which something else is known to be seen.
+    #[serde(default)]
+    pub known_bugs: Vec<KnownBug>,
+    /// How long the whole case may take without progress before it ends as an error; the default is 5m.
+    #[serde(default)]
+    pub timeout: Option<Duration>,
+}
+
+/// Pressure on one signal of the node.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pressure {
+    /// The eviction signal.
+    pub signal: Signal,
+    /// How far below what the node has now the threshold is set.
+    #[serde(default)]
+    pub distance: Option<QuantityText>,
+    /// The least time from the start of the pods to the crossing of the threshold; slow nodes get more.
+    #[serde(default)]
+    pub ramp: Option<Duration>,
+    /// A soft threshold with this grace instead of a hard one.
+    #[serde(default)]
+    pub soft_grace: Option<Duration>,
+}
+
+/// The eviction signals that a case can starve.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+pub enum Signal {
+    /// The node's memory: capacity less working set. A node of its own.
+    #[serde(rename = "memory.available")]
+    MemoryAvailable,
+    /// Free bytes of the kubelet's file system. Host-wide in kind.
+    #[serde(rename = "nodefs.available")]
+    NodefsAvailable,
+}
+
+/// An ephemeral container for a pod of the case.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EphemeralContainer {
+    /// The pod, by name.
+    pub pod: Name,
+    /// The container, as the API takes it.
+    pub container: Map<String, Value>,
+}
+
+/// What must be seen. What is not stated is not asked for, but the rules' invariants always are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Expect {
+    /// The pods that are evicted, in any order; every other pod survives. `message` speaks of the first.
+    #[serde(default)]
+    pub evicted: Vec<Name>,
+    /// What the eviction message says.
+    #[serde(default)]
+    pub message: Option<Message>,
+    /// Which of the event, the status and the `DisruptionTarget` condition must be there and say the same.
+    #[serde(default)]
+    pub witnesses: Option<Vec<Witness>>,
+    /// Whether the event carries the offender annotations.
+    #[serde(default)]
+    pub annotations: Option<Presence>,
+    /// The most time from the Evicted event to the end of the pod's last container.
+    #[serde(default)]
+    pub killed_within: Option<Duration>,
+    /// The API refuses an ephemeral container of the case.
+    #[serde(default)]
+    pub refused: Option<Refused>,
+    /// Pod name to the containers that the node's Summary lists for it.
+    #[serde(default)]
+    pub summary: BTreeMap<Name, Vec<Name>>,
+}
+
+/// An eviction message. `containers`, if given, is the whole list of those named, in any order.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Message {
+    /// The starved resource.
+    #[serde(default)]
+    pub resource: Option<Resource>,
+    /// The containers that are named, with their figures.
+    #[serde(default)]
+    pub containers: Option<BTreeMap<Name, Figures>>,
+    /// The pod-level sentence (1.34 and newer). Not there unless stated, where `containers` is stated.
+    #[serde(default)]
+    pub pod: Option<Figures>,
+    /// "Usage of EmptyDir volume … exceeds the limit …".
+    #[serde(default)]
+    pub emptydir_limit: Option<VolumeLimit>,
+    /// "Pod ephemeral local storage usage exceeds the total limit of containers …": the limit.
+    #[serde(default)]
+    pub pod_limit: Option<QuantityText>,
+    /// "Container … exceeded its local ephemeral storage limit …".
+    #[serde(default)]
+    pub container_limit: Option<ContainerLimit>,
+}
+
+/// A resource as eviction messages and `starved_resource` name it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Memory.
+    Memory,
+    /// Bytes of nodefs, imagefs or containerfs.
+    EphemeralStorage,
+    /// Inodes of the same.
+    Inodes,
+    /// Process ids.
+    Pids,
+}
+
+/// The figures of one offender.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Figures {
+    /// The request, verbatim as printed.
+    #[serde(default)]
+    pub request: Option<QuantityText>,
+    /// A bound on the usage, such as `>=200Mi`.
+    #[serde(default)]
+    pub usage: Option<UsageBound>,
+}
+
+/// An emptyDir volume over its `sizeLimit`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct VolumeLimit {
+    /// The volume.
+    pub volume: Name,
+    /// Its limit, verbatim as printed.
+    pub limit: QuantityText,
+}
+
+/// A container over its ephemeral-storage limit.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerLimit {
+    /// The container.
+    pub container: Name,
+    /// Its limit, verbatim as printed.
+    pub limit: QuantityText,
+}
+
+/// The three places where the kubelet says that it evicted a pod.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// The `Evicted` event.
+    Event,
+    /// `status.reason` and `status.message`.
+    Status,
+    /// The `DisruptionTarget` condition.
+    Condition,
+}
+
+/// There, or not there.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Presence {
+    /// There.
+    Present,
+    /// Not there.
+    Absent,
+}
+
+/// The API's refusal of a request.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Refused {
+    /// The HTTP status.
+    pub code: u16,
+    /// The reason of the Status, such as `Invalid`.
+    pub reason: String,
+    /// The whole message; `$(POD)` stands for the pod's name.
+    pub message: String,
+}
+
+/// What a kubelet with a known bug shows instead. What is not stated is as in `expect`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct KnownBug {
+    /// The kubelets that have the bug.
+    pub kubelet: KubeletReq,
+    /// Where upstream tracks it, if anywhere.
+    #[serde(default)]
+    pub upstream: Option<Upstream>,
+    /// The bug in one sentence.
+    #[serde(default)]
+    pub about: Option<String>,
+    /// The pods that are evicted instead.
+    #[serde(default)]
+    pub evicted: Option<Vec<Name>>,
+    /// What the message says instead; what it does not state is as in `expect.message`.
+    #[serde(default)]
+    pub message: Option<Message>,
+    /// The least time from the Evicted event to the end of the pod's last container.
+    #[serde(default)]
+    pub killed_after: Option<Duration>,
+}

@@ -1,0 +1,12 @@
+//! The harness: case files are selected into a plan; each case leases a node, tunes it, creates its pods, watches
+//! the pressure grow, and judges what the kubelet said.
+//!
+//! ```text
+//! case files ─select→ plan ─lease→ node ─tune→ pods ─pressure→ observations ─judge→ verdict ─report→ results/
+//! ```
+//!
+//! Each arrow is one module. A type never travels backwards.
+
+pub mod judge;
+pub mod observe;
+pub mod report;

@@ -1,0 +1,57 @@
+//! What was seen of one case on one node: the evidence, and nothing but the evidence.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One case on one node, as the API server and the kubelet told it. Kubernetes objects are kept as they came,
+/// without `managedFields`. Field names are those of the recordings; a recording deserializes into this.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observations {
+    /// The case's name.
+    pub scenario: String,
+    /// What the node reported, such as `v1.32.13`.
+    pub kubelet_version: String,
+    /// The node's name.
+    pub node: String,
+    /// What was changed in the node's KubeletConfiguration.
+    #[serde(default)]
+    pub kubelet_config_overrides: Map<String, Value>,
+    /// Edit, kubelet restart, until `configz` said so, in seconds.
+    #[serde(default)]
+    pub tune_seconds: f64,
+    /// First pod created until every expected eviction was in `status.reason`, in seconds; none: not within the time.
+    #[serde(default)]
+    pub seconds_to_outcome: Option<f64>,
+    /// The pods as the API answered to their creation.
+    #[serde(default)]
+    pub pods_created: Vec<Value>,
+    /// The pods at the end.
+    #[serde(default)]
+    pub pods_final: Vec<Value>,
+    /// All events of the namespace and of the node since the case began, in order of arrival.
+    #[serde(default)]
+    pub events: Vec<Value>,
+    /// The node's `status.conditions` and `spec.taints` at the end.
+    #[serde(default)]
+    pub node_status: Value,
+    /// `/stats/summary` before the pods.
+    #[serde(default)]
+    pub summary_before: Value,
+    /// `/stats/summary` about twice a second: `t` in seconds since the first creation, `node` with memory, fs and rlimit,
+    /// `pods` with their containers.
+    #[serde(default)]
+    pub samples: Vec<Value>,
+    /// The eviction manager's lines of the kubelet's log.
+    #[serde(default)]
+    pub kubelet_log: Vec<String>,
+    /// The kubelet's whole configuration while the case ran, as `configz` gave it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub configz: Value,
+    /// `kubelet_evictions` by signal: by how much each grew during the case. The counter restarts with the kubelet.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub evictions_counted: Map<String, Value>,
+    /// The API's Status for an ephemeral container that it refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Value>,
+}
