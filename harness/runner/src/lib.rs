@@ -11,4 +11,5 @@ pub mod cluster;
 pub mod judge;
 pub mod observe;
 pub mod report;
+pub mod tune;
 pub mod wait;

@@ -216,7 +216,7 @@ mod tests {
         let record = record(Owner::this());
         state.write(&record).unwrap();
         fs::write(folder.path().join("state/torn.json"), "{").unwrap();
-        assert_eq!(state.list(), [record.clone()]);
+        assert_eq!(state.list(), std::slice::from_ref(&record));
         assert_eq!(state.read("evictlab-a"), Some(record));
         let kubeconfig = state.make_kubeconfig("evictlab-a").unwrap();
         assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
