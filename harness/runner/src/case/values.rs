@@ -32,7 +32,9 @@ pub enum ValueError {
         why: String,
     },
     /// Not a requirement on the kubelet's version.
-    #[error("{text:?} is no range of kubelets: {why}; write it like \">=1.29\", \"<1.32\" or \">=1.29, <1.32\"")]
+    #[error(
+        "{text:?} is no range of kubelets: {why}; write it like \">=1.29\", \"<1.32\" or \">=1.29, <1.32\""
+    )]
     Kubelet {
         /// What was written.
         text: String,
@@ -40,7 +42,9 @@ pub enum ValueError {
         why: String,
     },
     /// Not a reference to an issue or a pull request.
-    #[error("{0:?} is no reference to GitHub: write owner/repository#number, such as kubernetes/kubernetes#124938")]
+    #[error(
+        "{0:?} is no reference to GitHub: write owner/repository#number, such as kubernetes/kubernetes#124938"
+    )]
     Upstream(String),
 }
 
@@ -118,15 +122,21 @@ impl std::borrow::Borrow<str> for Name {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuantityText(String);
 
-read_from_text!(
-    QuantityText,
-    r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
-);
+read_from_text!(QuantityText, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$");
 
 impl QuantityText {
     /// The text as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl QuantityText {
+    /// Whether it is more than 0.
+    pub fn is_positive(&self) -> bool {
+        let digits = self.0.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
+        let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
+        !self.0.starts_with('-') && mantissa.contains(|c: char| ('1'..='9').contains(&c))
     }
 }
 
@@ -215,7 +225,8 @@ impl FromStr for UsageBound {
 
 impl fmt::Display for UsageBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = Comparison::SIGNS.into_iter().find(|(_, of)| *of == self.comparison).map_or("", |(s, _)| s);
+        let sign =
+            Comparison::SIGNS.into_iter().find(|(_, of)| *of == self.comparison).map_or("", |(s, _)| s);
         write!(f, "{sign}{}", self.quantity)
     }
 }
@@ -279,14 +290,18 @@ impl FromStr for KubeletReq {
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let error = |why: &str| ValueError::Kubelet { text: text.to_owned(), why: why.to_owned() };
-        if let Some(bare) = text.split(',').map(str::trim).find(|part| part.starts_with(|c: char| c.is_ascii_digit())) {
+        if let Some(bare) =
+            text.split(',').map(str::trim).find(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+        {
             return Err(error(&format!("`{bare}` alone says neither \"from\" nor \"only\"")));
         }
         let range = VersionReq::parse(text).map_err(|why| error(&why.to_string()))?;
         match range.comparators.as_slice() {
             [] => Err(error("every kubelet is in it, which is said by leaving `kubelet` out")),
             all if all.iter().any(|one| one.major != 1) => Err(error("kubelets are 1.x")),
-            all if all.iter().any(|one| !one.pre.is_empty()) => Err(error("a pre-release counts as its release")),
+            all if all.iter().any(|one| !one.pre.is_empty()) => {
+                Err(error("a pre-release counts as its release"))
+            }
             _ => Ok(Self(range)),
         }
     }
@@ -325,7 +340,8 @@ impl FromStr for Upstream {
                 !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
             };
             let number = number.parse().ok().filter(|number| *number > 0)?;
-            (plain(owner, "-") && plain(name, "-._")).then(|| Self { repository: repository.to_owned(), number })
+            (plain(owner, "-") && plain(name, "-._"))
+                .then(|| Self { repository: repository.to_owned(), number })
         };
         read().ok_or_else(|| ValueError::Upstream(text.to_owned()))
     }
@@ -362,7 +378,10 @@ mod tests {
             &["0", "200Mi", "1.5Gi", "500M", "1e9", ".5", "1.", "+100Mi", "12n"],
             &["", "Mi", "200MB", "200 Mi", "1,5Gi", "1Kii", "ki", "200mi", "--1"],
         );
-        check::<UsageBound>(&[">=200Mi", "<1Mi", "=0", ">1", "<=1.5Gi"], &["", "200Mi", ">=", "=>1", "!1", "==1"]);
+        check::<UsageBound>(
+            &[">=200Mi", "<1Mi", "=0", ">1", "<=1.5Gi"],
+            &["", "200Mi", ">=", "=>1", "!1", "==1"],
+        );
         check::<Duration>(&["15s", "500ms", "5m", "1h 30m", "0s"], &["", "15", "s", "-1s", "1 parsec"]);
         check::<KubeletReq>(
             &[">=1.29", "<1.32", ">=1.29, <1.32", "=1.32", "~1.31.4"],
