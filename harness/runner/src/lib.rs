@@ -12,5 +12,6 @@ pub mod cluster;
 pub mod judge;
 pub mod observe;
 pub mod report;
+pub mod stage;
 pub mod tune;
 pub mod wait;
