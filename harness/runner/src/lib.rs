@@ -11,3 +11,4 @@ pub mod case;
 pub mod judge;
 pub mod observe;
 pub mod report;
+pub mod select;
