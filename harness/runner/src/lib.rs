@@ -12,6 +12,8 @@ pub mod cluster;
 pub mod judge;
 pub mod observe;
 pub mod report;
+pub mod reset;
+pub mod select;
 pub mod stage;
 pub mod tune;
 pub mod wait;

@@ -36,7 +36,7 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Dir(dir) => dir.display().fmt(f),
-            Self::BuiltIn(_) => f.write_str("the built-in suites"),
+            Self::BuiltIn(_) => f.write_str("evictlab itself"),
         }
     }
 }
@@ -167,7 +167,7 @@ fn read_all(files: Vec<File>) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
 }
 
 /// A name must lead to one case: `evictlab run NAME`, and reports that are joined over time.
-fn named_twice(cases: &[Arc<LoadedCase>]) -> Vec<Problem> {
+pub(crate) fn named_twice(cases: &[Arc<LoadedCase>]) -> Vec<Problem> {
     let mut first: BTreeMap<&str, &LoadedCase> = BTreeMap::new();
     let mut problems = vec![];
     for case in cases {

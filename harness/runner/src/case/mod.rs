@@ -7,8 +7,10 @@ mod problem;
 mod schema;
 mod values;
 
+pub(crate) use load::named_twice;
 pub use load::{LoadedCase, SCHEMA_FILE, Source, load, load_path, parse};
 pub use problem::{LoadErrors, Mark, Place, Problem};
+pub(crate) use problem::{did_you_mean, nearest};
 pub use schema::{
     Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
     Refused, Resource, Signal, VolumeLimit, Witness,

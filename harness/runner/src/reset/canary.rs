@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -63,7 +63,13 @@ fn why(pod: &Pod) -> String {
     let Some(status) = &pod.status else { return format!("{} has no status", pod.name_any()) };
     let waiting = status.container_statuses.iter().flatten().filter_map(|container| {
         let waiting = container.state.as_ref()?.waiting.as_ref()?;
-        Some([waiting.reason.clone(), waiting.message.clone()].into_iter().flatten().collect::<Vec<_>>().join(": "))
+        Some(
+            [waiting.reason.clone(), waiting.message.clone()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(": "),
+        )
     });
     [status.phase.clone(), status.reason.clone(), status.message.clone()]
         .into_iter()

@@ -111,7 +111,11 @@ mod tests {
         let taint = json!([{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]);
         assert_eq!(
             pressed(&node("False", "True", taint)),
-            ["MemoryPressure is True", "taint node.kubernetes.io/memory-pressure is there", "it is not ready"]
+            [
+                "MemoryPressure is True",
+                "taint node.kubernetes.io/memory-pressure is there",
+                "it is not ready"
+            ]
         );
         let summary = json!({"node": {"memory": {"workingSetBytes": 400u64 << 20}}});
         assert_eq!(still_used(&summary, 310 << 20), None);

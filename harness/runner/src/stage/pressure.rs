@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_rules::Quantity;
+use evictlab_rules::quantity::Quantity;
 
 use crate::case::{Pressure, Signal};
 
