@@ -38,7 +38,9 @@ pub enum AnnotationError {
         present: &'static str,
     },
     /// The resource is none.
-    #[error("the annotation starved_resource is {0:?}, which is none of memory, ephemeral-storage, inodes and pids")]
+    #[error(
+        "the annotation starved_resource is {0:?}, which is none of memory, ephemeral-storage, inodes and pids"
+    )]
     Resource(String),
     /// The lists do not belong together.
     #[error(
@@ -71,7 +73,11 @@ impl Annotations {
     /// The annotations that go with a message's offenders.
     pub fn of(resource: Resource, pod: Option<&Offender>, containers: &[Offender]) -> Self {
         let entry = |offender: &Offender| (offender.name.clone(), offender.usage.clone());
-        Self { starved_resource: resource, containers: containers.iter().map(entry).collect(), pod: pod.map(entry) }
+        Self {
+            starved_resource: resource,
+            containers: containers.iter().map(entry).collect(),
+            pod: pod.map(entry),
+        }
     }
 
     /// The annotations as the event has them.
@@ -95,9 +101,12 @@ impl Annotations {
     /// # Errors
     /// See [`AnnotationError`].
     pub fn read(all: &BTreeMap<String, String>) -> Result<Option<Self>, AnnotationError> {
-        let present = [STARVED, CONTAINERS, CONTAINERS_USAGE, POD, POD_USAGE].into_iter().find(|k| all.contains_key(*k));
+        let present = [STARVED, CONTAINERS, CONTAINERS_USAGE, POD, POD_USAGE]
+            .into_iter()
+            .find(|k| all.contains_key(*k));
         let Some(present) = present else { return Ok(None) };
-        let get = |missing: &'static str| all.get(missing).ok_or(AnnotationError::Missing { missing, present });
+        let get =
+            |missing: &'static str| all.get(missing).ok_or(AnnotationError::Missing { missing, present });
         let (starved, names, usage) = (get(STARVED)?, get(CONTAINERS)?, get(CONTAINERS_USAGE)?);
         let starved_resource =
             Resource::named(starved).ok_or_else(|| AnnotationError::Resource(starved.clone()))?;
@@ -111,7 +120,10 @@ impl Annotations {
                 usage: usage.clone(),
             });
         }
-        let usages = usages.into_iter().map(|entry| quantity(CONTAINERS_USAGE, entry)).collect::<Result<Vec<_>, _>>()?;
+        let usages = usages
+            .into_iter()
+            .map(|entry| quantity(CONTAINERS_USAGE, entry))
+            .collect::<Result<Vec<_>, _>>()?;
         let pod = match (all.get(POD), all.get(POD_USAGE)) {
             (None, None) => None,
             (Some(_), None) => return Err(AnnotationError::Missing { missing: POD_USAGE, present: POD }),

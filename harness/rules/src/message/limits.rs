@@ -52,7 +52,8 @@ fn container(
         let container = enforced(version, pod).find(|container| container.name == stats.name)?;
         let limit = container.resources.limits.get(RESOURCE).filter(|limit| !limit.is_zero())?;
         let used = Quantity::from_bytes(counted(stats, dedicated_imagefs));
-        let message = || EvictionMessage::ContainerLimit { container: stats.name.clone(), limit: limit.clone() };
+        let message =
+            || EvictionMessage::ContainerLimit { container: stats.name.clone(), limit: limit.clone() };
         (used > *limit).then(message)
     })
 }

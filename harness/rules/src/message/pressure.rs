@@ -57,10 +57,19 @@ pub(crate) fn usage(container: &ContainerStats, resource: Resource) -> Option<i6
 }
 
 /// The pod-level sentence of 1.34 and newer. Nothing is compared: a pod under its request gets it as well.
-fn pod_sentence(version: &KubeletVersion, pod: &Pod, stats: &PodStats, resource: Resource) -> Option<Offender> {
+fn pod_sentence(
+    version: &KubeletVersion,
+    pod: &Pod,
+    stats: &PodStats,
+    resource: Resource,
+) -> Option<Offender> {
     if !version.at_least(34) || resource != Resource::Memory || !pod.has_pod_level_resources() {
         return None;
     }
     let request = pod.pod_level_request(resource.as_str())?;
-    Some(Offender { name: pod.metadata.name.clone(), usage: Quantity::from_bytes(stats.working_set()?), request })
+    Some(Offender {
+        name: pod.metadata.name.clone(),
+        usage: Quantity::from_bytes(stats.working_set()?),
+        request,
+    })
 }

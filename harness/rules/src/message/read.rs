@@ -67,7 +67,12 @@ impl<'a> Reader<'a> {
 
     /// What stands before `stop`, read by `read`; `stop` is skipped. Neither names nor figures contain spaces or
     /// quotes, so that a stop is never looked for beyond them.
-    fn before<T>(&mut self, stop: &str, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T, ReadError> {
+    fn before<T>(
+        &mut self,
+        stop: &str,
+        what: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ReadError> {
         let rest = self.rest();
         let Some(end) = rest.find(stop) else { return Err(self.error(format!("{what}, then {stop:?}"))) };
         let token = &rest[..end];
@@ -99,7 +104,8 @@ impl<'a> Reader<'a> {
             return Ok(EvictionMessage::PodLimit { limit: self.quantity(". ")? });
         }
         if self.skip("Container ") {
-            let container = self.name("a container's name", " exceeded its local ephemeral storage limit \"")?;
+            let container =
+                self.name("a container's name", " exceeded its local ephemeral storage limit \"")?;
             return Ok(EvictionMessage::ContainerLimit { container, limit: self.quantity("\". ")? });
         }
         let in_status = self.skip("Pod was rejected: ");

@@ -106,7 +106,10 @@ impl fmt::Display for NodePressure {
             write!(f, "Threshold quantity: {quantity}, available: {available}. ")?;
         }
         let sentence = |f: &mut fmt::Formatter<'_>, who, Offender { name, usage, request }: &Offender| {
-            write!(f, "{who} {name} was using {usage}, request is {request}, has larger consumption of {resource}. ")
+            write!(
+                f,
+                "{who} {name} was using {usage}, request is {request}, has larger consumption of {resource}. "
+            )
         };
         if let Some(pod) = &self.pod {
             sentence(f, "Pod", pod)?;

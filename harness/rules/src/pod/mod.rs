@@ -9,6 +9,6 @@ mod summary;
 pub use manifest::{Container, EmptyDir, Metadata, Pod, Resources, Spec, Status, Volume};
 pub use qos::Qos;
 pub use summary::{
-    ContainerStats, FsStats, MemoryStats, NodeStats, PodRef, PodStats, ProcessStats, Rlimit, RuntimeStats, Sample,
-    SystemContainer, VolumeStats,
+    ContainerStats, FsStats, MemoryStats, NodeStats, PodRef, PodStats, ProcessStats, Rlimit, RuntimeStats,
+    Sample, SystemContainer, VolumeStats,
 };

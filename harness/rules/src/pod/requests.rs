@@ -36,7 +36,10 @@ impl Pod {
         let total = if version.at_least(28) {
             self.with_sidecars(of)
         } else {
-            spec.init_containers.iter().filter_map(of).fold(sum(spec.containers.iter().filter_map(of)), Ord::max)
+            spec.init_containers
+                .iter()
+                .filter_map(of)
+                .fold(sum(spec.containers.iter().filter_map(of)), Ord::max)
         };
         Some(match spec.overhead.get(RESOURCE) {
             Some(overhead) => total + overhead,
@@ -63,7 +66,11 @@ impl Pod {
         let spec = &self.spec;
         let asks = |container: &Container| container.request(resource).is_some();
         let asked = spec.containers.iter().chain(&spec.init_containers).any(asks);
-        Some(if asked { self.with_sidecars(|container| container.request(resource).cloned()) } else { limit.clone() })
+        Some(if asked {
+            self.with_sidecars(|container| container.request(resource).cloned())
+        } else {
+            limit.clone()
+        })
     }
 
     /// The most that is ever asked for at once (KEP-753).

@@ -11,7 +11,9 @@ pub enum QuantityError {
     #[error("an empty text is no quantity: write it like 200Mi, 1.5Gi or 500M")]
     Empty,
     /// Neither digit, point nor suffix.
-    #[error("{text:?} is no quantity: {found:?} at character {at} is neither part of a number nor of a suffix; write it like 200Mi, 1.5Gi or 500M")]
+    #[error(
+        "{text:?} is no quantity: {found:?} at character {at} is neither part of a number nor of a suffix; write it like 200Mi, 1.5Gi or 500M"
+    )]
     Shape {
         /// The text.
         text: String,
@@ -21,7 +23,9 @@ pub enum QuantityError {
         at: usize,
     },
     /// What follows the number is no suffix.
-    #[error("{text:?} is no quantity: {suffix:?} is no suffix; there are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents such as e9")]
+    #[error(
+        "{text:?} is no quantity: {suffix:?} is no suffix; there are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents such as e9"
+    )]
     Suffix {
         /// The text.
         text: String,
@@ -79,8 +83,11 @@ impl FromStr for Quantity {
         };
         let quick = is_quick(&parts, format, exponent);
         let kept = quick && keeps_text(&parts, format, exponent);
-        let format =
-            if !quick && format == Format::BinarySi && nanos > 0 && nanos < UNIT { Format::DecimalSi } else { format };
+        let format = if !quick && format == Format::BinarySi && nanos > 0 && nanos < UNIT {
+            Format::DecimalSi
+        } else {
+            format
+        };
         let nanos = if parts.negative { -nanos } else { nanos };
         Ok(Self { nanos, format, text: kept.then(|| text.to_owned()) })
     }
@@ -95,7 +102,8 @@ fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
         None => ("", rest),
     };
     let letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
-    let after = letters.strip_prefix(['-', '+']).unwrap_or(letters).trim_start_matches(|c: char| c.is_ascii_digit());
+    let after =
+        letters.strip_prefix(['-', '+']).unwrap_or(letters).trim_start_matches(|c: char| c.is_ascii_digit());
     if let Some(found) = after.chars().next() {
         let at = text.chars().count() - after.chars().count() + 1;
         return Err(QuantityError::Shape { text: text.to_owned(), found, at });
@@ -149,7 +157,9 @@ fn keeps_text(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
         Format::BinarySi => parts.whole.parse::<u64>().is_ok_and(|whole| whole % 8 != 0),
         _ => {
             let all = format!("{}{}", parts.whole, parts.fraction);
-            (exponent - parts.fraction.len() as i64) % 3 == 0 && !all.ends_with("000") && !all.starts_with('0')
+            (exponent - parts.fraction.len() as i64) % 3 == 0
+                && !all.ends_with("000")
+                && !all.starts_with('0')
         }
     }
 }
@@ -157,7 +167,9 @@ fn keeps_text(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
 fn binary_nanos(parts: &Parts<'_>, exponent: i64) -> i128 {
     let factor = UNIT << exponent;
     let whole = parts.whole.parse::<i128>().ok().and_then(|whole| whole.checked_mul(factor));
-    whole.and_then(|whole| whole.checked_add(scaled(parts.fraction, factor))).map_or(BINARY_CAP, |n| n.min(BINARY_CAP))
+    whole
+        .and_then(|whole| whole.checked_add(scaled(parts.fraction, factor)))
+        .map_or(BINARY_CAP, |n| n.min(BINARY_CAP))
 }
 
 fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
@@ -176,7 +188,11 @@ fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
         }
         let factor = 10i128.checked_pow(u32::try_from(power).ok()?)?;
         let whole = parts.whole.parse::<i128>().ok()?.checked_mul(factor)?;
-        return if fits(parts.fraction, factor) { whole.checked_add(scaled(parts.fraction, factor)) } else { None };
+        return if fits(parts.fraction, factor) {
+            whole.checked_add(scaled(parts.fraction, factor))
+        } else {
+            None
+        };
     }
     // Digits move behind the point; what is finer than a nano rounds up.
     let moved = usize::try_from(-power).ok()?;

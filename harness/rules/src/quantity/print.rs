@@ -13,7 +13,8 @@ impl Quantity {
             return "0".to_owned();
         }
         // Under 1024 there is no binary suffix to use, and a fraction has no binary form.
-        let binary = self.format == Format::BinarySi && self.nanos.abs() >= 1024 * UNIT && self.nanos % UNIT == 0;
+        let binary =
+            self.format == Format::BinarySi && self.nanos.abs() >= 1024 * UNIT && self.nanos % UNIT == 0;
         if binary { binary_text(self.nanos / UNIT) } else { decimal_text(self.nanos, self.format) }
     }
 }

@@ -42,7 +42,8 @@ pub fn rank(version: &KubeletVersion, signal: Signal, disks: Disks, pods: &mut [
     pods.sort_by(|one, other| {
         let by_priority = one.pod.priority().cmp(&other.pod.priority());
         if resource == Resource::Pids {
-            let count = |pod: &Ranked<'_>| pod.stats.map(|s| s.process_stats.as_ref().and_then(|p| p.process_count));
+            let count =
+                |pod: &Ranked<'_>| pod.stats.map(|s| s.process_stats.as_ref().and_then(|p| p.process_count));
             return by_priority.then_with(|| missing_first(count(one), count(other), |a, b| b.cmp(&a)));
         }
         let [one, other] = [one, other].map(|pod| measure(version, signal, disks, pod));
@@ -86,7 +87,9 @@ fn counted(signal: Signal, disks: Disks) -> Counted {
     let containers = matches!(signal, Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree);
     match disks {
         Disks::Single => Counted { rootfs: true, logs: true, volumes: true },
-        Disks::DedicatedImages if images || containers => Counted { rootfs: true, logs: false, volumes: false },
+        Disks::DedicatedImages if images || containers => {
+            Counted { rootfs: true, logs: false, volumes: false }
+        }
         Disks::DedicatedImages => Counted { rootfs: false, logs: true, volumes: true },
         Disks::Split if images => Counted { rootfs: false, logs: false, volumes: false },
         Disks::Split => Counted { rootfs: true, logs: true, volumes: true },
@@ -100,6 +103,7 @@ fn disk_usage(pod: &Pod, stats: &PodStats, counted: &Counted, inodes: bool) -> i
         part(counted.rootfs, &container.rootfs).saturating_add(part(counted.logs, &container.logs))
     };
     let local = |name: &str| pod.spec.volumes.iter().any(|volume| volume.name == name && volume.is_local());
-    let volumes = stats.volume.iter().filter(|volume| counted.volumes && local(&volume.name)).map(|v| of(&v.fs));
+    let volumes =
+        stats.volume.iter().filter(|volume| counted.volumes && local(&volume.name)).map(|v| of(&v.fs));
     stats.containers.iter().map(container).chain(volumes).fold(0, i64::saturating_add)
 }

@@ -112,10 +112,13 @@ pub fn parse_config(config: &ThresholdConfig) -> Result<Vec<Threshold>, Threshol
     for threshold in &mut thresholds {
         threshold.min_reclaim = reclaims.get(&threshold.signal).cloned();
     }
-    if config.enforce_node_allocatable.as_ref().is_none_or(|cgroups| cgroups.iter().any(|name| name == "pods")) {
-        let duplicated = |threshold: &&Threshold| {
-            threshold.signal == Signal::MemoryAvailable && threshold.grace.is_none()
-        };
+    if config
+        .enforce_node_allocatable
+        .as_ref()
+        .is_none_or(|cgroups| cgroups.iter().any(|name| name == "pods"))
+    {
+        let duplicated =
+            |threshold: &&Threshold| threshold.signal == Signal::MemoryAvailable && threshold.grace.is_none();
         let duplicates: Vec<_> = thresholds
             .iter()
             .filter(duplicated)

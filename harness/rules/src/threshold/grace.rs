@@ -13,16 +13,8 @@ pub enum GraceError {
     Negative(String),
 }
 
-const UNITS: [(&str, f64); 8] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("μs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("m", 6e10),
-    ("h", 3.6e12),
-];
+const UNITS: [(&str, f64); 8] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12)];
 
 /// Reads a grace period in Go's form (`time.ParseDuration`). 0 is accepted.
 ///

@@ -101,8 +101,12 @@ impl Signal {
     pub fn resource(self) -> Resource {
         match self {
             Self::MemoryAvailable | Self::AllocatableMemoryAvailable => Resource::Memory,
-            Self::NodefsAvailable | Self::ImagefsAvailable | Self::ContainerfsAvailable => Resource::EphemeralStorage,
-            Self::NodefsInodesFree | Self::ImagefsInodesFree | Self::ContainerfsInodesFree => Resource::Inodes,
+            Self::NodefsAvailable | Self::ImagefsAvailable | Self::ContainerfsAvailable => {
+                Resource::EphemeralStorage
+            }
+            Self::NodefsInodesFree | Self::ImagefsInodesFree | Self::ContainerfsInodesFree => {
+                Resource::Inodes
+            }
             Self::PidAvailable => Resource::Pids,
         }
     }
