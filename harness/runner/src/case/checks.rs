@@ -224,6 +224,7 @@ impl Checker<'_> {
         let needs_eviction = [
             ("witnesses", expect.witnesses.is_some()),
             ("annotations", expect.annotations.is_some()),
+            ("disruption-target", expect.disruption_target.is_some()),
             ("killed-within", expect.killed_within.is_some()),
         ];
         for (field, stated) in needs_eviction {
