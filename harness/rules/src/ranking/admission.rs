@@ -1,0 +1,31 @@
+//! Admission while a node condition is held: `managerImpl.Admit`.
+
+use crate::message::EvictionMessage;
+use crate::pod::Qos;
+use crate::threshold::NodeCondition;
+
+/// What admission asks of a pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Applicant {
+    /// Its class.
+    pub qos: Qos,
+    /// Whether it is critical.
+    pub critical: bool,
+    /// Whether it tolerates `node.kubernetes.io/memory-pressure:NoSchedule`.
+    pub tolerates_memory_pressure: bool,
+}
+
+/// Admits a pod to a node that reports these conditions.
+///
+/// # Errors
+/// The rejection, as the event says it; `status.message` has `Pod was rejected: ` before it.
+pub fn admit(conditions: &[NodeCondition], pod: Applicant) -> Result<(), EvictionMessage> {
+    let memory_only = conditions == [NodeCondition::MemoryPressure];
+    let admitted = conditions.is_empty()
+        || pod.critical
+        || memory_only && (pod.qos != Qos::BestEffort || pod.tolerates_memory_pressure);
+    if admitted {
+        return Ok(());
+    }
+    Err(EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false })
+}
