@@ -1,5 +1,7 @@
 //! `list`, `lint` and `schema`, as a person in some folder uses them.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
 use std::fs;
 
 use assert_cmd::Command;
