@@ -1,6 +1,7 @@
 //! A node's Summary (`stats/v1alpha1`), as far as eviction looks at it.
 
-use serde::Deserialize;
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
 
 /// One answer of `/stats/summary`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -12,7 +13,7 @@ pub struct Sample {
     #[serde(default)]
     pub node: NodeStats,
     /// Its pods; those without a running container are missing.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub pods: Vec<PodStats>,
 }
 
@@ -33,7 +34,7 @@ pub struct NodeStats {
     #[serde(default)]
     pub rlimit: Option<Rlimit>,
     /// The cgroups that the kubelet keeps beside the pods; `pods` is the one above them all.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub system_containers: Vec<SystemContainer>,
 }
 
@@ -51,9 +52,9 @@ pub struct SystemContainer {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryStats {
-    /// When it was measured, RFC 3339 with whole seconds.
+    /// When it was measured, in whole seconds.
     #[serde(default)]
-    pub time: Option<String>,
+    pub time: Option<Timestamp>,
     /// What is left.
     #[serde(default)]
     pub available_bytes: Option<i64>,
@@ -68,7 +69,7 @@ pub struct MemoryStats {
 pub struct FsStats {
     /// When it was measured.
     #[serde(default)]
-    pub time: Option<String>,
+    pub time: Option<Timestamp>,
     /// Bytes left.
     #[serde(default)]
     pub available_bytes: Option<i64>,
@@ -106,7 +107,7 @@ pub struct RuntimeStats {
 pub struct Rlimit {
     /// When the Summary was made: this figure is never cached.
     #[serde(default)]
-    pub time: Option<String>,
+    pub time: Option<Timestamp>,
     /// The most there can be.
     #[serde(default)]
     pub maxpid: Option<i64>,
@@ -122,13 +123,13 @@ pub struct PodStats {
     /// Which pod.
     pub pod_ref: PodRef,
     /// Its running containers, in no order that means anything.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub containers: Vec<ContainerStats>,
     /// The pod's cgroup.
     #[serde(default)]
     pub memory: Option<MemoryStats>,
     /// Its volumes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub volume: Vec<VolumeStats>,
     /// Everything of it on the node's disk.
     #[serde(default, rename = "ephemeral-storage")]
@@ -160,7 +161,7 @@ pub struct ContainerStats {
     pub name: String,
     /// When it started.
     #[serde(default)]
-    pub start_time: Option<String>,
+    pub start_time: Option<Timestamp>,
     /// Its cgroup.
     #[serde(default)]
     pub memory: Option<MemoryStats>,
@@ -221,4 +222,11 @@ impl ContainerStats {
     pub fn disk(&self) -> Option<i64> {
         self.rootfs.as_ref()?.used_bytes?.checked_add(self.logs.as_ref()?.used_bytes?)
     }
+}
+
+/// The kubelet writes an empty list as null.
+fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

@@ -1,7 +1,9 @@
 //! What a case file must be beyond its shape: what it speaks of is there, and it can mean something.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
+use evictlab_rules::quantity::Quantity;
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -21,7 +23,9 @@ pub(super) struct Finding {
 const SET_BY_PRESSURE: [&str; 3] = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod"];
 
 /// A variable that the harness puts into the containers of a case with pressure.
-const GROWTH: &str = r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b";
+static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b").ok()
+});
 
 /// Checks a case whose shape is right; `stem` is its file's name without the extension.
 pub(super) fn check(case: &Case, stem: &str) -> Vec<Finding> {
@@ -162,7 +166,7 @@ impl Checker<'_> {
                 self.find(way!["kubelet-config", field], what, "leave it out, or leave out `pressure`");
             }
         }
-        if pressure.distance.as_ref().is_some_and(|distance| !distance.is_positive()) {
+        if pressure.distance.as_ref().is_some_and(|distance| distance.quantity() <= &Quantity::ZERO) {
             self.find(way!["pressure", "distance"], "the distance to the threshold must be more than 0", "");
         }
         for (field, value) in [("ramp", pressure.ramp), ("soft-grace", pressure.soft_grace)] {
@@ -174,7 +178,7 @@ impl Checker<'_> {
 
     /// One container grows in a case with pressure, and none in one without: there the variables do not exist.
     fn growth(&mut self) {
-        let Ok(variable) = Regex::new(GROWTH) else { return };
+        let Some(variable) = GROWTH.as_ref() else { return };
         let mut growing = vec![];
         for (at, manifest) in self.case.pods.iter().enumerate() {
             for list in ["initContainers", "containers"] {
@@ -224,6 +228,7 @@ impl Checker<'_> {
         let needs_eviction = [
             ("witnesses", expect.witnesses.is_some()),
             ("annotations", expect.annotations.is_some()),
+            ("disruption-target", expect.disruption_target.is_some()),
             ("killed-within", expect.killed_within.is_some()),
         ];
         for (field, stated) in needs_eviction {

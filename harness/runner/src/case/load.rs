@@ -1,6 +1,6 @@
 //! Reading suites: every problem of every file is found and told together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,14 +112,36 @@ pub fn load(source: &Source) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
     read_all(files)
 }
 
-/// Reads one case file, or every case file of one folder.
-pub fn load_path(path: &Path) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-    let holds_suites = path.is_dir() && case_files(path)?.is_empty();
-    read_all(match path {
-        root if holds_suites => files_of_root(root)?,
-        dir if dir.is_dir() => case_files(dir)?.iter().map(|file| file_on_disk(file)).collect(),
-        file => vec![file_on_disk(file)],
-    })
+/// Reads case files, folders of case files (a suite), and folders of suites, each file once.
+pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    let (mut files, mut problems) = (vec![], vec![]);
+    for path in paths.iter().map(AsRef::as_ref) {
+        match files_of_path(path) {
+            Ok(found) => files.extend(found),
+            Err(LoadErrors(more)) => problems.extend(more),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    files.retain(|file| {
+        seen.insert(fs::canonicalize(&file.shown).unwrap_or_else(|_| PathBuf::from(&file.shown)))
+    });
+    match read_all(files) {
+        Ok(cases) if problems.is_empty() => Ok(cases),
+        Ok(_) => Err(LoadErrors(problems)),
+        Err(LoadErrors(more)) => Err(LoadErrors([problems, more].concat())),
+    }
+}
+
+fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
+    if !path.is_dir() {
+        return Ok(vec![file_on_disk(path)]);
+    }
+    let files = case_files(path)?;
+    if files.is_empty() {
+        files_of_root(path)
+    } else {
+        Ok(files.iter().map(|file| file_on_disk(file)).collect())
+    }
 }
 
 /// Reads the text of one case file; `shown` is how errors call the file.

@@ -128,7 +128,7 @@ fn the_problems_of_all_files_come_together() {
     let cases = load(&Source::Dir(root.path().to_owned())).unwrap();
     assert_eq!(cases.iter().map(|case| case.file.as_str()).collect::<Vec<_>>(), ["one/good.yaml"]);
     let [suite, file] =
-        ["one", "one/good.yaml"].map(|path| load_path(&root.path().join(path)).unwrap().len());
+        ["one", "one/good.yaml"].map(|path| load_paths(&[root.path().join(path)]).unwrap().len());
     assert_eq!((suite, file), (1, 1));
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use evictlab_rules::KubeletVersion;
-use regex::Regex;
+use evictlab_rules::quantity::{Quantity, QuantityError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Deserializer, de};
@@ -18,8 +18,11 @@ pub enum ValueError {
     )]
     Name(String),
     /// Not a Kubernetes quantity.
-    #[error("{0:?} is no quantity: write it as Kubernetes does, such as 200Mi, 1.5Gi, 500M or 0")]
-    Quantity(String),
+    #[error(transparent)]
+    Quantity(#[from] QuantityError),
+    /// Kubernetes takes `Mi` for nothing; who writes it in a case has lost a number.
+    #[error("{0:?} is no quantity here: it has no number; write it like 200Mi, 1.5Gi or 500M")]
+    NoNumber(String),
     /// Not a bound.
     #[error("{0:?} is no bound: write one of >=, >, <=, < and =, then a quantity, such as \">=200Mi\"")]
     Bound(String),
@@ -118,25 +121,24 @@ impl std::borrow::Borrow<str> for Name {
     }
 }
 
-/// A Kubernetes quantity, verbatim: what is compared with what a kubelet prints.
+/// A Kubernetes quantity and its text: what is compared with what a kubelet prints is the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct QuantityText(String);
+pub struct QuantityText {
+    text: String,
+    quantity: Quantity,
+}
 
 read_from_text!(QuantityText, r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$");
 
 impl QuantityText {
     /// The text as it was written.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
-}
 
-impl QuantityText {
-    /// Whether it is more than 0.
-    pub fn is_positive(&self) -> bool {
-        let digits = self.0.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
-        let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
-        !self.0.starts_with('-') && mantissa.contains(|c: char| ('1'..='9').contains(&c))
+    /// The amount.
+    pub fn quantity(&self) -> &Quantity {
+        &self.quantity
     }
 }
 
@@ -144,17 +146,17 @@ impl FromStr for QuantityText {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        static QUANTITY: std::sync::LazyLock<Option<Regex>> = std::sync::LazyLock::new(|| {
-            Regex::new(r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$").ok()
-        });
-        let fits = QUANTITY.as_ref().is_some_and(|quantity| quantity.is_match(text));
-        if fits { Ok(Self(text.to_owned())) } else { Err(ValueError::Quantity(text.to_owned())) }
+        let quantity = text.parse()?;
+        if !text.contains(|c: char| c.is_ascii_digit()) {
+            return Err(ValueError::NoNumber(text.to_owned()));
+        }
+        Ok(Self { text: text.to_owned(), quantity })
     }
 }
 
 impl fmt::Display for QuantityText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -183,8 +185,7 @@ impl Comparison {
         ("=", Self::Exactly),
     ];
 
-    /// Whether a usage that orders like this to the quantity is within the bound.
-    pub fn holds(self, ordering: std::cmp::Ordering) -> bool {
+    fn holds(self, ordering: std::cmp::Ordering) -> bool {
         match self {
             Self::AtLeast => ordering.is_ge(),
             Self::MoreThan => ordering.is_gt(),
@@ -209,17 +210,21 @@ read_from_text!(
     r"^(>=|<=|>|<|=) *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 );
 
+impl UsageBound {
+    /// Whether a usage is within the bound.
+    pub fn holds(&self, usage: &Quantity) -> bool {
+        self.comparison.holds(usage.cmp(self.quantity.quantity()))
+    }
+}
+
 impl FromStr for UsageBound {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        Comparison::SIGNS
-            .into_iter()
-            .find_map(|(sign, comparison)| {
-                let quantity = text.strip_prefix(sign)?.trim_start().parse().ok()?;
-                Some(Self { comparison, quantity })
-            })
-            .ok_or_else(|| ValueError::Bound(text.to_owned()))
+        let read = |(sign, comparison)| Some((comparison, text.strip_prefix(sign)?));
+        let (comparison, quantity) =
+            Comparison::SIGNS.into_iter().find_map(read).ok_or_else(|| ValueError::Bound(text.to_owned()))?;
+        Ok(Self { comparison, quantity: quantity.trim_start().parse()? })
     }
 }
 
@@ -419,16 +424,18 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_holds_as_its_sign_says() {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        let held = |text: &str| {
-            let bound: UsageBound = text.parse().unwrap();
-            [Less, Equal, Greater].map(|ordering| bound.comparison.holds(ordering))
-        };
-        assert_eq!(held(">=1"), [false, true, true]);
-        assert_eq!(held(">1"), [false, false, true]);
-        assert_eq!(held("<=1"), [true, true, false]);
-        assert_eq!(held("<1"), [true, false, false]);
-        assert_eq!(held("=1"), [false, true, false]);
+    fn a_bound_holds_as_its_sign_says() {
+        let rows = [
+            (">=1Mi", [false, true, true]),
+            (">1Mi", [false, false, true]),
+            ("<=1Mi", [true, true, false]),
+            ("<1Mi", [true, false, false]),
+            ("=1Mi", [false, true, false]),
+        ];
+        for (bound, expected) in rows {
+            let bound: UsageBound = bound.parse().unwrap();
+            let held = ["1023Ki", "1024Ki", "1025Ki"].map(|usage| bound.holds(&usage.parse().unwrap()));
+            assert_eq!(held, expected, "{bound}");
+        }
     }
 }

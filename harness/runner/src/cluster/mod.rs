@@ -2,6 +2,7 @@
 
 mod config;
 mod docker;
+mod gc;
 mod kind;
 mod kind_cluster;
 mod kubelet;
@@ -12,6 +13,7 @@ mod skew;
 
 pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub use docker::{Container, Docker, DockerError, Output};
+pub use gc::{Found, Removal, collect, find};
 pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use kind_cluster::{Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready};
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};

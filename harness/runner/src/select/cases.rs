@@ -8,7 +8,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::label_filter::LabelFilter;
-use crate::case::{LoadErrors, LoadedCase, Source, load, load_path, named_twice, nearest};
+use crate::case::{LoadErrors, LoadedCase, Source, load, load_paths, named_twice, nearest};
 
 /// What was asked for. Every part narrows what the parts before it left.
 #[derive(Clone, Debug, Default)]
@@ -117,17 +117,15 @@ fn line_of(case: &LoadedCase) -> String {
 }
 
 fn by_name(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    let only_paths = !names.is_empty() && names.iter().all(|name| is_path(name));
+    let (paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
     // A broken file elsewhere is no reason not to run the one that was asked for.
-    let known = if only_paths { vec![] } else { load(source)? };
+    let known = if paths.is_empty() || !names_only.is_empty() { load(source)? } else { vec![] };
     if names.is_empty() {
         return Ok(known);
     }
-    let mut selected: Vec<Arc<LoadedCase>> = vec![];
-    for name in names {
-        let found =
-            if is_path(name) { load_path(Path::new(name))? } else { by_one_name(source, &known, name)? };
-        selected.extend(found);
+    let mut selected = load_paths(&paths)?;
+    for name in names_only {
+        selected.extend(by_one_name(source, &known, name)?);
     }
     let mut seen = BTreeSet::new();
     selected.retain(|case| seen.insert(whole_path(case)));
@@ -150,7 +148,7 @@ fn by_one_name(
         return Ok(found);
     }
     if Path::new(name).exists() {
-        return Ok(load_path(Path::new(name))?);
+        return Ok(load_paths(&[name])?);
     }
     let suites: BTreeSet<_> = known.iter().map(|case| case.suite.clone()).collect();
     let ids = known.iter().flat_map(|case| [case.case.name.to_string(), case.id()]);

@@ -1,0 +1,18 @@
+# What a recording loses before it is kept here: jq --compact-output --from-file trim.jq
+def repeated: del(.availableBytes, .capacityBytes, .inodesFree, .inodes);
+# A sample's figures of pods, without the times of measurement.
+def figures: [.pods[] | [.podRef.name, .memory.workingSetBytes, .["ephemeral-storage"].usedBytes,
+  ([.volume[] | [.name, .usedBytes]] | sort),
+  ([.containers[] | [.name, .startTime, .memory.workingSetBytes, .rootfs.usedBytes, .logs.usedBytes]] | sort)]] | sort;
+(.podsCreated[0].metadata.creationTimestamp) as $begin
+| .events |= map(select(.involvedObject.kind == "Pod" or (.lastTimestamp // "") >= $begin))
+| .summaryBefore |= {node: .node}
+| . as $all
+| .samples |= [range(length) as $i | select($i == 0 or $i == length - 1
+        or ($all.samples[$i] | figures) != ($all.samples[$i - 1] | figures)
+        or ($all.samples[$i] | figures) != ($all.samples[$i + 1] | figures)) | .[$i]]
+| .samples |= map(.node.memory |= del(.pageFaults, .majorPageFaults)
+    | .pods |= map(.memory |= (if . then del(.pageFaults, .majorPageFaults) else . end)
+      | .["ephemeral-storage"] |= (if . then repeated else . end)
+      | .volume |= map(repeated)
+      | .containers |= map((.rootfs, .logs) |= (if . then repeated else . end))))

@@ -1,0 +1,186 @@
+//! Every invariant is able to fail: a recorded eviction is tampered with, and the right one notices.
+
+use std::fs;
+use std::path::Path;
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::invariant::{Evidence, Invariant, Outcome, check, evicted_events};
+use evictlab_rules::pod::{Pod, Sample};
+use evictlab_rules::threshold::{ThresholdConfig, parse_config};
+use serde_json::{Value, from_value};
+
+/// The invariants violated by the first eviction of a recording whose text was tampered with.
+fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(recording).with_extension("json");
+    let mut recording: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    tamper(&mut recording);
+    let version: KubeletVersion = from_value(recording["kubeletVersion"].clone()).unwrap();
+    let config: ThresholdConfig = from_value(recording["kubeletConfigOverrides"].clone()).unwrap();
+    let samples: Vec<Sample> = from_value(recording["samples"].clone()).unwrap();
+    let events = evicted_events(recording["events"].as_array().unwrap());
+    let pod_json = &recording["podsFinal"][0];
+    let conditions = pod_json["status"]["conditions"].as_array().unwrap();
+    let condition = conditions.iter().find(|condition| condition["type"] == "DisruptionTarget");
+    let findings = check(&Evidence {
+        version: &version,
+        pod: &from_value::<Pod>(pod_json.clone()).unwrap(),
+        event: &events[0],
+        events: &events,
+        status: pod_json["status"]["message"].as_str(),
+        condition: condition.map(|condition| condition["message"].as_str().unwrap()),
+        thresholds: &parse_config(&config).unwrap(),
+        samples: &samples,
+    });
+    let mut names: Vec<_> =
+        findings.iter().filter(|f| f.outcome == Outcome::Violated).map(|finding| finding.invariant).collect();
+    names.dedup();
+    names
+}
+
+/// Replaces text everywhere: in the event, the status, the condition, the annotations.
+fn everywhere(from: &'static str, to: &'static str) -> impl Fn(&mut Value) {
+    move |recording| {
+        let text = recording.to_string();
+        assert!(text.contains(from), "{from}");
+        *recording = serde_json::from_str(&text.replace(from, to)).unwrap();
+    }
+}
+
+/// Changes the first Evicted event, or the first pod at its end.
+fn at(what: &'static str, path: &'static str, value: impl Into<Value>) -> impl Fn(&mut Value) {
+    let value = value.into();
+    move |recording| {
+        let mut all = recording[what].as_array_mut().unwrap().iter_mut();
+        let one = all.find(|one| what != "events" || one["reason"] == "Evicted").unwrap();
+        *one.pointer_mut(path).unwrap_or_else(|| panic!("{path}")) = value.clone();
+    }
+}
+
+const SIDECARS: &str = "v1.32.13/sidecars";
+
+#[test]
+fn untouched_nothing_is_violated() {
+    assert_eq!(violated(SIDECARS, |_| ()), []);
+}
+
+#[test]
+fn tampering_is_noticed() {
+    use Invariant::*;
+    type Tamper = Box<dyn Fn(&mut Value)>;
+    let el1 = "Container el1 was using 304Ki, request is 0, has larger consumption of memory. ";
+    let rows: Vec<(&str, &str, Tamper, &[Invariant])> = vec![
+        ("an unknown sentence", SIDECARS, Box::new(everywhere("was using", "used")), &[MessageIsKnown]),
+        (
+            "another status",
+            SIDECARS,
+            Box::new(at("podsFinal", "/status/message", "The node was low on resource: memory. ")),
+            &[StatusRepeatsAnEvent, ConditionRepeatsTheStatus],
+        ),
+        (
+            "another condition",
+            SIDECARS,
+            Box::new(at(
+                "podsFinal",
+                "/status/conditions/0/message",
+                "The node was low on resource: memory. ",
+            )),
+            &[ConditionRepeatsTheStatus],
+        ),
+        (
+            "annotations in another order",
+            SIDECARS,
+            Box::new(everywhere("el1,el2,el3,el-sidecar1", "el2,el1,el3,el-sidecar1")),
+            &[AnnotationsMatchTheMessage],
+        ),
+        (
+            "a list too short",
+            SIDECARS,
+            Box::new(everywhere("304Ki,304Ki,288Ki,519072Ki", "304Ki,304Ki,519072Ki")),
+            &[AnnotationsMatchTheMessage],
+        ),
+        (
+            "a starved resource of its own",
+            SIDECARS,
+            Box::new(everywhere("\"starved_resource\":\"memory\"", "\"starved_resource\":\"pids\"")),
+            &[AnnotationsMatchTheMessage],
+        ),
+        (
+            "a sidecar named before 1.32",
+            SIDECARS,
+            Box::new(everywhere("v1.32.13", "v1.31.14")),
+            &[OffendersAreCandidates],
+        ),
+        (
+            "somebody named who is within the request",
+            SIDECARS,
+            Box::new(everywhere("304Ki, request is 0", "304Ki, request is 1Mi")),
+            &[UsageExceedsRequest, RequestIsThePods],
+        ),
+        (
+            "a request that is not the pod's",
+            SIDECARS,
+            Box::new(everywhere("304Ki, request is 0", "304Ki, request is 1Ki")),
+            &[RequestIsThePods],
+        ),
+        (
+            "a container left out",
+            SIDECARS,
+            Box::new(move |recording: &mut Value| {
+                everywhere(el1, "")(recording);
+                everywhere("el1,el2,el3,", "el2,el3,")(recording);
+                everywhere("304Ki,304Ki,", "304Ki,")(recording);
+            }),
+            &[OffendersAreComplete],
+        ),
+        (
+            "nothing under the threshold",
+            SIDECARS,
+            Box::new(everywhere("available: 23968152Ki", "available: 23407Mi")),
+            &[AvailableIsBelowTheThreshold],
+        ),
+        (
+            "another threshold",
+            SIDECARS,
+            Box::new(everywhere("Threshold quantity: 23407Mi", "Threshold quantity: 23408Mi")),
+            &[ThresholdIsConfigured],
+        ),
+        (
+            "more than the node has",
+            SIDECARS,
+            Box::new(everywhere("519072Ki", "519072Gi")),
+            &[UsageIsInTheSummary],
+        ),
+        (
+            "a figure that the cache did not hold",
+            "v1.36.2/pod-level",
+            Box::new(everywhere("531836Ki", "531840Ki")),
+            &[UsageIsInTheSummary],
+        ),
+        (
+            "a pod sentence before 1.34",
+            "v1.36.2/pod-level",
+            Box::new(everywhere("v1.36.2", "v1.33.1")),
+            &[PodSentenceFollowsTheVersion],
+        ),
+        (
+            "a limit that is not the pod's",
+            "v1.32.13/container-own-limit",
+            Box::new(everywhere("limit \\\"20Mi\\\"", "limit \\\"21Mi\\\"")),
+            &[LimitIsThePods],
+        ),
+        (
+            "annotations of a limit",
+            "v1.32.13/container-own-limit",
+            Box::new(at(
+                "events",
+                "/metadata",
+                serde_json::json!({"annotations": {"starved_resource": "memory"}}),
+            )),
+            &[NoPressureNoAnnotations],
+        ),
+    ];
+    for (about, recording, tamper, expected) in rows {
+        assert_eq!(violated(recording, tamper), expected, "{about}");
+    }
+}
