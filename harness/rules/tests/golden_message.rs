@@ -1,5 +1,7 @@
 //! The golden vectors of the kubelet's own tests: `TestEvictionMessage` and the `VerifyPodStatus` tests.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{
     Annotations, EvictionMessage, ThresholdClause, local_storage_eviction, pressure_eviction,
@@ -234,6 +236,7 @@ fn threshold_clauses() {
             Resource::Memory,
             "2Gi",
             bytes(1500 * MI),
+            "0",
             0,
             "memory. Threshold quantity: 2Gi, available: 1500Mi. ",
         ),

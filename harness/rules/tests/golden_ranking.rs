@@ -1,5 +1,7 @@
 //! The golden vectors of the kubelet's own tests: ranking and admission.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, PodStats, Qos};
 use evictlab_rules::quantity::Quantity;

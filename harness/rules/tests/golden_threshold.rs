@@ -1,5 +1,7 @@
 //! The golden vectors of the kubelet's own tests: thresholds, percentages, configuration; and the table of prints.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::time::Duration;
 
 use evictlab_rules::pod::NodeStats;

@@ -1,5 +1,7 @@
 //! Every invariant is able to fail: a recorded eviction is tampered with, and the right one notices.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! What is written is read again, whatever it is; and quantities against a second implementation of the text rules.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::collections::BTreeMap;
 
 use evictlab_rules::message::{Annotations, EvictionMessage, NodePressure, Offender, ThresholdClause};
