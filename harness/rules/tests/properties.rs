@@ -53,7 +53,7 @@ fn message() -> impl Strategy<Value = EvictionMessage> {
     ]
 }
 
-/// Texts that are quantities, or nearly.
+/// Texts that are quantities, or nearly; none is over the greatest amount.
 fn text() -> impl Strategy<Value = String> {
     let suffix = proptest::sample::select(
         &[
@@ -61,7 +61,7 @@ fn text() -> impl Strategy<Value = String> {
             "e", "x",
         ][..],
     );
-    let whole = proptest::string::string_regex("[-+]?0{0,2}[0-9]{0,13}(000)?").unwrap();
+    let whole = proptest::string::string_regex("[-+]?0{0,2}[0-9]{0,7}(000)?").unwrap();
     let fraction = proptest::string::string_regex("(\\.[0-9]{0,11})?").unwrap();
     (whole, fraction, suffix).prop_map(|(whole, fraction, suffix)| format!("{whole}{fraction}{suffix}"))
 }
