@@ -7,6 +7,15 @@
 //!
 //! Each arrow is one module. A type never travels backwards.
 
+pub mod case;
+pub mod cluster;
+pub mod images;
 pub mod judge;
 pub mod observe;
 pub mod report;
+pub mod reset;
+pub mod schedule;
+pub mod select;
+pub mod stage;
+pub mod tune;
+pub mod wait;

@@ -103,6 +103,9 @@ pub struct Expect {
     /// Whether the event carries the offender annotations.
     #[serde(default)]
     pub annotations: Option<Presence>,
+    /// Whether the pod has a `DisruptionTarget` condition.
+    #[serde(default)]
+    pub disruption_target: Option<Presence>,
     /// The most time from the Evicted event to the end of the pod's last container.
     #[serde(default)]
     pub killed_within: Option<Duration>,

@@ -1,5 +1,7 @@
 //! The words a judgement can end with.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What a case came to on one kubelet.
@@ -113,6 +115,47 @@ pub struct Judgement {
     /// Expected against observed, taken apart, as a unified diff; empty unless something differs.
     #[serde(default)]
     pub diff: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Reproduced => "reproduced",
+            Self::Fixed => "fixed",
+            Self::Inconclusive => "inconclusive",
+            Self::Skipped => "skipped",
+            Self::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::KilledForMemory => "killed-for-memory",
+            Self::ThresholdNotReached => "threshold-not-reached",
+            Self::RejectedAtAdmission => "rejected-at-admission",
+            Self::PodNeverStarted => "pod-never-started",
+            Self::HostUnfit => "host-unfit",
+            Self::EvidenceLost => "evidence-lost",
+            Self::StatsOutrun => "stats-outrun",
+        })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Lease => "lease",
+            Self::Tune => "tune",
+            Self::Stage => "stage",
+            Self::Observe => "observe",
+            Self::Judge => "judge",
+            Self::Reset => "reset",
+        })
+    }
 }
 
 impl Judgement {

@@ -1,5 +1,13 @@
 //! Watching a case on its node: the evidence.
 
+mod collect;
 mod observations;
+mod progress;
+mod sample;
+mod watch;
 
+pub use collect::{Before, collect};
 pub use observations::Observations;
+pub use progress::{Ended, Wanted, Watched};
+pub use sample::sample;
+pub use watch::{Seen, watch};

@@ -38,8 +38,9 @@ pub struct Observations {
     /// `/stats/summary` before the pods.
     #[serde(default)]
     pub summary_before: Value,
-    /// `/stats/summary` about twice a second: `t` in seconds since the first creation, `node` with memory, fs and rlimit,
-    /// `pods` with their containers.
+    /// `/stats/summary` about twice a second, as [`sample`](fn@super::sample) cuts it down. Each is exactly `{"t": …, "node":
+    /// {"memory": …, "fs": …, "rlimit": …}, "pods": […]}`: `t` in seconds since the first creation, three parts of the
+    /// summary's `node`, and its `pods`, those of the case with their containers. A recording holds them as they are.
     #[serde(default)]
     pub samples: Vec<Value>,
     /// The eviction manager's lines of the kubelet's log.

@@ -1,5 +1,32 @@
 //! Everything a run leaves for people and machines to read, made from one stream of events.
 
+mod account;
+mod evidence;
+pub mod exit_code;
+mod github;
+mod jsonl;
+mod junit;
+mod ledger;
+mod prow;
+mod recording;
+mod redact;
+mod run_dir;
+mod select;
+mod sink;
 mod stream;
+mod terminal;
 
+#[cfg(test)]
+mod story;
+
+pub use evidence::Evidence;
+pub use github::{Annotations, JobSummary};
+pub use jsonl::JsonLines;
+pub use junit::Junit;
+pub use prow::Prow;
+pub use recording::Recording;
+pub use run_dir::RunDir;
+pub use select::{Wanted, reports};
+pub use sink::{Events, Finished, Report, ReportError, ReportFailure, Reports};
 pub use stream::{CaseId, Planned, RunEvent, What};
+pub use terminal::{Live, Manners, Plain};

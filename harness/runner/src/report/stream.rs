@@ -113,6 +113,17 @@ pub enum What {
         /// What is being done, or was seen, in one line.
         text: String,
     },
+    /// A figure of a running case moved: it replaces the one before. Live reports show the newest, logs a few of
+    /// them, the event file all.
+    CaseProgress {
+        /// Which.
+        #[serde(flatten)]
+        id: CaseId,
+        /// The phase it is in.
+        phase: Phase,
+        /// The figure, in one line, such as `el-sidecar1 at 212Mi, 44Mi to go`.
+        text: String,
+    },
     /// A case ended.
     CaseEnded {
         /// Which.

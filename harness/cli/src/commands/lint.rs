@@ -1,0 +1,30 @@
+//! `evictlab lint`
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use evictlab_runner::case::{load, load_paths};
+
+use super::selection::SourceArgs;
+use crate::failure::Failure;
+use crate::output::{count, print};
+
+/// Check case files: exit status 1 if anything is wrong with them
+#[derive(clap::Args)]
+pub struct Args {
+    /// Case files, and folders of them; all suites if none is given
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Checks case files.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
+    let cases = loaded.map_err(|errors| Failure::of_cases(&errors, 1))?;
+    let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
+    print(format!("{} in {}: nothing is wrong", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    Ok(ExitCode::SUCCESS)
+}

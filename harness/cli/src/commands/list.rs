@@ -1,0 +1,74 @@
+//! `evictlab list`
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use evictlab_runner::case::LoadedCase;
+use evictlab_runner::select::select;
+use serde_json::{Value, json};
+
+use super::selection::SelectionArgs;
+use crate::failure::Failure;
+use crate::output::{count, print};
+
+/// List the cases
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Print a JSON array instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists the selected cases.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let source = args.selection.source();
+    let cases = select(&source, &args.selection.selection())?;
+    if args.json {
+        let all: Vec<_> = cases.iter().map(|case| as_json(case)).collect();
+        print(format!("{:#}", Value::from(all)))?;
+    } else {
+        let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
+        print(table(&cases))?;
+        print(format!("\n{} in {}", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(cases: &[Arc<LoadedCase>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["SUITE", "CASE", "KUBELET", "LABELS", "ABOUT"]);
+    // In a pipe every case is one line, however long.
+    if let Some((width, _)) = terminal_size::terminal_size() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    }
+    for loaded in cases {
+        let case = &loaded.case;
+        table.add_row([
+            loaded.suite.clone(),
+            case.name.to_string(),
+            case.kubelet.to_string(),
+            case.labels.join(" "),
+            case.about.clone(),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn as_json(loaded: &LoadedCase) -> Value {
+    let case = &loaded.case;
+    let upstream: Vec<_> = case.upstream.iter().map(|upstream| upstream.link()).collect();
+    json!({
+        "suite": loaded.suite,
+        "case": case.name.as_str(),
+        "file": loaded.file,
+        "about": case.about,
+        "whenItFails": case.when_it_fails,
+        "labels": case.labels,
+        "kubelet": case.kubelet.to_string(),
+        "upstream": upstream,
+    })
+}

@@ -1,0 +1,60 @@
+//! The arguments of every command that is about some of the cases.
+
+use std::path::PathBuf;
+
+use evictlab_runner::case::Source;
+use evictlab_runner::select::{LabelFilter, Selection};
+use regex::Regex;
+
+/// Where the suites come from.
+#[derive(clap::Args)]
+pub struct SourceArgs {
+    /// Take the suites from this folder instead of `cases/` here (where it has a case.schema.json) or, else, of the
+    /// built-in ones
+    #[arg(long, value_name = "DIR", env = "EVICTLAB_CASES")]
+    cases: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// The source that they mean.
+    pub fn source(&self) -> Source {
+        Source::find(self.cases.clone(), cases::FILES)
+    }
+}
+
+/// Which cases.
+#[derive(clap::Args)]
+pub struct SelectionArgs {
+    /// Suites, cases, `suite/case`, case files or folders of them; all cases if none is given
+    #[arg(value_name = "SELECTION")]
+    names: Vec<String>,
+    /// Only cases whose labels match, in Ginkgo's language: `Feature:Eviction && !(Slow || Flaky)`
+    #[arg(long, value_name = "FILTER")]
+    label_filter: Option<LabelFilter>,
+    /// Only cases with a match in "suite/case about" (may be given again: any of them)
+    #[arg(long, value_name = "REGEX")]
+    focus: Vec<Regex>,
+    /// No cases with a match in "suite/case about" (may be given again: none of them)
+    #[arg(long, value_name = "REGEX")]
+    skip: Vec<Regex>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl SelectionArgs {
+    /// Where to select from.
+    pub fn source(&self) -> Source {
+        self.source.source()
+    }
+
+    /// What to select.
+    pub fn selection(&self) -> Selection {
+        let Self { names, label_filter, focus, skip, .. } = self;
+        Selection {
+            names: names.clone(),
+            label_filter: label_filter.clone(),
+            focus: focus.clone(),
+            skip: skip.clone(),
+        }
+    }
+}

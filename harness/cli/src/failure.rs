@@ -1,0 +1,49 @@
+//! How a command that could not do its work ends.
+
+use std::process::ExitCode;
+
+use evictlab_runner::case::LoadErrors;
+use evictlab_runner::select::SelectError;
+
+/// What went wrong, for a person, and the exit status.
+#[derive(Debug)]
+pub struct Failure {
+    text: String,
+    status: u8,
+}
+
+impl Failure {
+    /// The status of input that cannot be used; clap exits with the same for a wrong command line.
+    pub const BAD_INPUT: u8 = 2;
+
+    /// A failure with this text and exit status.
+    pub fn new(text: impl ToString, status: u8) -> Self {
+        Self { text: text.to_string(), status }
+    }
+
+    /// Case files that cannot be used.
+    pub fn of_cases(errors: &LoadErrors, status: u8) -> Self {
+        Self::new(format!("the case files cannot be used\n\n{errors}"), status)
+    }
+
+    /// Writes it to standard error, and gives the status to exit with.
+    pub fn tell(&self) -> ExitCode {
+        eprintln!("error: {}", self.text);
+        self.status.into()
+    }
+}
+
+impl From<LoadErrors> for Failure {
+    fn from(errors: LoadErrors) -> Self {
+        Self::of_cases(&errors, Self::BAD_INPUT)
+    }
+}
+
+impl From<SelectError> for Failure {
+    fn from(error: SelectError) -> Self {
+        match error {
+            SelectError::Load(errors) => errors.into(),
+            other => Self::new(other, Self::BAD_INPUT),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Writing to standard output.
+
+use std::io::{self, ErrorKind, Write};
+
+use crate::failure::Failure;
+
+/// Writes a text and a line end. A reader that has seen enough (`| head`) is no failure.
+pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output cannot be written: {why}"), 1))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `1 case`, `2 cases`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

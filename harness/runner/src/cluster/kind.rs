@@ -1,0 +1,167 @@
+//! The `kind` command: it creates and deletes clusters, and nothing else is asked of it.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The oldest kind that writes kubeadm v1beta4 for Kubernetes 1.36 and merges map-style patches into it.
+pub const OLDEST: semver::Version = semver::Version::new(0, 32, 0);
+
+/// `kind` could not do its part.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    /// Not on the PATH.
+    #[error(
+        "the command `kind` is not on the PATH\nInstall it: https://kind.sigs.k8s.io/docs/user/quick-start/"
+    )]
+    Missing,
+    /// Too old.
+    #[error(
+        "kind {found} is too old, at least {OLDEST} is needed\nInstall a newer one: https://kind.sigs.k8s.io/docs/user/quick-start/"
+    )]
+    TooOld {
+        /// What is installed.
+        found: semver::Version,
+    },
+    /// Its version could not be read.
+    #[error("`kind version` answers {0:?}, and no version can be read from that")]
+    NoVersion(String),
+    /// It failed.
+    #[error("`kind {command}` failed:\n{output}")]
+    Failed {
+        /// Its arguments.
+        command: String,
+        /// The last lines it printed.
+        output: String,
+    },
+    /// It could not be started or read.
+    #[error("`kind {command}` could not be run: {source}")]
+    Run {
+        /// Its arguments.
+        command: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It was stopped by us.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// The installed kind's version, if it is new enough.
+pub async fn version() -> Result<semver::Version, KindError> {
+    let said = run(&["version"], &CancellationToken::new(), |_| {}).await?;
+    let found = said
+        .split_whitespace()
+        .find_map(|word| semver::Version::parse(word.strip_prefix('v')?).ok())
+        .ok_or_else(|| KindError::NoVersion(said.trim().to_owned()))?;
+    match found < OLDEST {
+        true => Err(KindError::TooOld { found }),
+        false => Ok(found),
+    }
+}
+
+/// Creates a cluster; returns when kind does, which says nothing about its readiness. `progress` gets a line a step.
+pub async fn create(
+    name: &str,
+    config: &Path,
+    kubeconfig: &Path,
+    cancel: &CancellationToken,
+    progress: impl FnMut(&str),
+) -> Result<(), KindError> {
+    let (config, kubeconfig) = (config.to_string_lossy(), kubeconfig.to_string_lossy());
+    let arguments =
+        ["create", "cluster", "--name", name, "--config", &config, "--kubeconfig", &kubeconfig, "--retain"];
+    run(&arguments, cancel, progress).await.map(drop)
+}
+
+/// Deletes a cluster; one that is not there is no error.
+pub async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindError> {
+    let kubeconfig = kubeconfig.to_string_lossy();
+    let arguments = ["delete", "cluster", "--name", name, "--kubeconfig", &kubeconfig];
+    run(&arguments, &CancellationToken::new(), |_| {}).await.map(drop)
+}
+
+/// Runs kind in a process group of its own, so that a terminal's Ctrl-C reaches only us, and stops the whole group when
+/// cancelled: kind's own children, the `docker` commands, must not outlive it.
+async fn run(
+    arguments: &[&str],
+    cancel: &CancellationToken,
+    mut progress: impl FnMut(&str),
+) -> Result<String, KindError> {
+    let command = arguments.join(" ");
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => KindError::Missing,
+        _ => KindError::Run { command: command.clone(), source },
+    };
+    let reader = duct::cmd("kind", arguments)
+        .stdin_null()
+        .stderr_to_stdout()
+        .unchecked()
+        .before_spawn(|command| {
+            command.process_group(0);
+            Ok(())
+        })
+        .reader()
+        .map_err(failed)?;
+    let group = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
+    let (lines, mut received) = mpsc::unbounded_channel();
+    let ended = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
+        let mut buffered = BufReader::new(reader);
+        let mut line = Vec::new();
+        while buffered.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            // The run may have stopped listening; kind is read to its end all the same.
+            let _unheard = lines.send(text);
+            line.clear();
+        }
+        Ok(buffered.into_inner().try_wait()?.is_some_and(|output| output.status.success()))
+    });
+    let mut printed = Vec::new();
+    loop {
+        tokio::select! {
+            line = received.recv() => match line {
+                Some(line) => {
+                    progress(&line);
+                    printed.push(line);
+                }
+                None => break,
+            },
+            () = cancel.cancelled() => {
+                stop(group, ended).await;
+                return Err(KindError::Interrupted);
+            }
+        }
+    }
+    let success = match ended.await {
+        Ok(ended) => ended.map_err(failed)?,
+        Err(panic) => return Err(failed(std::io::Error::other(panic))),
+    };
+    match success {
+        true => Ok(printed.join("\n")),
+        false => {
+            let tail = printed[printed.len().saturating_sub(30)..].join("\n");
+            Err(KindError::Failed { command, output: tail })
+        }
+    }
+}
+
+/// Ends a process group: politely, then by force.
+async fn stop(group: Option<Pid>, ended: tokio::task::JoinHandle<std::io::Result<bool>>) {
+    let mut ended = ended;
+    for (signal, patience) in
+        [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(10))]
+    {
+        if let Some(group) = group {
+            // It may have ended by itself.
+            let _gone = kill_process_group(group, signal);
+        }
+        if tokio::time::timeout(patience, &mut ended).await.is_ok() {
+            return;
+        }
+    }
+}

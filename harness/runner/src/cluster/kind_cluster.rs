@@ -1,0 +1,471 @@
+//! A kind cluster from its first trace to its last.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use evictlab_rules::KubeletVersion;
+use k8s_openapi::api::core::v1::{Namespace, Node as ApiNode};
+use kube::api::{DeleteParams, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, ResourceExt};
+use tokio_util::sync::CancellationToken;
+
+use super::config::{Base, ConfigError, KUBELET_LABEL, label_value};
+use super::record::{NODE_FILE, StateError};
+use super::skew::Group;
+use super::{Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind};
+use crate::stage::RUN_LABEL;
+use crate::tune;
+use crate::wait::{self, Probe};
+
+/// The label that kind puts on its node containers.
+pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
+
+/// How long a cluster may show no change at all before it is given up.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A cluster could not be made, opened or deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// kind failed.
+    #[error(transparent)]
+    Kind(#[from] kind::KindError),
+    /// Docker failed.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The state folder failed.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A file could not be written.
+    #[error("a temporary file could not be written: {0}")]
+    File(#[from] std::io::Error),
+    /// A cluster of this name is there.
+    #[error(
+        "there is a cluster named {0} already\nUse it with --cluster {0} (if evictlab made it), delete it with `evictlab cluster delete {0}`, or choose another name."
+    )]
+    Exists(String),
+    /// No cluster of this name is there.
+    #[error("evictlab knows no cluster named {0}; `evictlab cluster list` shows those it knows")]
+    Unknown(String),
+    /// Its kubeconfig cannot be used.
+    #[error("the kubeconfig of cluster {cluster} cannot be used: {problem}")]
+    Kubeconfig {
+        /// The cluster.
+        cluster: String,
+        /// Why not.
+        problem: String,
+    },
+    /// The nodes do not become ready.
+    #[error("cluster {cluster} does not become ready: {stalled}")]
+    NotReady {
+        /// The cluster.
+        cluster: String,
+        /// What was last seen.
+        stalled: wait::Stalled,
+    },
+    /// A node's kubelet is not what it was said to be.
+    #[error(
+        "the kubelet on node {node} says that it is {found}, but {claimed} was claimed\nThe image or binary is of another version than its name: correct --kubelet or --node-image."
+    )]
+    NotAsClaimed {
+        /// The node.
+        node: String,
+        /// What it reports.
+        found: String,
+        /// What was claimed.
+        claimed: KubeletVersion,
+    },
+    /// The cluster has no worker for a kubelet.
+    #[error("cluster {cluster} has no worker with kubelet {kubelet}; it has {has}")]
+    NoWorker {
+        /// The cluster.
+        cluster: String,
+        /// The kubelet asked for.
+        kubelet: String,
+        /// Those that it has.
+        has: String,
+    },
+    /// A put-in kubelet does not come up.
+    #[error("the kubelet {binary} does not come up on node {node}: {stalled}\nIts last words:\n{log}")]
+    BinaryDead {
+        /// The binary.
+        binary: PathBuf,
+        /// The node.
+        node: String,
+        /// What was last seen.
+        stalled: wait::Stalled,
+        /// The end of its log.
+        log: String,
+    },
+    /// The kubelet binary cannot be read.
+    #[error("the kubelet binary {path} cannot be read: {source}")]
+    Binary {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Another process uses it.
+    #[error(
+        "cluster {cluster} is in use by the process {pid}; wait for it, or make another with `evictlab cluster create`"
+    )]
+    InUse {
+        /// The cluster.
+        cluster: String,
+        /// The process.
+        pid: u32,
+    },
+    /// What a run left in it could not be removed.
+    #[error(
+        "what a run left in cluster {cluster} could not be removed: {problem}\nDelete the cluster with `evictlab cluster delete {cluster}`."
+    )]
+    Sweep {
+        /// The cluster.
+        cluster: String,
+        /// Why not.
+        problem: String,
+    },
+    /// Containers of it are still there after everything was tried.
+    #[error(
+        "these containers of cluster {cluster} could not be removed: {left}\nRemove them with `docker rm -f -v`."
+    )]
+    Left {
+        /// The cluster.
+        cluster: String,
+        /// Their names.
+        left: String,
+    },
+    /// Interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A kind cluster with its workers.
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// Its API client.
+    pub client: Client,
+    /// Its workers, ready.
+    pub nodes: Vec<Node>,
+    /// What is written down about it.
+    pub record: Record,
+    state: StateDir,
+    docker: Docker,
+}
+
+impl Cluster {
+    /// Makes a cluster for a group of kubelets, `nodes` workers each, and waits until every node is ready and runs the kubelet that was
+    /// asked for. The record must be written already; whatever happens, [`delete`] with its name leaves nothing.
+    pub async fn create(
+        docker: &Docker,
+        state: &StateDir,
+        record: Record,
+        plan: (&Group, &Base, usize),
+        cancel: &CancellationToken,
+        mut progress: impl FnMut(&str),
+    ) -> Result<Self, ClusterError> {
+        let (group, base, nodes) = plan;
+        let name = record.cluster.clone();
+        let cgroup_v1 = cgroup_v1(docker).await?;
+        let config = tempfile::NamedTempFile::with_suffix(".yaml")?;
+        std::fs::write(config.path(), base.compose(group, nodes, cgroup_v1)?)?;
+        let kubeconfig = state.make_kubeconfig(&name)?;
+        kind::create(&name, config.path(), &kubeconfig, cancel, &mut progress).await.map_err(interrupted)?;
+        sign(docker, &record).await?;
+        let client = client(state, &name).await?;
+        let work = async {
+            progress("waiting for the nodes");
+            ready(&client, &name, 1 + group.kubelets.len() * nodes).await?;
+            for kubelet in group.kubelets.iter().filter(|kubelet| kubelet.binary.is_some()) {
+                progress(&format!("putting in the kubelet {}", kubelet.label));
+                put_in(docker, &client, kubelet).await?;
+            }
+            let nodes = workers(docker, &client, &group.kubelets, cgroup_v1).await?;
+            Ok::<_, ClusterError>(nodes)
+        };
+        let nodes = tokio::select! {
+            nodes = work => nodes?,
+            () = cancel.cancelled() => return Err(ClusterError::Interrupted),
+        };
+        Ok(Self { name, client, nodes, record, state: state.clone(), docker: docker.clone() })
+    }
+
+    /// Takes a cluster that was kept, for these kubelets.
+    pub async fn open(
+        docker: &Docker,
+        state: &StateDir,
+        name: &str,
+        kubelets: &[Kubelet],
+    ) -> Result<Self, ClusterError> {
+        let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
+        let cgroup_v1 = cgroup_v1(docker).await?;
+        let client = client(state, name).await?;
+        ready(&client, name, 2).await?;
+        let all = all_workers(docker, &client, cgroup_v1).await?;
+        let wanted: Vec<String> = kubelets.iter().map(|kubelet| label_value(&kubelet.label)).collect();
+        for kubelet in &wanted {
+            if !all.iter().any(|node| &node.kubelet == kubelet) {
+                let mut has: Vec<&str> = all.iter().map(|node| node.kubelet.as_str()).collect();
+                has.dedup();
+                return Err(ClusterError::NoWorker {
+                    cluster: name.to_owned(),
+                    kubelet: kubelet.clone(),
+                    has: has.join(", "),
+                });
+            }
+        }
+        let nodes =
+            all.into_iter().filter(|node| wanted.is_empty() || wanted.contains(&node.kubelet)).collect();
+        Ok(Self {
+            name: name.to_owned(),
+            client,
+            nodes,
+            record,
+            state: state.clone(),
+            docker: docker.clone(),
+        })
+    }
+
+    /// Takes a kept cluster for a process, so that nobody else does; what a dead one left in it is swept first.
+    pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
+        if self.record.standing() == Standing::Live && self.record.owner != owner {
+            return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
+        }
+        self.record.owner = owner;
+        self.state.write(&self.record)?;
+        self.sweep().await
+    }
+
+    /// Puts back every node that is still tuned, and deletes every namespace of a run.
+    pub async fn sweep(&self) -> Result<(), ClusterError> {
+        for node in &self.nodes {
+            tune::restore(node).await.map_err(|error| ClusterError::Sweep {
+                cluster: self.name.clone(),
+                problem: error.to_string(),
+            })?;
+        }
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let failed = |error: kube::Error| ClusterError::Sweep {
+            cluster: self.name.clone(),
+            problem: error.to_string(),
+        };
+        for namespace in namespaces.list(&ListParams::default().labels(RUN_LABEL)).await.map_err(failed)? {
+            match namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => drop(other.map_err(failed)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the cluster to whoever comes next.
+    pub async fn keep(&mut self) -> Result<(), ClusterError> {
+        self.record.kept = true;
+        self.state.write(&self.record)?;
+        sign(&self.docker, &self.record).await
+    }
+
+    /// Where its kubeconfig lies.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.state.kubeconfig(&self.name)
+    }
+}
+
+/// Deletes a cluster by every means, and everything that is known of it.
+pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
+    let by_kind = kind::delete(name, &state.kubeconfig(name)).await;
+    // A `docker run` that was cut off may still bring its container: look until nothing comes any more.
+    let mut quiet = 0;
+    for _ in 0..20 {
+        let left = containers(docker, name).await?;
+        quiet = if left.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            break;
+        }
+        for container in left {
+            docker.remove(&container.id).await?;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    let left = containers(docker, name).await?;
+    if !left.is_empty() {
+        by_kind?;
+        let left = left.into_iter().map(|container| container.name).collect::<Vec<_>>().join(", ");
+        return Err(ClusterError::Left { cluster: name.to_owned(), left });
+    }
+    Ok(state.forget(name)?)
+}
+
+/// The containers of a cluster.
+pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<super::Container>, DockerError> {
+    docker.containers(&format!("{KIND_LABEL}={name}")).await
+}
+
+/// Whether the Docker host has cgroup v1.
+pub async fn cgroup_v1(docker: &Docker) -> Result<bool, DockerError> {
+    let info = docker.api().info().await.map_err(|source| DockerError::Request {
+        doing: "tell about itself".to_owned(),
+        source: Box::new(source),
+    })?;
+    Ok(info.cgroup_version == Some(bollard::models::SystemInfoCgroupVersionEnum::_1))
+}
+
+/// A client by the kubeconfig that kind wrote.
+pub async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
+    let failed = |problem: String| ClusterError::Kubeconfig { cluster: name.to_owned(), problem };
+    let kubeconfig =
+        Kubeconfig::read_from(state.kubeconfig(name)).map_err(|error| failed(error.to_string()))?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    Client::try_from(config).map_err(|error| failed(error.to_string()))
+}
+
+/// Leaves the record in every node, so that a cluster can be told even where the state folder is gone.
+async fn sign(docker: &Docker, record: &Record) -> Result<(), ClusterError> {
+    let text = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
+    for container in containers(docker, &record.cluster).await? {
+        docker.write_file(&container.id, NODE_FILE, 0o644, &text).await?;
+    }
+    Ok(())
+}
+
+/// Waits until `count` nodes are there and all are ready.
+async fn ready(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    wait::until(PATIENCE, Duration::from_millis(250), async || {
+        match nodes.list(&ListParams::default()).await {
+            Err(error) => Probe::Pending(error.to_string()),
+            Ok(listed) => {
+                let waiting: Vec<String> = listed
+                    .iter()
+                    .filter(|node| !is_ready(node))
+                    .map(|node| format!("{} is not ready{}", node.name_any(), why(node)))
+                    .collect();
+                match listed.items.len() >= count && waiting.is_empty() {
+                    true => Probe::Done(()),
+                    false => Probe::Pending(format!(
+                        "{} of {count} nodes; {}",
+                        listed.items.len(),
+                        waiting.join(", ")
+                    )),
+                }
+            }
+        }
+    })
+    .await
+    .map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
+}
+
+fn ready_condition(node: &ApiNode) -> Option<&k8s_openapi::api::core::v1::NodeCondition> {
+    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")
+}
+
+/// Whether a node reports itself ready.
+pub fn is_ready(node: &ApiNode) -> bool {
+    ready_condition(node).is_some_and(|condition| condition.status == "True")
+}
+
+fn why(node: &ApiNode) -> String {
+    let message = ready_condition(node).and_then(|condition| condition.message.clone());
+    message.map(|message| format!(" ({message})")).unwrap_or_default()
+}
+
+fn reported(node: &ApiNode) -> Option<&str> {
+    Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
+}
+
+/// Puts a binary in the place of the kubelet on the workers made for it, and waits until each reports its version.
+async fn put_in(docker: &Docker, client: &Client, kubelet: &Kubelet) -> Result<(), ClusterError> {
+    let Some(path) = &kubelet.binary else { return Ok(()) };
+    let bytes = std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let made_for = ListParams::default().labels(&format!("{KUBELET_LABEL}={}", label_value(&kubelet.label)));
+    let listed = nodes.list(&made_for).await.map_err(|error| ClusterError::Kubeconfig {
+        cluster: kubelet.label.clone(),
+        problem: error.to_string(),
+    })?;
+    for node in listed {
+        let name = node.name_any();
+        // The running file cannot be written over; it can be replaced.
+        docker.run(&name, &["systemctl", "stop", "kubelet"]).await?;
+        docker.write_file(&name, "/usr/bin/kubelet", 0o755, &bytes).await?;
+        docker.run(&name, &["systemctl", "start", "kubelet"]).await?;
+        let up =
+            wait::until(PATIENCE / 5, Duration::from_millis(250), async || match nodes.get(&name).await {
+                Err(error) => Probe::Pending(error.to_string()),
+                Ok(node) => match reported(&node) {
+                    Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
+                    found => Probe::Pending(format!("it reports {}", found.unwrap_or("nothing"))),
+                },
+            })
+            .await;
+        if let Err(stalled) = up {
+            let log = docker
+                .run(&name, &["journalctl", "-u", "kubelet", "-n", "8", "-o", "cat", "--no-pager"])
+                .await?;
+            return Err(ClusterError::BinaryDead { binary: path.clone(), node: name, stalled, log });
+        }
+    }
+    Ok(())
+}
+
+/// The workers of these kubelets, each proved to be what it was claimed to be.
+async fn workers(
+    docker: &Docker,
+    client: &Client,
+    kubelets: &[Kubelet],
+    cgroup_v1: bool,
+) -> Result<Vec<Node>, ClusterError> {
+    let nodes = all_workers(docker, client, cgroup_v1).await?;
+    for node in &nodes {
+        let Some(kubelet) = kubelets.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
+        else {
+            continue;
+        };
+        if kubelet.version != node.version {
+            return Err(ClusterError::NotAsClaimed {
+                node: node.name.clone(),
+                found: node.version.to_string(),
+                claimed: kubelet.version.clone(),
+            });
+        }
+    }
+    Ok(nodes)
+}
+
+async fn all_workers(docker: &Docker, client: &Client, cgroup_v1: bool) -> Result<Vec<Node>, ClusterError> {
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let failed =
+        |problem: String| ClusterError::Kubeconfig { cluster: "asked for its nodes".to_owned(), problem };
+    let listed = nodes
+        .list(&ListParams::default().labels(KUBELET_LABEL))
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    listed
+        .into_iter()
+        .map(|node| {
+            let version =
+                reported(&node).unwrap_or_default().parse().map_err(|error| failed(format!("{error}")))?;
+            Ok(Node {
+                name: node.name_any(),
+                kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
+                version,
+                cgroup_v1,
+                docker: docker.clone(),
+                client: client.clone(),
+            })
+        })
+        .collect()
+}
+
+fn interrupted(error: kind::KindError) -> ClusterError {
+    match error {
+        kind::KindError::Interrupted => ClusterError::Interrupted,
+        other => ClusterError::Kind(other),
+    }
+}

@@ -1,0 +1,23 @@
+//! Clusters: kind creates and deletes them, the Docker API does the rest.
+
+mod config;
+mod docker;
+mod gc;
+mod kind;
+mod kind_cluster;
+mod kubelet;
+mod node;
+mod owner;
+mod record;
+mod skew;
+
+pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
+pub use docker::{Container, Docker, DockerError, Output};
+pub use gc::{Found, Removal, collect, find};
+pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
+pub use kind_cluster::{Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready};
+pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use node::{Node, NodeError};
+pub use owner::Owner;
+pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};
+pub use skew::{Group, SkewError, allowed, group};

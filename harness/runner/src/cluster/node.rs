@@ -1,0 +1,186 @@
+//! One worker: its kubelet by the API server, its files and services by Docker.
+
+use evictlab_rules::KubeletVersion;
+use http::Request;
+use k8s_openapi::api::core::v1::Node as ApiNode;
+use kube::{Api, Client};
+use serde_json::{Map, Value};
+
+use super::{Docker, DockerError};
+
+/// A node could not be asked or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// By Docker.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// By the API server.
+    #[error("the API server could not {doing} of node {node}: {source}")]
+    Api {
+        /// What was asked, as a verb phrase.
+        doing: &'static str,
+        /// The node.
+        node: String,
+        /// Why not.
+        source: Box<kube::Error>,
+    },
+    /// What it answered cannot be read.
+    #[error("node {node} answers {doing} with something that cannot be read: {problem}")]
+    Answer {
+        /// What was asked.
+        doing: &'static str,
+        /// The node.
+        node: String,
+        /// What is wrong with the answer.
+        problem: String,
+    },
+}
+
+/// A worker of a kind cluster. Its name is that of its container, too.
+#[derive(Clone)]
+pub struct Node {
+    /// The node's name.
+    pub name: String,
+    /// The kubelet that it was made for, as labelled.
+    pub kubelet: String,
+    /// The version that it reported when it was ready.
+    pub version: KubeletVersion,
+    /// Whether its host has cgroup v1, where the kubelet can be notified of memory pressure by the kernel.
+    pub cgroup_v1: bool,
+    pub(super) docker: Docker,
+    pub(super) client: Client,
+}
+
+impl Node {
+    /// The API client of its cluster.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The Docker daemon that runs it.
+    pub fn docker(&self) -> &Docker {
+        &self.docker
+    }
+
+    /// The kubelet's configuration as it runs with it (`/configz`), the object `kubeletconfig`.
+    pub async fn configz(&self) -> Result<Value, NodeError> {
+        let mut answer: Value = self.proxy("read the configuration", "configz").await?;
+        Ok(answer["kubeletconfig"].take())
+    }
+
+    /// The kubelet's Summary (`/stats/summary`).
+    pub async fn summary(&self) -> Result<Value, NodeError> {
+        self.proxy("read the statistics", "stats/summary").await
+    }
+
+    /// The counter `kubelet_evictions` by its label `eviction_signal`, since the kubelet started.
+    pub async fn evictions(&self) -> Result<Map<String, Value>, NodeError> {
+        let text = self.proxy_text("read the metrics", "metrics").await?;
+        Ok(evictions(&text))
+    }
+
+    /// The node object.
+    pub async fn object(&self) -> Result<ApiNode, NodeError> {
+        let nodes: Api<ApiNode> = Api::all(self.client.clone());
+        nodes.get(&self.name).await.map_err(|source| self.api("read the status", source))
+    }
+
+    /// The lines of the kubelet's log since a Unix time in seconds.
+    pub async fn kubelet_log(&self, since: i64) -> Result<Vec<String>, NodeError> {
+        let since = format!("@{since}");
+        let command = ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "--since", &since];
+        let log = self.docker.run(&self.name, &command).await?;
+        Ok(log.lines().map(str::to_owned).collect())
+    }
+
+    /// A file of the node, if it is there.
+    pub async fn read_file(&self, path: &str) -> Result<Option<Vec<u8>>, NodeError> {
+        Ok(self.docker.read_file(&self.name, path).await?)
+    }
+
+    /// Puts a file into the node.
+    pub async fn write_file(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), NodeError> {
+        Ok(self.docker.write_file(&self.name, path, mode, bytes).await?)
+    }
+
+    /// Runs a command in the node; an exit status other than 0 is an error.
+    pub async fn run(&self, command: &[&str]) -> Result<String, NodeError> {
+        Ok(self.docker.run(&self.name, command).await?)
+    }
+
+    /// Restarts the kubelet; returns when the old one is gone. Pods stay.
+    pub async fn restart_kubelet(&self) -> Result<(), NodeError> {
+        // The reset clears systemd's count of starts: cases restart the kubelet more often than its limit allows.
+        self.run(&["sh", "-c", "systemctl reset-failed kubelet; systemctl restart kubelet"]).await.map(drop)
+    }
+
+    /// `MemAvailable` and `MemTotal` of the host that runs the node's container, in bytes.
+    pub async fn host_memory(&self) -> Result<(u64, u64), NodeError> {
+        let meminfo = self.run(&["cat", "/proc/meminfo"]).await?;
+        let field = |name: &str| {
+            meminfo
+                .lines()
+                .find_map(|line| {
+                    line.strip_prefix(name)?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+                })
+                .map(|kib| kib * 1024)
+        };
+        match (field("MemAvailable:"), field("MemTotal:")) {
+            (Some(available), Some(total)) => Ok((available, total)),
+            _ => Err(NodeError::Answer {
+                doing: "/proc/meminfo",
+                node: self.name.clone(),
+                problem: "it has no MemAvailable or no MemTotal".to_owned(),
+            }),
+        }
+    }
+
+    async fn proxy(&self, doing: &'static str, path: &str) -> Result<Value, NodeError> {
+        let text = self.proxy_text(doing, path).await?;
+        serde_json::from_str(&text).map_err(|error| NodeError::Answer {
+            doing,
+            node: self.name.clone(),
+            problem: error.to_string(),
+        })
+    }
+
+    async fn proxy_text(&self, doing: &'static str, path: &str) -> Result<String, NodeError> {
+        let uri = format!("/api/v1/nodes/{}/proxy/{path}", self.name);
+        let request = Request::get(uri).body(Vec::new()).map_err(|error| NodeError::Answer {
+            doing,
+            node: self.name.clone(),
+            problem: error.to_string(),
+        })?;
+        self.client.request_text(request).await.map_err(|source| self.api(doing, source))
+    }
+
+    fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
+        NodeError::Api { doing, node: self.name.clone(), source: Box::new(source) }
+    }
+}
+
+/// `kubelet_evictions{eviction_signal="X"} N` lines of a metrics page.
+fn evictions(metrics: &str) -> Map<String, Value> {
+    metrics
+        .lines()
+        .filter_map(|line| {
+            let rest = line.strip_prefix("kubelet_evictions{eviction_signal=\"")?;
+            let (signal, value) = rest.split_once("\"} ")?;
+            Some((signal.to_owned(), Value::from(value.trim().parse::<f64>().ok()? as u64)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn eviction_counters_are_read() {
+        let page = "# TYPE kubelet_evictions counter\n\
+                    kubelet_evictions{eviction_signal=\"memory.available\"} 2\n\
+                    kubelet_evictions{eviction_signal=\"emptydirfs.limit\"} 1e+00\n\
+                    kubelet_node_name{node=\"a\"} 1\n";
+        let counted = super::evictions(page);
+        assert_eq!(counted.len(), 2);
+        assert_eq!((&counted["memory.available"], &counted["emptydirfs.limit"]), (&2.into(), &1.into()));
+    }
+}

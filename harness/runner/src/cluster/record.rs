@@ -1,0 +1,249 @@
+//! What is written down about a cluster from before its first container on: in a state file, and then in its nodes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Owner;
+
+/// Where a node keeps the record of its cluster.
+pub const NODE_FILE: &str = "/kind/evictlab.json";
+
+/// A cluster and who answers for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The run that made it.
+    pub run: String,
+    /// The process that uses it, or last used it.
+    pub owner: Owner,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it may be removed even though its owner cannot be asked.
+    pub deadline: Timestamp,
+    /// Whether it is meant to outlive its owner.
+    pub kept: bool,
+    /// The Docker daemon that runs it.
+    pub docker_host: String,
+    /// The kubelets of its workers, as labelled.
+    pub kubelets: Vec<String>,
+}
+
+/// What may be done with a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Its owner runs.
+    Live,
+    /// Nobody uses it, and it was meant to stay.
+    Kept,
+    /// Its owner is gone: it was left behind.
+    Dead,
+}
+
+impl Record {
+    /// A cluster of this process, that may be removed by anybody after `patience`.
+    pub fn new(cluster: &str, run: &str, owner: Owner, kubelets: Vec<String>, patience: Duration) -> Self {
+        let created = Timestamp::now();
+        let deadline = created.saturating_add(patience).unwrap_or(Timestamp::MAX);
+        Self {
+            cluster: cluster.to_owned(),
+            run: run.to_owned(),
+            owner,
+            created,
+            deadline,
+            kept: false,
+            docker_host: super::docker::host(),
+            kubelets,
+        }
+    }
+
+    /// What may be done with it.
+    pub fn standing(&self) -> Standing {
+        let elsewhere = self.owner.host != Owner::this().host;
+        match (self.owner.alive(), self.kept) {
+            (true, _) if elsewhere && !self.kept && Timestamp::now() > self.deadline => Standing::Dead,
+            (true, true) if elsewhere => Standing::Kept,
+            (true, _) => Standing::Live,
+            (false, true) => Standing::Kept,
+            (false, false) => Standing::Dead,
+        }
+    }
+}
+
+/// The folder of state files: `EVICTLAB_STATE_DIR`, or `evictlab` in the user's state folder. Readable by the user alone, because
+/// it holds kubeconfigs.
+#[derive(Clone, Debug)]
+pub struct StateDir {
+    path: PathBuf,
+}
+
+/// The state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the state folder {path} cannot be used: {source}\nSet EVICTLAB_STATE_DIR to a folder that you may write to."
+)]
+pub struct StateError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl StateDir {
+    /// The user's state folder, made if it is missing.
+    pub fn open() -> Result<Self, StateError> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let path = variable("EVICTLAB_STATE_DIR")
+            .or_else(|| Some(variable("XDG_STATE_HOME")?.join("evictlab")))
+            .or_else(|| Some(variable("HOME")?.join(".local/state/evictlab")))
+            .unwrap_or_else(|| std::env::temp_dir().join("evictlab-state"));
+        Self::at(&path)
+    }
+
+    /// A state folder at this path.
+    pub fn at(path: &Path) -> Result<Self, StateError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|source| StateError { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Where a cluster's kubeconfig lies.
+    pub fn kubeconfig(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.kubeconfig"))
+    }
+
+    /// Makes the empty kubeconfig, for kind to fill: so it is the user's alone from its first byte.
+    pub fn make_kubeconfig(&self, cluster: &str) -> Result<PathBuf, StateError> {
+        let path = self.kubeconfig(cluster);
+        private(&path).map_err(|source| self.error(&path, source))?;
+        Ok(path)
+    }
+
+    /// Writes a record, whole or not at all.
+    pub fn write(&self, record: &Record) -> Result<(), StateError> {
+        let path = self.file(&record.cluster);
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            serde_json::to_writer_pretty(&mut file, record)?;
+            file.flush()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|source| self.error(&path, source))
+    }
+
+    /// The record of a cluster, if there is one that can be read.
+    pub fn read(&self, cluster: &str) -> Option<Record> {
+        serde_json::from_slice(&fs::read(self.file(cluster)).ok()?).ok()
+    }
+
+    /// All records, by name.
+    pub fn list(&self) -> Vec<Record> {
+        let Ok(entries) = fs::read_dir(&self.path) else { return Vec::new() };
+        let mut records: Vec<Record> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                path.extension().is_some_and(|extension| extension == "json").then_some(())?;
+                serde_json::from_slice(&fs::read(path).ok()?).ok()
+            })
+            .collect();
+        records.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        records
+    }
+
+    /// Forgets a cluster: its record and its kubeconfig.
+    pub fn forget(&self, cluster: &str) -> Result<(), StateError> {
+        let kubeconfig = self.kubeconfig(cluster);
+        // kind locks a kubeconfig by a file beside it.
+        let lock = kubeconfig.with_extension("kubeconfig.lock");
+        for path in [kubeconfig, lock, self.file(cluster)] {
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(self.error(&path, source));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A lock that one process holds at a time, as long as the file is open. Waits for it.
+    pub fn lock(&self, name: &str) -> Result<File, StateError> {
+        let path = self.path.join(format!("{name}.lock"));
+        let lock = || -> io::Result<File> {
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        lock().map_err(|source| self.error(&path, source))
+    }
+
+    fn file(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.json"))
+    }
+
+    fn error(&self, path: &Path, source: io::Error) -> StateError {
+        StateError { path: path.to_owned(), source }
+    }
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn record(owner: Owner) -> Record {
+        Record::new("evictlab-a", "run", owner, vec!["v1.32.13".to_owned()], Duration::from_secs(3600))
+    }
+
+    #[test]
+    fn a_record_is_found_again_and_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(&folder.path().join("state")).unwrap();
+        let record = record(Owner::this());
+        state.write(&record).unwrap();
+        fs::write(folder.path().join("state/torn.json"), "{").unwrap();
+        assert_eq!(state.list(), std::slice::from_ref(&record));
+        assert_eq!(state.read("evictlab-a"), Some(record));
+        let kubeconfig = state.make_kubeconfig("evictlab-a").unwrap();
+        assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(folder.path().join("state")).unwrap().permissions().mode() & 0o777, 0o700);
+        state.forget("evictlab-a").unwrap();
+        assert!(state.list().is_empty() && !kubeconfig.exists());
+    }
+
+    #[test]
+    fn standing_follows_the_owner() {
+        let gone = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        let elsewhere = Owner { host: "another".to_owned(), ..Owner::this() };
+        let rows = [
+            (Owner::this(), false, false, Standing::Live),
+            (Owner::this(), true, false, Standing::Live),
+            (gone.clone(), false, false, Standing::Dead),
+            (gone, true, true, Standing::Kept),
+            (elsewhere.clone(), false, false, Standing::Live),
+            (elsewhere.clone(), false, true, Standing::Dead),
+            (elsewhere, true, true, Standing::Kept),
+        ];
+        for (owner, kept, overdue, standing) in rows {
+            let mut record = Record { kept, ..record(owner) };
+            if overdue {
+                record.deadline = Timestamp::UNIX_EPOCH;
+            }
+            assert_eq!(record.standing(), standing, "{record:?}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What is gathered when watching is over: the last state of everything, and what only the node knows.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Map, Value, json};
+
+use super::watch::plain;
+use super::{Observations, Watched};
+use crate::cluster::Node;
+
+/// What was noted before the pods were created.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// When.
+    pub at: Timestamp,
+    /// The Summary.
+    pub summary: Value,
+    /// `kubelet_evictions` by signal.
+    pub evictions: Map<String, Value>,
+}
+
+/// Completes the observations: the pods and events as the API has them now, the node's conditions and taints, the eviction counters and the
+/// kubelet's log. What cannot be had is left out, and named in the answer: evidence that was watched is never lost to it.
+pub async fn collect(
+    node: &Node,
+    namespace: &str,
+    before: &Before,
+    watched: &Watched,
+    observations: &mut Observations,
+) -> Vec<String> {
+    let mut missing = Vec::new();
+    observations.events = watched.events.clone();
+    observations.pods_final = watched.pods.values().cloned().collect();
+    let pods: Api<Pod> = Api::namespaced(node.client().clone(), namespace);
+    let everything = ListParams::default();
+    match pods.list(&everything).await {
+        Ok(listed) => {
+            let value = |pod: Pod| serde_json::to_value(pod).ok().map(|pod| typed(plain(pod), "Pod"));
+            observations.pods_final = listed.items.into_iter().filter_map(value).collect();
+        }
+        Err(error) => missing.push(format!("the pods' last state: {error}")),
+    }
+    // A watch that broke may have lost events; a node's own events are in the namespace `default`.
+    for (place, filter) in [(namespace, ListParams::default()), ("default", of_node(&node.name))] {
+        let events: Api<Event> = Api::namespaced(node.client().clone(), place);
+        match events.list(&filter).await {
+            Ok(listed) => {
+                for event in listed.items.into_iter().filter(|event| since(event, before.at)) {
+                    add(&mut observations.events, event);
+                }
+            }
+            Err(error) => missing.push(format!("the events of {place}: {error}")),
+        }
+    }
+    match node.object().await {
+        Ok(object) => {
+            let object = serde_json::to_value(object).unwrap_or_default();
+            observations.node_status =
+                json!({"conditions": object["status"]["conditions"], "taints": object["spec"]["taints"]});
+        }
+        Err(error) => missing.push(error.to_string()),
+    }
+    match node.evictions().await {
+        Ok(now) => observations.evictions_counted = grown(&before.evictions, &now),
+        Err(error) => missing.push(error.to_string()),
+    }
+    match node.kubelet_log(before.at.as_second()).await {
+        Ok(lines) => {
+            observations.kubelet_log = lines.into_iter().filter(|line| about_eviction(line)).collect()
+        }
+        Err(error) => missing.push(error.to_string()),
+    }
+    missing
+}
+
+fn of_node(node: &str) -> ListParams {
+    ListParams::default().fields(&format!("involvedObject.kind=Node,involvedObject.name={node}"))
+}
+
+/// Typed lists leave `apiVersion` and `kind` out of their items.
+fn typed(mut object: Value, kind: &str) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), json!("v1"));
+        fields.insert("kind".to_owned(), json!(kind));
+    }
+    object
+}
+
+fn since(event: &Event, at: Timestamp) -> bool {
+    // Event times have whole seconds.
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    last.or(event.event_time.as_ref().map(|time| time.0))
+        .is_none_or(|time| time.as_second() >= at.as_second())
+}
+
+fn add(events: &mut Vec<Value>, event: Event) {
+    let Ok(event) = serde_json::to_value(event) else { return };
+    let event = typed(plain(event), "Event");
+    if !events.iter().any(|known| known["metadata"]["uid"] == event["metadata"]["uid"]) {
+        events.push(event);
+    }
+}
+
+/// By how much each counter grew.
+fn grown(before: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
+    let count = |map: &Map<String, Value>, signal: &str| map.get(signal).and_then(Value::as_u64).unwrap_or(0);
+    now.keys()
+        .filter_map(|signal| {
+            let by = count(now, signal).saturating_sub(count(before, signal));
+            (by > 0).then(|| (signal.clone(), by.into()))
+        })
+        .collect()
+}
+
+fn about_eviction(line: &str) -> bool {
+    line.contains("viction") || line.contains("vict pod") || line.contains("OOM")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_grew_are_told() {
+        let map = |value: Value| value.as_object().unwrap().clone();
+        let before = map(json!({"memory.available": 1, "pid.available": 1}));
+        let now = map(json!({"memory.available": 3, "pid.available": 1, "emptydirfs.limit": 1}));
+        assert_eq!(grown(&before, &now), map(json!({"memory.available": 2, "emptydirfs.limit": 1})));
+    }
+}

@@ -1,0 +1,279 @@
+//! Where a watched case stands: what was seen so far, whether it moves, and whether it is over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+const MIB: u64 = 1024 * 1024;
+
+/// What a case waits for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The pods that are to be evicted.
+    pub evicted: Vec<String>,
+    /// What a known bug of this kubelet evicts instead.
+    pub instead: Option<Vec<String>>,
+    /// Pod name to the containers that the Summary is to list.
+    pub summary: BTreeMap<String, Vec<String>>,
+    /// An ephemeral container is to be refused.
+    pub refusal: bool,
+}
+
+/// Why watching ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything that was waited for was seen, or all that a known bug leaves to see.
+    Outcome,
+    /// A pod that was to be evicted ended otherwise.
+    Died(String),
+    /// Nothing moved any more.
+    Stalled,
+}
+
+/// What was seen of a case so far.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The pods as they are, by name.
+    pub pods: BTreeMap<String, Value>,
+    /// The events, by uid, in order of arrival.
+    pub events: Vec<Value>,
+    moved: Instant,
+    fingerprint: String,
+    settled: Option<Instant>,
+}
+
+impl Watched {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self {
+            pods: BTreeMap::new(),
+            events: Vec::new(),
+            moved: Instant::now(),
+            fingerprint: String::new(),
+            settled: None,
+        }
+    }
+
+    /// Takes in a pod as it is now.
+    pub fn pod(&mut self, pod: Value) {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        self.pods.insert(name, pod);
+    }
+
+    /// Takes in an event; a counted-up one replaces itself.
+    pub fn event(&mut self, event: Value) {
+        let uid = |event: &Value| event["metadata"]["uid"].clone();
+        match self.events.iter_mut().find(|known| uid(known) == uid(&event)) {
+            Some(known) => *known = event,
+            None => self.events.push(event),
+        }
+    }
+
+    /// The pods that are evicted, by their status.
+    pub fn evicted(&self) -> Vec<&str> {
+        let evicted = |pod: &&Value| pod["status"]["reason"] == "Evicted";
+        self.pods.values().filter(evicted).filter_map(|pod| pod["metadata"]["name"].as_str()).collect()
+    }
+
+    /// Whether every container that a pod starts with runs: regular ones and sidecars, once its init containers are done.
+    pub fn runs(&self, pod: &str) -> bool {
+        let Some(pod) = self.pods.get(pod) else { return false };
+        let wanted = pod["spec"]["containers"].as_array().map_or(0, Vec::len);
+        let statuses = pod["status"]["containerStatuses"].as_array();
+        let running = |status: &&Value| !status["state"]["running"].is_null();
+        wanted > 0 && statuses.is_some_and(|statuses| statuses.iter().filter(running).count() == wanted)
+    }
+
+    /// Whether the case is over. `latest` is the last sample; `patience` is how long nothing may move, `quiet` how long to look on after
+    /// all that a known bug leaves to see.
+    pub fn ended(
+        &mut self,
+        wanted: &Wanted,
+        latest: Option<&Value>,
+        refused: bool,
+        (patience, quiet): (Duration, Duration),
+    ) -> Option<Ended> {
+        let now = Instant::now();
+        let fingerprint = self.fingerprint(latest);
+        if fingerprint != self.fingerprint {
+            (self.fingerprint, self.moved) = (fingerprint, now);
+        }
+        if self.all_evicted(&wanted.evicted) && self.listed(wanted, latest) && refused == wanted.refusal {
+            // The last event may be on its way still, and duplicates follow within a moment.
+            let told = wanted.evicted.iter().all(|pod| self.told(pod));
+            let since = *self.settled.get_or_insert(now);
+            if told && now - since >= Duration::from_millis(500) || now - since >= quiet {
+                return Some(Ended::Outcome);
+            }
+            return None;
+        }
+        if let Some(dead) = wanted.evicted.iter().find_map(|pod| self.died(pod)) {
+            return Some(Ended::Died(dead));
+        }
+        if let Some(instead) = &wanted.instead
+            && instead != &wanted.evicted
+            && !instead.is_empty()
+            && self.all_evicted(instead)
+        {
+            let since = *self.settled.get_or_insert(now);
+            return (now - since >= quiet).then_some(Ended::Outcome);
+        }
+        (now - self.moved >= patience).then_some(Ended::Stalled)
+    }
+
+    /// Evicted, and every container of it has ended.
+    fn all_evicted(&self, pods: &[String]) -> bool {
+        pods.iter().all(|name| {
+            self.pods
+                .get(name)
+                .is_some_and(|pod| pod["status"]["reason"] == "Evicted" && pod["status"]["phase"] == "Failed")
+        })
+    }
+
+    fn listed(&self, wanted: &Wanted, latest: Option<&Value>) -> bool {
+        wanted.summary.iter().all(|(pod, containers)| {
+            let pods = latest.and_then(|sample| sample["pods"].as_array()).into_iter().flatten();
+            let listed = pods
+                .filter(|listed| listed["podRef"]["name"] == pod.as_str())
+                .flat_map(|listed| listed["containers"].as_array().into_iter().flatten());
+            let names: Vec<&str> = listed.filter_map(|container| container["name"].as_str()).collect();
+            containers.iter().all(|container| names.contains(&container.as_str()))
+        })
+    }
+
+    fn told(&self, pod: &str) -> bool {
+        self.events.iter().any(|event| event["reason"] == "Evicted" && event["involvedObject"]["name"] == pod)
+    }
+
+    /// How a pod ended that the kubelet did not evict.
+    fn died(&self, name: &str) -> Option<String> {
+        let status = &self.pods.get(name)?["status"];
+        let phase = status["phase"].as_str()?;
+        if status["reason"] == "Evicted" || !["Failed", "Succeeded"].contains(&phase) {
+            return None;
+        }
+        let reason = status["reason"].as_str().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        Some(format!("pod {name} ended as {phase}{reason} and was not evicted"))
+    }
+
+    /// A text that changes whenever the case moves: containers that start and end, memory and disk that fill, events.
+    fn fingerprint(&self, latest: Option<&Value>) -> String {
+        let mut text = String::new();
+        for (name, pod) in &self.pods {
+            let status = &pod["status"];
+            text += &format!("{name} {} {};", status["phase"], status["reason"]);
+            for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+                for container in status[list].as_array().into_iter().flatten() {
+                    let state = container["state"].as_object().and_then(|state| state.keys().next());
+                    text += &format!("{} {state:?} {};", container["name"], container["restartCount"]);
+                }
+            }
+        }
+        text += &format!("{} events;", self.events.len());
+        for pod in latest.and_then(|sample| sample["pods"].as_array()).into_iter().flatten() {
+            let Some(containers) = pod["containers"].as_array() else { continue };
+            let size = |value: &Value, field: &str, unit: u64| value[field].as_u64().unwrap_or(0) / unit;
+            for container in containers {
+                text += &format!(
+                    "{} {} {};",
+                    size(&container["memory"], "workingSetBytes", 4 * MIB),
+                    size(&container["rootfs"], "usedBytes", MIB),
+                    size(&container["logs"], "usedBytes", MIB)
+                );
+            }
+            text += &format!("{};", size(&pod["ephemeral-storage"], "usedBytes", 4 * MIB));
+        }
+        text
+    }
+}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TIMES: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(12));
+
+    fn pod(name: &str, phase: &str, reason: Option<&str>) -> Value {
+        json!({"metadata": {"name": name}, "status": {"phase": phase, "reason": reason}})
+    }
+
+    fn wanted(evicted: &[&str], instead: Option<&[&str]>) -> Wanted {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Wanted { evicted: names(evicted), instead: instead.map(names), ..Default::default() }
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_with_the_event_or_a_while_after_the_status() {
+        let wanted = wanted(&["a"], None);
+        let mut watched = Watched::new();
+        watched.pod(pod("a", "Running", None));
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        watched.pod(pod("a", "Failed", Some("Evicted")));
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), None, "its event may come still");
+        let mut told = watched.clone();
+        told.event(json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}}));
+        pass(1).await;
+        assert_eq!(told.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        pass(12).await;
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_when_a_pod_dies_otherwise() {
+        let mut watched = Watched::new();
+        watched.pod(pod("a", "Failed", None));
+        let died = "pod a ended as Failed and was not evicted".to_owned();
+        assert_eq!(watched.ended(&wanted(&["a"], None), None, false, TIMES), Some(Ended::Died(died)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_looks_on_after_what_a_bug_leaves_to_see() {
+        let wanted = wanted(&["hog", "control"], Some(&["control"]));
+        let mut watched = Watched::new();
+        watched.pod(pod("hog", "Running", None));
+        watched.pod(pod("control", "Failed", Some("Evicted")));
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        pass(13).await;
+        assert_eq!(watched.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_lasts_as_long_as_memory_grows() {
+        let wanted = wanted(&["a"], None);
+        let mut watched = Watched::new();
+        watched.pod(pod("a", "Running", None));
+        let sample =
+            |mib: u64| json!({"pods": [{"containers": [{"memory": {"workingSetBytes": mib * MIB}}]}]});
+        for mib in (0..200).step_by(8) {
+            assert_eq!(watched.ended(&wanted, Some(&sample(mib)), false, TIMES), None);
+            pass(39).await;
+        }
+        assert_eq!(watched.ended(&wanted, Some(&sample(192)), false, TIMES), None);
+        pass(40).await;
+        assert_eq!(watched.ended(&wanted, Some(&sample(193)), false, TIMES), Some(Ended::Stalled));
+    }
+
+    #[test]
+    fn a_counted_up_event_replaces_itself() {
+        let mut watched = Watched::new();
+        watched.event(json!({"metadata": {"uid": "1"}, "count": 1}));
+        watched.event(json!({"metadata": {"uid": "2"}, "count": 1}));
+        watched.event(json!({"metadata": {"uid": "1"}, "count": 2}));
+        assert_eq!(watched.events.len(), 2);
+        assert_eq!(watched.events[0]["count"], 2);
+    }
+}

@@ -1,0 +1,333 @@
+//! A run and its cases told as Markdown, for a terminal, a job summary and an issue alike.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use comfy_table::{Table, presets};
+
+use super::ledger::{Ended, Ledger};
+use super::{Planned, RunDir};
+use crate::judge::{Check, Testimony, Verdict};
+use crate::observe::Observations;
+
+/// The end of a run: the matrix, an account of every case that needs a person, the bugs that showed or did not, the
+/// totals, and where everything lies.
+pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
+    let mut text = matrix(ledger);
+    for (first, others) in alike(ledger) {
+        text.push('\n');
+        text.push_str(&heading(first));
+        body(&mut text, ledger.planned(&first.id), first);
+        if !others.is_empty() {
+            let others: Vec<_> = others.iter().map(|other| format!("#{}", other.id.attempt)).collect();
+            let _ = writeln!(text, "\nThe same in {} more: {}.", count(others.len()), others.join(", "));
+        }
+        if let Some(run_dir) = run_dir {
+            let _ = writeln!(text, "\nEvidence: {}", code(&shown(&run_dir.case_dir(&first.id))));
+        }
+    }
+    let notices = notices(ledger);
+    if !notices.is_empty() {
+        let _ = write!(text, "\n{notices}");
+    }
+    let _ = writeln!(text, "\n{}", totals(ledger));
+    if let Some(run_dir) = run_dir {
+        let _ = writeln!(text, "Run directory: {}", code(&shown(run_dir.path())));
+    }
+    text
+}
+
+/// One case, to be pasted into an issue: the verdict, its grounds, where it was seen, and how to see it again.
+pub(super) fn for_issue(ledger: &Ledger, ended: &Ended, evidence: Option<&Observations>) -> String {
+    let mut text = heading(ended);
+    body(&mut text, ledger.planned(&ended.id), ended);
+    text.push_str("\n| | |\n|-|-|\n");
+    let mut fact = |name: &str, value: &str| {
+        let _ = writeln!(text, "| {name} | {} |", cell(value));
+    };
+    if let Some(run) = &ledger.run {
+        fact("evictlab", &format!("{}, backend {}", run.evictlab, run.backend));
+    }
+    if let Some(seen) = evidence {
+        fact("kubelet", &seen.kubelet_version);
+        fact(
+            "kubelet configuration",
+            &code(&serde_json::Value::from(seen.kubelet_config_overrides.clone()).to_string()),
+        );
+        if let Some(seconds) = seen.seconds_to_outcome {
+            fact("first pod created to outcome", &duration(seconds));
+        }
+    }
+    let backend = ledger.run.as_ref().map(|run| format!(" --backend {}", run.backend)).unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "\nTo see it again:\n\n```sh\nevictlab run {}{backend} --kubelet {} --focus {}\n```",
+        ended.id.suite, ended.id.kubelet, ended.id.case
+    );
+    text
+}
+
+/// Case by kubelet.
+pub(super) fn matrix(ledger: &Ledger) -> String {
+    let Some(run) = &ledger.run else { return String::new() };
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(std::iter::once("case").chain(run.kubelets.iter().map(String::as_str)));
+    for planned in &run.cases {
+        let name = format!("{}/{}", planned.suite, planned.case);
+        let cells = run.kubelets.iter().map(|kubelet| matrix_cell(ledger, planned, kubelet));
+        table.add_row(std::iter::once(cell(&name)).chain(cells));
+    }
+    table.trim_fmt() + "\n"
+}
+
+fn matrix_cell(ledger: &Ledger, planned: &Planned, kubelet: &str) -> String {
+    let attempts: Vec<&Ended> = ledger.attempts(planned, kubelet).collect();
+    match attempts[..] {
+        [] => "not run".to_owned(),
+        [Ended { judgement, .. }] if judgement.verdict == Verdict::Skipped => judgement.verdict.to_string(),
+        [ended] => format!("{} {}", ended.judgement.verdict, duration(ended.seconds)),
+        _ => {
+            let mut counts: Vec<(Verdict, usize)> = vec![];
+            for ended in attempts {
+                match counts.iter_mut().find(|(verdict, _)| *verdict == ended.judgement.verdict) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((ended.judgement.verdict, 1)),
+                }
+            }
+            let counts: Vec<_> =
+                counts.iter().map(|(verdict, count)| format!("{verdict} ×{count}")).collect();
+            counts.join(", ")
+        }
+    }
+}
+
+/// The totals by verdict, in one line.
+pub(super) fn totals(ledger: &Ledger) -> String {
+    let mut parts: Vec<String> =
+        ledger.counts().iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let unended = ledger.without_verdict().count();
+    if unended > 0 {
+        parts.push(format!("{unended} not run"));
+    }
+    if parts.is_empty() {
+        parts.push("no case was run".to_owned());
+    }
+    let time = ledger.over.as_ref().map(|over| format!(" in {}", duration(over.seconds))).unwrap_or_default();
+    let stop = if ledger.interrupted > 0 { " (interrupted)" } else { "" };
+    format!("{}{time}{stop}", parts.join(", "))
+}
+
+/// The bugs that showed, and those that did not.
+fn notices(ledger: &Ledger) -> String {
+    let mut lines: Vec<String> = vec![];
+    for ended in &ledger.ended {
+        let (id, judgement) = (&ended.id, &ended.judgement);
+        let bug = judgement.known_bug.as_deref().unwrap_or("a known bug");
+        let line = match judgement.verdict {
+            Verdict::Reproduced => {
+                format!("- reproduced: {bug} shows on {}, as stated in {}/{}", id.kubelet, id.suite, id.case)
+            }
+            Verdict::Fixed => format!(
+                "- fixed: {bug} should have shown on {} and did not: narrow `known-bugs` of {}/{}",
+                id.kubelet, id.suite, id.case
+            ),
+            _ => continue,
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The cases that need a person, in the order of their ends; those that differ from one in the attempt alone follow it.
+fn alike(ledger: &Ledger) -> Vec<(&Ended, Vec<&Ended>)> {
+    let mut groups: Vec<(&Ended, Vec<&Ended>)> = vec![];
+    for ended in ledger.ended.iter().filter(|ended| needs_a_person(ended.judgement.verdict)) {
+        let same = |first: &Ended| {
+            (&first.id.suite, &first.id.case, &first.id.kubelet)
+                == (&ended.id.suite, &ended.id.case, &ended.id.kubelet)
+                && first.judgement.verdict == ended.judgement.verdict
+                && first.judgement.why == ended.judgement.why
+        };
+        match groups.iter_mut().find(|(first, _)| same(first)) {
+            Some((_, others)) => others.push(ended),
+            None => groups.push((ended, vec![])),
+        }
+    }
+    groups
+}
+
+/// Whether a verdict is one that somebody has to look into.
+pub(super) fn needs_a_person(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Failed | Verdict::Inconclusive | Verdict::Error)
+}
+
+fn heading(ended: &Ended) -> String {
+    let Ended { id, node, seconds, judgement } = ended;
+    let detail = match (judgement.doubt, judgement.phase) {
+        (Some(doubt), _) => format!(" ({doubt})"),
+        (None, Some(phase)) => format!(" (in {phase})"),
+        (None, None) => String::new(),
+    };
+    let node = node.as_ref().map(|node| format!(", node {node}")).unwrap_or_default();
+    format!(
+        "### {}{detail}: {}/{} on {}{node}, {}\n",
+        judgement.verdict,
+        id.suite,
+        id.title(),
+        id.kubelet,
+        duration(*seconds)
+    )
+}
+
+/// What follows the heading: why, the checks, the difference, the witnesses, what to conclude, the links.
+pub(super) fn body(text: &mut String, planned: Option<&Planned>, ended: &Ended) {
+    let judgement = &ended.judgement;
+    let _ = writeln!(text, "\n{}", judgement.why.trim_end());
+    let broken: Vec<&Check> = judgement.checks.iter().filter(|check| !check.holds).collect();
+    if !broken.is_empty() {
+        text.push('\n');
+    }
+    for Check { name, expected, observed, .. } in broken {
+        let _ = writeln!(text, "- {name}: expected {}, observed {}", code(expected), code(observed));
+    }
+    if !judgement.diff.is_empty() {
+        let _ = writeln!(text, "\n```diff\n{}\n```", judgement.diff.trim_end());
+    }
+    for testimony in &judgement.testimony {
+        witnesses(text, testimony);
+    }
+    let Some(planned) = planned else { return };
+    if ended.judgement.verdict == Verdict::Failed
+        && let Some(conclusion) = &planned.when_it_fails
+    {
+        let _ = writeln!(text, "\nWhat it means: {}", conclusion.trim_end());
+    }
+    if !planned.upstream.is_empty() {
+        let _ = writeln!(text, "\nUpstream: {}", planned.upstream.join(", "));
+    }
+}
+
+/// Which witness of a pod's eviction said what: one line per message, with all who said it.
+fn witnesses(text: &mut String, testimony: &Testimony) {
+    let Testimony { pod, events, status, condition, annotations } = testimony;
+    let mut said: Vec<(&str, Vec<String>)> = vec![];
+    let numbered = events.iter().enumerate().map(|(nth, message)| {
+        (if events.len() == 1 { "event".to_owned() } else { format!("event {}", nth + 1) }, message)
+    });
+    let others = [("status", status), ("condition", condition)]
+        .into_iter()
+        .filter_map(|(witness, message)| Some((witness.to_owned(), message.as_ref()?)));
+    for (witness, message) in numbered.chain(others) {
+        match said.iter_mut().find(|(known, _)| *known == message.as_str()) {
+            Some((_, witnesses)) => witnesses.push(witness),
+            None => said.push((message, vec![witness])),
+        }
+    }
+    let _ = writeln!(text, "\nWhat the witnesses said of pod {}:\n", code(pod));
+    for (message, witnesses) in said {
+        let _ = writeln!(text, "- {}: {}", witnesses.join(", "), code(message));
+    }
+    let silent: Vec<&str> =
+        [("event", events.is_empty()), ("status", status.is_none()), ("condition", condition.is_none())]
+            .into_iter()
+            .filter_map(|(witness, silent)| silent.then_some(witness))
+            .collect();
+    if !silent.is_empty() {
+        let _ = writeln!(text, "- {}: nothing", silent.join(", "));
+    }
+    for (key, value) in annotations.iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let _ = writeln!(text, "- annotation {key}: {}", code(&value));
+    }
+}
+
+/// `8.2s`, `1m05s`.
+pub(super) fn duration(seconds: f64) -> String {
+    if seconds < 59.95 {
+        return format!("{seconds:.1}s");
+    }
+    let whole = seconds.round() as u64;
+    format!("{}m{:02}s", whole / 60, whole % 60)
+}
+
+fn count(attempts: usize) -> String {
+    if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") }
+}
+
+/// Text as code, verbatim, spaces at its ends included.
+fn code(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    let fence = if text.contains('`') { "``" } else { "`" };
+    match text.as_str() {
+        "" => "nothing".to_owned(),
+        text if fence.len() > 1 => format!("{fence} {text} {fence}"),
+        text => format!("{fence}{text}{fence}"),
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::story;
+
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger::default();
+        story::whole().iter().for_each(|event| ledger.take(event));
+        ledger
+    }
+
+    #[test]
+    fn a_run_is_told() {
+        insta::assert_snapshot!(of_run(&ledger(), None));
+    }
+
+    #[test]
+    fn attempts_that_went_alike_are_told_once() {
+        let mut ledger = Ledger::default();
+        ledger.take(&story::event(0.0, story::run_started(&["v1.32.13"], &["requests-decide"])));
+        for (attempt, verdict, why) in [
+            (1, Verdict::Passed, "as stated"),
+            (2, Verdict::Failed, "el1 is missing"),
+            (3, Verdict::Failed, "el1 is missing"),
+            (4, Verdict::Failed, "el2 is missing"),
+        ] {
+            let what = story::case_ended("message", "requests-decide", "v1.32.13", attempt, verdict, why);
+            ledger.take(&story::event(f64::from(attempt), what));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let text = of_run(&ledger, Some(&RunDir::at(dir.path()).unwrap()));
+        assert!(text.contains("/artifacts/message/requests-decide/v1.32.13-2`"), "{text}");
+        assert!(text.ends_with(&format!("\nRun directory: `{}`\n", dir.path().display())), "{text}");
+        assert!(text.contains("| message/requests-decide | passed ×1, failed ×3 |"), "{text}");
+        let told: Vec<_> =
+            text.lines().filter(|line| line.starts_with("###") || line.contains("same")).collect();
+        assert_eq!(
+            told,
+            [
+                "### failed: message/requests-decide #2 on v1.32.13, 8.2s",
+                "The same in 1 attempt more: #3.",
+                "### failed: message/requests-decide #4 on v1.32.13, 8.2s",
+            ]
+        );
+    }
+
+    #[test]
+    fn durations_are_short() {
+        for (seconds, text) in
+            [(0.04, "0.0s"), (8.24, "8.2s"), (59.96, "1m00s"), (65.4, "1m05s"), (3599.0, "59m59s")]
+        {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The run as a person sees it: a live table on a terminal, plain lines elsewhere, and the account of it at the end.
+
+mod frame;
+mod live;
+mod manners;
+mod paint;
+mod plain;
+mod screen;
+
+pub use live::Live;
+pub use manners::Manners;
+pub use plain::Plain;

@@ -1,0 +1,124 @@
+//! What a node must show before the next case may have it.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node as ApiNode;
+use serde_json::Value;
+
+use crate::cluster::{Node, is_ready};
+use crate::stage::{Namespace, StageError};
+use crate::wait::{self, Probe, Stalled};
+
+/// How long a node may show no change on its way back.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How much more memory than before a node may still use, in bytes: the kubelet and containerd breathe.
+const SLACK: u64 = 96 * 1024 * 1024;
+
+/// A node that did not come back to itself.
+#[derive(Debug, thiserror::Error)]
+pub enum NotItself {
+    /// Pressure, taints or memory stay.
+    #[error("node {node} is not itself again: {stalled}")]
+    Lingers {
+        /// The node.
+        node: String,
+        /// What was last seen.
+        stalled: Stalled,
+    },
+    /// It takes no pods.
+    #[error("node {node} takes no pods: {why}")]
+    NoPods {
+        /// The node.
+        node: String,
+        /// What the canary's status says.
+        why: String,
+    },
+    /// The API could not be asked.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+}
+
+/// Waits until the node's pressure conditions are false and their taints gone, and its working set is back to what it was before
+/// (`before`: `workingSetBytes` in bytes, if it is known); then runs a canary. Returns how long that took to start.
+pub async fn proof(
+    node: &Node,
+    namespace: &Namespace,
+    before: Option<u64>,
+    image: &dyn Fn(&str) -> String,
+) -> Result<Duration, NotItself> {
+    wait::until(PATIENCE, Duration::from_millis(250), async || {
+        let object = match node.object().await {
+            Ok(object) => object,
+            Err(error) => return Probe::Pending(error.to_string()),
+        };
+        let mut lingers = pressed(&object);
+        if let Some(before) = before
+            && lingers.is_empty()
+        {
+            match node.summary().await {
+                Ok(summary) => lingers.extend(still_used(&summary, before)),
+                Err(error) => lingers.push(error.to_string()),
+            }
+        }
+        if lingers.is_empty() { Probe::Done(()) } else { Probe::Pending(lingers.join(", ")) }
+    })
+    .await
+    .map_err(|stalled| NotItself::Lingers { node: node.name.clone(), stalled })?;
+    super::canary(node, namespace, image)
+        .await?
+        .map_err(|why| NotItself::NoPods { node: node.name.clone(), why })
+}
+
+/// What of pressure a node still shows.
+fn pressed(node: &ApiNode) -> Vec<String> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let held = conditions
+        .filter(|condition| condition.type_.ends_with("Pressure") && condition.status != "False")
+        .map(|condition| format!("{} is {}", condition.type_, condition.status));
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let tainted = taints
+        .filter(|taint| taint.key.starts_with("node.kubernetes.io/"))
+        .map(|taint| format!("taint {} is there", taint.key));
+    let unready = (!is_ready(node)).then(|| "it is not ready".to_owned());
+    held.chain(tainted).chain(unready).collect()
+}
+
+fn still_used(summary: &Value, before: u64) -> Option<String> {
+    const MIB: u64 = 1024 * 1024;
+    let now = summary["node"]["memory"]["workingSetBytes"].as_u64()?;
+    (now > before + SLACK)
+        .then(|| format!("its working set is {}Mi and was {}Mi before", now / MIB, before / MIB))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pressure_taints_and_memory_are_seen() {
+        let node = |ready: &str, pressure: &str, taints: Value| -> ApiNode {
+            serde_json::from_value(json!({
+                "spec": {"taints": taints},
+                "status": {"conditions": [
+                    {"type": "MemoryPressure", "status": pressure},
+                    {"type": "Ready", "status": ready},
+                ]},
+            }))
+            .unwrap()
+        };
+        assert!(pressed(&node("True", "False", json!([{"key": "mine", "effect": "NoSchedule"}]))).is_empty());
+        let taint = json!([{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]);
+        assert_eq!(
+            pressed(&node("False", "True", taint)),
+            [
+                "MemoryPressure is True",
+                "taint node.kubernetes.io/memory-pressure is there",
+                "it is not ready"
+            ]
+        );
+        let summary = json!({"node": {"memory": {"workingSetBytes": 400u64 << 20}}});
+        assert_eq!(still_used(&summary, 310 << 20), None);
+        assert_eq!(still_used(&summary, 200 << 20).unwrap(), "its working set is 400Mi and was 200Mi before");
+    }
+}

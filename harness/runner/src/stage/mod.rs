@@ -1,0 +1,9 @@
+//! Putting a case on its node: how much pressure, which pods, where.
+
+mod manifest;
+mod namespace;
+mod pressure;
+
+pub use manifest::{Placement, manifest, place};
+pub use namespace::{Namespace, RUN_LABEL, StageError};
+pub use pressure::{Ramp, ramp, threshold};

@@ -1,0 +1,124 @@
+//! How far a threshold is set, and how a hog grows across it.
+
+use std::time::Duration;
+
+use evictlab_rules::quantity::Quantity;
+
+use crate::case::{Pressure, Signal};
+
+const MIB: u64 = 1024 * 1024;
+
+/// How a hog grows: `steps` steps of `step` bytes with `pause` between them. It crosses the threshold on the way, and goes on a
+/// little, so that the crossing is certain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ramp {
+    /// Bytes taken at once.
+    pub step: u64,
+    /// Time between two steps.
+    pub pause: Duration,
+    /// How many steps there are.
+    pub steps: u64,
+}
+
+impl Ramp {
+    /// All that the hog takes, in bytes.
+    pub fn total(&self) -> u64 {
+        self.step * self.steps
+    }
+
+    /// The environment that a case's `$(NAME)` stands for. `STEP`, `PAUSE` and `TOTAL` are as agnhost's `stress` takes them; the others are
+    /// plain numbers for a shell.
+    pub fn environment(&self) -> [(&'static str, String); 7] {
+        let quantity = |bytes: u64| format!("{}Mi", bytes / MIB);
+        [
+            ("STEP", quantity(self.step)),
+            ("PAUSE", format!("{}ms", self.pause.as_millis())),
+            ("TOTAL", quantity(self.total())),
+            ("STEPS", self.steps.to_string()),
+            ("STEP_BYTES", self.step.to_string()),
+            ("PAUSE_SECONDS", format!("{:.3}", self.pause.as_secs_f64())),
+            ("TOTAL_BYTES", self.total().to_string()),
+        ]
+    }
+}
+
+/// How far below what the node has the threshold lies, and how much more than that a hog takes.
+fn reach(pressure: &Pressure) -> (u64, u64) {
+    let (distance, beyond) = match pressure.signal {
+        Signal::MemoryAvailable => (256 * MIB, 96 * MIB),
+        // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
+        Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
+    };
+    let stated = pressure.distance.as_ref().and_then(|text| text.as_str().parse::<Quantity>().ok());
+    (stated.map_or(distance, |distance| distance.value().max(0) as u64), beyond)
+}
+
+/// The threshold for a node that has `available` bytes now, as a quantity; none where the node has not even the distance.
+pub fn threshold(pressure: &Pressure, available: u64) -> Option<String> {
+    let (distance, _) = reach(pressure);
+    let mib = available.checked_sub(distance)? / MIB;
+    (mib > 0).then(|| format!("{mib}Mi"))
+}
+
+/// The ramp for a case of so many containers on a node where a container takes `start` to start: the threshold may be crossed only when all
+/// of them run and the statistics show them.
+pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
+    let (distance, beyond) = reach(pressure);
+    let stated = pressure.ramp.map_or(Duration::from_secs(5), |ramp| ramp.get());
+    let time = stated.max(start.mul_f64(0.5 + 0.5 * containers as f64));
+    let crossing = (time.as_millis() as u64 / 250).clamp(8, 64);
+    let step = distance.div_ceil(crossing).next_multiple_of(MIB);
+    let pause = Duration::from_millis(time.as_millis() as u64 / crossing);
+    Ramp { step, pause, steps: (distance + beyond).div_ceil(step) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pressure(yaml: &str) -> Pressure {
+        serde_yaml::from_str(yaml).unwrap()
+    }
+
+    #[test]
+    fn a_threshold_is_set_below_what_the_node_has() {
+        let memory = pressure("signal: memory.available");
+        assert_eq!(threshold(&memory, 24_000 * MIB + 5), Some("23744Mi".to_owned()));
+        let near = pressure("{signal: memory.available, distance: 1Gi}");
+        assert_eq!(threshold(&near, 2048 * MIB), Some("1024Mi".to_owned()));
+        assert_eq!(threshold(&near, 1024 * MIB), None, "nothing would be left");
+    }
+
+    #[test]
+    fn a_ramp_crosses_when_it_should_and_goes_on_a_little() {
+        for (case, containers, start) in [
+            ("signal: memory.available", 6, 500),
+            ("signal: memory.available", 6, 9000),
+            ("{signal: memory.available, distance: 100Mi, ramp: 1s}", 1, 100),
+            ("signal: nodefs.available", 2, 500),
+            ("{signal: memory.available, ramp: 15s}", 2, 300),
+        ] {
+            let pressure = pressure(case);
+            let ramp = ramp(&pressure, containers, Duration::from_millis(start));
+            let (distance, _) = reach(&pressure);
+            assert!(ramp.total() > distance + 64 * MIB && ramp.step % MIB == 0, "{case}: {ramp:?}");
+            let crossing = ramp.pause.as_millis() as u64 * (distance / ramp.step);
+            let wanted = pressure.ramp.map_or(5000, |ramp| ramp.get().as_millis() as u64);
+            assert!(crossing as f64 >= wanted as f64 * 0.8, "{case}: crosses after {crossing} ms: {ramp:?}");
+        }
+        let (quick, slow) = (Duration::from_millis(500), Duration::from_secs(9));
+        let memory = pressure("signal: memory.available");
+        assert!(ramp(&memory, 6, slow).pause > ramp(&memory, 6, quick).pause);
+    }
+
+    #[test]
+    fn the_environment_is_what_agnhost_and_shells_read() {
+        let ramp = Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28 };
+        let text: Vec<String> =
+            ramp.environment().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            text.join(" "),
+            "STEP=13Mi PAUSE=250ms TOTAL=364Mi STEPS=28 STEP_BYTES=13631488 PAUSE_SECONDS=0.250 TOTAL_BYTES=381681664"
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! Changing a node's kubelet configuration, proving it, and putting it back.
+
+mod config;
+mod difference;
+mod tuning;
+
+pub use config::{base, with_threshold};
+pub use difference::{Difference, differences};
+pub use tuning::{TuneError, Tuned, restore, tune};

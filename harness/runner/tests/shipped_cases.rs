@@ -1,0 +1,93 @@
+//! The suites that we ship, against the schema and the loader.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evictlab_runner::case::{LoadedCase, SCHEMA_FILE, Source, json_schema, load};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases"))
+}
+
+fn shipped() -> Vec<Arc<LoadedCase>> {
+    load(&Source::Dir(root())).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn the_schema_is_that_of_the_types() {
+    let checked_in: Value =
+        serde_json::from_str(&fs::read_to_string(root().join(SCHEMA_FILE)).unwrap()).unwrap();
+    assert!(
+        checked_in == json_schema(),
+        "cases/{SCHEMA_FILE} is not what the types say: update it by `cargo run -q -- schema > cases/{SCHEMA_FILE}`"
+    );
+}
+
+#[test]
+fn every_case_fits_the_schema() {
+    let schema = jsonschema::validator_for(&json_schema()).unwrap();
+    for case in shipped() {
+        let text = fs::read_to_string(root().join(&case.file)).unwrap();
+        let value: Value = serde_saphyr::from_str(&text).unwrap();
+        let errors: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", case.file);
+    }
+}
+
+/// The schema says no where the loader does, as far as a schema can.
+#[test]
+fn the_schema_refuses_what_the_loader_refuses() {
+    let schema = jsonschema::validator_for(&json_schema()).unwrap();
+    let good = fs::read_to_string(root().join("message/sidecars-are-named.yaml")).unwrap();
+    let rows = [
+        ("request: \"0\"", "request: lots"),
+        (">=100Mi", "100Mi"),
+        ("\">=1.29\"", "\"1.29\""),
+        ("memory.available", "memory.free"),
+        ("kubernetes/kubernetes#124938,", "\"124938\","),
+        ("about:", "abuot:"),
+        ("name: sidecars-are-named", "name: Sidecars"),
+        ("{signal: memory.available}", "{signal: memory.available, ramp: fast}"),
+    ];
+    for (right, wrong) in rows {
+        let text = good.replacen(right, wrong, 1);
+        assert_ne!(text, good, "{right}");
+        assert!(!schema.is_valid(&serde_saphyr::from_str::<Value>(&text).unwrap()), "{wrong}");
+    }
+}
+
+#[test]
+fn every_case_says_what_its_failure_means() {
+    for case in shipped() {
+        assert!(case.case.when_it_fails.is_some(), "{}", case.file);
+        assert!(
+            case.case.about.ends_with('.') && !case.case.about.contains('\n'),
+            "{}: {}",
+            case.file,
+            case.case.about
+        );
+        // Upstream's jobs select by these: what disturbs a node says so, and nothing else does.
+        let has = |label: &str| case.case.labels.iter().any(|one| one == label);
+        let pressure = case.case.pressure.is_some();
+        assert_eq!(
+            [has("Serial"), has("Disruptive")],
+            [pressure; 2],
+            "{}: {:?}",
+            case.file,
+            case.case.labels
+        );
+        assert!(has("NodeFeature:Eviction"), "{}", case.file);
+    }
+}
+
+#[test]
+fn the_suites_are_complete() {
+    let mut suites: BTreeMap<String, usize> = BTreeMap::new();
+    for case in shipped() {
+        *suites.entry(case.suite.clone()).or_default() += 1;
+    }
+    assert_eq!(suites, BTreeMap::from([("limits".to_owned(), 8), ("message".to_owned(), 13)]));
+}
