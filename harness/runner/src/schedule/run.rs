@@ -26,7 +26,7 @@ use crate::reset::CANARY;
 /// How long a cluster may be there before another host may take it for left behind.
 pub const DEADLINE: Duration = Duration::from_secs(12 * 3600);
 /// How many cases share a node at a time.
-const SHARED: usize = 4;
+const SHARED: usize = 8;
 
 /// Where the nodes come from.
 #[derive(Clone, Debug)]
