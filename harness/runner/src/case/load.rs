@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter};
 
-use super::checks::check;
+use super::checks::{Finding, check};
 use super::positions::{Position, Positions, Step, way};
 use super::problem::{LoadErrors, Mark, Place, Problem, did_you_mean};
 use super::schema::Case;
@@ -54,7 +54,6 @@ pub struct LoadedCase {
     /// What it says.
     pub case: Case,
     text: Arc<str>,
-    positions: Positions,
 }
 
 impl LoadedCase {
@@ -74,12 +73,18 @@ impl LoadedCase {
     }
 
     fn lines(&self, list: &str, len: usize) -> Vec<usize> {
-        (0..len).map(|item| self.positions.of(way![list, item]).line).collect()
+        let positions = self.positions();
+        (0..len).map(|item| positions.of(way![list, item]).line).collect()
+    }
+
+    /// Read when they are asked for: most cases have nothing wrong.
+    fn positions(&self) -> Positions {
+        Positions::read(&self.text)
     }
 
     /// The place in the file that the way leads to.
     pub(super) fn place(&self, way: &[Step], note: &str) -> Place {
-        place(&self.shown, &self.text, self.positions.of(way), note)
+        place(&self.shown, &self.text, self.positions().of(way), note)
     }
 }
 
@@ -138,23 +143,18 @@ pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<L
         std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
     let case: Case = serde_saphyr::from_str(&text)
         .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
-    let Some(positions) = Positions::read(&text) else {
-        let places = vec![Place { file: shown.to_owned(), mark: None, note: String::new() }];
-        return Err(LoadErrors(vec![Problem { what: "a key of a mapping is no text".to_owned(), places }]));
-    };
     let stem = Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let problems: Vec<_> = check(&case, stem)
-        .into_iter()
-        .map(|finding| {
+    let findings = check(&case, stem);
+    if !findings.is_empty() {
+        let positions = Positions::read(&text);
+        let problem = |finding: Finding| {
             let at = positions.of(&finding.way);
             Problem { what: finding.what, places: vec![place(shown, &text, at, &finding.note)] }
-        })
-        .collect();
-    if !problems.is_empty() {
-        return Err(LoadErrors(problems));
+        };
+        return Err(LoadErrors(findings.into_iter().map(problem).collect()));
     }
     let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
-    Ok(LoadedCase { suite, file, shown, case, text, positions })
+    Ok(LoadedCase { suite, file, shown, case, text })
 }
 
 fn read_all(files: Vec<File>) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
@@ -289,7 +289,7 @@ fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
         }
         YamlError::Unexpected { expected, .. } => (format!("expected {}", plain(expected)), String::new()),
         YamlError::Message { msg, .. } => (msg.clone(), String::new()),
-        other => (DefaultMessageFormatter.format_message(other).into_owned(), String::new()),
+        other => (DefaultMessageFormatter.format_message(other).into_owned(), syntax_hint(text, other)),
     };
     let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
     Problem { what, places: vec![place(file, text, at, &note)] }
@@ -302,5 +302,17 @@ fn plain(expected: &str) -> &str {
         "mapping start" => "a mapping",
         "string scalar" => "a text",
         other => other,
+    }
+}
+
+/// What to do about the slips of syntax that case files invite: bounds and ranges begin with a sign of YAML's own.
+fn syntax_hint(text: &str, error: &YamlError) -> String {
+    let Some(at) = error.location().map(Position::from) else { return String::new() };
+    let line = text.lines().nth(at.line - 1).unwrap_or_default();
+    let before: String = line.chars().take(at.column - 1).collect();
+    match line.chars().nth(at.column - 1) {
+        Some(sign @ ('>' | '=' | '%' | '@' | '`')) => format!("a value that begins with {sign} needs quotes"),
+        Some(':') if before.contains(": ") => "a text with `: ` in it needs quotes".to_owned(),
+        _ => String::new(),
     }
 }
