@@ -9,10 +9,12 @@
 
 pub mod case;
 pub mod cluster;
+pub mod images;
 pub mod judge;
 pub mod observe;
 pub mod report;
 pub mod reset;
+pub mod schedule;
 pub mod select;
 pub mod stage;
 pub mod tune;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
-    DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
-    UploadToContainerOptionsBuilder,
+    CreateContainerOptions, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
+    ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
 use futures::StreamExt;
 
@@ -244,6 +245,29 @@ impl Docker {
                 running: container.state == Some(bollard::models::ContainerSummaryStateEnum::RUNNING),
             })
             .collect())
+    }
+
+    /// The names (`repository:tag`) of the local images of a repository.
+    pub async fn images(&self, repository: &str) -> Result<Vec<String>, DockerError> {
+        let filters = HashMap::from([("reference", vec![repository])]);
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let listed = self
+            .api
+            .list_images(Some(options))
+            .await
+            .map_err(|source| request("list images".to_owned(), source))?;
+        Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
+    }
+
+    /// Makes a container of an image without starting it; returns its id.
+    pub async fn make(&self, image: &str) -> Result<String, DockerError> {
+        let body = ContainerCreateBody { image: Some(image.to_owned()), ..Default::default() };
+        let made = self
+            .api
+            .create_container(None::<CreateContainerOptions>, body)
+            .await
+            .map_err(|source| request(format!("make a container of {image}"), source))?;
+        Ok(made.id)
     }
 
     /// Removes a container with its anonymous volumes, running or not. One that is gone already is no error.

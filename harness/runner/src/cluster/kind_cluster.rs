@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use k8s_openapi::api::core::v1::Node as ApiNode;
-use kube::api::ListParams;
+use k8s_openapi::api::core::v1::{Namespace, Node as ApiNode};
+use kube::api::{DeleteParams, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::config::{Base, ConfigError, KUBELET_LABEL, label_value};
 use super::record::{NODE_FILE, StateError};
 use super::skew::Group;
-use super::{Docker, DockerError, Kubelet, Node, Record, StateDir, kind};
+use super::{Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind};
+use crate::stage::RUN_LABEL;
+use crate::tune;
 use crate::wait::{self, Probe};
 
 /// The label that kind puts on its node containers.
@@ -105,6 +107,26 @@ pub enum ClusterError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
+    },
+    /// Another process uses it.
+    #[error(
+        "cluster {cluster} is in use by the process {pid}; wait for it, or make another with `evictlab cluster create`"
+    )]
+    InUse {
+        /// The cluster.
+        cluster: String,
+        /// The process.
+        pid: u32,
+    },
+    /// What a run left in it could not be removed.
+    #[error(
+        "what a run left in cluster {cluster} could not be removed: {problem}\nDelete the cluster with `evictlab cluster delete {cluster}`."
+    )]
+    Sweep {
+        /// The cluster.
+        cluster: String,
+        /// Why not.
+        problem: String,
     },
     /// Containers of it are still there after everything was tried.
     #[error(
@@ -208,6 +230,38 @@ impl Cluster {
         })
     }
 
+    /// Takes a kept cluster for a process, so that nobody else does; what a dead one left in it is swept first.
+    pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
+        if self.record.standing() == Standing::Live && self.record.owner != owner {
+            return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
+        }
+        self.record.owner = owner;
+        self.state.write(&self.record)?;
+        self.sweep().await
+    }
+
+    /// Puts back every node that is still tuned, and deletes every namespace of a run.
+    pub async fn sweep(&self) -> Result<(), ClusterError> {
+        for node in &self.nodes {
+            tune::restore(node).await.map_err(|error| ClusterError::Sweep {
+                cluster: self.name.clone(),
+                problem: error.to_string(),
+            })?;
+        }
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let failed = |error: kube::Error| ClusterError::Sweep {
+            cluster: self.name.clone(),
+            problem: error.to_string(),
+        };
+        for namespace in namespaces.list(&ListParams::default().labels(RUN_LABEL)).await.map_err(failed)? {
+            match namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => drop(other.map_err(failed)?),
+            }
+        }
+        Ok(())
+    }
+
     /// Leaves the cluster to whoever comes next.
     pub async fn keep(&mut self) -> Result<(), ClusterError> {
         self.record.kept = true;
@@ -219,6 +273,23 @@ impl Cluster {
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.kubeconfig(&self.name)
     }
+}
+
+/// The kubelets of a kept cluster's workers, as labelled and as they report themselves.
+pub async fn kubelets_of(
+    docker: &Docker,
+    state: &StateDir,
+    name: &str,
+) -> Result<Vec<Kubelet>, ClusterError> {
+    let mut kubelets: Vec<Kubelet> = Vec::new();
+    for node in Cluster::open(docker, state, name, &[]).await?.nodes {
+        if kubelets.iter().all(|kubelet| kubelet.label != node.kubelet) {
+            let (label, version) = (node.kubelet, node.version);
+            let image_version = version.clone();
+            kubelets.push(Kubelet { label, version, image: String::new(), image_version, binary: None });
+        }
+    }
+    Ok(kubelets)
 }
 
 /// Deletes a cluster by every means, and everything that is known of it.

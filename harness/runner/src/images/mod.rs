@@ -1,0 +1,11 @@
+//! Images: which one a version or a case's short name stands for, and bringing them to where they are needed.
+
+mod bring;
+mod lock;
+mod pull;
+mod resolve;
+
+pub use bring::{BringError, bring};
+pub use lock::{Lock, LockError};
+pub use pull::{PullError, have, pull};
+pub use resolve::{Resolve, ResolveError};

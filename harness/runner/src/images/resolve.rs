@@ -1,0 +1,262 @@
+//! From what `--kubelet` says to a kubelet that can be put on a node.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use evictlab_rules::KubeletVersion;
+
+use super::{Lock, PullError, have, pull};
+use crate::cluster::{Docker, DockerError, Kubelet, KubeletSource, KubeletSpec};
+
+/// A kubelet cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Docker failed.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// Its image cannot be had.
+    #[error(transparent)]
+    Pull(#[from] PullError),
+    /// No image is known for the version.
+    #[error(
+        "no node image is known for kubelet {version}; the nearest are {nearest}\nName one with --node-image {version}=IMAGE, or bring kindest/node:{version} into Docker."
+    )]
+    NoImage {
+        /// The version.
+        version: KubeletVersion,
+        /// Versions of the same or the next minor.
+        nearest: String,
+    },
+    /// The image holds no Kubernetes.
+    #[error("the image {image} is no kind node image: it has no readable /kind/version")]
+    NoNode {
+        /// The image.
+        image: String,
+    },
+    /// The binary is no kubelet.
+    #[error("{path} is no kubelet: `{path} --version` {said}")]
+    NoKubelet {
+        /// The file.
+        path: PathBuf,
+        /// What it did instead.
+        said: String,
+    },
+    /// What was claimed is not so.
+    #[error(
+        "{source_name} is Kubernetes {found}, but {claimed} was claimed\nCorrect the version before the `=`, or take another image or binary."
+    )]
+    NotAsClaimed {
+        /// The image or binary.
+        source_name: String,
+        /// What it is.
+        found: KubeletVersion,
+        /// What was claimed.
+        claimed: KubeletVersion,
+    },
+    /// There is no image to put the binary into.
+    #[error(
+        "there is no node image that could take the kubelet {path} of {version}: none of that minor or a newer one is at hand\nName one with --node-image {version}=IMAGE."
+    )]
+    NoHostImage {
+        /// The binary.
+        path: PathBuf,
+        /// Its version.
+        version: KubeletVersion,
+    },
+}
+
+/// What is needed to find a kubelet's image.
+pub struct Resolve<'a> {
+    /// The Docker host.
+    pub docker: &'a Docker,
+    /// Known images.
+    pub lock: &'a Lock,
+    /// `--node-image VERSION=IMAGE`.
+    pub overrides: &'a BTreeMap<KubeletVersion, String>,
+    /// Tells how far a pull is.
+    pub progress: &'a dyn Fn(&str),
+}
+
+impl Resolve<'_> {
+    /// All kubelets, in the order they were asked for. Labels are versions; where two are of one version, the later ones get a mark.
+    pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
+        let mut kubelets: Vec<Kubelet> = Vec::new();
+        for spec in specs {
+            let mut kubelet = self.one(spec).await?;
+            let same = kubelets.iter().filter(|other| other.version == kubelet.version).count();
+            if same > 0 {
+                kubelet.label = format!("{}-{}", kubelet.label, same + 1);
+            }
+            kubelets.push(kubelet);
+        }
+        Ok(kubelets)
+    }
+
+    /// The newest release whose node image is in Docker, else the newest that is listed.
+    pub async fn newest(&self) -> Result<KubeletSpec, ResolveError> {
+        let there = self.docker.images("kindest/node").await?;
+        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse::<KubeletVersion>().ok());
+        let release = |version: &KubeletVersion| version.suffix.is_empty();
+        let newest = tags
+            .filter(release)
+            .max()
+            .or_else(|| self.lock.nodes.keys().filter(|v| release(v)).max().cloned());
+        let version = newest.unwrap_or_else(|| KubeletVersion::minor(0));
+        Ok(KubeletSpec { claimed: None, source: KubeletSource::Release(version) })
+    }
+
+    async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
+        let (version, image, binary) = match &spec.source {
+            KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),
+            KubeletSource::Image(image) => {
+                self.need(image).await?;
+                let found = self.version_of(image).await?;
+                agreed(image, found.clone(), spec.claimed.as_ref())?;
+                (found, image.clone(), None)
+            }
+            KubeletSource::Binary(path) => {
+                let found = binary_version(path)?;
+                agreed(&path.display().to_string(), found.clone(), spec.claimed.as_ref())?;
+                let image = self.image_for_binary(path, &found).await?;
+                (found, image, Some(path.clone()))
+            }
+        };
+        let image_version = match &binary {
+            Some(_) => self.version_of(&image).await?,
+            None => version.clone(),
+        };
+        Ok(Kubelet { label: version.to_string(), version, image, image_version, binary })
+    }
+
+    /// The image of a version: the one that was named for it, else one of that name in Docker, whatever its digest, else the listed one,
+    /// pulled.
+    async fn image(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+        if let Some(image) = self.overrides.get(version) {
+            self.need(image).await?;
+            return Ok(image.clone());
+        }
+        let listed = self.lock.nodes.get(version);
+        let local = match listed.and_then(|image| image.split_once('@')) {
+            Some((name, _)) => name.to_owned(),
+            None => format!("kindest/node:{version}"),
+        };
+        if have(self.docker, &local).await? {
+            return Ok(local);
+        }
+        let Some(image) = listed else {
+            return Err(ResolveError::NoImage { version: version.clone(), nearest: self.nearest(version) });
+        };
+        self.need(image).await?;
+        Ok(image.clone())
+    }
+
+    async fn need(&self, image: &str) -> Result<(), ResolveError> {
+        if !have(self.docker, image).await? {
+            pull(self.docker, image, self.progress).await?;
+        }
+        Ok(())
+    }
+
+    /// The image that a binary is put into: one of its own minor, else the nearest newer one that Docker has.
+    async fn image_for_binary(&self, path: &Path, version: &KubeletVersion) -> Result<String, ResolveError> {
+        if let Some(image) = self.overrides.get(version) {
+            self.need(image).await?;
+            return Ok(image.clone());
+        }
+        let mut there: Vec<KubeletVersion> = Vec::new();
+        for image in self.docker.images("kindest/node").await? {
+            there.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
+        }
+        there.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
+        there.retain(|known| known.major == version.major && known.minor >= version.minor);
+        // The own minor first, and of that the nearest patch.
+        there.sort_by_key(|known| {
+            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
+        });
+        for known in there {
+            if let Ok(image) = self.image(&known).await {
+                return Ok(image);
+            }
+        }
+        Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
+    }
+
+    /// The Kubernetes version that a node image says it holds.
+    async fn version_of(&self, image: &str) -> Result<KubeletVersion, ResolveError> {
+        let no_node = || ResolveError::NoNode { image: image.to_owned() };
+        // A container that is made and never started shows its files.
+        let made = self.docker.make(image).await?;
+        let file = self.docker.read_file(&made, "/kind/version").await;
+        self.docker.remove(&made).await?;
+        let text = file?.ok_or_else(no_node)?;
+        String::from_utf8_lossy(&text).trim().parse().map_err(|_| no_node())
+    }
+
+    fn nearest(&self, version: &KubeletVersion) -> String {
+        let mut near: Vec<&KubeletVersion> = self.lock.nodes.keys().collect();
+        near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
+        near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn agreed(name: &str, found: KubeletVersion, claimed: Option<&KubeletVersion>) -> Result<(), ResolveError> {
+    match claimed {
+        Some(claimed) if *claimed != found => {
+            Err(ResolveError::NotAsClaimed { source_name: name.to_owned(), found, claimed: claimed.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a binary on this machine answers to `--version`: `Kubernetes v1.32.13`.
+fn binary_version(path: &Path) -> Result<KubeletVersion, ResolveError> {
+    let no_kubelet = |said: String| ResolveError::NoKubelet { path: path.to_owned(), said };
+    let path = path.canonicalize().map_err(|error| no_kubelet(format!("cannot be run: {error}")))?;
+    let ran = duct::cmd(&path, ["--version"])
+        .stdin_null()
+        .stderr_to_stdout()
+        .stdout_capture()
+        .unchecked()
+        .run()
+        .map_err(|error| no_kubelet(format!("cannot be run: {error}")))?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let first = said.lines().next().unwrap_or_default();
+    first
+        .strip_prefix("Kubernetes ")
+        .and_then(|version| version.trim().parse().ok())
+        .ok_or_else(|| no_kubelet(format!("says {first:?}, and a kubelet says \"Kubernetes v1.32.13\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn program(text: &str) -> tempfile::TempPath {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        file.into_temp_path()
+    }
+
+    #[test]
+    fn a_binary_tells_its_version_or_is_no_kubelet() {
+        let kubelet = program("#!/bin/sh\necho Kubernetes v1.33.0-alpha.1\n");
+        assert_eq!(binary_version(&kubelet).unwrap().to_string(), "v1.33.0-alpha.1");
+        for (text, says) in [
+            ("#!/bin/sh\necho Docker version 28\n", "Docker version 28"),
+            ("#!/bin/sh\nexit 1\n", "\"\""),
+            ("not a program", "is no kubelet"),
+        ] {
+            let error = binary_version(&program(text)).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_false_claim_is_told() {
+        let found: KubeletVersion = "v1.31.14".parse().unwrap();
+        let error = agreed("./kubelet", found, Some(&"v1.32.13".parse().unwrap())).unwrap_err().to_string();
+        assert!(error.starts_with("./kubelet is Kubernetes v1.31.14, but v1.32.13 was claimed"), "{error}");
+    }
+}

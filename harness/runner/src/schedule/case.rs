@@ -1,0 +1,409 @@
+//! One case on one node, from its lease to its verdict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::host::{self, Host};
+use super::lease::{LeaseError, Leased};
+use super::plan::patience;
+use super::{Class, class};
+use crate::case::{LoadedCase, Pressure};
+use crate::cluster::NodeError;
+use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
+use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, sample, watch};
+use crate::report::{CaseId, Events, What};
+use crate::stage::{self, Namespace, Placement, Ramp, StageError, manifest, place};
+use crate::tune::{self, TuneError};
+
+/// How long nothing may move on a quick node before a case ends.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// How long a case looks on after all that a known bug leaves to see: longer than the kubelet's loop of 10 s.
+const QUIET: Duration = Duration::from_secs(12);
+/// How often the Summary is read.
+const SAMPLING: Duration = Duration::from_millis(500);
+
+/// Why a case could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+enum CaseError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error(transparent)]
+    Tune(#[from] TuneError),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// The API's answer about an object of the case, with the case's line.
+    #[error("{0}")]
+    Refused(String),
+    /// The host cannot take it.
+    #[error(transparent)]
+    TooSmall(#[from] host::TooSmall),
+    /// The node has less than the distance to the threshold.
+    #[error("node {0} has less of {1} than the distance of the threshold")]
+    NoDistance(String, &'static str),
+    /// Interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A case with everything that it runs with.
+pub struct Run<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// The case.
+    pub case: &'a LoadedCase,
+    /// What reports call it.
+    pub id: CaseId,
+    /// Its node, for itself or shared as its class asks.
+    pub leased: &'a Leased,
+    /// The host's budget.
+    pub host: &'a Host,
+    /// Where to tell what happens.
+    pub events: &'a Events,
+    /// Ends it early.
+    pub cancel: &'a CancellationToken,
+}
+
+/// What a case came to.
+pub struct Outcome {
+    /// The verdict.
+    pub judgement: Judgement,
+    /// The evidence, as far as it was gathered.
+    pub evidence: Option<Arc<Observations>>,
+}
+
+impl Run<'_> {
+    /// Runs the case. Whatever happens, its namespace is deleted and its node put back; what fails of that is said in the verdict.
+    pub async fn go(self) -> Outcome {
+        let mut phase = Phase::Lease;
+        let mut seen = Observations::default();
+        let result = self.lived(&mut phase, &mut seen).await;
+        let has_evidence = !seen.pods_created.is_empty();
+        let judgement = match result {
+            Ok(judgement) => judgement,
+            Err(error) => ended_by(error, phase),
+        };
+        Outcome { judgement, evidence: has_evidence.then(|| Arc::new(seen)) }
+    }
+
+    async fn lived(&self, phase: &mut Phase, seen: &mut Observations) -> Result<Judgement, CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        seen.scenario = case.name.to_string();
+        seen.kubelet_version = node.version.to_string();
+        seen.node = node.name.clone();
+        let start = self.leased.start().await;
+        let ramp = case.pressure.as_ref().map(|pressure| stage::ramp(pressure, self.containers(), start));
+        let _room = match (&case.pressure, &ramp) {
+            (Some(pressure), Some(ramp)) => {
+                let room = self.cancellable(self.host.room(pressure, ramp)).await?;
+                host::fits(node, pressure, ramp).await??;
+                room
+            }
+            _ => None,
+        };
+        *phase = Phase::Tune;
+        let before = self.cancellable(self.tuned(seen)).await??;
+        *phase = Phase::Stage;
+        let namespace = Namespace::create(node.client(), self.run, case.name.as_str()).await?;
+        let watched = self.watched(&namespace, ramp.as_ref(), start, phase, seen).await;
+        let judgement = match &watched {
+            Ok((watched, _)) => {
+                for lost in collect(node, &namespace.name, &before, watched, seen).await {
+                    self.step(Phase::Observe, format!("could not be collected: {lost}"));
+                }
+                *phase = Phase::Judge;
+                Some(judge(case, &node.version, seen))
+            }
+            Err(_) => None,
+        };
+        if !self.cancel.is_cancelled() {
+            if judgement.is_some() {
+                *phase = Phase::Reset;
+            }
+            self.step(Phase::Reset, "deleting the pods");
+            let gone = namespace.delete(patience(Duration::from_secs(60), start)).await;
+            if class(case) != Class::Shared {
+                self.step(Phase::Reset, "putting the node back");
+                self.cancellable(self.leased.reset()).await??;
+            }
+            gone?;
+        }
+        match (watched, judgement) {
+            (Err(error), _) => Err(error),
+            (Ok((_, Some(ended))), Some(judgement)) => Ok(said(judgement, &ended)),
+            _ => Err(CaseError::Interrupted),
+        }
+    }
+
+    /// Sets the threshold from what the node has now, and notes how things stand before the pods.
+    async fn tuned(&self, seen: &mut Observations) -> Result<Before, CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        let mut changes = case.kubelet_config.clone();
+        if let Some(pressure) = &case.pressure {
+            let (signal, soft) = (signal(pressure), pressure.soft_grace);
+            let available = host::available(&node.summary().await?, pressure.signal).unwrap_or(0);
+            let threshold = stage::threshold(pressure, available)
+                .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
+            let grace = soft.map(|grace| humantime::format_duration(grace.get()).to_string());
+            self.step(Phase::Tune, format!("{signal} is {}Mi, threshold {threshold}", available >> 20));
+            changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
+        }
+        if class(case) == Class::Shared {
+            seen.kubelet_config_overrides = tune::base(node.cgroup_v1);
+            seen.configz = node.configz().await?;
+        } else {
+            let all = merged(tune::base(node.cgroup_v1), changes);
+            let tuned = tune::tune(node, &all).await?;
+            seen.tune_seconds = tuned.seconds;
+            seen.configz = tuned.configz;
+            seen.kubelet_config_overrides = all;
+        }
+        let before = Before {
+            at: Timestamp::now(),
+            summary: node.summary().await?,
+            evictions: node.evictions().await?,
+        };
+        seen.summary_before = before.summary.clone();
+        Ok(before)
+    }
+
+    /// Creates the pods and watches them until the case is over. `None` for the end: it was interrupted.
+    async fn watched(
+        &self,
+        namespace: &Namespace,
+        ramp: Option<&Ramp>,
+        start: Duration,
+        phase: &mut Phase,
+        seen: &mut Observations,
+    ) -> Result<(Watched, Option<Ended>), CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        let mut told = watch(node.client(), &namespace.name);
+        let environment = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
+        let images = self.leased.images();
+        let placement = Placement {
+            namespace: &namespace.name,
+            node: &node.name,
+            environment: &environment,
+            image: &**images,
+        };
+        if let Some(ramp) = ramp {
+            let (step, pause) = (ramp.step >> 20, ramp.pause.as_millis());
+            self.step(
+                Phase::Stage,
+                format!("up to {}Mi in steps of {step}Mi every {pause} ms", ramp.total() >> 20),
+            );
+        }
+        let began = Instant::now();
+        for (place, pod) in case.pods.iter().enumerate() {
+            let created = namespace.create_pod(&manifest(pod, &placement)).await;
+            seen.pods_created.push(created.map_err(|error| self.refused_pod(place, error))?);
+        }
+        *phase = Phase::Observe;
+        let wanted = self.wanted();
+        let limits =
+            (patience(case.timeout.map_or(PATIENCE, |timeout| timeout.get()), start), patience(QUIET, start));
+        let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
+        let mut watched = Watched::new();
+        let mut ticks = tokio::time::interval(SAMPLING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut broken = None;
+        loop {
+            tokio::select! {
+                Some(news) = told.next() => match news {
+                    Seen::Pod(pod) => watched.pod(pod),
+                    Seen::Event(event) => {
+                        self.tell_event(&event);
+                        watched.event(event);
+                    }
+                    Seen::Broken(why) => broken = Some(why),
+                },
+                _ = ticks.tick() => match node.summary().await {
+                    Ok(summary) => {
+                        let t = began.elapsed().as_secs_f64();
+                        seen.samples.push(sample(t, &summary, &namespace.name));
+                        self.tell_progress(seen);
+                        broken = None;
+                    }
+                    Err(error) => broken = Some(error.to_string()),
+                },
+                () = self.cancel.cancelled() => return Ok((watched, None)),
+            }
+            let ready = late.iter().position(|at| watched.runs(case.ephemeral_containers[*at].pod.as_str()));
+            if let Some(at) = ready.map(|position| late.remove(position)) {
+                self.add_ephemeral(namespace, at, &placement, seen).await?;
+            }
+            if seen.seconds_to_outcome.is_none()
+                && !wanted.evicted.is_empty()
+                && wanted.evicted.iter().all(|pod| watched.evicted().contains(&pod.as_str()))
+            {
+                seen.seconds_to_outcome = Some(began.elapsed().as_secs_f64());
+            }
+            match watched.ended(&wanted, seen.samples.last(), seen.refused.is_some(), limits) {
+                Some(Ended::Stalled) if broken.is_some() => {
+                    let why = broken.unwrap_or_default();
+                    return Err(CaseError::Refused(format!("the API server is gone: {why}")));
+                }
+                Some(ended) => return Ok((watched, Some(ended))),
+                None => {}
+            }
+        }
+    }
+
+    async fn add_ephemeral(
+        &self,
+        namespace: &Namespace,
+        at: usize,
+        placement: &Placement<'_>,
+        seen: &mut Observations,
+    ) -> Result<(), CaseError> {
+        let case = &self.case.case;
+        let ephemeral = &case.ephemeral_containers[at];
+        let mut container = Value::Object(ephemeral.container.clone());
+        place(&mut container, placement);
+        let name = container["name"].as_str().unwrap_or_default().to_owned();
+        self.step(Phase::Observe, format!("adding the ephemeral container {name}"));
+        match namespace.add_ephemeral_container(ephemeral.pod.as_str(), &container).await {
+            Ok(_) => Ok(()),
+            Err(StageError::Refused { status, .. }) if case.expect.refused.is_some() => {
+                seen.refused = serde_json::to_value(status).ok();
+                Ok(())
+            }
+            Err(StageError::Refused { object, status }) => {
+                let answer = format!("the API refuses {object}: {}", status.message);
+                let problem = self.case.show_ephemeral_container(at, "", &answer);
+                Err(CaseError::Refused(problem.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn refused_pod(&self, at: usize, error: StageError) -> CaseError {
+        match error {
+            StageError::Refused { object, status } => {
+                let field = status.details.as_ref().and_then(|details| details.causes.first());
+                let field = field.map(|cause| cause.field.clone()).unwrap_or_default();
+                let answer = format!("the API refuses {object}: {}", status.message);
+                CaseError::Refused(self.case.show_pod(at, &field, &answer).to_string())
+            }
+            error => error.into(),
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        let case = &self.case.case;
+        let names = |names: &[crate::case::Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let bug = case.known_bugs.iter().find(|bug| bug.kubelet.matches(&self.leased.node.version));
+        Wanted {
+            evicted: names(&case.expect.evicted),
+            instead: bug.and_then(|bug| bug.evicted.as_deref()).map(names),
+            summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
+            refusal: case.expect.refused.is_some(),
+        }
+    }
+
+    /// How many containers the pods of the case start, ephemeral ones included.
+    fn containers(&self) -> usize {
+        let case = &self.case.case;
+        let in_pods: usize = case
+            .pods
+            .iter()
+            .flat_map(|pod| {
+                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
+            })
+            .filter_map(|list| Some(list?.as_array()?.len()))
+            .sum();
+        in_pods + case.ephemeral_containers.len()
+    }
+
+    async fn cancellable<T>(&self, work: impl Future<Output = T>) -> Result<T, CaseError> {
+        tokio::select! {
+            done = work => Ok(done),
+            () = self.cancel.cancelled() => Err(CaseError::Interrupted),
+        }
+    }
+
+    fn step(&self, phase: Phase, text: impl Into<String>) {
+        self.events.send(What::CaseStep { id: self.id.clone(), phase, text: text.into() });
+    }
+
+    fn tell_event(&self, event: &Value) {
+        let text = |field: &str| event[field].as_str().unwrap_or_default();
+        if text("type") == "Warning" {
+            let pod = event["involvedObject"]["name"].as_str().unwrap_or_default();
+            self.step(Phase::Observe, format!("{} {pod}: {}", text("reason"), text("message").trim_end()));
+        }
+    }
+
+    /// The container that uses most, and how much the node has left above its threshold.
+    fn tell_progress(&self, seen: &Observations) {
+        let Some(latest) = seen.samples.last() else { return };
+        let containers = latest["pods"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|pod| pod["containers"].as_array().into_iter().flatten());
+        let use_of = |container: &Value| container["memory"]["workingSetBytes"].as_u64().unwrap_or(0);
+        let Some(most) = containers.max_by_key(|container| use_of(container)) else { return };
+        let name = most["name"].as_str().unwrap_or_default();
+        let left = self.case.case.pressure.as_ref().and_then(|pressure| {
+            let threshold = threshold_bytes(&seen.kubelet_config_overrides, signal(pressure))?;
+            let available = host::available(latest, pressure.signal)?;
+            Some(match available.checked_sub(threshold) {
+                Some(left) => format!(", {}Mi to go", left >> 20),
+                None => format!(", {}Mi under the threshold", (threshold - available) >> 20),
+            })
+        });
+        let text = format!("{name} at {}Mi{}", use_of(most) >> 20, left.unwrap_or_default());
+        self.events.send(What::CaseProgress { id: self.id.clone(), phase: Phase::Observe, text });
+    }
+}
+
+fn threshold_bytes(overrides: &Map<String, Value>, signal: &str) -> Option<u64> {
+    let of = |field: &str| {
+        overrides.get(field)?.get(signal)?.as_str()?.parse::<evictlab_rules::quantity::Quantity>().ok()
+    };
+    of("evictionSoft").or_else(|| of("evictionHard")).map(|quantity| quantity.value().max(0) as u64)
+}
+
+fn signal(pressure: &Pressure) -> &'static str {
+    match pressure.signal {
+        crate::case::Signal::MemoryAvailable => "memory.available",
+        crate::case::Signal::NodefsAvailable => "nodefs.available",
+    }
+}
+
+fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<String, Value> {
+    base.extend(changes);
+    base
+}
+
+/// The verdict of a case that did not come to be judged.
+fn ended_by(error: CaseError, phase: Phase) -> Judgement {
+    let (verdict, doubt) = match &error {
+        CaseError::TooSmall(_) | CaseError::NoDistance(..) => (Verdict::Inconclusive, Some(Doubt::HostUnfit)),
+        CaseError::Interrupted => (Verdict::Skipped, None),
+        _ => (Verdict::Error, None),
+    };
+    let mut judgement = Judgement::without_evidence(verdict, error.to_string());
+    judgement.doubt = doubt;
+    judgement.phase = (verdict == Verdict::Error).then_some(phase);
+    judgement
+}
+
+/// Why watching ended belongs to a verdict that doubts.
+fn said(mut judgement: Judgement, ended: &Ended) -> Judgement {
+    if let (Verdict::Inconclusive, Ended::Died(why)) = (judgement.verdict, ended) {
+        judgement.why = format!("{}; {why}", judgement.why);
+    }
+    judgement
+}

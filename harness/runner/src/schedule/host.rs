@@ -1,0 +1,100 @@
+//! The host under the nodes: it is never driven out of memory or disk.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::case::{Pressure, Signal};
+use crate::cluster::{Node, NodeError};
+use crate::stage::Ramp;
+
+const MIB: u64 = 1024 * 1024;
+/// What the host keeps, whatever the cases take.
+const RESERVE: u64 = 1024 * MIB;
+/// The most that all cases together take of the host's memory at a time.
+const BUDGET: u64 = 1280 * MIB;
+
+/// The memory that running cases may take of the host together.
+#[derive(Clone)]
+pub struct Host {
+    budget: Arc<Semaphore>,
+}
+
+/// A host that cannot take a case.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the host has {available}Mi of {what} available, and the case takes {takes}Mi and leaves {reserve}Mi: {short}Mi are missing"
+)]
+pub struct TooSmall {
+    what: &'static str,
+    available: u64,
+    takes: u64,
+    reserve: u64,
+    short: u64,
+}
+
+impl Host {
+    /// A host of which cases take no more than their budget.
+    pub fn new() -> Self {
+        Self { budget: Arc::new(Semaphore::new((BUDGET / MIB) as usize)) }
+    }
+
+    /// Waits until the budget has room for a case's pressure on memory; the room is given back when the permit is dropped.
+    pub async fn room(&self, pressure: &Pressure, ramp: &Ramp) -> Option<OwnedSemaphorePermit> {
+        if pressure.signal != Signal::MemoryAvailable {
+            return None;
+        }
+        // A case larger than the budget has all of it.
+        let takes = (ramp.total().min(BUDGET) / MIB) as u32;
+        self.budget.clone().acquire_many_owned(takes).await.ok()
+    }
+}
+
+/// Refuses a case that would leave the host, or its disk, with less than the reserve. Asked through the node: the Docker host may be another
+/// machine than this one.
+pub async fn fits(node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<Result<(), TooSmall>, NodeError> {
+    let (what, available) = match pressure.signal {
+        Signal::MemoryAvailable => ("memory", node.host_memory().await?.0),
+        Signal::NodefsAvailable => ("disk", available(&node.summary().await?, pressure.signal).unwrap_or(0)),
+    };
+    Ok(enough(what, available, ramp.total()))
+}
+
+fn enough(what: &'static str, available: u64, takes: u64) -> Result<(), TooSmall> {
+    let needs = takes + RESERVE;
+    if available >= needs {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes / MIB;
+    Err(TooSmall {
+        what,
+        available: mib(available),
+        takes: mib(takes),
+        reserve: mib(RESERVE),
+        short: (needs - available).div_ceil(MIB),
+    })
+}
+
+/// What a node has of a signal, in bytes, by its Summary.
+pub fn available(summary: &serde_json::Value, signal: Signal) -> Option<u64> {
+    let node = &summary["node"];
+    match signal {
+        Signal::MemoryAvailable => node["memory"]["availableBytes"].as_u64(),
+        Signal::NodefsAvailable => node["fs"]["availableBytes"].as_u64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_too_small_is_told_with_the_numbers() {
+        assert!(enough("memory", 1400 * MIB, 376 * MIB).is_ok());
+        let error = enough("memory", 1300 * MIB, 376 * MIB).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the host has 1300Mi of memory available, and the case takes 376Mi and leaves 1024Mi: 100Mi are missing"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! A node in the hands of a run: prepared once, leased to one case after the other, put back at the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, RwLock};
+
+use crate::cluster::Node;
+use crate::reset::{NotItself, proof};
+use crate::stage::{Namespace, StageError};
+use crate::tune::{self, TuneError};
+
+/// Full names of case images.
+pub type Images = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// A node that could not be prepared, or did not come back to itself.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// It could not be tuned.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
+    /// It did not come back.
+    #[error(transparent)]
+    NotItself(#[from] NotItself),
+    /// The API refused something.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+}
+
+/// A node of a run.
+pub struct Leased {
+    /// The node.
+    pub node: Node,
+    /// Shared cases hold it for reading, a case that has it for itself for writing.
+    pub turn: RwLock<()>,
+    state: Mutex<State>,
+    canaries: Namespace,
+    images: Images,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    /// What the node needs to start a container, as last measured.
+    start: Duration,
+    /// Its working set when it was quiet, in bytes.
+    quiet: Option<u64>,
+    /// Why it can be leased no more.
+    unfit: Option<String>,
+}
+
+impl Leased {
+    /// Gives the node what every case needs of its kubelet, and proves that it takes pods.
+    pub async fn prepare(node: Node, run: &str, images: Images) -> Result<Self, LeaseError> {
+        let canaries = Namespace::create(node.client(), run, "canary").await?;
+        tune::tune(&node, &tune::base(node.cgroup_v1)).await?;
+        let start = proof(&node, &canaries, None, &*images).await?;
+        let quiet = working_set(&node).await;
+        let state = Mutex::new(State { start, quiet, unfit: None });
+        Ok(Self { node, turn: RwLock::new(()), state, canaries, images })
+    }
+
+    /// What the node needs to start a container.
+    pub async fn start(&self) -> Duration {
+        self.state.lock().await.start
+    }
+
+    /// Why the node can be leased no more, if so.
+    pub async fn unfit(&self) -> Option<String> {
+        self.state.lock().await.unfit.clone()
+    }
+
+    /// Full names of case images.
+    pub fn images(&self) -> &Images {
+        &self.images
+    }
+
+    /// After a case that had the node for itself: takes its changes back and proves that the node is itself again. A node that is not is leased
+    /// no more.
+    pub async fn reset(&self) -> Result<(), LeaseError> {
+        let quiet = self.state.lock().await.quiet;
+        let reset = async {
+            tune::tune(&self.node, &tune::base(self.node.cgroup_v1)).await?;
+            Ok(proof(&self.node, &self.canaries, quiet, &*self.images).await?)
+        };
+        let mut state = self.state.lock().await;
+        match reset.await {
+            Ok(start) => {
+                state.start = start;
+                Ok(())
+            }
+            Err(error) => {
+                let error: LeaseError = error;
+                state.unfit = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the node back as it was found.
+    pub async fn give_back(&self) -> Result<(), LeaseError> {
+        self.canaries.delete(Duration::from_secs(60)).await?;
+        tune::restore(&self.node).await?;
+        Ok(())
+    }
+}
+
+async fn working_set(node: &Node) -> Option<u64> {
+    node.summary().await.ok()?["node"]["memory"]["workingSetBytes"].as_u64()
+}

@@ -1,0 +1,89 @@
+//! Who may run beside whom.
+
+use std::time::Duration;
+
+use crate::case::{Case, Signal};
+
+/// What a case needs for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Nothing: it runs beside others on one node.
+    Shared,
+    /// The node: its kubelet is tuned for the case.
+    Node,
+    /// The host: its signal is the host's, and every node would feel it.
+    Host,
+}
+
+/// The class of a case, from what it does. A case that changes the kubelet's configuration or starves a node has the node for itself; disk
+/// is the host's in kind.
+pub fn class(case: &Case) -> Class {
+    match &case.pressure {
+        Some(pressure) if pressure.signal == Signal::NodefsAvailable => Class::Host,
+        Some(_) => Class::Node,
+        None if case.kubelet_config.is_empty() => Class::Shared,
+        None => Class::Node,
+    }
+}
+
+/// How often the plan is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// So many times.
+    Times(u32),
+    /// Until a verdict is neither passed nor reproduced nor skipped.
+    UntilItFails,
+}
+
+impl Repeat {
+    /// Whether there is an attempt of this number, from 1; `failed` says whether any verdict so far was a failure.
+    pub fn goes_on(self, attempt: u32, failed: bool) -> bool {
+        match self {
+            Self::Times(times) => attempt <= times,
+            Self::UntilItFails => !failed,
+        }
+    }
+}
+
+/// How patient to be with a node that needs `start` for a container: a quick one needs 2 s or less.
+pub fn patience(base: Duration, start: Duration) -> Duration {
+    base.mul_f64((start.as_secs_f64() / 2.0).max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_has_what_it_disturbs_for_itself() {
+        let rows = [
+            ("", Class::Shared),
+            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", Class::Node),
+            ("pressure: {signal: memory.available}", Class::Node),
+            ("pressure: {signal: nodefs.available}", Class::Host),
+        ];
+        for (more, expected) in rows {
+            let text = format!("{{name: a, about: b, pods: [], expect: {{}}}}\n---\n{{{more}}}");
+            let mut parts = serde_yaml::Deserializer::from_str(&text);
+            let mut case: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
+            let more: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
+            for (key, value) in more.as_object().into_iter().flatten() {
+                case[key] = value.clone();
+            }
+            assert_eq!(class(&serde_json::from_value(case).unwrap()), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn repeats_end() {
+        assert!(Repeat::Times(2).goes_on(2, true) && !Repeat::Times(2).goes_on(3, false));
+        assert!(Repeat::UntilItFails.goes_on(100, false) && !Repeat::UntilItFails.goes_on(2, true));
+    }
+
+    #[test]
+    fn slow_nodes_get_more_patience() {
+        let base = Duration::from_secs(40);
+        assert_eq!(patience(base, Duration::from_millis(700)), base);
+        assert_eq!(patience(base, Duration::from_secs(20)), base * 10);
+    }
+}
