@@ -67,10 +67,10 @@ fn a_refusal_of_the_api_is_shown_with_its_lines() {
     let quota =
         status(serde_json::json!({"code": 403, "message": "pods \"alloc\" is forbidden: exceeded quota"}));
     let shown = [
-        case.show_refused_pod(0, &decoding),
-        case.show_refused_pod(0, &validation),
-        case.show_refused_ephemeral_container(0, &ephemeral),
-        case.show_refused_pod(0, &quota),
+        case.show_refused_pod(0, "pod alloc", &decoding),
+        case.show_refused_pod(0, "pod alloc", &validation),
+        case.show_refused_ephemeral_container(0, "ephemeral container debug", &ephemeral),
+        case.show_refused_pod(0, "pod alloc", &quota),
     ];
     insta::assert_snapshot!(shown.map(|problem| problem.to_string()).join("\n\n"));
 }

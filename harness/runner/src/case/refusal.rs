@@ -14,19 +14,30 @@ static DECODED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?:unknown|duplicate) field "([^"]+)""#).ok());
 
 impl LoadedCase {
-    /// The API's refusal of the case's pod of this index, with the lines that it is about.
-    pub fn show_refused_pod(&self, pod: usize, status: &Status) -> Problem {
-        self.show(way!["pods", pod], status, steps_of_field)
+    /// The API's refusal of the case's pod of this index, with the lines that it is about. `object` is how people call it.
+    pub fn show_refused_pod(&self, pod: usize, object: &str, status: &Status) -> Problem {
+        self.show(way!["pods", pod], object, status, steps_of_field)
     }
 
     /// The same for an ephemeral container of the case.
-    pub fn show_refused_ephemeral_container(&self, container: usize, status: &Status) -> Problem {
+    pub fn show_refused_ephemeral_container(
+        &self,
+        container: usize,
+        object: &str,
+        status: &Status,
+    ) -> Problem {
         // The API counts the containers of the pod, the case its own: what is common is what is inside of one.
         let inside = |field: &str| steps_of_field(field).into_iter().skip(3).collect();
-        self.show(way!["ephemeral-containers", container, "container"], status, inside)
+        self.show(way!["ephemeral-containers", container, "container"], object, status, inside)
     }
 
-    fn show(&self, root: &[Step], status: &Status, way_of: impl Fn(&str) -> Vec<Step>) -> Problem {
+    fn show(
+        &self,
+        root: &[Step],
+        object: &str,
+        status: &Status,
+        way_of: impl Fn(&str) -> Vec<Step>,
+    ) -> Problem {
         let causes = status.details.iter().flat_map(|details| &details.causes);
         let decoded = DECODED.iter().flat_map(|field| field.captures_iter(&status.message));
         let fields = causes
@@ -39,6 +50,6 @@ impl LoadedCase {
         if places.is_empty() {
             places.push(self.place(root, ""));
         }
-        Problem { what: format!("the API refuses it ({}): {}", status.code, status.message), places }
+        Problem { what: format!("the API refuses {object}: {}", status.message), places }
     }
 }
