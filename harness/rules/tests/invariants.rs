@@ -1,5 +1,7 @@
 //! Every invariant is able to fail: a recorded eviction is tampered with, and the right one notices.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::fs;
 use std::path::Path;
 
@@ -153,8 +155,21 @@ fn tampering_is_noticed() {
         ),
         (
             "a figure that the cache did not hold",
-            "v1.36.2/pod-level",
-            Box::new(everywhere("531836Ki", "531840Ki")),
+            SIDECARS,
+            Box::new(|recording: &mut Value| {
+                everywhere("el1 was using 304Ki", "el1 was using 305Ki")(recording);
+                everywhere("usage\":\"304Ki,", "usage\":\"305Ki,")(recording);
+                for sample in recording["samples"].as_array_mut().unwrap() {
+                    for container in sample
+                        .pointer_mut("/pods/0/containers")
+                        .and_then(Value::as_array_mut)
+                        .into_iter()
+                        .flatten()
+                    {
+                        container["memory"]["time"] = "2026-11-21T00:44:50Z".into();
+                    }
+                }
+            }),
             &[UsageIsInTheSummary],
         ),
         (

@@ -1,5 +1,7 @@
 //! Every Evicted event that real kubelets made: read, held against the invariants, and written again.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

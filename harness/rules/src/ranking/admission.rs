@@ -15,17 +15,12 @@ pub struct Applicant {
     pub tolerates_memory_pressure: bool,
 }
 
-/// Admits a pod to a node that reports these conditions.
-///
-/// # Errors
-/// The rejection, as the event says it; `status.message` has `Pod was rejected: ` before it.
-pub fn admit(conditions: &[NodeCondition], pod: Applicant) -> Result<(), EvictionMessage> {
+/// Why a node that reports these conditions does not admit the pod, as the event says it (`status.message` has
+/// `Pod was rejected: ` before it); none if it does.
+pub fn rejection(conditions: &[NodeCondition], pod: Applicant) -> Option<EvictionMessage> {
     let memory_only = conditions == [NodeCondition::MemoryPressure];
     let admitted = conditions.is_empty()
         || pod.critical
         || memory_only && (pod.qos != Qos::BestEffort || pod.tolerates_memory_pressure);
-    if admitted {
-        return Ok(());
-    }
-    Err(EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false })
+    (!admitted).then(|| EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false })
 }

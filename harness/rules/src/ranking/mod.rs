@@ -3,5 +3,5 @@
 mod admission;
 mod rank;
 
-pub use admission::{Applicant, admit};
+pub use admission::{Applicant, rejection};
 pub use rank::{Disks, Ranked, rank};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::grace::{GraceError, parse_grace};
+use super::rule::AmountError;
 use super::signal::UnknownSignal;
-use super::threshold::AmountError;
 use super::{Amount, Signal, Threshold};
 
 /// The part of a KubeletConfiguration that makes thresholds, by signal name.

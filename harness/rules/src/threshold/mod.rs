@@ -3,11 +3,11 @@
 mod config;
 mod grace;
 mod observation;
+mod rule;
 mod signal;
-mod threshold;
 
 pub use config::{ThresholdConfig, ThresholdError, parse_config};
 pub use grace::{GraceError, parse_grace};
 pub use observation::Observation;
+pub use rule::{Amount, AmountError, PercentageError, Threshold, sort_for_eviction};
 pub use signal::{NodeCondition, Resource, Signal, UnknownSignal};
-pub use threshold::{Amount, AmountError, PercentageError, Threshold, sort_for_eviction};

@@ -19,7 +19,7 @@ pub use kind_cluster::{
     Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready, kubelets_of,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use node::{Node, NodeError};
+pub use node::{Node, NodeError, said};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};
 pub use skew::{Group, SkewError, allowed, group, one_group};

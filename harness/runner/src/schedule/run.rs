@@ -409,7 +409,7 @@ impl Shared {
             let (shared, leased, named) = (self.clone(), leased.clone(), id.clone());
             // In a task of its own: a panic in one case is that case's error.
             let outcome = spawn_local(async move {
-                if let Some(why) = leased.unfit().await {
+                if let Some(why) = leased.unfit().await.filter(|_| class != Class::Shared) {
                     let mut judgement = Judgement::without_evidence(Verdict::Error, why);
                     judgement.phase = Some(Phase::Lease);
                     return (judgement, None);
