@@ -112,9 +112,10 @@ fn killed_for_memory(pod: &PodSeen<'_>) -> Option<Reason> {
     pod.containers().find_map(|status| {
         [&status["state"]["terminated"], &status["lastState"]["terminated"]].into_iter().find_map(|ended| {
             let end = ended["finishedAt"].as_str()?.parse::<Timestamp>().ok()?;
-            // Ends are cut to the second.
-            let before = event.is_none_or(|event| end.as_second() < event.as_second());
             let reason = ended["reason"].as_str().unwrap_or_default();
+            // Ends are cut to the second; the kubelet's own kill is no OOMKilled.
+            let slack = i64::from(reason == "OOMKilled");
+            let before = event.is_none_or(|event| end.as_second() < event.as_second() + slack);
             let killed = reason == "OOMKilled" || ended["exitCode"] == 137;
             let unexplained = before && killed && (event.is_some() || pod.status.is_none());
             let name = status["name"].as_str().unwrap_or_default();
