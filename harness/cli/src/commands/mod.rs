@@ -1,6 +1,10 @@
-//! One file per subcommand.
+//! One file per subcommand, and the arguments that several share.
 
+pub mod cluster;
+pub mod gc;
+pub mod kubelets;
 pub mod lint;
 pub mod list;
+pub mod run;
 pub mod schema;
 pub mod selection;

@@ -126,7 +126,10 @@ async fn run(
         tokio::select! {
             line = received.recv() => match line {
                 Some(line) => {
-                    progress(&line);
+                    // " • Preparing nodes 📦  ..." begins a step; everything else is an ending or an advertisement.
+                    if let Some(step) = line.trim_start().strip_prefix("• ") {
+                        progress(step.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != ')'));
+                    }
                     printed.push(line);
                 }
                 None => break,

@@ -275,6 +275,23 @@ impl Cluster {
     }
 }
 
+/// The kubelets of a kept cluster's workers, as labelled and as they report themselves.
+pub async fn kubelets_of(
+    docker: &Docker,
+    state: &StateDir,
+    name: &str,
+) -> Result<Vec<Kubelet>, ClusterError> {
+    let mut kubelets: Vec<Kubelet> = Vec::new();
+    for node in Cluster::open(docker, state, name, &[]).await?.nodes {
+        if kubelets.iter().all(|kubelet| kubelet.label != node.kubelet) {
+            let (label, version) = (node.kubelet, node.version);
+            let image_version = version.clone();
+            kubelets.push(Kubelet { label, version, image: String::new(), image_version, binary: None });
+        }
+    }
+    Ok(kubelets)
+}
+
 /// Deletes a cluster by every means, and everything that is known of it.
 pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
     let by_kind = kind::delete(name, &state.kubeconfig(name)).await;

@@ -15,9 +15,11 @@ pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub use docker::{Container, Docker, DockerError, Output};
 pub use gc::{Found, Removal, collect, find};
 pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
-pub use kind_cluster::{Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready};
+pub use kind_cluster::{
+    Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready, kubelets_of,
+};
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use node::{Node, NodeError};
+pub use node::{Node, NodeError, said};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};
-pub use skew::{Group, SkewError, allowed, group};
+pub use skew::{Group, SkewError, allowed, group, one_group};

@@ -15,7 +15,7 @@ pub enum NodeError {
     #[error(transparent)]
     Docker(#[from] DockerError),
     /// By the API server.
-    #[error("the API server could not {doing} of node {node}: {source}")]
+    #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
         /// What was asked, as a verb phrase.
         doing: &'static str,
@@ -156,6 +156,14 @@ impl Node {
 
     fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
         NodeError::Api { doing, node: self.name.clone(), source: Box::new(source) }
+    }
+}
+
+/// What an error of the API says, without the client's wrapping.
+pub fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -47,6 +47,16 @@ pub enum Standing {
     Dead,
 }
 
+impl std::fmt::Display for Standing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Live => "live",
+            Self::Kept => "kept",
+            Self::Dead => "dead",
+        })
+    }
+}
+
 impl Record {
     /// A cluster of this process, that may be removed by anybody after `patience`.
     pub fn new(cluster: &str, run: &str, owner: Owner, kubelets: Vec<String>, patience: Duration) -> Self {

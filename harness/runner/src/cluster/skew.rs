@@ -56,6 +56,15 @@ pub fn group(mut kubelets: Vec<Kubelet>) -> Result<Vec<Group>, SkewError> {
     Ok(groups)
 }
 
+/// All kubelets of a cluster that is there already: what may share it was decided when it was made.
+pub fn one_group(kubelets: Vec<Kubelet>) -> Vec<Group> {
+    let newest = kubelets.iter().max_by(|a, b| a.image_version.cmp(&b.image_version));
+    let Some((control_plane, version)) = newest.map(|k| (k.image.clone(), k.image_version.clone())) else {
+        return Vec::new();
+    };
+    vec![Group { control_plane, version, kubelets }]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,6 +92,19 @@ impl Resolve<'_> {
         Ok(kubelets)
     }
 
+    /// The newest release whose node image is in Docker, else the newest that is listed.
+    pub async fn newest(&self) -> Result<KubeletSpec, ResolveError> {
+        let there = self.docker.images("kindest/node").await?;
+        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse::<KubeletVersion>().ok());
+        let release = |version: &KubeletVersion| version.suffix.is_empty();
+        let newest = tags
+            .filter(release)
+            .max()
+            .or_else(|| self.lock.nodes.keys().filter(|v| release(v)).max().cloned());
+        let version = newest.unwrap_or_else(|| KubeletVersion::minor(0));
+        Ok(KubeletSpec { claimed: None, source: KubeletSource::Release(version) })
+    }
+
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
         let (version, image, binary) = match &spec.source {
             KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),

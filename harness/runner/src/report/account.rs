@@ -6,8 +6,9 @@ use std::path::Path;
 use comfy_table::{Table, presets};
 
 use super::ledger::{Ended, Ledger};
+use super::testimony::witnesses;
 use super::{Planned, RunDir};
-use crate::judge::{Check, Testimony, Verdict};
+use crate::judge::{Check, Verdict};
 use crate::observe::Observations;
 
 /// The end of a run: the matrix, an account of every case that needs a person, the bugs that showed or did not, the
@@ -210,40 +211,6 @@ pub(super) fn body(text: &mut String, planned: Option<&Planned>, ended: &Ended) 
     }
 }
 
-/// Which witness of a pod's eviction said what: one line per message, with all who said it.
-fn witnesses(text: &mut String, testimony: &Testimony) {
-    let Testimony { pod, events, status, condition, annotations } = testimony;
-    let mut said: Vec<(&str, Vec<String>)> = vec![];
-    let numbered = events.iter().enumerate().map(|(nth, message)| {
-        (if events.len() == 1 { "event".to_owned() } else { format!("event {}", nth + 1) }, message)
-    });
-    let others = [("status", status), ("condition", condition)]
-        .into_iter()
-        .filter_map(|(witness, message)| Some((witness.to_owned(), message.as_ref()?)));
-    for (witness, message) in numbered.chain(others) {
-        match said.iter_mut().find(|(known, _)| *known == message.as_str()) {
-            Some((_, witnesses)) => witnesses.push(witness),
-            None => said.push((message, vec![witness])),
-        }
-    }
-    let _ = writeln!(text, "\nWhat the witnesses said of pod {}:\n", code(pod));
-    for (message, witnesses) in said {
-        let _ = writeln!(text, "- {}: {}", witnesses.join(", "), code(message));
-    }
-    let silent: Vec<&str> =
-        [("event", events.is_empty()), ("status", status.is_none()), ("condition", condition.is_none())]
-            .into_iter()
-            .filter_map(|(witness, silent)| silent.then_some(witness))
-            .collect();
-    if !silent.is_empty() {
-        let _ = writeln!(text, "- {}: nothing", silent.join(", "));
-    }
-    for (key, value) in annotations.iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let _ = writeln!(text, "- annotation {key}: {}", code(&value));
-    }
-}
-
 /// `8.2s`, `1m05s`.
 pub(super) fn duration(seconds: f64) -> String {
     if seconds < 59.95 {
@@ -258,7 +225,7 @@ fn count(attempts: usize) -> String {
 }
 
 /// Text as code, verbatim, spaces at its ends included.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let fence = if text.contains('`') { "``" } else { "`" };
     match text.as_str() {

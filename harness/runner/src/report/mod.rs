@@ -15,6 +15,7 @@ mod select;
 mod sink;
 mod stream;
 mod terminal;
+mod testimony;
 
 #[cfg(test)]
 mod story;

@@ -54,13 +54,12 @@ impl Report for Recording {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::Value;
 
     use super::*;
     use crate::report::story;
-
-    /// A recording of a real kubelet, with fewer samples.
-    const REAL: &str = include_str!("fixtures/recording.json");
 
     fn record(id: CaseId, evidence: &Observations) -> (String, String) {
         let dir = tempfile::tempdir().unwrap();
@@ -73,11 +72,21 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_of_a_real_kubelet_comes_back_to_the_byte() {
-        let evidence: Observations = serde_json::from_str(REAL).unwrap();
-        let (path, text) = record(story::id("message", "sidecars", "patched", 1), &evidence);
-        assert_eq!(path, "new/v1.32.13/sidecars.json");
-        assert_eq!(text, REAL.trim_end());
+    fn recordings_of_real_kubelets_come_back_to_the_byte() {
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
+        let folder = std::env::var_os("EVICTLAB_RECORDINGS").unwrap_or_else(|| own.into());
+        let entries = |dir: &Path| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let versions = entries(Path::new(&folder)).filter(|path| path.is_dir());
+        let mut count = 0;
+        for real in versions.flat_map(|version| entries(&version).collect::<Vec<_>>()) {
+            let text = std::fs::read_to_string(&real).unwrap();
+            let evidence: Observations = serde_json::from_str(&text).unwrap();
+            let (path, written) = record(story::id("message", "sidecars", "patched", 1), &evidence);
+            assert_eq!(path, format!("new/{}/sidecars.json", evidence.kubelet_version));
+            assert!(written == text.trim_end(), "{} does not come back as it was", real.display());
+            count += 1;
+        }
+        assert!(count > 0, "no recordings in {}", Path::new(&folder).display());
     }
 
     #[test]

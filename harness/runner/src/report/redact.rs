@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::What;
+use crate::judge::{Check, Judgement, Testimony};
+
 /// What stands where a credential stood.
 const LEFT_OUT: &str = "(left out: a credential)";
 
@@ -48,6 +51,42 @@ pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
     match &*CREDENTIAL {
         Some(credential) => credential.replace_all(text, format!("${{before}}{LEFT_OUT}")),
         None => Cow::Borrowed(LEFT_OUT),
+    }
+}
+
+/// Takes what looks like a credential out of every text of an event; its evidence stays as it is.
+pub(super) fn redact_event(what: &mut What) {
+    match what {
+        What::ClusterStep { text, .. }
+        | What::ClusterFailed { error: text, .. }
+        | What::CaseStep { text, .. }
+        | What::CaseProgress { text, .. } => redact_text(text),
+        What::ClusterDeleted { kept, error, .. } => kept.iter_mut().chain(error).for_each(redact_text),
+        What::CaseEnded { judgement, .. } => {
+            let judgement = &mut **judgement;
+            let Judgement { why, known_bug, checks, testimony, diff, verdict: _, doubt: _, phase: _ } =
+                judgement;
+            [why, diff].into_iter().chain(known_bug).for_each(redact_text);
+            for Check { expected, observed, name: _, holds: _ } in checks {
+                [expected, observed].into_iter().for_each(redact_text);
+            }
+            for Testimony { events, status, condition, annotations, pod: _ } in testimony {
+                events.iter_mut().chain(status).chain(condition).for_each(redact_text);
+                *annotations = annotations.take().map(redacted_object);
+            }
+        }
+        What::RunStarted { .. }
+        | What::ClusterStarted { .. }
+        | What::ClusterReady { .. }
+        | What::CaseStarted { .. }
+        | What::Interrupted { .. }
+        | What::RunEnded { .. } => {}
+    }
+}
+
+fn redact_text(text: &mut String) {
+    if let Cow::Owned(clean) = redacted_text(text) {
+        *text = clean;
     }
 }
 
@@ -95,6 +134,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::judge::Verdict;
+    use crate::report::story;
 
     const JWT: &str = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl";
 
@@ -123,6 +164,27 @@ mod tests {
             assert!(text.contains(LEFT_OUT), "{what}: {text}");
         }
         assert_eq!(redacted_text(&format!("token {JWT}, see")), format!("token {LEFT_OUT}, see"));
+    }
+
+    #[test]
+    fn events_carry_none_to_any_report() {
+        let text = || format!("the API server said {JWT}");
+        let step = |text| What::ClusterStep { cluster: "c".to_owned(), text };
+        let failed = |error| What::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error };
+        let testimony = Testimony { status: Some(text()), events: vec![text()], ..Testimony::default() };
+        let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };
+        let mut ended = story::case_ended("message", "a", "v1.32.13", 1, Verdict::Failed, &text());
+        if let What::CaseEnded { judgement, .. } = &mut ended {
+            judgement.checks.push(check);
+            judgement.testimony.push(testimony);
+            judgement.diff = text();
+        }
+        for (mut what, credentials) in [(step(text()), 1), (failed(text()), 1), (ended, 6)] {
+            redact_event(&mut what);
+            let written = serde_json::to_string(&what).unwrap();
+            assert!(!written.contains("eyJ"), "{written}");
+            assert_eq!(written.matches(LEFT_OUT).count(), credentials, "{written}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where a run keeps its files. `results/README.md` describes the layout.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -97,12 +97,8 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), ReportError> {
 pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
-    let write = || {
-        let mut file = fs::File::create(&partial)?;
-        file.write_all(content)?;
-        file.sync_data()?;
-        fs::rename(&partial, path)
-    };
+    // No fsync: a killed process loses nothing by that, and cases put this very disk under pressure.
+    let write = || fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
     write().map_err(|source| {
         let _ = fs::remove_file(&partial);
         ReportError::Write { path: path.to_owned(), source }

@@ -60,7 +60,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Reports, story};
+    use crate::report::{Reports, What, story};
 
     #[test]
     fn a_run_leaves_the_layout_that_its_readme_states() {
@@ -70,6 +70,8 @@ mod tests {
         let reports =
             Reports::start(super::reports(Wanted { run_dir, stdout: None, record }).unwrap()).unwrap();
         story::whole().into_iter().for_each(|event| reports.events().send(event.what));
+        let text = "said eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
+        reports.events().send(What::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });
         let finished = reports.finish();
         assert!(finished.failures.is_empty(), "{:?}", finished.failures);
         for path in [
@@ -86,5 +88,9 @@ mod tests {
         }
         let log = std::fs::read_to_string(dir.path().join("run/build-log.txt")).unwrap();
         assert!(log.contains("Run directory: ") && !log.contains('\x1b'), "{log}");
+        let events = std::fs::read_to_string(dir.path().join("run/artifacts/events.jsonl")).unwrap();
+        for told in [log, events] {
+            assert!(told.contains("said (left out: a credential)") && !told.contains("eyJ"), "{told}");
+        }
     }
 }

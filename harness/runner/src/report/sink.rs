@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::exit_code::{self, exit_code};
 use super::ledger::Ledger;
+use super::redact::redact_event;
 use super::{RunEvent, What};
 
 /// How often a live report may redraw while nothing happens.
@@ -213,7 +214,8 @@ fn feed(receiver: &Receiver<Item>, reports: Vec<Box<dyn Report>>) -> Finished {
     let mut ledger = Ledger::default();
     loop {
         match receiver.recv_timeout(TICK) {
-            Ok(Item::Event(event)) => {
+            Ok(Item::Event(mut event)) => {
+                redact_event(&mut event.what);
                 ledger.take(&event);
                 reports.iter_mut().for_each(|fed| fed.with(|report| report.take(&event)));
             }

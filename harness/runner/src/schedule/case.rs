@@ -80,7 +80,7 @@ pub struct Outcome {
 }
 
 impl Run<'_> {
-    /// Runs the case. Whatever happens, its namespace is deleted and its node put back; what fails of that is said in the verdict.
+    /// Runs the case. Whatever happens, its namespace is deleted; its node is put back before the next case has it.
     pub async fn go(self) -> Outcome {
         let mut phase = Phase::Lease;
         let mut seen = Observations::default();
@@ -99,6 +99,10 @@ impl Run<'_> {
         seen.scenario = case.name.to_string();
         seen.kubelet_version = node.version.to_string();
         seen.node = node.name.clone();
+        if self.leased.used().await {
+            self.step(Phase::Lease, "proving that the node is itself again");
+            self.cancellable(self.leased.reset()).await??;
+        }
         let start = self.leased.start().await;
         let ramp = case.pressure.as_ref().map(|pressure| stage::ramp(pressure, self.containers(), start));
         let _room = match (&case.pressure, &ramp) {
@@ -129,12 +133,7 @@ impl Run<'_> {
                 *phase = Phase::Reset;
             }
             self.step(Phase::Reset, "deleting the pods");
-            let gone = namespace.delete(patience(Duration::from_secs(60), start)).await;
-            if class(case) != Class::Shared {
-                self.step(Phase::Reset, "putting the node back");
-                self.cancellable(self.leased.reset()).await??;
-            }
-            gone?;
+            self.cancellable(namespace.delete(patience(Duration::from_secs(60), start))).await??;
         }
         match (watched, judgement) {
             (Err(error), _) => Err(error),
@@ -162,6 +161,7 @@ impl Run<'_> {
             seen.configz = node.configz().await?;
         } else {
             let all = merged(tune::base(node.cgroup_v1), changes);
+            self.leased.use_up().await;
             let tuned = tune::tune(node, &all).await?;
             seen.tune_seconds = tuned.seconds;
             seen.configz = tuned.configz;

@@ -44,6 +44,8 @@ struct State {
     start: Duration,
     /// Its working set when it was quiet, in bytes.
     quiet: Option<u64>,
+    /// Whether a case had it for itself since it was last proved.
+    used: bool,
     /// Why it can be leased no more.
     unfit: Option<String>,
 }
@@ -55,7 +57,7 @@ impl Leased {
         tune::tune(&node, &tune::base(node.cgroup_v1)).await?;
         let start = proof(&node, &canaries, None, &*images).await?;
         let quiet = working_set(&node).await;
-        let state = Mutex::new(State { start, quiet, unfit: None });
+        let state = Mutex::new(State { start, quiet, used: false, unfit: None });
         Ok(Self { node, turn: RwLock::new(()), state, canaries, images })
     }
 
@@ -74,8 +76,18 @@ impl Leased {
         &self.images
     }
 
-    /// After a case that had the node for itself: takes its changes back and proves that the node is itself again. A node that is not is leased
-    /// no more.
+    /// A case is about to change the node.
+    pub async fn use_up(&self) {
+        self.state.lock().await.used = true;
+    }
+
+    /// Whether the last case's changes are still to be taken back.
+    pub async fn used(&self) -> bool {
+        self.state.lock().await.used
+    }
+
+    /// Takes the last case's changes back and proves that the node is itself again, before the next case has it. A node that is not is
+    /// leased no more.
     pub async fn reset(&self) -> Result<(), LeaseError> {
         let quiet = self.state.lock().await.quiet;
         let reset = async {
@@ -85,7 +97,7 @@ impl Leased {
         let mut state = self.state.lock().await;
         match reset.await {
             Ok(start) => {
-                state.start = start;
+                (state.start, state.used) = (start, false);
                 Ok(())
             }
             Err(error) => {

@@ -9,4 +9,4 @@ mod run;
 
 pub use interrupt::Interrupt;
 pub use plan::{Class, Repeat, class};
-pub use run::{Clusters, Keep, Request, run};
+pub use run::{Clusters, DEADLINE, Keep, Request, free, new_id, run};

@@ -24,9 +24,9 @@ use crate::report::{CaseId, Events, Planned, What};
 use crate::reset::CANARY;
 
 /// How long a cluster may be there before another host may take it for left behind.
-const DEADLINE: Duration = Duration::from_secs(12 * 3600);
+pub const DEADLINE: Duration = Duration::from_secs(12 * 3600);
 /// How many cases share a node at a time.
-const SHARED: usize = 4;
+const SHARED: usize = 8;
 
 /// Where the nodes come from.
 #[derive(Clone, Debug)]
@@ -163,6 +163,40 @@ async fn on_one_thread(
     }
 }
 
+/// A new run's id: eight letters and digits, good for a name.
+pub fn new_id() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    const LETTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    // The standard library's source of randomness.
+    let mut random = std::hash::RandomState::new().build_hasher().finish();
+    let letter = |_| {
+        let letter = LETTERS[(random % LETTERS.len() as u64) as usize];
+        random /= LETTERS.len() as u64;
+        char::from(letter)
+    };
+    (0..8).map(letter).collect()
+}
+
+/// Refuses names of new clusters that are taken, before anything is made.
+pub async fn free(docker: &Docker, clusters: &Clusters, groups: usize) -> Result<(), ClusterError> {
+    let Clusters::New { .. } = clusters else { return Ok(()) };
+    for group in 0..groups {
+        let name = name_of(clusters, group, groups);
+        if !cluster::containers(docker, &name).await?.is_empty() {
+            return Err(ClusterError::Exists(name));
+        }
+    }
+    Ok(())
+}
+
+fn name_of(clusters: &Clusters, group: usize, groups: usize) -> String {
+    match clusters {
+        Clusters::Kept(name) => name.clone(),
+        Clusters::New { name, .. } if groups == 1 => name.clone(),
+        Clusters::New { name, .. } => format!("{name}-{}", group + 1),
+    }
+}
+
 fn labels(groups: &[Group]) -> Vec<String> {
     groups.iter().flat_map(|group| group.kubelets.iter().map(|kubelet| kubelet.label.clone())).collect()
 }
@@ -181,11 +215,7 @@ fn planned(case: &LoadedCase) -> Planned {
 
 impl Shared {
     fn name(&self, group: usize) -> String {
-        match &self.request.clusters {
-            Clusters::Kept(name) => name.clone(),
-            Clusters::New { name, .. } if self.request.groups.len() == 1 => name.clone(),
-            Clusters::New { name, .. } => format!("{name}-{}", group + 1),
-        }
+        name_of(&self.request.clusters, group, self.request.groups.len())
     }
 
     /// One cluster from its beginning to its end.
@@ -245,9 +275,6 @@ impl Shared {
                 Ok(cluster)
             }
             Clusters::New { base, nodes, .. } => {
-                if !cluster::containers(docker, name).await?.is_empty() {
-                    return Err(ClusterError::Exists(name.to_owned()));
-                }
                 let kubelets = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
                 let owner = self.request.owner.clone();
                 let record = Record::new(name, &self.request.run, owner, kubelets, DEADLINE);
@@ -382,7 +409,7 @@ impl Shared {
             let (shared, leased, named) = (self.clone(), leased.clone(), id.clone());
             // In a task of its own: a panic in one case is that case's error.
             let outcome = spawn_local(async move {
-                if let Some(why) = leased.unfit().await {
+                if let Some(why) = leased.unfit().await.filter(|_| class != Class::Shared) {
                     let mut judgement = Judgement::without_evidence(Verdict::Error, why);
                     judgement.phase = Some(Phase::Lease);
                     return (judgement, None);

@@ -25,7 +25,7 @@ pub enum StageError {
         status: Box<kube::core::Status>,
     },
     /// The API could not be asked.
-    #[error("the API server could not {doing}: {source}")]
+    #[error("the API server could not {doing}: {}", crate::cluster::said(source))]
     Api {
         /// What was asked, as a verb phrase.
         doing: String,

@@ -45,7 +45,7 @@ impl Ramp {
 /// How far below what the node has the threshold lies, and how much more than that a hog takes.
 fn reach(pressure: &Pressure) -> (u64, u64) {
     let (distance, beyond) = match pressure.signal {
-        Signal::MemoryAvailable => (256 * MIB, 96 * MIB),
+        Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
         // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
         Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
     };
@@ -64,8 +64,8 @@ pub fn threshold(pressure: &Pressure, available: u64) -> Option<String> {
 /// of them run and the statistics show them.
 pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
     let (distance, beyond) = reach(pressure);
-    let stated = pressure.ramp.map_or(Duration::from_secs(5), |ramp| ramp.get());
-    let time = stated.max(start.mul_f64(0.5 + 0.5 * containers as f64));
+    let stated = pressure.ramp.map_or(Duration::from_secs(3), |ramp| ramp.get());
+    let time = stated.max(start.mul_f64(0.4 + 0.2 * containers as f64));
     let crossing = (time.as_millis() as u64 / 250).clamp(8, 64);
     let step = distance.div_ceil(crossing).next_multiple_of(MIB);
     let pause = Duration::from_millis(time.as_millis() as u64 / crossing);
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_threshold_is_set_below_what_the_node_has() {
         let memory = pressure("signal: memory.available");
-        assert_eq!(threshold(&memory, 24_000 * MIB + 5), Some("23744Mi".to_owned()));
+        assert_eq!(threshold(&memory, 24_000 * MIB + 5), Some("23680Mi".to_owned()));
         let near = pressure("{signal: memory.available, distance: 1Gi}");
         assert_eq!(threshold(&near, 2048 * MIB), Some("1024Mi".to_owned()));
         assert_eq!(threshold(&near, 1024 * MIB), None, "nothing would be left");
@@ -101,9 +101,9 @@ mod tests {
             let pressure = pressure(case);
             let ramp = ramp(&pressure, containers, Duration::from_millis(start));
             let (distance, _) = reach(&pressure);
-            assert!(ramp.total() > distance + 64 * MIB && ramp.step % MIB == 0, "{case}: {ramp:?}");
+            assert!(ramp.total() > distance + 64 * MIB && ramp.step.is_multiple_of(MIB), "{case}: {ramp:?}");
             let crossing = ramp.pause.as_millis() as u64 * (distance / ramp.step);
-            let wanted = pressure.ramp.map_or(5000, |ramp| ramp.get().as_millis() as u64);
+            let wanted = pressure.ramp.map_or(3000, |ramp| ramp.get().as_millis() as u64);
             assert!(crossing as f64 >= wanted as f64 * 0.8, "{case}: crosses after {crossing} ms: {ramp:?}");
         }
         let (quick, slow) = (Duration::from_millis(500), Duration::from_secs(9));

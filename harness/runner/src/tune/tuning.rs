@@ -112,7 +112,8 @@ async fn keep_originals(node: &Node) -> Result<[Vec<u8>; 2], TuneError> {
     Ok(own)
 }
 
-/// Asks `configz` until it shows the changes. The kubelet is new: what answers is what runs.
+/// Asks `configz` until it shows the changes, and until the Summary answers: the new kubelet serves its configuration before it has
+/// looked at its containers. The kubelet is new: what answers is what runs.
 async fn in_force(node: &Node, changes: &Map<String, Value>) -> Result<Value, TuneError> {
     let asked = wait::until(PATIENCE, Duration::from_millis(100), async || match node.configz().await {
         Err(error) => Probe::Pending(error.to_string()),

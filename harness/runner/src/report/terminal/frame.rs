@@ -23,6 +23,7 @@ pub(super) fn frame(ledger: &Ledger, now: Timestamp, columns: usize, rows: usize
     let mut lines = vec![];
     // The header, the totals, and the line that the cursor is on.
     let room = rows.saturating_sub(3);
+    let hidden = run.cases.len().saturating_sub(room);
     if room > 0 {
         lines.push(header(run, widths));
         let shown = shown(ledger, run, room);
@@ -32,7 +33,7 @@ pub(super) fn frame(ledger: &Ledger, now: Timestamp, columns: usize, rows: usize
         let left = room + 1 - lines.len();
         lines.extend(ledger.running.iter().filter(|running| !running.text.is_empty()).take(left).map(detail));
     }
-    lines.push(totals(ledger, run, now));
+    lines.push(totals(ledger, run, now, hidden));
     lines.into_iter().map(|line| line.cut(columns.saturating_sub(1))).collect()
 }
 
@@ -135,9 +136,13 @@ fn detail(running: &Running) -> Line {
     line
 }
 
-fn totals(ledger: &Ledger, run: &Run, now: Timestamp) -> Line {
+fn totals(ledger: &Ledger, run: &Run, now: Timestamp, hidden: usize) -> Line {
     let mut line = Line::default();
     line.push(&elapsed(now, run.at), Ink::Bold);
+    if hidden > 0 {
+        line.raw(" ");
+        line.push(&format!("({hidden} of {} cases are not shown)", run.cases.len()), Ink::Dim);
+    }
     let mut gap = ": ";
     for (verdict, count) in ledger.counts() {
         line.raw(gap);

@@ -1,0 +1,158 @@
+//! `evictlab run`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use evictlab_runner::cluster::{self, Base, Docker, Owner, StateDir};
+use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, What, exit_code, reports};
+use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
+use evictlab_runner::select::select;
+
+use super::kubelets::KubeletArgs;
+use super::selection::SelectionArgs;
+use crate::failure::Failure;
+
+/// Run cases on kubelets and judge what they say
+///
+/// Makes a kind cluster with a worker for each kubelet, runs every selected case on each, prints a matrix of verdicts and leaves
+/// the evidence in a run directory.
+///
+/// Verdicts: passed; failed; reproduced (a known bug showed, as stated for this kubelet); fixed (it should have shown and did
+/// not); inconclusive (the evidence does not suffice, and why); skipped; error (in which phase).
+///
+/// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 the input cannot be used; 3 inconclusive;
+/// 4 the harness, a cluster or the host went wrong; 130 interrupted.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    kubelets: KubeletArgs,
+    /// Where the nodes come from
+    #[arg(long, value_enum, default_value_t = Backend::Kind)]
+    backend: Backend,
+    #[command(flatten)]
+    cluster: NewClusterArgs,
+    /// Use this cluster, which was kept or made by `evictlab cluster create`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "kind_config", "nodes", "keep", "keep_on_failure"])]
+    cluster_name: Option<String>,
+    /// Leave the cluster when the run is over
+    #[arg(long, conflicts_with = "keep_on_failure")]
+    keep: bool,
+    /// Leave the cluster when a case failed, was inconclusive or ended in an error
+    #[arg(long)]
+    keep_on_failure: bool,
+    /// Run everything this often
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Run everything again and again until a case neither passes nor reproduces its bug
+    #[arg(long, conflicts_with = "repeat")]
+    until_it_fails: bool,
+    /// End the whole run after this time, such as 30m
+    #[arg(long, value_name = "TIME", value_parser = humantime_duration)]
+    timeout: Option<Duration>,
+    /// Leave the run's files here [default: results/<time>]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    output_dir: Option<PathBuf>,
+    /// Also write each case as a recording, which tests of the rules can be fed with
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+}
+
+/// How a new cluster is made.
+#[derive(clap::Args)]
+pub struct NewClusterArgs {
+    /// The new cluster's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The kind configuration that the cluster is made from; its workers are replaced [default: the built-in
+    /// kind-configs/default.yaml]
+    #[arg(long, value_name = "FILE")]
+    kind_config: Option<PathBuf>,
+    /// Workers for each kubelet
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    nodes: u8,
+}
+
+impl NewClusterArgs {
+    /// A new cluster as asked for, with a name from the run's id if none was asked for.
+    pub fn clusters(&self, run: &str) -> Result<Clusters, Failure> {
+        let base = Base::load(self.kind_config.as_deref()).map_err(bad_input)?;
+        let name = self.name.clone().unwrap_or_else(|| format!("evictlab-{run}"));
+        Ok(Clusters::New { name, base, nodes: self.nodes.into() })
+    }
+}
+
+/// Where nodes come from.
+#[derive(Clone, Copy, ValueEnum)]
+enum Backend {
+    /// kind clusters, made for the run: real kubelets in Docker containers
+    Kind,
+}
+
+fn humantime_duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn bad_input(error: impl ToString) -> Failure {
+    Failure::new(error, Failure::BAD_INPUT)
+}
+
+fn infrastructure(error: impl ToString) -> Failure {
+    Failure::new(error, exit_code::INFRASTRUCTURE)
+}
+
+/// Runs the selected cases.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let Backend::Kind = args.backend;
+    let cases = select(&args.selection.source(), &args.selection.selection())?;
+    let lock = args.kubelets.lock()?;
+    let state = StateDir::open().map_err(infrastructure)?;
+    let docker = Docker::connect().await.map_err(infrastructure)?;
+    cluster::kind_version().await.map_err(infrastructure)?;
+    let kubelets = match (&args.cluster_name, args.kubelets.any()) {
+        (Some(name), false) => cluster::kubelets_of(&docker, &state, name).await.map_err(bad_input)?,
+        _ => args.kubelets.resolve(&docker, &lock).await?,
+    };
+    let id = new_id();
+    let (groups, clusters) = match &args.cluster_name {
+        Some(name) => (cluster::one_group(kubelets), Clusters::Kept(name.clone())),
+        None => (cluster::group(kubelets).map_err(bad_input)?, args.cluster.clusters(&id)?),
+    };
+    schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
+    let run_dir = match &args.output_dir {
+        Some(dir) => RunDir::at(dir),
+        None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
+    }
+    .map_err(bad_input)?;
+    let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
+    let reports = Reports::start(reports(wanted).map_err(bad_input)?).map_err(infrastructure)?;
+    let request = Request {
+        run: id,
+        cases,
+        groups,
+        clusters,
+        keep: match (args.keep, args.keep_on_failure) {
+            (true, _) => Keep::Always,
+            (_, true) => Keep::OnFailure,
+            _ => Keep::Never,
+        },
+        repeat: if args.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(args.repeat) },
+        timeout: args.timeout,
+        lock: Arc::new(lock),
+        owner: Owner::this(),
+    };
+    let interrupt = Interrupt::default();
+    let events = reports.events();
+    let told = move |stage| events.send(What::Interrupted { stage });
+    tokio::spawn(interrupt.clone().on_signals(told));
+    schedule::run(request, docker, state, reports.events(), interrupt).await;
+    let finished = reports.finish();
+    for failure in &finished.failures {
+        eprintln!("error: {failure}");
+    }
+    Ok(finished.exit_code.into())
+}
