@@ -9,6 +9,7 @@
 
 pub mod case;
 pub mod cluster;
+pub mod doctor;
 pub mod images;
 pub mod judge;
 pub mod observe;

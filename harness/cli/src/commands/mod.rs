@@ -1,6 +1,7 @@
 //! One file per subcommand, and the arguments that several share.
 
 pub mod cluster;
+pub mod doctor;
 pub mod gc;
 pub mod kubelets;
 pub mod lint;

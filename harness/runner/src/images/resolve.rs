@@ -77,6 +77,15 @@ pub struct Resolve<'a> {
     pub progress: &'a dyn Fn(&str),
 }
 
+/// Where a kubelet would come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Its node image.
+    pub image: String,
+    /// Whether Docker has it.
+    pub here: bool,
+}
+
 impl Resolve<'_> {
     /// All kubelets, in the order they were asked for. Labels are versions; where two are of one version, the later ones get a mark.
     pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
@@ -128,11 +137,35 @@ impl Resolve<'_> {
         Ok(Kubelet { label: version.to_string(), version, image, image_version, binary })
     }
 
-    /// The image of a version: the one that was named for it, else one of that name in Docker, whatever its digest, else the listed one,
-    /// pulled.
+    /// The image that a kubelet would be run from, without bringing it here. A binary is run for its version.
+    pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
+        let image = match &spec.source {
+            KubeletSource::Release(version) => self.name(version).await?,
+            KubeletSource::Image(image) => image.clone(),
+            KubeletSource::Binary(path) => {
+                let version = binary_version(path)?;
+                agreed(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
+                match (self.overrides.get(&version), self.hosts(&version).await?.first()) {
+                    (Some(image), _) => image.clone(),
+                    (None, Some(host)) => self.name(host).await?,
+                    (None, None) => return Err(ResolveError::NoHostImage { path: path.clone(), version }),
+                }
+            }
+        };
+        Ok(Looked { here: have(self.docker, &image).await?, image })
+    }
+
+    /// The image of a version, pulled if it is missing.
     async fn image(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+        let image = self.name(version).await?;
+        self.need(&image).await?;
+        Ok(image)
+    }
+
+    /// The name of a version's image: the one that was named for it, else one of that name in Docker, whatever its digest, else the
+    /// listed one.
+    async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
         if let Some(image) = self.overrides.get(version) {
-            self.need(image).await?;
             return Ok(image.clone());
         }
         let listed = self.lock.nodes.get(version);
@@ -143,11 +176,9 @@ impl Resolve<'_> {
         if have(self.docker, &local).await? {
             return Ok(local);
         }
-        let Some(image) = listed else {
-            return Err(ResolveError::NoImage { version: version.clone(), nearest: self.nearest(version) });
-        };
-        self.need(image).await?;
-        Ok(image.clone())
+        listed
+            .cloned()
+            .ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: self.nearest(version) })
     }
 
     async fn need(&self, image: &str) -> Result<(), ResolveError> {
@@ -163,22 +194,27 @@ impl Resolve<'_> {
             self.need(image).await?;
             return Ok(image.clone());
         }
-        let mut there: Vec<KubeletVersion> = Vec::new();
-        for image in self.docker.images("kindest/node").await? {
-            there.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
-        }
-        there.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
-        there.retain(|known| known.major == version.major && known.minor >= version.minor);
-        // The own minor first, and of that the nearest patch.
-        there.sort_by_key(|known| {
-            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
-        });
-        for known in there {
-            if let Ok(image) = self.image(&known).await {
+        for host in self.hosts(version).await? {
+            if let Ok(image) = self.image(&host).await {
                 return Ok(image);
             }
         }
         Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
+    }
+
+    /// The versions whose images can take a binary of this one, best first.
+    async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let mut hosts: Vec<KubeletVersion> = Vec::new();
+        for image in self.docker.images("kindest/node").await? {
+            hosts.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
+        }
+        hosts.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
+        hosts.retain(|known| known.major == version.major && known.minor >= version.minor);
+        // The own minor first, and of that the nearest patch.
+        hosts.sort_by_key(|known| {
+            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
+        });
+        Ok(hosts)
     }
 
     /// The Kubernetes version that a node image says it holds.
