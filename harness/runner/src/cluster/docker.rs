@@ -18,7 +18,8 @@ use futures::StreamExt;
 pub enum DockerError {
     /// No daemon answers.
     #[error(
-        "no Docker daemon answers at {host}: {source}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more."
+        "no Docker daemon answers at {host}: {}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more.",
+        first_cause(source)
     )]
     Unreachable {
         /// Where it was looked for.
@@ -294,6 +295,15 @@ pub fn host() -> String {
 
 fn request(doing: String, source: bollard::errors::Error) -> DockerError {
     DockerError::Request { doing, source: Box::new(source) }
+}
+
+/// What began it, such as "Connection refused": the errors around it only say that something failed.
+fn first_cause(error: &bollard::errors::Error) -> String {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 /// Tells apart why nobody answers: no socket, no permission, or nobody behind it.

@@ -38,7 +38,7 @@ pub async fn examine(patient: Patient<'_>, cancel: &CancellationToken) -> Diagno
         connected = tokio::time::timeout(PATIENCE, Docker::connect()) => connected.ok(),
         () = cancel.cancelled() => None,
     };
-    let connected = connected.map(|connected| connected.map_err(|error| Check::error(About::Docker, &error)));
+    let connected = connected.map(|connected| connected.map_err(|error| unreached(&error)));
     match connected.unwrap_or_else(|| Err(silent())) {
         Ok(docker) => with_docker(&docker, patient, cancel, &mut checks).await,
         Err(error) => {
@@ -52,6 +52,17 @@ pub async fn examine(patient: Patient<'_>, cancel: &CancellationToken) -> Diagno
         }
     }
     Diagnosis::of(checks)
+}
+
+fn unreached(error: &DockerError) -> Check {
+    let check = Check::error(About::Docker, error);
+    match error {
+        DockerError::Unreachable { .. } => Check {
+            advice: Some("Start Docker, or say with DOCKER_HOST where it is (unix:// or tcp://).".to_owned()),
+            ..check
+        },
+        _ => check,
+    }
 }
 
 fn silent() -> Check {

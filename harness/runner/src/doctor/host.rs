@@ -66,12 +66,12 @@ pub fn cgroup(info: &SystemInfo, kubelets: &[KubeletVersion]) -> Check {
         Some(SystemInfoCgroupVersionEnum::_1) => {
             let new: Vec<String> =
                 kubelets.iter().filter(|version| version.at_least(35)).map(ToString::to_string).collect();
-            let whose = if new.is_empty() { "kubelets from 1.35 on".to_owned() } else { new.join(" and ") };
+            let here = if new.is_empty() { String::new() } else { format!(" ({})", new.join(", ")) };
             Check::warn(
                 About::Cgroup,
                 format!("cgroup v1, driver {driver}; the kernel notifies the kubelet of memory pressure"),
                 format!(
-                    "Nothing now: {whose} refuse v1 unless failCgroupV1 is false, which evictlab sets. kind will drop v1; move the host to v2 in time."
+                    "Nothing now: kubelets from 1.35 on{here} refuse v1 unless failCgroupV1 is false, which evictlab sets. kind will drop v1; move the host to v2 in time."
                 ),
             )
         }
@@ -213,7 +213,7 @@ mod tests {
                 false,
                 &["v1.32.13", "v1.35.0", "v1.36.2"],
                 State::Warn,
-                "v1.35.0 and v1.36.2 refuse v1",
+                "1.35 on (v1.35.0, v1.36.2) refuse v1",
             ),
             (Some(_1), true, &[], State::Fail, "rootless"),
             (None, false, &[], State::Unknown, "not checked"),

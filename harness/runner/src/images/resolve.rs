@@ -103,15 +103,22 @@ impl Resolve<'_> {
 
     /// The newest release whose node image is in Docker, else the newest that is listed.
     pub async fn newest(&self) -> Result<KubeletSpec, ResolveError> {
-        let there = self.docker.images("kindest/node").await?;
-        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse::<KubeletVersion>().ok());
         let release = |version: &KubeletVersion| version.suffix.is_empty();
-        let newest = tags
+        let newest = self
+            .there()
+            .await?
+            .into_iter()
             .filter(release)
             .max()
             .or_else(|| self.lock.nodes.keys().filter(|v| release(v)).max().cloned());
         let version = newest.unwrap_or_else(|| KubeletVersion::minor(0));
         Ok(KubeletSpec { claimed: None, source: KubeletSource::Release(version) })
+    }
+
+    /// The versions whose node image is in Docker.
+    pub async fn there(&self) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let images = self.docker.images("kindest/node").await?;
+        Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
     }
 
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
@@ -204,10 +211,7 @@ impl Resolve<'_> {
 
     /// The versions whose images can take a binary of this one, best first.
     async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
-        let mut hosts: Vec<KubeletVersion> = Vec::new();
-        for image in self.docker.images("kindest/node").await? {
-            hosts.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
-        }
+        let mut hosts = self.there().await?;
         hosts.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
         hosts.retain(|known| known.major == version.major && known.minor >= version.minor);
         // The own minor first, and of that the nearest patch.
