@@ -108,7 +108,10 @@ async fn with_docker(
         return;
     }
     match (there, resolve.newest().await) {
-        (Ok(there), Ok(newest)) => checks.push(kubelets::there(&there, &kubelets::name(&newest))),
+        (Ok(there), Ok(newest)) => {
+            let newest = newest.as_ref().map(kubelets::name);
+            checks.push(kubelets::there(&there, newest.as_deref().unwrap_or("VERSION")));
+        }
         (Err(error), _) => checks.push(Check::error(About::NodeImage, &error)),
         (_, Err(error)) => checks.push(Check::error(About::NodeImage, &error)),
     }
