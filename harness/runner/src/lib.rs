@@ -7,6 +7,7 @@
 //!
 //! Each arrow is one module. A type never travels backwards.
 
+pub mod bench;
 pub mod case;
 pub mod cluster;
 pub mod doctor;

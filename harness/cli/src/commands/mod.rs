@@ -1,5 +1,6 @@
 //! One file per subcommand, and the arguments that several share.
 
+pub mod bench;
 pub mod cluster;
 pub mod doctor;
 pub mod gc;
