@@ -21,13 +21,22 @@ use tokio_util::io::ReaderStream;
 pub enum DockerError {
     /// No daemon answers.
     #[error(
-        "no Docker daemon answers at {host}: {source}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more."
+        "no Docker daemon answers at {host}: {}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more.",
+        first_cause(source)
     )]
     Unreachable {
         /// Where it was looked for.
         host: String,
         /// What the connection said.
         source: Box<bollard::errors::Error>,
+    },
+    /// There is no socket where the daemon should listen.
+    #[error(
+        "there is no Docker socket at {host}\nStart or install Docker, or say where it is with DOCKER_HOST (`docker context ls` lists what the docker command knows)."
+    )]
+    NoSocket {
+        /// Where it was looked for.
+        host: String,
     },
     /// The daemon is there but this user may not speak to it.
     #[error(
@@ -103,10 +112,7 @@ impl Docker {
     /// Connects, and settles on an API version that both sides speak.
     pub async fn connect() -> Result<Self, DockerError> {
         let host = host();
-        let unreachable = |source| match unreached_for_permission(&source) {
-            true => DockerError::NotPermitted { host: host.clone() },
-            false => DockerError::Unreachable { host: host.clone(), source: Box::new(source) },
-        };
+        let unreachable = |source| unreached(host.clone(), source);
         let api = bollard::Docker::connect_with_defaults()
             .map_err(unreachable)?
             // A slow host takes minutes to import a node image.
@@ -326,16 +332,52 @@ fn request(doing: String, source: bollard::errors::Error) -> DockerError {
     DockerError::Request { doing, source: Box::new(source) }
 }
 
-/// Whether any error in the chain is the system's "permission denied".
-fn unreached_for_permission(error: &bollard::errors::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::PermissionDenied
-        {
-            return true;
-        }
-        cause = error.source();
+/// What began it, such as "Connection refused": the errors around it only say that something failed.
+fn first_cause(error: &bollard::errors::Error) -> String {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
-    false
+    cause.to_string()
+}
+
+/// Tells apart why nobody answers: no socket, no permission, or nobody behind it.
+fn unreached(host: String, source: bollard::errors::Error) -> DockerError {
+    if matches!(source, bollard::errors::Error::SocketNotFoundError(_)) {
+        return DockerError::NoSocket { host };
+    }
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = match &source {
+        // It passes its cause off as its own text, and shows it nowhere else.
+        bollard::errors::Error::IOError { err } => Some(err),
+        other => Some(other),
+    };
+    while let Some(error) = cause {
+        match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::PermissionDenied) => return DockerError::NotPermitted { host },
+            Some(std::io::ErrorKind::NotFound) => return DockerError::NoSocket { host },
+            _ => cause = error.source(),
+        }
+    }
+    DockerError::Unreachable { host, source: Box::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+
+    #[test]
+    fn why_nobody_answers_is_told_apart() {
+        let io = |kind: ErrorKind| bollard::errors::Error::from(std::io::Error::from(kind));
+        let missing = bollard::errors::Error::SocketNotFoundError("/run/docker.sock".to_owned());
+        for (source, says) in [
+            (missing, "there is no Docker socket at"),
+            (io(ErrorKind::NotFound), "there is no Docker socket at"),
+            (io(ErrorKind::PermissionDenied), "this user may not use the Docker daemon"),
+            (io(ErrorKind::ConnectionRefused), "no Docker daemon answers"),
+        ] {
+            let error = unreached("unix:///run/docker.sock".to_owned(), source).to_string();
+            assert!(error.starts_with(says) && error.contains("unix:///run/docker.sock"), "{error}");
+        }
+    }
 }

@@ -77,6 +77,15 @@ pub struct Resolve<'a> {
     pub progress: &'a dyn Fn(&str),
 }
 
+/// Where a kubelet would come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Its node image.
+    pub image: String,
+    /// Whether Docker has it.
+    pub here: bool,
+}
+
 impl Resolve<'_> {
     /// All kubelets, in the order they were asked for. Labels are versions; where two are of one version, the later ones get a mark.
     pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
@@ -94,14 +103,18 @@ impl Resolve<'_> {
 
     /// The newest release whose node image is in Docker.
     pub async fn newest_here(&self) -> Result<Option<KubeletSpec>, ResolveError> {
-        let there = self.docker.images("kindest/node").await?;
-        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok());
-        Ok(newest_release(tags))
+        Ok(newest_release(self.there().await?.into_iter()))
     }
 
     /// The newest release whose node image is in Docker, else the newest that is listed.
     pub async fn newest(&self) -> Result<Option<KubeletSpec>, ResolveError> {
         Ok(self.newest_here().await?.or_else(|| newest_release(self.lock.nodes.keys().cloned())))
+    }
+
+    /// The versions whose node image is in Docker.
+    pub async fn there(&self) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let images = self.docker.images("kindest/node").await?;
+        Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
     }
 
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
@@ -127,8 +140,33 @@ impl Resolve<'_> {
         Ok(Kubelet { label: version.to_string(), version, image, image_version, binary })
     }
 
-    /// The image of a version, in Docker.
+    /// The image that a kubelet would be run from, without bringing it here. A binary is run for its version.
+    pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
+        let image = match &spec.source {
+            KubeletSource::Release(version) => self.name(version).await?,
+            KubeletSource::Image(image) => image.clone(),
+            KubeletSource::Binary(path) => {
+                let version = binary_version(path)?;
+                agreed(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
+                match (self.overrides.get(&version), self.hosts(&version).await?.first()) {
+                    (Some(image), _) => image.clone(),
+                    (None, Some(host)) => self.name(host).await?,
+                    (None, None) => return Err(ResolveError::NoHostImage { path: path.clone(), version }),
+                }
+            }
+        };
+        Ok(Looked { here: have(self.docker, &image).await?, image })
+    }
+
+    /// The image of a version, pulled if it is missing.
     async fn image(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+        let image = self.name(version).await?;
+        self.need(&image).await?;
+        Ok(image)
+    }
+
+    /// The name of a version's image: the first that Docker has, else the one to pull.
+    async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
         let places = self.lock.places(version, self.overrides);
         for image in places.local {
             if have(self.docker, &image).await? {
@@ -136,11 +174,7 @@ impl Resolve<'_> {
             }
         }
         let nearest = || self.lock.nearest(version);
-        let image = places
-            .pull
-            .ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: nearest() })?;
-        pull(self.docker, &image, self.progress).await?;
-        Ok(image)
+        places.pull.ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: nearest() })
     }
 
     async fn need(&self, image: &str) -> Result<(), ResolveError> {
@@ -156,22 +190,24 @@ impl Resolve<'_> {
             self.need(image).await?;
             return Ok(image.clone());
         }
-        let mut there: Vec<KubeletVersion> = Vec::new();
-        for image in self.docker.images("kindest/node").await? {
-            there.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
-        }
-        there.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
-        there.retain(|known| known.major == version.major && known.minor >= version.minor);
-        // The own minor first, and of that the nearest patch.
-        there.sort_by_key(|known| {
-            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
-        });
-        for known in there {
-            if let Ok(image) = self.image(&known).await {
+        for host in self.hosts(version).await? {
+            if let Ok(image) = self.image(&host).await {
                 return Ok(image);
             }
         }
         Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
+    }
+
+    /// The versions whose images can take a binary of this one, best first.
+    async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let mut hosts = self.there().await?;
+        hosts.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
+        hosts.retain(|known| known.major == version.major && known.minor >= version.minor);
+        // The own minor first, and of that the nearest patch.
+        hosts.sort_by_key(|known| {
+            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
+        });
+        Ok(hosts)
     }
 
     /// The Kubernetes version that a node image says it holds.
