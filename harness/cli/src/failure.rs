@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use evictlab_runner::case::LoadErrors;
+use evictlab_runner::report::exit_code;
 use evictlab_runner::select::SelectError;
 
 /// What went wrong, for a person, and the exit status.
@@ -14,7 +15,7 @@ pub struct Failure {
 
 impl Failure {
     /// The status of input that cannot be used; clap exits with the same for a wrong command line.
-    pub const BAD_INPUT: u8 = 2;
+    pub const BAD_INPUT: u8 = exit_code::BAD_INPUT;
 
     /// A failure with this text and exit status.
     pub fn new(text: impl ToString, status: u8) -> Self {

@@ -22,7 +22,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     List(list::Args),
     Lint(lint::Args),
     Schema(schema::Args),

@@ -2,13 +2,15 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use evictlab_runner::report::exit_code;
+
 use crate::failure::Failure;
 
 /// Writes a text and a line end. A reader that has seen enough (`| head`) is no failure.
 pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(why) if why.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output cannot be written: {why}"), 1))
+            Err(Failure::new(format!("standard output cannot be written: {why}"), exit_code::INFRASTRUCTURE))
         }
         _ => Ok(()),
     }

@@ -59,7 +59,11 @@ impl KubeletArgs {
             .collect();
         let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| eprintln!("{text}") };
         let specs = match self.kubelet.as_slice() {
-            [] => vec![resolve.newest().await.map_err(|error| Failure::new(error, Failure::BAD_INPUT))?],
+            [] => {
+                let newest =
+                    resolve.newest().await.map_err(|error| Failure::new(error, Failure::BAD_INPUT))?;
+                newest.into_iter().collect()
+            }
             asked => asked.to_vec(),
         };
         resolve.all(&specs).await.map_err(|error| Failure::new(error, Failure::BAD_INPUT))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use evictlab_runner::case::{load, load_paths};
+use evictlab_runner::report::exit_code;
 
 use super::selection::SourceArgs;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub struct Args {
 /// Checks case files.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
-    let cases = loaded.map_err(|errors| Failure::of_cases(&errors, 1))?;
+    let cases = loaded.map_err(|errors| Failure::of_cases(&errors, exit_code::FAILED))?;
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
     print(format!("{} in {}: nothing is wrong", count(cases.len(), "case"), count(suites.len(), "suite")))?;
     Ok(ExitCode::SUCCESS)

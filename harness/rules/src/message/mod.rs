@@ -9,7 +9,6 @@ mod text;
 pub use annotations::{AnnotationError, Annotations};
 pub(crate) use limits::enforced;
 pub use limits::local_storage_eviction;
-pub use pressure::{Eviction, pressure_eviction};
-pub(crate) use pressure::{candidates, usage};
+pub use pressure::{Eviction, candidates, pressure_eviction, usage};
 pub use read::ReadError;
 pub use text::{EvictionMessage, NodePressure, Offender, ThresholdClause};

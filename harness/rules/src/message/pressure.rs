@@ -42,13 +42,13 @@ pub fn pressure_eviction(
 
 /// The containers that this kubelet may name: the regular ones, from 1.32 the init containers too, sidecars or not.
 /// Ephemeral containers never.
-pub(crate) fn candidates<'a>(version: &KubeletVersion, pod: &'a Pod) -> impl Iterator<Item = &'a Container> {
+pub fn candidates<'a>(version: &KubeletVersion, pod: &'a Pod) -> impl Iterator<Item = &'a Container> {
     let init: &[Container] = if version.at_least(32) { &pod.spec.init_containers } else { &[] };
     pod.spec.containers.iter().chain(init)
 }
 
 /// A container's usage as messages give it; inodes and process ids have none.
-pub(crate) fn usage(container: &ContainerStats, resource: Resource) -> Option<i64> {
+pub fn usage(container: &ContainerStats, resource: Resource) -> Option<i64> {
     match resource {
         Resource::Memory => container.working_set(),
         Resource::EphemeralStorage => container.disk(),

@@ -1,5 +1,6 @@
 //! Reading suites: every problem of every file is found and told together.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ use std::sync::Arc;
 
 use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter};
 
-use super::checks::check;
-use super::positions::{Position, Positions, Step, steps_of_field, way};
+use super::checks::{Finding, check};
+use super::positions::{Position, Positions, Step, way};
 use super::problem::{LoadErrors, Mark, Place, Problem, did_you_mean};
 use super::schema::Case;
 
@@ -53,7 +54,6 @@ pub struct LoadedCase {
     /// What it says.
     pub case: Case,
     text: Arc<str>,
-    positions: Positions,
 }
 
 impl LoadedCase {
@@ -73,25 +73,18 @@ impl LoadedCase {
     }
 
     fn lines(&self, list: &str, len: usize) -> Vec<usize> {
-        (0..len).map(|item| self.positions.of(way![list, item]).line).collect()
+        let positions = self.positions();
+        (0..len).map(|item| positions.of(way![list, item]).line).collect()
     }
 
-    /// Shows an answer of the API about a pod with the line of the case that it is about. `field` is the path that
-    /// the API names, such as `spec.containers[0].image`, as far as it is in the case.
-    pub fn show_pod(&self, pod: usize, field: &str, answer: &str) -> Problem {
-        self.show(&[way!["pods", pod], steps_of_field(field).as_slice()].concat(), answer)
+    /// Read when they are asked for: most cases have nothing wrong.
+    fn positions(&self) -> Positions {
+        Positions::read(&self.text)
     }
 
-    /// The same for an ephemeral container; `field` is a path inside of it, such as `resources`.
-    pub fn show_ephemeral_container(&self, container: usize, field: &str, answer: &str) -> Problem {
-        let way =
-            [way!["ephemeral-containers", container, "container"], steps_of_field(field).as_slice()].concat();
-        self.show(&way, answer)
-    }
-
-    fn show(&self, way: &[Step], what: &str) -> Problem {
-        let place = place(&self.shown, &self.text, self.positions.of(way), "");
-        Problem { what: what.to_owned(), places: vec![place] }
+    /// The place in the file that the way leads to.
+    pub(super) fn place(&self, way: &[Step], note: &str) -> Place {
+        place(&self.shown, &self.text, self.positions().of(way), note)
     }
 }
 
@@ -100,7 +93,7 @@ struct File {
     suite: String,
     relative: String,
     shown: String,
-    text: Result<Arc<str>, String>,
+    text: Result<Cow<'static, [u8]>, String>,
 }
 
 /// Reads every suite of a source, ordered by suite and case. No file keeps another from being read.
@@ -144,28 +137,24 @@ fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
     }
 }
 
-/// Reads the text of one case file; `shown` is how errors call the file.
-pub fn parse(suite: &str, relative: &str, shown: &str, text: &str) -> Result<LoadedCase, LoadErrors> {
-    let text: Arc<str> = text.into();
+/// Reads what is in one case file; `shown` is how errors call the file.
+pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
+    let text: Arc<str> =
+        std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
     let case: Case = serde_saphyr::from_str(&text)
         .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
-    let Some(positions) = Positions::read(&text) else {
-        let places = vec![Place { file: shown.to_owned(), mark: None, note: String::new() }];
-        return Err(LoadErrors(vec![Problem { what: "a key of a mapping is no text".to_owned(), places }]));
-    };
     let stem = Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let problems: Vec<_> = check(&case, stem)
-        .into_iter()
-        .map(|finding| {
+    let findings = check(&case, stem);
+    if !findings.is_empty() {
+        let positions = Positions::read(&text);
+        let problem = |finding: Finding| {
             let at = positions.of(&finding.way);
             Problem { what: finding.what, places: vec![place(shown, &text, at, &finding.note)] }
-        })
-        .collect();
-    if !problems.is_empty() {
-        return Err(LoadErrors(problems));
+        };
+        return Err(LoadErrors(findings.into_iter().map(problem).collect()));
     }
     let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
-    Ok(LoadedCase { suite, file, shown, case, text, positions })
+    Ok(LoadedCase { suite, file, shown, case, text })
 }
 
 fn read_all(files: Vec<File>) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
@@ -194,9 +183,7 @@ pub(crate) fn named_twice(cases: &[Arc<LoadedCase>]) -> Vec<Problem> {
     let mut problems = vec![];
     for case in cases {
         let Some(before) = first.insert(case.case.name.as_str(), case) else { continue };
-        let show = |case: &LoadedCase, note: &str| {
-            place(&case.shown, &case.text, case.positions.of(way!["name"]), note)
-        };
+        let show = |case: &LoadedCase, note: &str| case.place(way!["name"], note);
         problems.push(Problem {
             what: format!("two cases are named `{}`", case.case.name),
             places: vec![show(before, "here"), show(case, "and here")],
@@ -242,16 +229,19 @@ fn file_on_disk(path: &Path) -> File {
     // The folder of a plain `a.yaml` is the current one, whose name only its whole path has.
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let suite = name(whole.parent());
-    let text = fs::read(path).map_err(|why| format!("cannot be read: {why}")).and_then(|bytes| {
-        String::from_utf8(bytes).map(Arc::from).map_err(|why| format!("is no text: {}", why.utf8_error()))
-    });
+    let text = fs::read(path).map(Cow::Owned).map_err(|why| format!("cannot be read: {why}"));
     let relative = format!("{suite}/{}", name(Some(path)));
     File { suite, relative, shown: path.display().to_string(), text }
 }
 
-fn built_in(path: &str, text: &str) -> File {
+fn built_in(path: &str, text: &'static str) -> File {
     let suite = path.split('/').next().unwrap_or_default().to_owned();
-    File { suite, relative: path.to_owned(), shown: format!("(built-in) {path}"), text: Ok(text.into()) }
+    File {
+        suite,
+        relative: path.to_owned(),
+        shown: format!("(built-in) {path}"),
+        text: Ok(text.as_bytes().into()),
+    }
 }
 
 fn about_file(what: String, file: String) -> Problem {
@@ -261,6 +251,18 @@ fn about_file(what: String, file: String) -> Problem {
 fn place(file: &str, text: &str, at: Position, note: &str) -> Place {
     let mark = Some(Mark::new(text, at.line, at.column));
     Place { file: file.to_owned(), mark, note: note.to_owned() }
+}
+
+fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
+    let text = String::from_utf8_lossy(bytes);
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    let what = format!(
+        "the file is no UTF-8: it has a byte 0x{:02x} here",
+        bytes.get(at).copied().unwrap_or_default()
+    );
+    LoadErrors(vec![Problem { what, places: vec![place(file, &text, Position { line, column }, "")] }])
 }
 
 /// A problem of shape: what serde and the YAML reader found, in the words of a case file.
@@ -287,7 +289,7 @@ fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
         }
         YamlError::Unexpected { expected, .. } => (format!("expected {}", plain(expected)), String::new()),
         YamlError::Message { msg, .. } => (msg.clone(), String::new()),
-        other => (DefaultMessageFormatter.format_message(other).into_owned(), String::new()),
+        other => (DefaultMessageFormatter.format_message(other).into_owned(), syntax_hint(text, other)),
     };
     let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
     Problem { what, places: vec![place(file, text, at, &note)] }
@@ -300,5 +302,17 @@ fn plain(expected: &str) -> &str {
         "mapping start" => "a mapping",
         "string scalar" => "a text",
         other => other,
+    }
+}
+
+/// What to do about the slips of syntax that case files invite: bounds and ranges begin with a sign of YAML's own.
+fn syntax_hint(text: &str, error: &YamlError) -> String {
+    let Some(at) = error.location().map(Position::from) else { return String::new() };
+    let line = text.lines().nth(at.line - 1).unwrap_or_default();
+    let before: String = line.chars().take(at.column - 1).collect();
+    match line.chars().nth(at.column - 1) {
+        Some(sign @ ('>' | '=' | '%' | '@' | '`')) => format!("a value that begins with {sign} needs quotes"),
+        Some(':') if before.contains(": ") => "a text with `: ` in it needs quotes".to_owned(),
+        _ => String::new(),
     }
 }

@@ -36,21 +36,43 @@ known-bugs:
 ";
 
 fn problems(text: &str) -> String {
-    parse("suite", "suite/good.yaml", "cases/suite/good.yaml", text).expect_err("a problem").to_string()
+    parse("suite", "suite/good.yaml", "cases/suite/good.yaml", text.as_bytes())
+        .expect_err("a problem")
+        .to_string()
 }
 
 #[test]
 fn a_good_case_knows_where_its_pods_are() {
-    let case = parse("suite", "suite/good.yaml", "good.yaml", GOOD).unwrap();
+    let case = parse("suite", "suite/good.yaml", "good.yaml", GOOD.as_bytes()).unwrap();
     assert_eq!((case.id(), case.pod_lines()), ("suite/good".to_owned(), vec![8]));
-    let shown = case.show_pod(0, "spec.containers[0].image", "image: Required value").to_string();
-    insta::assert_snapshot!(shown, @r"
-    image: Required value
-      --> good.yaml:14:18
-       |
-    14 |           image: agnhost:2.52
-       |                  ^^^^^^^^^^^^
-    ");
+}
+
+/// The Status objects are what API servers answer: strict decoding, validation, an ephemeral container.
+#[test]
+fn a_refusal_of_the_api_is_shown_with_its_lines() {
+    let text = GOOD.replace("expect:\n", "ephemeral-containers:\n  - pod: alloc\n    container:\n      name: debug\n      resources: {}\nexpect:\n");
+    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+    assert_eq!(case.ephemeral_container_lines(), [19]);
+    let status = |json: serde_json::Value| serde_json::from_value::<kube::core::Status>(json).unwrap();
+    let decoding = status(serde_json::json!({"code": 400, "reason": "BadRequest", "message":
+        "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"spec.containers[0].args\""}));
+    let validation = status(serde_json::json!({"code": 422, "reason": "Invalid",
+        "message": "Pod \"alloc\" is invalid: [spec.initContainers[0].image: Required value, spec.volumes[0].name: Duplicate value: \"data\"]",
+        "details": {"causes": [
+            {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.initContainers[0].image"},
+            {"reason": "FieldValueDuplicate", "message": "Duplicate value", "field": "spec.volumes[0].name"}]}}));
+    let ephemeral = status(serde_json::json!({"code": 422, "reason": "Invalid",
+        "message": "Pod \"alloc\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container",
+        "details": {"causes": [{"field": "spec.ephemeralContainers[0].resources"}]}}));
+    let quota =
+        status(serde_json::json!({"code": 403, "message": "pods \"alloc\" is forbidden: exceeded quota"}));
+    let shown = [
+        case.show_refused_pod(0, "pod alloc", &decoding),
+        case.show_refused_pod(0, "pod alloc", &validation),
+        case.show_refused_ephemeral_container(0, "ephemeral container debug", &ephemeral),
+        case.show_refused_pod(0, "pod alloc", &quota),
+    ];
+    insta::assert_snapshot!(shown.map(|problem| problem.to_string()).join("\n\n"));
 }
 
 /// Each row breaks the good case in one place.
@@ -90,6 +112,9 @@ fn every_mistake_is_shown_where_it_is() {
         ("two grow", "restartPolicy: Always", "command: [sh, -c, \"echo $TOTAL_BYTES\"]"),
         ("grows without pressure", "pressure: {signal: memory.available, ramp: 15s}\n", ""),
         ("no YAML", "evicted: [alloc]", "evicted: [alloc"),
+        ("bound without quotes", "\">=100Mi\"", ">=100Mi"),
+        ("range without quotes", "\">=1.29\"", ">=1.29"),
+        ("colon without quotes", "It holds.", "It holds: always."),
         ("tab", "  - metadata", "\t- metadata"),
         ("two documents", "expect:\n", "---\nexpect:\n"),
         ("not a pod", "  - metadata: {name: alloc}\n", "  - alloc\n  - metadata: {name: alloc}\n"),
@@ -116,7 +141,7 @@ fn the_problems_of_all_files_come_together() {
     write("one/good.yaml", GOOD.as_bytes());
     write("two/good.yml", GOOD.as_bytes());
     write("two/bad.yaml", b"name: bad\nabout: [\n");
-    write("two/binary.yaml", b"\xff\xfe");
+    write("two/binary.yaml", b"name: binary\nabout: \xffit");
     write("two/notes.md", b"not a case");
     write("two/.hidden.yaml", b"not a case");
     let errors = load(&Source::Dir(root.path().to_owned())).unwrap_err().to_string();
@@ -154,8 +179,13 @@ fn a_folder_without_suites_says_so() {
 proptest! {
     /// Whatever is in a file, the loader answers, and the answer can be shown.
     #[test]
+    fn no_bytes_break_the_loader(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse("s", "s/a.yaml", "a.yaml", &bytes).map_err(|errors| errors.to_string());
+    }
+
+    #[test]
     fn no_text_breaks_the_loader(text in ".{0,200}") {
-        let _ = parse("s", "s/a.yaml", "a.yaml", &text).map_err(|errors| errors.to_string());
+        let _ = parse("s", "s/a.yaml", "a.yaml", text.as_bytes()).map_err(|errors| errors.to_string());
     }
 
     /// The same near a real case: some bytes of it replaced, as a slip or a bad merge does.
@@ -163,6 +193,6 @@ proptest! {
     fn no_damage_breaks_the_loader(at in 0..GOOD.len(), cut in 0..40usize, with in "[ -~\n\t\u{e9}\u{4e2d}]{0,8}") {
         let end = (at + cut).min(GOOD.len());
         let text = format!("{}{with}{}", &GOOD[..at], &GOOD[end..]);
-        let _ = parse("s", "s/good.yaml", "good.yaml", &text).map_err(|errors| errors.to_string());
+        let _ = parse("s", "s/good.yaml", "good.yaml", text.as_bytes()).map_err(|errors| errors.to_string());
     }
 }

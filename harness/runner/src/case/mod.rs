@@ -5,6 +5,7 @@ mod json_schema;
 mod load;
 mod positions;
 mod problem;
+mod refusal;
 mod schema;
 mod values;
 

@@ -69,9 +69,10 @@ pub fn steps_of_field(path: &str) -> Vec<Step> {
 }
 
 impl Positions {
-    /// Reads a document's places; none where it is no YAML.
-    pub fn read(text: &str) -> Option<Self> {
-        serde_saphyr::from_str(text).ok().map(Self)
+    /// Reads a document's places. Of what is no YAML, or has keys that are no text, everything is at its begin.
+    pub fn read(text: &str) -> Self {
+        let begin = || Spanned::new(Node::Scalar, Location::UNKNOWN, Location::UNKNOWN);
+        Self(serde_saphyr::from_str(text).unwrap_or_else(|_| begin()))
     }
 
     /// Where the value at the end of the way begins, or the last one on the way that is there. A map or list that is
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn finds_scalars_items_and_keys() {
         let text = "a: 1\nlist:\n  - {name: x, of: [p, q]}\n  - name: y\n    deep: {k: v}\n";
-        let positions = Positions::read(text).unwrap();
+        let positions = Positions::read(text);
         let rows: [(&[Step], (usize, usize)); 8] = [
             (way![], (1, 1)),
             (way!["a"], (1, 4)),
@@ -177,6 +178,13 @@ mod tests {
         for (way, place) in rows {
             let at = positions.of(way);
             assert_eq!((at.line, at.column), place, "{way:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_places_is_at_its_begin() {
+        for text in ["", "a: [", "? [a]\n: b\n"] {
+            assert_eq!(Positions::read(text).of(way!["a", 0]), Position { line: 1, column: 1 }, "{text:?}");
         }
     }
 

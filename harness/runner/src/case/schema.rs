@@ -233,7 +233,7 @@ pub struct KnownBug {
     /// The bug in one sentence.
     #[serde(default)]
     pub about: Option<String>,
-    /// The pods that are evicted instead.
+    /// The pods that are evicted instead; messages then speak of the first of these.
     #[serde(default)]
     pub evicted: Option<Vec<Name>>,
     /// What the message says instead; what it does not state is as in `expect.message`.

@@ -51,9 +51,12 @@ pub enum ValueError {
     Upstream(String),
 }
 
-/// Reads the type from text, and describes it to JSON Schema as a string of this pattern.
+/// Reads the type from text, and describes it to JSON Schema as text of this pattern.
 macro_rules! read_from_text {
     ($type:ident, $pattern:literal) => {
+        read_from_text!($type, "string", $pattern);
+    };
+    ($type:ident, $json:tt, $pattern:literal) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
@@ -70,7 +73,7 @@ macro_rules! read_from_text {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "pattern": $pattern })
+                json_schema!({ "type": $json, "pattern": $pattern })
             }
         }
     };

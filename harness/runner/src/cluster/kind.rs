@@ -52,6 +52,13 @@ pub enum KindError {
     Interrupted,
 }
 
+impl KindError {
+    /// Whether kind gave up on a node's start: it waits 30 s for systemd's last words, however slow the host is.
+    pub fn too_slow(&self) -> bool {
+        matches!(self, Self::Failed { output, .. } if output.contains("could not find a log line"))
+    }
+}
+
 /// The installed kind's version, if it is new enough.
 pub async fn version() -> Result<semver::Version, KindError> {
     let said = run(&["version"], &CancellationToken::new(), |_| {}).await?;

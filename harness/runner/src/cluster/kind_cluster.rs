@@ -235,6 +235,9 @@ impl Cluster {
         if self.record.standing() == Standing::Live && self.record.owner != owner {
             return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
         }
+        if self.record.owner == owner {
+            return Ok(());
+        }
         self.record.owner = owner;
         self.state.write(&self.record)?;
         self.sweep().await

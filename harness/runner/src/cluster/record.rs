@@ -173,9 +173,16 @@ impl StateDir {
     /// Forgets a cluster: its record and its kubeconfig.
     pub fn forget(&self, cluster: &str) -> Result<(), StateError> {
         let kubeconfig = self.kubeconfig(cluster);
-        // kind locks a kubeconfig by a file beside it.
+        // kind locks a kubeconfig by a file beside it. Our own locks are empty files, named after the cluster.
         let lock = kubeconfig.with_extension("kubeconfig.lock");
-        for path in [kubeconfig, lock, self.file(cluster)] {
+        let mut paths = vec![kubeconfig, lock, self.file(cluster)];
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let locks = entries.map(|entry| entry.path()).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(cluster) && name.ends_with(".lock")
+        });
+        paths.extend(locks);
+        for path in paths {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(self.error(&path, source));
@@ -188,10 +195,19 @@ impl StateDir {
 
     /// A lock that one process holds at a time, as long as the file is open. Waits for it.
     pub fn lock(&self, name: &str) -> Result<File, StateError> {
+        self.locked(name, File::lock)
+    }
+
+    /// The same lock held beside others that share it, and by none that does not.
+    pub fn lock_shared(&self, name: &str) -> Result<File, StateError> {
+        self.locked(name, File::lock_shared)
+    }
+
+    fn locked(&self, name: &str, how: fn(&File) -> io::Result<()>) -> Result<File, StateError> {
         let path = self.path.join(format!("{name}.lock"));
         let lock = || -> io::Result<File> {
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
-            file.lock()?;
+            how(&file)?;
             Ok(file)
         };
         lock().map_err(|source| self.error(&path, source))

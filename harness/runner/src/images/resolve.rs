@@ -92,17 +92,16 @@ impl Resolve<'_> {
         Ok(kubelets)
     }
 
-    /// The newest release whose node image is in Docker, else the newest that is listed.
-    pub async fn newest(&self) -> Result<KubeletSpec, ResolveError> {
+    /// The newest release whose node image is in Docker.
+    pub async fn newest_here(&self) -> Result<Option<KubeletSpec>, ResolveError> {
         let there = self.docker.images("kindest/node").await?;
-        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse::<KubeletVersion>().ok());
-        let release = |version: &KubeletVersion| version.suffix.is_empty();
-        let newest = tags
-            .filter(release)
-            .max()
-            .or_else(|| self.lock.nodes.keys().filter(|v| release(v)).max().cloned());
-        let version = newest.unwrap_or_else(|| KubeletVersion::minor(0));
-        Ok(KubeletSpec { claimed: None, source: KubeletSource::Release(version) })
+        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok());
+        Ok(newest_release(tags))
+    }
+
+    /// The newest release whose node image is in Docker, else the newest that is listed.
+    pub async fn newest(&self) -> Result<Option<KubeletSpec>, ResolveError> {
+        Ok(self.newest_here().await?.or_else(|| newest_release(self.lock.nodes.keys().cloned())))
     }
 
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
@@ -197,6 +196,11 @@ impl Resolve<'_> {
         near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
         near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn newest_release(versions: impl Iterator<Item = KubeletVersion>) -> Option<KubeletSpec> {
+    let newest = versions.filter(|version| version.suffix.is_empty()).max()?;
+    Some(KubeletSpec { claimed: None, source: KubeletSource::Release(newest) })
 }
 
 fn agreed(name: &str, found: KubeletVersion, claimed: Option<&KubeletVersion>) -> Result<(), ResolveError> {

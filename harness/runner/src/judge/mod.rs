@@ -1,17 +1,16 @@
 //! From evidence to a verdict.
 
+mod doubt;
+mod expected;
+mod facts;
+mod invariants;
+mod killed;
+mod ruling;
+mod seen;
 mod verdict;
 
+pub use ruling::judge;
 pub use verdict::{Check, Doubt, Judgement, Phase, Testimony, Verdict};
 
-/// stub
-pub fn judge(
-    _: &crate::case::Case,
-    _: &evictlab_rules::KubeletVersion,
-    seen: &crate::observe::Observations,
-) -> Judgement {
-    Judgement::without_evidence(
-        if seen.seconds_to_outcome.is_some() { Verdict::Passed } else { Verdict::Inconclusive },
-        "stub",
-    )
-}
+#[cfg(test)]
+mod recordings_tests;

@@ -279,8 +279,7 @@ impl Run<'_> {
                 Ok(())
             }
             Err(StageError::Refused { object, status }) => {
-                let answer = format!("the API refuses {object}: {}", status.message);
-                let problem = self.case.show_ephemeral_container(at, "", &answer);
+                let problem = self.case.show_refused_ephemeral_container(at, &object, &status);
                 Err(CaseError::Refused(problem.to_string()))
             }
             Err(error) => Err(error.into()),
@@ -290,10 +289,7 @@ impl Run<'_> {
     fn refused_pod(&self, at: usize, error: StageError) -> CaseError {
         match error {
             StageError::Refused { object, status } => {
-                let field = status.details.as_ref().and_then(|details| details.causes.first());
-                let field = field.map(|cause| cause.field.clone()).unwrap_or_default();
-                let answer = format!("the API refuses {object}: {}", status.message);
-                CaseError::Refused(self.case.show_pod(at, &field, &answer).to_string())
+                CaseError::Refused(self.case.show_refused_pod(at, &object, &status).to_string())
             }
             error => error.into(),
         }

@@ -25,8 +25,10 @@ use crate::reset::CANARY;
 
 /// How long a cluster may be there before another host may take it for left behind.
 pub const DEADLINE: Duration = Duration::from_secs(12 * 3600);
+/// How often a cluster is tried whose nodes are too slow for kind.
+const ATTEMPTS: u32 = 3;
 /// How many cases share a node at a time.
-const SHARED: usize = 4;
+const SHARED: usize = 8;
 
 /// Where the nodes come from.
 #[derive(Clone, Debug)]
@@ -280,6 +282,17 @@ impl Shared {
                 let record = Record::new(name, &self.request.run, owner, kubelets, DEADLINE);
                 state.write(&record)?;
                 let step = |text: &str| self.cluster_step(name, text);
+                for _ in 1..ATTEMPTS {
+                    let plan = (group, base, *nodes);
+                    match Cluster::create(docker, state, record.clone(), plan, &self.cancel, step).await {
+                        Err(ClusterError::Kind(error)) if error.too_slow() => {
+                            step("the nodes did not start within kind's 30 s; trying again");
+                            cluster::delete(docker, state, name).await?;
+                            state.write(&record)?;
+                        }
+                        made => return made,
+                    }
+                }
                 Cluster::create(docker, state, record, (group, base, *nodes), &self.cancel, step).await
             }
         }
@@ -460,7 +473,9 @@ impl Shared {
 
     /// No case of a cluster that could not be made is left without a verdict.
     fn all_without_a_node(&self, group: usize, error: &str) {
-        let first = error.lines().next().unwrap_or_default();
+        // kind says what it did before it says why it could not go on.
+        let first = error.lines().find(|line| line.starts_with("ERROR")).or(error.lines().next());
+        let first = first.unwrap_or_default();
         for kubelet in &self.request.groups[group].kubelets {
             for case in &self.request.cases {
                 if let Some(Job { id, .. }) = self.planned_on(case, kubelet, 1) {
@@ -485,17 +500,14 @@ impl Shared {
             _ => None,
         };
         // An interrupted run leaves nothing of its own.
-        let kept = kept.filter(|_| reused || !self.cancel.is_cancelled());
+        let kept = kept.filter(|_| reused || cluster.is_some() && !self.cancel.is_cancelled());
         let error = match (kept, cluster) {
             (Some(_), Some((mut cluster, leased))) => {
                 let back = try_join_all(leased.iter().map(|leased| leased.give_back())).await;
-                let swept = cluster.sweep().await;
-                let signed = cluster.keep().await;
-                let errors = [
-                    back.err().map(|error| error.to_string()),
-                    swept.err().map(|error| error.to_string()),
-                    signed.err().map(|error| error.to_string()),
-                ];
+                // One that was lent for a test run stays the test run's.
+                let signed = if reused { Ok(()) } else { cluster.keep().await };
+                let errors =
+                    [back.err().map(|error| error.to_string()), signed.err().map(|error| error.to_string())];
                 errors.into_iter().flatten().next()
             }
             // What cannot be used any more but was there before is its owner's to judge.

@@ -1,0 +1,81 @@
+//! What the environment asks for.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evictlab_runner::case::{LoadedCase, Source};
+use evictlab_runner::cluster::KubeletSpec;
+use evictlab_runner::select::{Selection, select};
+use regex::Regex;
+
+/// One case on one kubelet.
+#[derive(Clone)]
+pub struct Test {
+    /// `suite::case`, and `@kubelet` where kubelets were named.
+    pub name: String,
+    /// The case.
+    pub case: Arc<LoadedCase>,
+    /// Its kubelet; the newest at hand where none was named.
+    pub kubelet: Option<KubeletSpec>,
+}
+
+/// Everything that was asked for.
+pub struct Asked {
+    /// The tests.
+    pub tests: Vec<Test>,
+    /// Whether a missing cluster is a failure.
+    pub require_cluster: bool,
+}
+
+impl Asked {
+    /// Reads the environment and selects the cases.
+    pub fn from_environment() -> Result<Self, String> {
+        let said = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let regex = |name: &str| -> Result<Vec<Regex>, String> {
+            let read = |text: String| Regex::new(&text).map_err(|error| format!("{name}: {error}"));
+            said(name).map(read).transpose().map(|regex| regex.into_iter().collect())
+        };
+        let selection = Selection {
+            names: said("EVICTLAB_SELECT")
+                .map(|names| names.split_whitespace().map(str::to_owned).collect())
+                .unwrap_or_default(),
+            label_filter: said("EVICTLAB_LABEL_FILTER")
+                .map(|text| text.parse().map_err(|error| format!("EVICTLAB_LABEL_FILTER: {error}")))
+                .transpose()?,
+            focus: regex("EVICTLAB_FOCUS")?,
+            skip: regex("EVICTLAB_SKIP")?,
+        };
+        // The suites lie beside this test, wherever it is run from.
+        let cases = said("EVICTLAB_CASES").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
+        let source = Source::Dir(PathBuf::from(cases));
+        let cases = select(&source, &selection).map_err(|error| error.to_string())?;
+        let named = said("EVICTLAB_KUBELETS");
+        let kubelets: Vec<Option<(&str, KubeletSpec)>> = match &named {
+            None => vec![None],
+            Some(text) => text
+                .split(',')
+                .map(str::trim)
+                .map(|kubelet| match kubelet.parse() {
+                    Ok(spec) => Ok(Some((kubelet, spec))),
+                    Err(error) => Err(format!("EVICTLAB_KUBELETS: {error}")),
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        let tests = cases
+            .iter()
+            .flat_map(|case| {
+                kubelets.iter().map(|kubelet| Test {
+                    name: match kubelet {
+                        None => format!("{}::{}", case.suite, case.case.name),
+                        Some((kubelet, _)) => format!("{}::{}@{kubelet}", case.suite, case.case.name),
+                    },
+                    case: case.clone(),
+                    kubelet: kubelet.as_ref().map(|(_, spec)| spec.clone()),
+                })
+            })
+            .collect();
+        let require_cluster = said("EVICTLAB_REQUIRE_CLUSTER").is_some_and(|value| value != "0");
+        Ok(Self { tests, require_cluster })
+    }
+}

@@ -1,0 +1,185 @@
+//! Why what was seen may not be the kubelet's last word: each doubt with its numbers.
+
+use evictlab_rules::message::{EvictionMessage, candidates, usage};
+use evictlab_rules::pod::{ContainerStats, Sample};
+use evictlab_rules::quantity::Quantity;
+use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::Doubt;
+use super::expected::Expected;
+use super::seen::{PodSeen, Seen};
+use crate::case::{self, Case};
+
+type Reason = (Doubt, String);
+
+/// What keeps even an expectation that holds from being a pass.
+pub(super) fn of_a_pass(case: &Case, seen: &Seen<'_>) -> Option<Reason> {
+    let pressure = case.pressure.as_ref()?;
+    if seen.samples.is_empty() {
+        return Some((Doubt::EvidenceLost, "no Summary was had from the node".to_owned()));
+    }
+    if seen.pods.iter().any(PodSeen::was_evicted) {
+        None
+    } else {
+        threshold_not_reached(signal(pressure), seen)
+    }
+}
+
+/// What may explain an expectation that does not hold.
+pub(super) fn of_a_failure(case: &Case, expected: &Expected<'_>, seen: &Seen<'_>) -> Option<Reason> {
+    let rejected = seen.pods.iter().find_map(|pod| {
+        let why = pod.rejected.as_ref()?;
+        Some((
+            Doubt::RejectedAtAdmission,
+            format!("the kubelet did not admit {}: {}", pod.name, why.trim_end()),
+        ))
+    });
+    let gone = || {
+        let pod = seen.pods.iter().find(|pod| pod.gone && !pod.was_evicted())?;
+        Some((Doubt::EvidenceLost, format!("somebody deleted {}: it was gone at the end", pod.name)))
+    };
+    rejected
+        .or_else(gone)
+        .or_else(|| seen.pods.iter().find_map(never_started))
+        .or_else(|| seen.pods.iter().find_map(killed_for_memory))
+        .or_else(|| of_a_pass(case, seen))
+        .or_else(|| stats_outrun(expected, seen))
+}
+
+fn signal(pressure: &case::Pressure) -> Signal {
+    match pressure.signal {
+        case::Signal::MemoryAvailable => Signal::MemoryAvailable,
+        case::Signal::NodefsAvailable => Signal::NodefsAvailable,
+    }
+}
+
+fn threshold_not_reached(signal: Signal, seen: &Seen<'_>) -> Option<Reason> {
+    let thresholds: Vec<&Threshold> =
+        seen.thresholds.iter().filter(|threshold| threshold.signal == signal).collect();
+    let observed = || seen.samples.iter().filter_map(|sample| Observation::of(signal, &sample.node));
+    if thresholds.is_empty() {
+        let why = format!(
+            "no threshold on {signal} is known of the node, so that nobody can say whether it was reached"
+        );
+        return Some((Doubt::EvidenceLost, why));
+    }
+    if observed().any(|observation| thresholds.iter().any(|threshold| threshold.is_met(&observation, false)))
+    {
+        return None;
+    }
+    let texts: Vec<_> = thresholds.iter().map(|threshold| threshold.amount.to_string()).collect();
+    let texts = texts.join(" and ");
+    Some(match observed().map(|observation| observation.available).min() {
+        Some(least) => {
+            let count = seen.samples.len();
+            let why = format!("{signal} never fell under {texts}: the least of {count} samples is {least}");
+            (Doubt::ThresholdNotReached, why)
+        }
+        None => (Doubt::EvidenceLost, format!("no sample has {signal}")),
+    })
+}
+
+/// A container that waits for something that does not come, or a pod of which nothing ever ran.
+fn never_started(pod: &PodSeen<'_>) -> Option<Reason> {
+    const ON_THE_WAY: [&str; 2] = ["PodInitializing", "ContainerCreating"];
+    let ran =
+        |status: &Value| ["running", "terminated"].iter().any(|state| !status["state"][state].is_null());
+    let stuck = pod.containers().find_map(|status| {
+        let waiting = &status["state"]["waiting"];
+        let reason = waiting["reason"].as_str().filter(|reason| !ON_THE_WAY.contains(reason))?;
+        let message = waiting["message"].as_str().map(|message| format!(" ({message})")).unwrap_or_default();
+        Some(format!("{} is in {reason}{message}", status["name"].as_str().unwrap_or_default()))
+    });
+    let pending = pod.object["status"]["phase"] == "Pending" && !pod.containers().any(ran);
+    let why = stuck.or_else(|| pending.then(|| still_pending(pod)))?;
+    let told = pod.told.last().map(|event| format!("; {event}")).unwrap_or_default();
+    Some((Doubt::PodNeverStarted, format!("{} did not start: {why}{told}", pod.name)))
+}
+
+fn still_pending(pod: &PodSeen<'_>) -> String {
+    let mut conditions = pod.object["status"]["conditions"].as_array().into_iter().flatten();
+    let open =
+        conditions.find(|condition| condition["status"] == "False" && condition["message"].is_string());
+    let why = open.and_then(|condition| condition["message"].as_str()).unwrap_or("no condition says why");
+    format!("it is Pending, {why}")
+}
+
+/// A container that ended by SIGKILL before the kubelet evicted its pod, or without its doing so.
+fn killed_for_memory(pod: &PodSeen<'_>) -> Option<Reason> {
+    let event = pod.events.first().and_then(|event| event.at);
+    pod.containers().find_map(|status| {
+        [&status["state"]["terminated"], &status["lastState"]["terminated"]].into_iter().find_map(|ended| {
+            let end = ended["finishedAt"].as_str()?.parse::<Timestamp>().ok()?;
+            let reason = ended["reason"].as_str().unwrap_or_default();
+            // Ends are cut to the second; the kubelet's own kill is no OOMKilled.
+            let slack = i64::from(reason == "OOMKilled");
+            let before = event.is_none_or(|event| end.as_second() < event.as_second() + slack);
+            let killed = reason == "OOMKilled" || ended["exitCode"] == 137;
+            let unexplained = before && killed && (event.is_some() || pod.status.is_none());
+            let name = status["name"].as_str().unwrap_or_default();
+            let when = match event {
+                Some(event) => {
+                    format!("{:.1} s before the kubelet evicted it", event.duration_since(end).as_secs_f64())
+                }
+                None => "and the kubelet did not evict it".to_owned(),
+            };
+            let why = || {
+                format!(
+                    "{name} of {} was killed ({reason}, exit code {}) at {end}, {when}",
+                    pod.name, ended["exitCode"]
+                )
+            };
+            unexplained.then(|| (Doubt::KilledForMemory, why()))
+        })
+    })
+}
+
+/// The message leaves out a container, or gives too low a figure, that the Summary showed only after the event.
+fn stats_outrun(expected: &Expected<'_>, seen: &Seen<'_>) -> Option<Reason> {
+    let pod = seen.pod(expected.evicted().first()?.as_str())?;
+    let at = pod.events.first()?.at?;
+    let EvictionMessage::NodePressure(message) = pod.message()?.parse().ok()? else { return None };
+    let resource = message.resource;
+    expected.message()?.containers.iter().flatten().find_map(|(name, figures)| {
+        let own = candidates(seen.kubelet, &pod.pod).find(|own| own.name == name.as_str())?;
+        let request = own.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
+        let named = message.containers.iter().find(|it| it.name == name.as_str());
+        let enough = |bytes: i64| {
+            let usage = Quantity::from_bytes(bytes);
+            usage > request && figures.usage.as_ref().is_none_or(|bound| bound.holds(&usage))
+        };
+        if named.is_some_and(|named| enough(named.usage.value())) {
+            return None;
+        }
+        let figures = |sample: &Sample| Some((polled(sample)?, figure(sample, pod, name.as_str(), resource)?));
+        let (before, after): (Vec<_>, Vec<_>) = seen.samples.iter().filter_map(figures).partition(|(polled, _)| *polled <= at);
+        let largest = |figures: &[(Timestamp, i64)]| figures.iter().map(|(_, bytes)| *bytes).max();
+        let (seen_before, later) = (largest(&before), largest(&after).filter(|bytes| enough(*bytes))?);
+        if seen_before.is_some_and(enough) {
+            return None;
+        }
+        let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
+        let said = named.map_or("leaves it out".to_owned(), |named| format!("gives {}", named.usage));
+        let then = seen_before.map_or("nothing".to_owned(), print);
+        let why = format!(
+            "pressure outran the statistics: of {name} of {} the message {said}, the Summary showed {then} until then \
+             and {} afterwards",
+            pod.name,
+            print(later)
+        );
+        Some((Doubt::StatsOutrun, why))
+    })
+}
+
+/// The end of the second in which the Summary was made: what is of the event's own second counts as after it.
+fn polled(sample: &Sample) -> Option<Timestamp> {
+    sample.node.rlimit.as_ref()?.time?.checked_add(SignedDuration::from_secs(1)).ok()
+}
+
+fn figure(sample: &Sample, pod: &PodSeen<'_>, container: &str, resource: Resource) -> Option<i64> {
+    let stats = sample.pod(&pod.pod.metadata.uid)?;
+    let of: &ContainerStats = stats.containers.iter().find(|stats| stats.name == container)?;
+    usage(of, resource)
+}

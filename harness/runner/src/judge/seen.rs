@@ -1,0 +1,143 @@
+//! The evidence of a case, by pod.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::pod::{Pod, Sample};
+use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_config};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Testimony;
+use crate::observe::Observations;
+
+/// What was seen, read.
+pub(super) struct Seen<'a> {
+    pub kubelet: &'a KubeletVersion,
+    pub pods: Vec<PodSeen<'a>>,
+    pub samples: Vec<Sample>,
+    pub thresholds: Vec<Threshold>,
+    /// The API's refusal of an ephemeral container.
+    pub refused: Option<&'a Value>,
+}
+
+/// One pod of the case.
+pub(super) struct PodSeen<'a> {
+    pub name: String,
+    pub pod: Pod,
+    /// As the API had it last; as created if it was gone by then.
+    pub object: &'a Value,
+    /// Whether the API had it no more at the end.
+    pub gone: bool,
+    /// Its Evicted events, oldest first; rejections are not among them.
+    pub events: Vec<EvictedEvent>,
+    /// `status.message`, where `status.reason` is `Evicted`; neither is a rejection's.
+    pub status: Option<&'a str>,
+    /// The message of the kubelet's `DisruptionTarget` condition.
+    pub condition: Option<&'a str>,
+    /// Why the kubelet did not admit it.
+    pub rejected: Option<String>,
+    /// Its other events, as `reason: message`.
+    pub told: Vec<String>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn of(kubelet: &'a KubeletVersion, seen: &'a Observations) -> Self {
+        let evicted = evicted_events(&seen.events);
+        let pods = seen.pods_created.iter().map(|created| PodSeen::of(created, seen, &evicted)).collect();
+        Self {
+            kubelet,
+            pods,
+            samples: seen.samples.iter().filter_map(|sample| Sample::deserialize(sample).ok()).collect(),
+            thresholds: thresholds(seen),
+            refused: seen.refused.as_ref(),
+        }
+    }
+
+    pub(super) fn pod(&self, name: &str) -> Option<&PodSeen<'a>> {
+        self.pods.iter().find(|pod| pod.name == name)
+    }
+}
+
+/// What the node was configured with: all of it where that is known, else what was changed.
+fn thresholds(seen: &Observations) -> Vec<Threshold> {
+    let changed = Value::Object(seen.kubelet_config_overrides.clone());
+    let config = if seen.configz.is_null() { &changed } else { &seen.configz };
+    let config = config.get("kubeletconfig").unwrap_or(config);
+    let config = ThresholdConfig::deserialize(config).ok();
+    config.and_then(|config| parse_config(&config).ok()).unwrap_or_default()
+}
+
+impl<'a> PodSeen<'a> {
+    fn of(created: &'a Value, seen: &'a Observations, evicted: &[EvictedEvent]) -> Self {
+        let uid = &created["metadata"]["uid"];
+        let last = seen.pods_final.iter().find(|pod| pod["metadata"]["uid"] == *uid);
+        let object = last.unwrap_or(created);
+        let is_its = |event: &&EvictedEvent| *uid == *event.uid;
+        let (rejections, events): (Vec<_>, Vec<_>) =
+            evicted.iter().filter(is_its).cloned().partition(|event| is_rejection(&event.message));
+        let status = &object["status"];
+        let said = status["message"].as_str().filter(|_| status["reason"] == "Evicted");
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let condition = conditions
+            .filter(|condition| condition["type"] == "DisruptionTarget")
+            .find(|condition| condition["reason"] == "TerminationByKubelet");
+        let others = seen.events.iter().filter(|event| {
+            event["involvedObject"]["uid"] == *uid
+                && event["type"] == "Warning"
+                && event["reason"] != "Evicted"
+        });
+        let text = |value: &Value| value.as_str().unwrap_or_default().trim_end().to_owned();
+        let mut told: Vec<_> =
+            others.map(|event| format!("{}: {}", text(&event["reason"]), text(&event["message"]))).collect();
+        told.dedup();
+        Self {
+            name: text(&created["metadata"]["name"]),
+            pod: Pod::deserialize(object).unwrap_or_default(),
+            object,
+            gone: last.is_none(),
+            events,
+            status: said.filter(|message| !is_rejection(message)),
+            condition: condition.and_then(|condition| condition["message"].as_str()),
+            rejected: said
+                .filter(|message| is_rejection(message))
+                .map(str::to_owned)
+                .or_else(|| rejections.first().map(|event| event.message.clone())),
+            told,
+        }
+    }
+
+    pub(super) fn was_evicted(&self) -> bool {
+        !self.events.is_empty() || self.status.is_some()
+    }
+
+    /// What the kubelet said when it decided: the first event's message, or where the event is lost, the status.
+    pub(super) fn message(&self) -> Option<&str> {
+        self.events.first().map(|event| event.message.as_str()).or(self.status)
+    }
+
+    /// Statuses of all containers, of every kind.
+    pub(super) fn containers(&self) -> impl Iterator<Item = &'a Value> {
+        let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+        let status = &self.object["status"];
+        lists.into_iter().flat_map(move |list| status[list].as_array().into_iter().flatten())
+    }
+
+    pub(super) fn testimony(&self) -> Testimony {
+        let annotations = |event: &EvictedEvent| {
+            event.annotations.iter().map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect()
+        };
+        Testimony {
+            pod: self.name.clone(),
+            events: self.events.iter().map(|event| event.message.clone()).collect(),
+            status: self.status.map(str::to_owned),
+            condition: self.condition.map(str::to_owned),
+            annotations: self.events.first().map(annotations),
+        }
+    }
+}
+
+fn is_rejection(message: &str) -> bool {
+    matches!(message.parse(), Ok(EvictionMessage::Rejected { .. }))
+        || message.starts_with("Pod was rejected: ")
+}
