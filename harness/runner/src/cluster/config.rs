@@ -51,8 +51,8 @@ impl Base {
         Ok(Self { file: path.display().to_string(), text })
     }
 
-    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to put up
-    /// with it: from 1.35 on they refuse it otherwise (`failCgroupV1`).
+    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to use the
+    /// kernel's notice of memory pressure, and to put up with v1: from 1.35 on they refuse it otherwise (`failCgroupV1`).
     pub fn compose(&self, group: &Group, nodes: usize, cgroup_v1: bool) -> Result<String, ConfigError> {
         let form = |problem: String| ConfigError::Form { file: self.file.clone(), problem };
         let mut config: Value = serde_yaml::from_str(&self.text).map_err(|error| form(error.to_string()))?;
@@ -81,13 +81,16 @@ impl Base {
             all.extend(std::iter::repeat_n(Value::Mapping(node), nodes));
         }
         cluster.insert("nodes".into(), all.into());
-        if cgroup_v1 && group.version.at_least(35) {
+        if cgroup_v1 {
             let patches = cluster
                 .entry("kubeadmConfigPatches".into())
                 .or_insert_with(|| Value::Sequence(Vec::new()))
                 .as_sequence_mut()
                 .ok_or_else(|| form("`kubeadmConfigPatches` is no list".to_owned()))?;
-            patches.push("kind: KubeletConfiguration\nfailCgroupV1: false\n".into());
+            // The kernel's notice of memory pressure is to be had on v1 alone; no kubelet before 1.31 knows the other field.
+            let refuses = if group.version.at_least(35) { "failCgroupV1: false\n" } else { "" };
+            let patch = format!("kind: KubeletConfiguration\nkernelMemcgNotification: true\n{refuses}");
+            patches.push(patch.into());
         }
         serde_yaml::to_string(&config).map_err(|error| form(error.to_string()))
     }
