@@ -18,7 +18,8 @@ use futures::StreamExt;
 pub enum DockerError {
     /// No daemon answers.
     #[error(
-        "no Docker daemon answers at {host}: {source}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more."
+        "no Docker daemon answers at {host}: {}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more.",
+        root(source)
     )]
     Unreachable {
         /// Where it was looked for.
@@ -289,6 +290,15 @@ pub fn host() -> String {
 
 fn request(doing: String, source: bollard::errors::Error) -> DockerError {
     DockerError::Request { doing, source: Box::new(source) }
+}
+
+/// The innermost cause: the layers above only say that they failed.
+fn root(error: &bollard::errors::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 /// Whether any error in the chain is the system's "permission denied".
