@@ -89,9 +89,17 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let run = new_id();
     let groups = cluster::group(kubelets).map_err(bad_input)?;
     let [group] = groups.as_slice() else {
-        return Err(bad_input(
-            "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer",
-        ));
+        let each: Vec<String> = groups
+            .iter()
+            .map(|group| {
+                let labels: Vec<&str> = group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect();
+                labels.join(" and ")
+            })
+            .collect();
+        return Err(bad_input(format!(
+            "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
+            each.join("; ")
+        )));
     };
     let clusters = args.cluster.clusters(&run)?;
     schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;

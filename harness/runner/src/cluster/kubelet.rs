@@ -39,6 +39,9 @@ pub enum KubeletSpecError {
     /// A path to nothing.
     #[error("there is no file {0}: --kubelet takes the path of a kubelet binary on this machine")]
     NoFile(PathBuf),
+    /// A path to a folder.
+    #[error("{0} is a folder: --kubelet takes the path of the kubelet binary itself")]
+    Folder(PathBuf),
     /// The part before `=` is no version.
     #[error("{0}, and only a version can stand before the `=`")]
     Claim(#[from] evictlab_rules::VersionError),
@@ -67,6 +70,9 @@ fn source_of(text: &str) -> Result<KubeletSource, KubeletSpecError> {
     let path = PathBuf::from(text);
     if path.is_file() {
         return Ok(KubeletSource::Binary(path));
+    }
+    if path.is_dir() {
+        return Err(KubeletSpecError::Folder(path));
     }
     if text.starts_with(['.', '/', '~']) {
         return Err(KubeletSpecError::NoFile(path));
@@ -118,6 +124,7 @@ mod tests {
             ("newest", "write a version"),
             ("v1.x", "write a version"),
             ("./nothing-here", "there is no file"),
+            ("/", "/ is a folder"),
             ("best=kindest/node:v1.32.13", "before the `=`"),
         ] {
             let error = text.parse::<KubeletSpec>().unwrap_err().to_string();

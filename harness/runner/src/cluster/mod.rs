@@ -6,6 +6,7 @@ mod gc;
 mod kind;
 mod kind_cluster;
 mod kubelet;
+mod name;
 mod node;
 mod owner;
 mod record;
@@ -19,6 +20,7 @@ pub use kind_cluster::{
     Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready, kubelets_of,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use name::{ClusterName, ClusterNameError};
 pub use node::{Node, NodeError, said};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
@@ -347,10 +348,14 @@ impl Shared {
                     .into_iter()
                     .filter_map(|list| pod.get("spec")?.get(list)?.as_array())
             });
-            let images = in_pods.flatten().map(|container| &container["image"]);
-            let ephemeral =
-                case.case.ephemeral_containers.iter().filter_map(|late| late.container.get("image"));
-            images.chain(ephemeral).filter_map(|image| Some(image.as_str()?.to_owned())).collect()
+            let in_pods = in_pods.flatten().filter_map(Value::as_object);
+            let late = case.case.ephemeral_containers.iter().map(|late| &late.container);
+            in_pods
+                .chain(late)
+                // A case that says where its image comes from is taken at its word.
+                .filter(|container| !container.contains_key("imagePullPolicy"))
+                .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
+                .collect()
         };
         let mut all: Vec<String> = self.request.cases.iter().flat_map(|case| containers(case)).collect();
         all.push(CANARY.to_owned());
