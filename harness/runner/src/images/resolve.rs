@@ -117,9 +117,26 @@ impl Resolve<'_> {
         Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
     }
 
+    /// The newest release of a minor whose node image is in Docker, else the newest that is listed.
+    async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
+        let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {
+            versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
+        };
+        let there = self.there().await?;
+        let found = newest(&mut there.into_iter()).or_else(|| newest(&mut self.lock.nodes.keys().cloned()));
+        found.ok_or_else(|| {
+            let version = KubeletVersion::minor(minor);
+            ResolveError::NoImage { nearest: self.lock.nearest(&version), version }
+        })
+    }
+
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
         let (version, image, binary) = match &spec.source {
             KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),
+            KubeletSource::Minor(minor) => {
+                let version = self.newest_patch(*minor).await?;
+                (version.clone(), self.image(&version).await?, None)
+            }
             KubeletSource::Image(image) => {
                 self.need(image).await?;
                 let found = self.version_of(image).await?;
@@ -144,6 +161,7 @@ impl Resolve<'_> {
     pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
         let image = match &spec.source {
             KubeletSource::Release(version) => self.name(version).await?,
+            KubeletSource::Minor(minor) => self.name(&self.newest_patch(*minor).await?).await?,
             KubeletSource::Image(image) => image.clone(),
             KubeletSource::Binary(path) => {
                 let version = binary_version(path)?;

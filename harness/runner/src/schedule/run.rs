@@ -199,8 +199,11 @@ fn name_of(clusters: &Clusters, group: usize, groups: usize) -> String {
     }
 }
 
+/// From old to new, as a matrix is read.
 fn labels(groups: &[Group]) -> Vec<String> {
-    groups.iter().flat_map(|group| group.kubelets.iter().map(|kubelet| kubelet.label.clone())).collect()
+    let mut kubelets: Vec<&Kubelet> = groups.iter().flat_map(|group| &group.kubelets).collect();
+    kubelets.sort_by(|a, b| a.version.cmp(&b.version));
+    kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
 fn planned(case: &LoadedCase) -> Planned {
