@@ -22,7 +22,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --cluster-name NAME`
+    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --cluster NAME`
     Create(CreateArgs),
     /// List the clusters that evictlab made
     List {
@@ -110,7 +110,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     match kept {
         Ok(cluster) => {
             print(format!("cluster {name} is ready; its kubeconfig: {}", cluster.kubeconfig().display()))?;
-            print(format!("run on it: evictlab run --cluster-name {name}"))?;
+            print(format!("run on it: evictlab run --cluster {name}"))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {

@@ -35,10 +35,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Backend::Kind)]
     backend: Backend,
     #[command(flatten)]
-    cluster: NewClusterArgs,
+    new_cluster: NewClusterArgs,
     /// Use this cluster, which was kept or made by `evictlab cluster create`
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "kind_config", "nodes", "keep", "keep_on_failure"])]
-    cluster_name: Option<String>,
+    #[arg(long = "cluster", value_name = "NAME", conflicts_with_all = ["name", "kind_config", "nodes", "keep", "keep_on_failure"])]
+    reused: Option<String>,
     /// Leave the cluster when the run is over
     #[arg(long, conflicts_with = "keep_on_failure")]
     keep: bool,
@@ -54,7 +54,7 @@ pub struct Args {
     /// End the whole run after this time, such as 30m
     #[arg(long, value_name = "TIME", value_parser = humantime_duration)]
     timeout: Option<Duration>,
-    /// Leave the run's files here [default: results/<time>]
+    /// Leave the run's files here [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
     /// Also write each case as a recording, which tests of the rules can be fed with
@@ -113,14 +113,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
-    let kubelets = match (&args.cluster_name, args.kubelets.any()) {
+    let kubelets = match (&args.reused, args.kubelets.any()) {
         (Some(name), false) => cluster::kubelets_of(&docker, &state, name).await.map_err(bad_input)?,
         _ => args.kubelets.resolve(&docker, &lock).await?,
     };
     let id = new_id();
-    let (groups, clusters) = match &args.cluster_name {
+    let (groups, clusters) = match &args.reused {
         Some(name) => (cluster::one_group(kubelets), Clusters::Kept(name.clone())),
-        None => (cluster::group(kubelets).map_err(bad_input)?, args.cluster.clusters(&id)?),
+        None => (cluster::group(kubelets).map_err(bad_input)?, args.new_cluster.clusters(&id)?),
     };
     schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
     let run_dir = match &args.output_dir {

@@ -148,6 +148,42 @@ mod tests {
         }
     }
 
+    /// The files of `kind-configs/`, by name.
+    fn shipped() -> Vec<PathBuf> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kind-configs");
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect()
+    }
+
+    #[test]
+    fn every_shipped_file_is_taken_and_keeps_its_patches() {
+        assert!(shipped().len() > 1);
+        for path in shipped() {
+            let file = path.display();
+            let own: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!(own["apiVersion"], "kind.x-k8s.io/v1alpha4", "{file}");
+            let composed = Base::load(Some(&path)).unwrap().compose(&group(&["v1.32.13"]), 1, false).unwrap();
+            let composed: Value = serde_yaml::from_str(&composed).unwrap();
+            assert_eq!(composed["kubeadmConfigPatches"], own["kubeadmConfigPatches"], "{file}");
+            assert_eq!(composed["nodes"].as_sequence().unwrap().len(), 2, "{file}");
+        }
+    }
+
+    #[test]
+    fn every_shipped_file_gives_kubelets_what_tuning_gives_them() {
+        for path in shipped() {
+            let config: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let patches = config["kubeadmConfigPatches"].as_sequence().unwrap().iter();
+            let mut kubelet = patches
+                .map(|patch| serde_yaml::from_str::<serde_json::Value>(patch.as_str().unwrap()).unwrap())
+                .find(|patch| patch["kind"] == "KubeletConfiguration")
+                .unwrap();
+            let fields = kubelet.as_object_mut().unwrap();
+            fields.retain(|name, _| !["kind", "failCgroupV1"].contains(&name.as_str()));
+            assert_eq!(*fields, crate::tune::base(false), "{}", path.display());
+        }
+    }
+
     #[test]
     fn what_is_no_kind_configuration_is_refused_by_name() {
         for text in ["- a\n", "kind: Pod\n", "kind: Cluster\nkubeadmConfigPatches: 3\n", "a: [", ""] {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -11,7 +12,9 @@ use bollard::query_parameters::{
     CreateContainerOptions, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
     ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
-use futures::StreamExt;
+use futures::{StreamExt, stream};
+use tokio_util::bytes::Bytes;
+use tokio_util::io::ReaderStream;
 
 /// A request to Docker failed.
 #[derive(Debug, thiserror::Error)]
@@ -225,6 +228,38 @@ impl Docker {
         let options = UploadToContainerOptionsBuilder::default().path(folder).build();
         self.api
             .upload_to_container(container, Some(options), bollard::body_full(archive.into()))
+            .await
+            .map_err(|source| request(format!("write {path} in {container}"), source))
+    }
+
+    /// Puts a file of this machine into a container, in a folder that exists there. Never held whole: images are larger than what is spare.
+    pub async fn send_file(
+        &self,
+        container: &str,
+        path: &str,
+        mode: u32,
+        from: &Path,
+    ) -> Result<(), DockerError> {
+        let failed =
+            |source| DockerError::File { path: path.to_owned(), container: container.to_owned(), source };
+        let file = tokio::fs::File::open(from).await.map_err(failed)?;
+        let size = file.metadata().await.map_err(failed)?.len();
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).map_err(failed)?;
+        header.set_size(size);
+        header.set_mode(mode);
+        header.set_cksum();
+        // An archive of one file, written by hand because `tar::Builder` cannot be a stream: a header, the file filled up to whole
+        // blocks of 512 bytes, and two empty blocks.
+        let filling = size.next_multiple_of(512) - size;
+        let head = stream::iter([Ok(Bytes::copy_from_slice(header.as_bytes()))]);
+        let tail = stream::iter([Ok(Bytes::from(vec![0; filling as usize + 1024]))]);
+        let archive = head.chain(ReaderStream::with_capacity(file, 1 << 18)).chain(tail);
+        let folder = if folder.is_empty() { "/" } else { folder };
+        let options = UploadToContainerOptionsBuilder::default().path(folder).build();
+        self.api
+            .upload_to_container(container, Some(options), bollard::body_try_stream(archive))
             .await
             .map_err(|source| request(format!("write {path} in {container}"), source))
     }

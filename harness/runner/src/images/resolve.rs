@@ -165,23 +165,16 @@ impl Resolve<'_> {
         Ok(image)
     }
 
-    /// The name of a version's image: the one that was named for it, else one of that name in Docker, whatever its digest, else the
-    /// listed one.
+    /// The name of a version's image: the first that Docker has, else the one to pull.
     async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
-        if let Some(image) = self.overrides.get(version) {
-            return Ok(image.clone());
+        let places = self.lock.places(version, self.overrides);
+        for image in places.local {
+            if have(self.docker, &image).await? {
+                return Ok(image);
+            }
         }
-        let listed = self.lock.nodes.get(version);
-        let local = match listed.and_then(|image| image.split_once('@')) {
-            Some((name, _)) => name.to_owned(),
-            None => format!("kindest/node:{version}"),
-        };
-        if have(self.docker, &local).await? {
-            return Ok(local);
-        }
-        listed
-            .cloned()
-            .ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: self.nearest(version) })
+        let nearest = || self.lock.nearest(version);
+        places.pull.ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: nearest() })
     }
 
     async fn need(&self, image: &str) -> Result<(), ResolveError> {
@@ -226,12 +219,6 @@ impl Resolve<'_> {
         self.docker.remove(&made).await?;
         let text = file?.ok_or_else(no_node)?;
         String::from_utf8_lossy(&text).trim().parse().map_err(|_| no_node())
-    }
-
-    fn nearest(&self, version: &KubeletVersion) -> String {
-        let mut near: Vec<&KubeletVersion> = self.lock.nodes.keys().collect();
-        near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
-        near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 
