@@ -20,7 +20,7 @@ use crate::cluster::{
     self, Base, Cluster, ClusterError, Docker, Group, Kubelet, Owner, Record, StateDir, label_value,
 };
 use crate::images::{self, Lock};
-use crate::judge::{Judgement, Phase, Verdict};
+use crate::judge::{Doubt, Judgement, Phase, Verdict};
 use crate::report::{CaseId, Events, Planned, What};
 use crate::reset::CANARY;
 
@@ -28,6 +28,8 @@ use crate::reset::CANARY;
 pub const DEADLINE: Duration = Duration::from_secs(12 * 3600);
 /// How often a cluster is tried whose nodes are too slow for kind.
 const ATTEMPTS: u32 = 3;
+/// How often a case is tried whose pressure was quicker than the node's statistics, each time at half the speed.
+const TRIES: u32 = 4;
 /// How many cases share a node at a time.
 const SHARED: usize = 8;
 
@@ -438,16 +440,27 @@ impl Shared {
                     Class::Shared => (Some(leased.turn.read().await), None),
                     _ => (None, Some(leased.turn.write().await)),
                 };
-                let run = Run {
-                    run: &shared.request.run,
-                    case: &case,
-                    id: named,
-                    leased: &leased,
-                    host: &shared.host,
-                    events: &shared.events,
-                    cancel: &shared.cancel,
+                let mut tries = 1;
+                let outcome = loop {
+                    let run = Run {
+                        run: &shared.request.run,
+                        case: &case,
+                        id: named.clone(),
+                        leased: &leased,
+                        host: &shared.host,
+                        events: &shared.events,
+                        cancel: &shared.cancel,
+                    };
+                    let outcome = run.go().await;
+                    let outrun = outcome.judgement.doubt == Some(Doubt::StatsOutrun);
+                    if !outrun || tries == TRIES || shared.cancel.is_cancelled() {
+                        break outcome;
+                    }
+                    tries += 1;
+                    leased.slow_down().await;
+                    let text = format!("again and slower: {}", outcome.judgement.why);
+                    shared.events.send(What::CaseStep { id: named.clone(), phase: Phase::Lease, text });
                 };
-                let outcome = run.go().await;
                 (outcome.judgement, outcome.evidence)
             })
             .await;
