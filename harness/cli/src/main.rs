@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use evictlab_runner::report::exit_code;
 
-use commands::{cluster, gc, lint, list, run, schema};
+use commands::{bench, cluster, doctor, gc, lint, list, run, schema};
 use failure::Failure;
 
 /// Makes the kubelet evict a pod on demand, on a cluster made for the purpose, and judges what it said about it.
@@ -26,7 +26,9 @@ enum Command {
     List(list::Args),
     Lint(lint::Args),
     Schema(schema::Args),
+    Doctor(doctor::Args),
     Cluster(cluster::Args),
+    Bench(bench::Args),
     Gc(gc::Args),
 }
 
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Doctor(args) => wait_for(doctor::run(&args)),
+        Command::Bench(args) => wait_for(bench::run(&args)),
         Command::Cluster(args) => wait_for(cluster::run(&args)),
         Command::Gc(args) => wait_for(gc::run(&args)),
     };

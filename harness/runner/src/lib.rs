@@ -7,8 +7,10 @@
 //!
 //! Each arrow is one module. A type never travels backwards.
 
+pub mod bench;
 pub mod case;
 pub mod cluster;
+pub mod doctor;
 pub mod images;
 pub mod judge;
 pub mod observe;

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Which kubelets, and where their images come from.
 #[derive(clap::Args)]
 pub struct KubeletArgs {
-    /// A kubelet: a version (v1.32.13), a node image (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is
+    /// A kubelet: a version (v1.32.13, or v1.32 for its newest patch at hand), a node image (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is
     /// put into a worker; `v1.32.13=./kubelet` says what it must be (may be given again: a worker for each). Default: the
     /// newest whose node image is in Docker
     #[arg(long, value_name = "KUBELET")]
@@ -50,13 +50,19 @@ impl KubeletArgs {
         Lock::load(self.image_lock.as_deref()).map_err(|error| Failure::new(error, Failure::BAD_INPUT))
     }
 
+    /// The kubelets as they were asked for.
+    pub fn specs(&self) -> &[KubeletSpec] {
+        &self.kubelet
+    }
+
+    /// The images that were named for versions.
+    pub fn overrides(&self) -> BTreeMap<KubeletVersion, String> {
+        self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
+    }
+
     /// The kubelets, with their images in Docker.
     pub async fn resolve(&self, docker: &Docker, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
-        let overrides: BTreeMap<_, _> = self
-            .node_image
-            .iter()
-            .map(|NodeImage(version, image)| (version.clone(), image.clone()))
-            .collect();
+        let overrides = self.overrides();
         let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| eprintln!("{text}") };
         let specs = match self.kubelet.as_slice() {
             [] => {

@@ -1,6 +1,8 @@
 //! One file per subcommand, and the arguments that several share.
 
+pub mod bench;
 pub mod cluster;
+pub mod doctor;
 pub mod gc;
 pub mod kubelets;
 pub mod lint;

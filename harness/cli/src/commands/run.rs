@@ -54,7 +54,7 @@ pub struct Args {
     /// End the whole run after this time, such as 30m
     #[arg(long, value_name = "TIME", value_parser = humantime_duration)]
     timeout: Option<Duration>,
-    /// Leave the run's files here [default: results/<time>]
+    /// Leave the run's files here [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
     /// Also write each case as a recording, which tests of the rules can be fed with

@@ -61,8 +61,8 @@ impl Base {
         Ok(Self { file, cluster })
     }
 
-    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to put up
-    /// with it: from 1.35 on they refuse it otherwise (`failCgroupV1`).
+    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to use the
+    /// kernel's notice of memory pressure, and to put up with v1: from 1.35 on they refuse it otherwise (`failCgroupV1`).
     pub fn compose(&self, group: &Group, nodes: usize, cgroup_v1: bool) -> Result<String, ConfigError> {
         let form = |problem: String| ConfigError::Form { file: self.file.clone(), problem };
         let mut cluster = self.cluster.clone();
@@ -87,13 +87,16 @@ impl Base {
             all.extend(std::iter::repeat_n(Value::Mapping(node), nodes));
         }
         cluster.insert("nodes".into(), all.into());
-        if cgroup_v1 && group.version.at_least(35) {
+        if cgroup_v1 {
             let patches = cluster
                 .entry("kubeadmConfigPatches".into())
                 .or_insert_with(|| Value::Sequence(Vec::new()))
                 .as_sequence_mut()
                 .ok_or_else(|| form("`kubeadmConfigPatches` is no list".to_owned()))?;
-            patches.push("kind: KubeletConfiguration\nfailCgroupV1: false\n".into());
+            // The kernel's notice of memory pressure is to be had on v1 alone; no kubelet before 1.31 knows the other field.
+            let refuses = if group.version.at_least(35) { "failCgroupV1: false\n" } else { "" };
+            let patch = format!("kind: KubeletConfiguration\nkernelMemcgNotification: true\n{refuses}");
+            patches.push(patch.into());
         }
         serde_yaml::to_string(&cluster).map_err(|error| form(error.to_string()))
     }
@@ -151,6 +154,42 @@ mod tests {
             let text = base.compose(&group(&["v1.36.2"]), 2, cgroup_v1).unwrap();
             assert_eq!(text.contains("failCgroupV1: false"), told);
             assert_eq!(text.matches("role: worker").count(), 2);
+        }
+    }
+
+    /// The files of `kind-configs/`, by name.
+    fn shipped() -> Vec<PathBuf> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kind-configs");
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect()
+    }
+
+    #[test]
+    fn every_shipped_file_is_taken_and_keeps_its_patches() {
+        assert!(shipped().len() > 1);
+        for path in shipped() {
+            let file = path.display();
+            let own: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!(own["apiVersion"], "kind.x-k8s.io/v1alpha4", "{file}");
+            let composed = Base::load(Some(&path)).unwrap().compose(&group(&["v1.32.13"]), 1, false).unwrap();
+            let composed: Value = serde_yaml::from_str(&composed).unwrap();
+            assert_eq!(composed["kubeadmConfigPatches"], own["kubeadmConfigPatches"], "{file}");
+            assert_eq!(composed["nodes"].as_sequence().unwrap().len(), 2, "{file}");
+        }
+    }
+
+    #[test]
+    fn every_shipped_file_gives_kubelets_what_tuning_gives_them() {
+        for path in shipped() {
+            let config: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let patches = config["kubeadmConfigPatches"].as_sequence().unwrap().iter();
+            let mut kubelet = patches
+                .map(|patch| serde_yaml::from_str::<serde_json::Value>(patch.as_str().unwrap()).unwrap())
+                .find(|patch| patch["kind"] == "KubeletConfiguration")
+                .unwrap();
+            let fields = kubelet.as_object_mut().unwrap();
+            fields.retain(|name, _| !["kind", "failCgroupV1"].contains(&name.as_str()));
+            assert_eq!(*fields, crate::tune::base(false), "{}", path.display());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -11,7 +12,9 @@ use bollard::query_parameters::{
     CreateContainerOptions, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
     ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
-use futures::StreamExt;
+use futures::{StreamExt, stream};
+use tokio_util::bytes::Bytes;
+use tokio_util::io::ReaderStream;
 
 /// A request to Docker failed.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +22,21 @@ pub enum DockerError {
     /// No daemon answers.
     #[error(
         "no Docker daemon answers at {host}: {}\nStart Docker, or say where it is with DOCKER_HOST; `evictlab doctor` tells more.",
-        root(source)
+        first_cause(source)
     )]
     Unreachable {
         /// Where it was looked for.
         host: String,
         /// What the connection said.
         source: Box<bollard::errors::Error>,
+    },
+    /// There is no socket where the daemon should listen.
+    #[error(
+        "there is no Docker socket at {host}\nStart or install Docker, or say where it is with DOCKER_HOST (`docker context ls` lists what the docker command knows)."
+    )]
+    NoSocket {
+        /// Where it was looked for.
+        host: String,
     },
     /// The daemon is there but this user may not speak to it.
     #[error(
@@ -101,10 +112,7 @@ impl Docker {
     /// Connects, and settles on an API version that both sides speak.
     pub async fn connect() -> Result<Self, DockerError> {
         let host = host();
-        let unreachable = |source| match unreached_for_permission(&source) {
-            true => DockerError::NotPermitted { host: host.clone() },
-            false => DockerError::Unreachable { host: host.clone(), source: Box::new(source) },
-        };
+        let unreachable = |source| unreached(host.clone(), source);
         let api = bollard::Docker::connect_with_defaults()
             .map_err(unreachable)?
             // A slow host takes minutes to import a node image.
@@ -224,6 +232,38 @@ impl Docker {
             .map_err(|source| request(format!("write {path} in {container}"), source))
     }
 
+    /// Puts a file of this machine into a container, in a folder that exists there. Never held whole: images are larger than what is spare.
+    pub async fn send_file(
+        &self,
+        container: &str,
+        path: &str,
+        mode: u32,
+        from: &Path,
+    ) -> Result<(), DockerError> {
+        let failed =
+            |source| DockerError::File { path: path.to_owned(), container: container.to_owned(), source };
+        let file = tokio::fs::File::open(from).await.map_err(failed)?;
+        let size = file.metadata().await.map_err(failed)?.len();
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).map_err(failed)?;
+        header.set_size(size);
+        header.set_mode(mode);
+        header.set_cksum();
+        // An archive of one file, written by hand because `tar::Builder` cannot be a stream: a header, the file filled up to whole
+        // blocks of 512 bytes, and two empty blocks.
+        let filling = size.next_multiple_of(512) - size;
+        let head = stream::iter([Ok(Bytes::copy_from_slice(header.as_bytes()))]);
+        let tail = stream::iter([Ok(Bytes::from(vec![0; filling as usize + 1024]))]);
+        let archive = head.chain(ReaderStream::with_capacity(file, 1 << 18)).chain(tail);
+        let folder = if folder.is_empty() { "/" } else { folder };
+        let options = UploadToContainerOptionsBuilder::default().path(folder).build();
+        self.api
+            .upload_to_container(container, Some(options), bollard::body_try_stream(archive))
+            .await
+            .map_err(|source| request(format!("write {path} in {container}"), source))
+    }
+
     /// All containers, running or not, that carry this label (`KEY` or `KEY=VALUE`).
     pub async fn containers(&self, label: &str) -> Result<Vec<Container>, DockerError> {
         let filters = HashMap::from([("label", vec![label])]);
@@ -292,25 +332,52 @@ fn request(doing: String, source: bollard::errors::Error) -> DockerError {
     DockerError::Request { doing, source: Box::new(source) }
 }
 
-/// The innermost cause: the layers above only say that they failed.
-fn root(error: &bollard::errors::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
+/// What began it, such as "Connection refused": the errors around it only say that something failed.
+fn first_cause(error: &bollard::errors::Error) -> String {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
     cause.to_string()
 }
 
-/// Whether any error in the chain is the system's "permission denied".
-fn unreached_for_permission(error: &bollard::errors::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::PermissionDenied
-        {
-            return true;
-        }
-        cause = error.source();
+/// Tells apart why nobody answers: no socket, no permission, or nobody behind it.
+fn unreached(host: String, source: bollard::errors::Error) -> DockerError {
+    if matches!(source, bollard::errors::Error::SocketNotFoundError(_)) {
+        return DockerError::NoSocket { host };
     }
-    false
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = match &source {
+        // It passes its cause off as its own text, and shows it nowhere else.
+        bollard::errors::Error::IOError { err } => Some(err),
+        other => Some(other),
+    };
+    while let Some(error) = cause {
+        match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::PermissionDenied) => return DockerError::NotPermitted { host },
+            Some(std::io::ErrorKind::NotFound) => return DockerError::NoSocket { host },
+            _ => cause = error.source(),
+        }
+    }
+    DockerError::Unreachable { host, source: Box::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+
+    #[test]
+    fn why_nobody_answers_is_told_apart() {
+        let io = |kind: ErrorKind| bollard::errors::Error::from(std::io::Error::from(kind));
+        let missing = bollard::errors::Error::SocketNotFoundError("/run/docker.sock".to_owned());
+        for (source, says) in [
+            (missing, "there is no Docker socket at"),
+            (io(ErrorKind::NotFound), "there is no Docker socket at"),
+            (io(ErrorKind::PermissionDenied), "this user may not use the Docker daemon"),
+            (io(ErrorKind::ConnectionRefused), "no Docker daemon answers"),
+        ] {
+            let error = unreached("unix:///run/docker.sock".to_owned(), source).to_string();
+            assert!(error.starts_with(says) && error.contains("unix:///run/docker.sock"), "{error}");
+        }
+    }
 }

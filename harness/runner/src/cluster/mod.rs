@@ -13,7 +13,7 @@ mod record;
 mod skew;
 
 pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
-pub use docker::{Container, Docker, DockerError, Output};
+pub use docker::{Container, Docker, DockerError, Output, host as docker_host};
 pub use gc::{Found, Removal, collect, find};
 pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use kind_cluster::{

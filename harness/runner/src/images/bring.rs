@@ -1,9 +1,12 @@
 //! Case images into nodes: one archive out of Docker, into all nodes at once.
 
+use std::path::Path;
+
 use futures::StreamExt;
 use futures::future::try_join_all;
+use tokio::io::AsyncWriteExt;
 
-use super::pull::{PullError, have, pull};
+use super::pull::{PullError, have, pull, with_tag};
 use crate::cluster::{Docker, DockerError};
 
 /// Where a node gets the archive: a volume, which Docker can write to while the node runs.
@@ -18,18 +21,47 @@ pub enum BringError {
     /// An image is not to be had.
     #[error(transparent)]
     Pull(#[from] PullError),
+    /// The archive between Docker and the nodes could not be written here.
+    #[error(
+        "the images {images} could not be written to a temporary file: {source}\nGive {} more room, or another folder by TMPDIR.",
+        std::env::temp_dir().display()
+    )]
+    Archive {
+        /// The images.
+        images: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A node does not say where its containerd unpacks images.
+    #[error("the containerd of node {node} tells no snapshotter: {problem}")]
+    Snapshotter {
+        /// The node.
+        node: String,
+        /// What is wrong with its configuration.
+        problem: String,
+    },
+    /// An import went through and the images are not there.
+    #[error(
+        "node {node} took the archive and still has no {images}\nAn image that is named by digest loses its name in Docker's archive: name it by a tag, or put it into the node image."
+    )]
+    NotThere {
+        /// The node.
+        node: String,
+        /// The images.
+        images: String,
+    },
 }
 
 /// Makes sure that every node has every image. Nodes that lack some get one archive of all that any lacks; images that Docker lacks are
-/// pulled first.
+/// pulled first. Docker need not have what the nodes have.
 pub async fn bring(
     docker: &Docker,
     nodes: &[&str],
     images: &[String],
     progress: &dyn Fn(&str),
 ) -> Result<(), BringError> {
-    let lacking = try_join_all(nodes.iter().map(|node| lacking(docker, node, images))).await?;
-    let mut missing: Vec<&str> = lacking.iter().flatten().map(String::as_str).collect();
+    let lacks = try_join_all(nodes.iter().map(|node| lacking(docker, node, images))).await?;
+    let mut missing: Vec<&str> = lacks.iter().flatten().map(String::as_str).collect();
     missing.sort_unstable();
     missing.dedup();
     if missing.is_empty() {
@@ -40,15 +72,17 @@ pub async fn bring(
             pull(docker, image, progress).await?;
         }
     }
-    let poor: Vec<&str> = nodes
-        .iter()
-        .zip(&lacking)
-        .filter(|(_, lacking)| !lacking.is_empty())
-        .map(|(node, _)| *node)
-        .collect();
-    progress(&format!("putting {} into {} nodes", missing.join(", "), poor.len()));
+    let poor: Vec<&str> =
+        nodes.iter().zip(&lacks).filter(|(_, lacks)| !lacks.is_empty()).map(|(node, _)| *node).collect();
+    progress(&format!("putting {} into {}", missing.join(", "), poor.join(", ")));
     let archive = export(docker, &missing).await?;
     try_join_all(poor.iter().map(|node| import(docker, node, &archive))).await?;
+    for node in poor {
+        let still = lacking(docker, node, images).await?;
+        if !still.is_empty() {
+            return Err(BringError::NotThere { node: node.to_owned(), images: still.join(", ") });
+        }
+    }
     Ok(())
 }
 
@@ -61,48 +95,101 @@ async fn lacking(docker: &Docker, node: &str, images: &[String]) -> Result<Vec<S
 
 /// containerd's whole name of an image that Docker calls by a short one.
 fn full(image: &str) -> String {
+    let image = with_tag(image);
     let first = image.split('/').next().unwrap_or_default();
     let has_host = image.contains('/') && (first.contains(['.', ':']) || first == "localhost");
     match (has_host, image.contains('/')) {
-        (true, _) => image.to_owned(),
+        (true, _) => image,
         (false, true) => format!("docker.io/{image}"),
         (false, false) => format!("docker.io/library/{image}"),
     }
 }
 
-/// An archive of images, as `docker save` makes it. Held whole, because Docker's API takes a file into a container only with its size.
-async fn export(docker: &Docker, images: &[&str]) -> Result<Vec<u8>, DockerError> {
+/// An archive of images, as `docker save` makes it: a file here, because Docker takes a file into a container only with its size.
+async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, BringError> {
+    let failed = |source| BringError::Archive { images: images.join(", "), source };
+    let path = tempfile::Builder::new()
+        .prefix("evictlab-images")
+        .suffix(".tar")
+        .tempfile()
+        .map_err(failed)?
+        .into_temp_path();
+    let mut file = tokio::fs::File::create(&path).await.map_err(failed)?;
     let mut stream = Box::pin(docker.api().export_images(images));
-    let mut archive = Vec::new();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|source| DockerError::Request {
             doing: format!("export {}", images.join(", ")),
             source: Box::new(source),
         })?;
-        archive.extend_from_slice(&chunk);
+        file.write_all(&chunk).await.map_err(failed)?;
     }
-    Ok(archive)
+    file.flush().await.map_err(failed)?;
+    Ok(path)
 }
 
-async fn import(docker: &Docker, node: &str, archive: &[u8]) -> Result<(), DockerError> {
-    docker.write_file(node, ARCHIVE, 0o600, archive).await?;
-    let import = ["ctr", "-n", "k8s.io", "images", "import", "--digests", ARCHIVE];
-    let imported = docker.run(node, &import).await;
+async fn import(docker: &Docker, node: &str, archive: &Path) -> Result<(), BringError> {
+    let config = docker.run(node, &["containerd", "config", "dump"]).await?;
+    let snapshotter =
+        snapshotter(&config).map_err(|problem| BringError::Snapshotter { node: node.to_owned(), problem })?;
+    docker.send_file(node, ARCHIVE, 0o600, archive).await?;
+    let into = format!("--snapshotter={snapshotter}");
+    let imported =
+        docker.run(node, &["ctr", "-n", "k8s.io", "images", "import", "--digests", &into, ARCHIVE]).await;
     docker.run(node, &["rm", "-f", ARCHIVE]).await?;
-    imported.map(drop)
+    Ok(imported.map(drop)?)
+}
+
+/// Where containerd's Kubernetes side keeps unpacked images. `ctr` does not ask, and what it unpacks elsewhere the kubelet does not
+/// find: kind changes it on file systems that overlayfs cannot stand on. The place in the configuration is that of its version: 2 is
+/// containerd 1.3 and newer, 3 and 4 are containerd 2.
+fn snapshotter(config: &str) -> Result<String, String> {
+    let config: toml::Table = toml::from_str(config).map_err(|error| error.to_string())?;
+    let version = config.get("version").and_then(toml::Value::as_integer);
+    let path: &[&str] = match version {
+        Some(2) => &["io.containerd.grpc.v1.cri", "containerd", "snapshotter"],
+        Some(3 | 4) => &["io.containerd.cri.v1.images", "snapshotter"],
+        other => return Err(format!("its configuration is of version {other:?}, and 2, 3 and 4 are known")),
+    };
+    path.iter()
+        .try_fold(config.get("plugins").ok_or("no plugins")?, |table, key| table.get(key).ok_or(*key))
+        .map_err(|key| format!("its configuration has no {key}"))?
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| "it is no text".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn names_are_completed_as_containerd_does() {
-        for (image, full) in [
+        for (image, whole) in [
             ("registry.k8s.io/e2e-test-images/agnhost:2.52", "registry.k8s.io/e2e-test-images/agnhost:2.52"),
             ("localhost/mine:1", "localhost/mine:1"),
             ("kindest/node:v1", "docker.io/kindest/node:v1"),
             ("busybox:1.36", "docker.io/library/busybox:1.36"),
+            ("busybox", "docker.io/library/busybox:latest"),
         ] {
-            assert_eq!(super::full(image), full);
+            assert_eq!(full(image), whole);
+        }
+    }
+
+    #[test]
+    fn the_snapshotter_is_found_where_each_containerd_has_it() {
+        let old =
+            "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd]\nsnapshotter = \"native\"\n";
+        let new = "version = 3\n[plugins.'io.containerd.cri.v1.images']\nsnapshotter = 'fuse-overlayfs'\n";
+        assert_eq!(snapshotter(old), Ok("native".to_owned()));
+        assert_eq!(snapshotter(new), Ok("fuse-overlayfs".to_owned()));
+        for (config, says) in [
+            ("version = 9\n", "version Some(9)"),
+            ("version = 3\n[plugins.a]\n", "no io.containerd.cri.v1.images"),
+            ("version = 3\n", "no plugins"),
+            ("version =", "TOML parse error"),
+        ] {
+            let problem = snapshotter(config).unwrap_err();
+            assert!(problem.contains(says), "{problem}");
         }
     }
 }

@@ -40,6 +40,16 @@ pub enum LockError {
     },
 }
 
+/// Where an image is looked for: what was named for the version (`--node-image`) and nothing else, else by tag in Docker, whatever its
+/// digest, else as listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The names under which Docker may have it, best first. The first that is there is used without a pull.
+    pub local: Vec<String>,
+    /// What is pulled if none is there; nothing for a version that is not known.
+    pub pull: Option<String>,
+}
+
 impl Lock {
     /// The list at this path, or the built-in one.
     pub fn load(path: Option<&Path>) -> Result<Self, LockError> {
@@ -53,6 +63,26 @@ impl Lock {
             }
         };
         serde_yaml::from_str(&text).map_err(|source| LockError::Form { path, source })
+    }
+
+    /// Where the image of a version is looked for.
+    pub fn places(&self, version: &KubeletVersion, overrides: &BTreeMap<KubeletVersion, String>) -> Places {
+        if let Some(image) = overrides.get(version) {
+            return Places { local: vec![image.clone()], pull: Some(image.clone()) };
+        }
+        let Some(listed) = self.nodes.get(version) else {
+            return Places { local: vec![format!("kindest/node:{version}")], pull: None };
+        };
+        let tagged = listed.split_once('@').map(|(name, _)| name.to_owned());
+        let local = tagged.into_iter().chain([listed.clone()]).collect();
+        Places { local, pull: Some(listed.clone()) }
+    }
+
+    /// The known versions nearest to one that is not known, nearest first.
+    pub fn nearest(&self, version: &KubeletVersion) -> String {
+        let mut near: Vec<&KubeletVersion> = self.nodes.keys().collect();
+        near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
+        near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
     /// The whole name of a case's image; a name that is not listed stands for itself.
@@ -74,6 +104,34 @@ mod tests {
             assert_eq!(name, format!("kindest/node:{version}"));
             assert!(digest.len() == 64 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{image}");
         }
+    }
+
+    #[test]
+    fn an_override_comes_before_docker_and_docker_before_the_list() {
+        let lock: Lock =
+            serde_yaml::from_str("nodes: {v1.32.2: 'kindest/node:v1.32.2@sha256:f2'}\ncases: {}\n").unwrap();
+        let overrides = BTreeMap::from([("v1.33.0".parse().unwrap(), "mine:1".to_owned())]);
+        let pinned = "kindest/node:v1.32.2@sha256:f2";
+        let rows: [(&str, &[&str], Option<&str>); 3] = [
+            ("v1.33.0", &["mine:1"], Some("mine:1")),
+            ("v1.32.2", &["kindest/node:v1.32.2", pinned], Some(pinned)),
+            ("v1.32.3", &["kindest/node:v1.32.3"], None),
+        ];
+        for (version, local, pull) in rows {
+            let places = lock.places(&version.parse().unwrap(), &overrides);
+            assert_eq!(
+                (places.local, places.pull.as_deref()),
+                (local.iter().map(|s| s.to_string()).collect(), pull)
+            );
+        }
+        let both = BTreeMap::from([("v1.32.2".parse().unwrap(), "mine:2".to_owned())]);
+        assert_eq!(lock.places(&"v1.32.2".parse().unwrap(), &both).local, ["mine:2"]);
+    }
+
+    #[test]
+    fn the_nearest_versions_are_of_the_same_minor_first() {
+        let near = Lock::load(None).unwrap().nearest(&"v1.31.13".parse().unwrap());
+        assert_eq!(near, "v1.31.12, v1.31.14, v1.31.9, v1.31.6");
     }
 
     #[test]

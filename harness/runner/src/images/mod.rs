@@ -6,6 +6,6 @@ mod pull;
 mod resolve;
 
 pub use bring::{BringError, bring};
-pub use lock::{Lock, LockError};
+pub use lock::{Lock, LockError, Places};
 pub use pull::{PullError, have, pull};
-pub use resolve::{Resolve, ResolveError};
+pub use resolve::{Looked, Resolve, ResolveError};

@@ -83,6 +83,15 @@ pub struct Resolve<'a> {
     pub progress: &'a dyn Fn(&str),
 }
 
+/// Where a kubelet would come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Its node image.
+    pub image: String,
+    /// Whether Docker has it.
+    pub here: bool,
+}
+
 impl Resolve<'_> {
     /// All kubelets, in the order they were asked for. Labels are versions; where two are of one version, the later ones get a mark.
     pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
@@ -100,9 +109,7 @@ impl Resolve<'_> {
 
     /// The newest release whose node image is in Docker.
     pub async fn newest_here(&self) -> Result<Option<KubeletSpec>, ResolveError> {
-        let there = self.docker.images("kindest/node").await?;
-        let tags = there.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok());
-        Ok(newest_release(tags))
+        Ok(newest_release(self.there().await?.into_iter()))
     }
 
     /// The newest release whose node image is in Docker, else the newest that is listed.
@@ -110,9 +117,32 @@ impl Resolve<'_> {
         Ok(self.newest_here().await?.or_else(|| newest_release(self.lock.nodes.keys().cloned())))
     }
 
+    /// The versions whose node image is in Docker.
+    pub async fn there(&self) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let images = self.docker.images("kindest/node").await?;
+        Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
+    }
+
+    /// The newest release of a minor whose node image is in Docker, else the newest that is listed.
+    async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
+        let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {
+            versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
+        };
+        let there = self.there().await?;
+        let found = newest(&mut there.into_iter()).or_else(|| newest(&mut self.lock.nodes.keys().cloned()));
+        found.ok_or_else(|| {
+            let version = KubeletVersion::minor(minor);
+            ResolveError::NoImage { nearest: self.lock.nearest(&version), version }
+        })
+    }
+
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
         let (version, image, binary) = match &spec.source {
             KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),
+            KubeletSource::Minor(minor) => {
+                let version = self.newest_patch(*minor).await?;
+                (version.clone(), self.image(&version).await?, None)
+            }
             KubeletSource::Image(image) => {
                 self.need(image).await?;
                 let found = self.version_of(image).await?;
@@ -133,26 +163,42 @@ impl Resolve<'_> {
         Ok(Kubelet { label: version.to_string(), version, image, image_version, binary })
     }
 
-    /// The image of a version: the one that was named for it, else one of that name in Docker, whatever its digest, else the listed one,
-    /// pulled.
+    /// The image that a kubelet would be run from, without bringing it here. A binary is run for its version.
+    pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
+        let image = match &spec.source {
+            KubeletSource::Release(version) => self.name(version).await?,
+            KubeletSource::Minor(minor) => self.name(&self.newest_patch(*minor).await?).await?,
+            KubeletSource::Image(image) => image.clone(),
+            KubeletSource::Binary(path) => {
+                let version = binary_version(path, ANSWER)?;
+                agreed(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
+                match (self.overrides.get(&version), self.hosts(&version).await?.first()) {
+                    (Some(image), _) => image.clone(),
+                    (None, Some(host)) => self.name(host).await?,
+                    (None, None) => return Err(ResolveError::NoHostImage { path: path.clone(), version }),
+                }
+            }
+        };
+        Ok(Looked { here: have(self.docker, &image).await?, image })
+    }
+
+    /// The image of a version, pulled if it is missing.
     async fn image(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
-        if let Some(image) = self.overrides.get(version) {
-            self.need(image).await?;
-            return Ok(image.clone());
+        let image = self.name(version).await?;
+        self.need(&image).await?;
+        Ok(image)
+    }
+
+    /// The name of a version's image: the first that Docker has, else the one to pull.
+    async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+        let places = self.lock.places(version, self.overrides);
+        for image in places.local {
+            if have(self.docker, &image).await? {
+                return Ok(image);
+            }
         }
-        let listed = self.lock.nodes.get(version);
-        let local = match listed.and_then(|image| image.split_once('@')) {
-            Some((name, _)) => name.to_owned(),
-            None => format!("kindest/node:{version}"),
-        };
-        if have(self.docker, &local).await? {
-            return Ok(local);
-        }
-        let Some(image) = listed else {
-            return Err(ResolveError::NoImage { version: version.clone(), nearest: self.nearest(version) });
-        };
-        self.need(image).await?;
-        Ok(image.clone())
+        let nearest = || self.lock.nearest(version);
+        places.pull.ok_or_else(|| ResolveError::NoImage { version: version.clone(), nearest: nearest() })
     }
 
     async fn need(&self, image: &str) -> Result<(), ResolveError> {
@@ -168,19 +214,9 @@ impl Resolve<'_> {
             self.need(image).await?;
             return Ok(image.clone());
         }
-        let mut there: Vec<KubeletVersion> = Vec::new();
-        for image in self.docker.images("kindest/node").await? {
-            there.extend(image.rsplit_once(':').and_then(|(_, tag)| tag.parse().ok()));
-        }
-        there.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
-        there.retain(|known| known.major == version.major && known.minor >= version.minor);
-        // The own minor first, and of that the nearest patch.
-        there.sort_by_key(|known| {
-            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
-        });
         let mut not_had = None;
-        for known in there {
-            match self.image(&known).await {
+        for host in self.hosts(version).await? {
+            match self.image(&host).await {
                 Ok(image) => return Ok(image),
                 Err(error) => not_had = not_had.or(Some(error)),
             }
@@ -192,6 +228,18 @@ impl Resolve<'_> {
         Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
     }
 
+    /// The versions whose images can take a binary of this one, best first.
+    async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
+        let mut hosts = self.there().await?;
+        hosts.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
+        hosts.retain(|known| known.major == version.major && known.minor >= version.minor);
+        // The own minor first, and of that the nearest patch.
+        hosts.sort_by_key(|known| {
+            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
+        });
+        Ok(hosts)
+    }
+
     /// The Kubernetes version that a node image says it holds.
     async fn version_of(&self, image: &str) -> Result<KubeletVersion, ResolveError> {
         let no_node = || ResolveError::NoNode { image: image.to_owned() };
@@ -201,12 +249,6 @@ impl Resolve<'_> {
         self.docker.remove(&made).await?;
         let text = file?.ok_or_else(no_node)?;
         String::from_utf8_lossy(&text).trim().parse().map_err(|_| no_node())
-    }
-
-    fn nearest(&self, version: &KubeletVersion) -> String {
-        let mut near: Vec<&KubeletVersion> = self.lock.nodes.keys().collect();
-        near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
-        near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 

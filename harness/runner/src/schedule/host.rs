@@ -9,10 +9,10 @@ use crate::cluster::{Node, NodeError};
 use crate::stage::Ramp;
 
 const MIB: u64 = 1024 * 1024;
-/// What the host keeps, whatever the cases take.
-const RESERVE: u64 = 1024 * MIB;
-/// The most that all cases together take of the host's memory at a time.
-const BUDGET: u64 = 1280 * MIB;
+/// What the host keeps, whatever the cases take, in bytes.
+pub const RESERVE: u64 = 1024 * MIB;
+/// The most that all cases together take of the host's memory at a time, in bytes.
+pub const BUDGET: u64 = 1280 * MIB;
 
 /// The memory that running cases may take of the host together.
 #[derive(Clone)]

@@ -7,6 +7,7 @@ mod lease;
 mod plan;
 mod run;
 
+pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;
 pub use plan::{Class, Repeat, class};
 pub use run::{Clusters, DEADLINE, Keep, Request, free, new_id, run};

@@ -200,8 +200,11 @@ fn name_of(clusters: &Clusters, group: usize, groups: usize) -> String {
     }
 }
 
+/// From old to new, as a matrix is read.
 fn labels(groups: &[Group]) -> Vec<String> {
-    groups.iter().flat_map(|group| group.kubelets.iter().map(|kubelet| kubelet.label.clone())).collect()
+    let mut kubelets: Vec<&Kubelet> = groups.iter().flat_map(|group| &group.kubelets).collect();
+    kubelets.sort_by(|a, b| a.version.cmp(&b.version));
+    kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
 fn planned(case: &LoadedCase) -> Planned {
@@ -258,9 +261,8 @@ impl Shared {
                     self.events.send(What::ClusterFailed {
                         cluster: name.clone(),
                         seconds: began.elapsed().as_secs_f64(),
-                        error: error.clone(),
+                        error,
                     });
-                    self.all_without_a_node(group, &error);
                 }
                 None
             }
@@ -474,23 +476,6 @@ impl Shared {
             self.failed.store(true, Ordering::Relaxed);
         }
         self.events.send(What::CaseEnded { id, node, seconds, judgement: Box::new(judgement), evidence });
-    }
-
-    /// No case of a cluster that could not be made is left without a verdict.
-    fn all_without_a_node(&self, group: usize, error: &str) {
-        // kind says what it did before it says why it could not go on.
-        let first = error.lines().find(|line| line.starts_with("ERROR")).or(error.lines().next());
-        let first = first.unwrap_or_default();
-        for kubelet in &self.request.groups[group].kubelets {
-            for case in &self.request.cases {
-                if let Some(Job { id, .. }) = self.planned_on(case, kubelet, 1) {
-                    let why = format!("its cluster could not be made: {first}");
-                    let mut judgement = Judgement::without_evidence(Verdict::Error, why);
-                    judgement.phase = Some(Phase::Lease);
-                    self.ended(id, None, 0.0, judgement, None);
-                }
-            }
-        }
     }
 
     /// Deletes the cluster, or puts its nodes back and leaves it.
