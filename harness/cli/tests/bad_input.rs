@@ -74,7 +74,7 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
     let rows: [(&[&str], &str); 14] = [
-        (&["run", "--kubelet", "v1.32"], "write a version (v1.32.13)"),
+        (&["run", "--kubelet", "banana"], "write a version (v1.32.13"),
         (&["run", "--kubelet", "./folder"], "./folder is a folder"),
         (&["run", "--kubelet", "v1.32.13=./nothing"], "there is no file ./nothing"),
         (&["run", "--node-image", "v1.32.13"], "write VERSION=IMAGE"),
@@ -105,7 +105,7 @@ fn a_docker_that_does_not_answer_is_told_with_its_address() {
     let place = Place::new();
     let commands: [&[&str]; 4] = [&["run"], &["cluster", "list"], &["cluster", "create"], &["gc"]];
     for (host, why) in [
-        ("unix:///nonexistent", "at unix:///nonexistent: Socket not found"),
+        ("unix:///nonexistent", "there is no Docker socket at unix:///nonexistent"),
         ("tcp://127.0.0.1:1", "at tcp://127.0.0.1:1: Connection refused"),
         ("nonsense", "at nonsense: "),
     ] {
