@@ -82,11 +82,12 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
+    let run = new_id();
+    let clusters = args.cluster.clusters(&run)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
     let lock = args.kubelets.lock()?;
     let kubelets = args.kubelets.resolve(&docker, &lock).await?;
-    let run = new_id();
     let groups = cluster::group(kubelets).map_err(bad_input)?;
     let [group] = groups.as_slice() else {
         let each: Vec<String> = groups
@@ -101,7 +102,6 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
             each.join("; ")
         )));
     };
-    let clusters = args.cluster.clusters(&run)?;
     schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
     let Clusters::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();

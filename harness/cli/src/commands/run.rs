@@ -118,6 +118,11 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let Backend::Kind = args.backend;
     let cases = select(&args.selection.source(), &args.selection.selection())?;
     let lock = args.kubelets.lock()?;
+    let id = new_id();
+    let clusters = match &args.reused {
+        Some(name) => Clusters::Kept(name.clone()),
+        None => args.new_cluster.clusters(&id)?,
+    };
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
@@ -130,10 +135,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         (None, _) => args.kubelets.resolve(&docker, &lock).await?,
     };
-    let id = new_id();
-    let (groups, clusters) = match &args.reused {
-        Some(name) => (cluster::one_group(kubelets), Clusters::Kept(name.clone())),
-        None => (cluster::group(kubelets).map_err(bad_input)?, args.new_cluster.clusters(&id)?),
+    let groups = match &args.reused {
+        Some(_) => cluster::one_group(kubelets),
+        None => cluster::group(kubelets).map_err(bad_input)?,
     };
     schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
     let run_dir = match &args.output_dir {
