@@ -11,7 +11,7 @@ use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
 use crate::failure::Failure;
-use crate::output::{count, print};
+use crate::output::{count, print, tell};
 
 /// Make, list and delete clusters that outlive a run
 #[derive(clap::Args)]
@@ -82,46 +82,60 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
-    let docker = Docker::connect().await.map_err(infrastructure)?;
-    cluster::kind_version().await.map_err(infrastructure)?;
-    let lock = args.kubelets.lock()?;
-    let kubelets = args.kubelets.resolve(&docker, &lock).await?;
-    let run = new_id();
-    let groups = cluster::group(kubelets).map_err(bad_input)?;
-    let [group] = groups.as_slice() else {
-        return Err(bad_input(
-            "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer",
-        ));
+    // Before anything is made.
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let plan = async {
+        let docker = Docker::connect().await.map_err(infrastructure)?;
+        cluster::kind_version().await.map_err(infrastructure)?;
+        let lock = args.kubelets.lock()?;
+        let kubelets = args.kubelets.resolve(&docker, &lock).await?;
+        let run = new_id();
+        let mut groups = cluster::group(kubelets).map_err(bad_input)?;
+        let (Some(group), true) = (groups.pop(), groups.is_empty()) else {
+            return Err(bad_input(
+                "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer",
+            ));
+        };
+        let clusters = args.cluster.clusters(&run)?;
+        schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+        Ok((docker, run, group, clusters))
     };
-    let clusters = args.cluster.clusters(&run)?;
-    schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+    let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };
+    let (docker, run, group, clusters) = planned?;
     let Clusters::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = Record::new(&name, &run, Owner::this(), labels, DEADLINE);
-    state.write(&record).map_err(infrastructure)?;
-    let interrupt = Interrupt::default();
-    tokio::spawn(interrupt.clone().on_signals(|_| {}));
-    let step = |text: &str| eprintln!("{}", text.trim());
-    let made = Cluster::create(&docker, state, record, (group, &base, nodes), &interrupt.stop, step).await;
-    let kept = match made {
-        Ok(mut cluster) => cluster.keep().await.map(|()| cluster),
-        Err(error) => Err(error),
+    cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
+    let step = |text: &str| tell(text.trim());
+    let plan = (&group, &base, nodes);
+    let work = async {
+        let mut cluster = Cluster::create(&docker, state, record, plan, &interrupt.stop, step).await?;
+        cluster.keep().await?;
+        match interrupt.stop.is_cancelled() {
+            true => Err(cluster::ClusterError::Interrupted),
+            false => Ok(cluster.kubeconfig()),
+        }
     };
-    match kept {
-        Ok(cluster) => {
-            print(format!("cluster {name} is ready; its kubeconfig: {}", cluster.kubeconfig().display()))?;
+    let error = match work.await {
+        Ok(kubeconfig) => {
+            print(format!("cluster {name} is ready; its kubeconfig: {}", kubeconfig.display()))?;
             print(format!("run on it: evictlab run --cluster {name}"))?;
-            Ok(ExitCode::SUCCESS)
+            return Ok(ExitCode::SUCCESS);
         }
-        Err(error) => {
-            cluster::delete(&docker, state, &name).await.map_err(infrastructure)?;
-            let status = if interrupt.stop.is_cancelled() {
-                exit_code::INTERRUPTED
-            } else {
-                exit_code::INFRASTRUCTURE
-            };
-            Err(Failure::new(error, status))
+        // It is another's.
+        Err(error @ cluster::ClusterError::Exists(_)) => {
+            state.forget(&name).map_err(infrastructure)?;
+            return Err(bad_input(error));
         }
+        Err(error) => error,
+    };
+    tokio::select! {
+        deleted = cluster::delete(&docker, state, &name) => deleted.map_err(infrastructure)?,
+        () = interrupt.reports_only.cancelled() => {}
+    }
+    match interrupt.stop.is_cancelled() {
+        true => Err(Failure::interrupted()),
+        false => Err(infrastructure(error)),
     }
 }
 
