@@ -162,17 +162,21 @@ impl Laboratory {
         ["home", "tmp", "state"].into_iter().flat_map(within).collect()
     }
 
+    /// What bears this laboratory's mark or name.
+    fn own(&self) -> BTreeSet<String> {
+        [self.containers(), self.processes(), self.files()].into_iter().flatten().collect()
+    }
+
     /// All that is there of the cluster and its runs.
     pub fn left(&self) -> BTreeSet<String> {
-        let volumes =
-            loose_volumes().difference(&self.volumes).map(|name| format!("volume {name}")).collect();
-        [self.containers(), self.processes(), self.files(), volumes].into_iter().flatten().collect()
+        let volumes = loose_volumes();
+        let fresh = volumes.difference(&self.volumes).map(|name| format!("volume {name}"));
+        self.own().into_iter().chain(fresh).collect()
     }
 
     /// Nothing is there, and nothing comes any more.
     pub fn assert_nothing_is_left(&self) {
-        let own = || [self.containers(), self.processes(), self.files()].concat_sets();
-        assert!(own().is_empty(), "left: {:?}", own());
+        assert!(self.own().is_empty(), "left: {:?}", self.own());
         let began = Instant::now();
         // Another's volume may be loose for a moment.
         while !self.left().is_empty() {
@@ -180,7 +184,7 @@ impl Laboratory {
             std::thread::sleep(Duration::from_millis(500));
         }
         std::thread::sleep(Duration::from_secs(3));
-        assert!(own().is_empty(), "came late: {:?}", own());
+        assert!(self.own().is_empty(), "came late: {:?}", self.own());
         assert_eq!(fs::read_to_string(self.folder.path().join("kubeconfig")).unwrap(), "mine");
     }
 
@@ -229,16 +233,6 @@ impl Drop for Laboratory {
                 docker(&["rm", "--force", "--volumes", &container]);
             }
         }
-    }
-}
-
-trait Concat {
-    fn concat_sets(self) -> BTreeSet<String>;
-}
-
-impl<const N: usize> Concat for [BTreeSet<String>; N] {
-    fn concat_sets(self) -> BTreeSet<String> {
-        self.into_iter().flatten().collect()
     }
 }
 
