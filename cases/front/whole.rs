@@ -171,9 +171,8 @@ pub fn start(
         reports(Wanted { run_dir, stdout: None, record: None }).map_err(|error| error.to_string())?;
     all.extend(hand);
     let reports = Reports::start(all).map_err(|error| error.to_string())?;
-    let interrupt = Interrupt::default();
-    let events = reports.events();
-    runtime.spawn(interrupt.clone().on_signals(move |stage| events.send(What::Interrupted { stage })));
+    let _within = runtime.enter();
+    let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
     runtime.block_on(schedule::run(request, docker.clone(), state, reports.events(), interrupt));
     for failure in reports.finish().failures {
         eprintln!("error: {failure}");

@@ -6,6 +6,8 @@ use evictlab_runner::case::LoadErrors;
 use evictlab_runner::report::exit_code;
 use evictlab_runner::select::SelectError;
 
+use crate::output::tell;
+
 /// What went wrong, for a person, and the exit status.
 #[derive(Debug)]
 pub struct Failure {
@@ -22,6 +24,11 @@ impl Failure {
         Self { text: text.to_string(), status }
     }
 
+    /// What a first signal ends before there was anything to report.
+    pub fn interrupted() -> Self {
+        Self::new("interrupted", exit_code::INTERRUPTED)
+    }
+
     /// Case files that cannot be used.
     pub fn of_cases(errors: &LoadErrors, status: u8) -> Self {
         Self::new(format!("the case files cannot be used\n\n{errors}"), status)
@@ -29,7 +36,7 @@ impl Failure {
 
     /// Writes it to standard error, and gives the status to exit with.
     pub fn tell(&self) -> ExitCode {
-        eprintln!("error: {}", self.text);
+        tell(format_args!("error: {}", self.text));
         self.status.into()
     }
 }

@@ -16,6 +16,11 @@ pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
     }
 }
 
+/// Writes a line to standard error, for a person who may have gone: a closed terminal is no reason to leave work half done.
+pub fn tell(text: impl std::fmt::Display) {
+    let _unheard = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// `1 case`, `2 cases`.
 pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::kubelets::KubeletArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, tell};
 
 /// What is run: the case that the project began with.
 const CASE: &str = "message/sidecars-are-named";
@@ -62,7 +62,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         args.kubelets.resolve(&docker, &lock).await?
     } else {
         let overrides = args.kubelets.overrides();
-        let resolve = Resolve { docker: &docker, lock: &lock, overrides: &overrides, progress: &tell };
+        let resolve = Resolve { docker: &docker, lock: &lock, overrides: &overrides, progress: &say };
         let there = resolve.there().await.map_err(infrastructure)?;
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
         let specs: Vec<_> = bench::pair(there).into_iter().map(release).collect();
@@ -79,11 +79,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let mut figures = quick_commands();
     let bench = Bench { case, group: groups.remove(0), repeat: args.repeat, lock: Arc::new(lock) };
-    let interrupt = Interrupt::default();
-    tokio::spawn(interrupt.clone().on_signals(|_| {}));
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let plain = Manners { live: false, colour: false };
     let shown = Box::new(Plain::new("terminal", io::stderr(), plain, None));
-    match bench::figures(&bench, &docker, &state, shown, &interrupt, &tell).await {
+    match bench::figures(&bench, &docker, &state, shown, &interrupt, &say).await {
         Ok(on_kind) => figures.splice(0..0, on_kind),
         Err(error) => {
             let interrupted = interrupt.stop.is_cancelled() || matches!(error, BenchError::Interrupted);
@@ -105,8 +104,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     })
 }
 
-fn tell(text: &str) {
-    eprintln!("{}", text.trim());
+fn say(text: &str) {
+    tell(text.trim());
 }
 
 fn quick_commands() -> Vec<Figure> {

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_runner::cluster::{self, Cluster, Docker, Found, Owner, Record, StateDir};
+use evictlab_runner::cluster::{self, Cluster, Docker, Found, Group, Owner, Record, StateDir};
 use evictlab_runner::report::exit_code;
 use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
 
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
 use crate::failure::Failure;
-use crate::output::{count, print};
+use crate::output::{count, print, tell};
 
 /// Make, list and delete clusters that outlive a run
 #[derive(clap::Args)]
@@ -82,53 +82,71 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
-    let run = new_id();
-    let clusters = args.cluster.clusters(&run)?;
-    let docker = Docker::connect().await.map_err(infrastructure)?;
-    cluster::kind_version().await.map_err(infrastructure)?;
-    let lock = args.kubelets.lock()?;
-    let kubelets = args.kubelets.resolve(&docker, &lock).await?;
-    let groups = cluster::group(kubelets).map_err(bad_input)?;
-    let [group] = groups.as_slice() else {
-        let each: Vec<String> = groups
-            .iter()
-            .map(|group| {
-                let labels: Vec<&str> = group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect();
-                labels.join(" and ")
-            })
-            .collect();
-        return Err(bad_input(format!(
-            "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
-            each.join("; ")
-        )));
+    // Before anything is made.
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let plan = async {
+        let run = new_id();
+        let clusters = args.cluster.clusters(&run)?;
+        let docker = Docker::connect().await.map_err(infrastructure)?;
+        cluster::kind_version().await.map_err(infrastructure)?;
+        let lock = args.kubelets.lock()?;
+        let kubelets = args.kubelets.resolve(&docker, &lock).await?;
+        let group = one_cluster(cluster::group(kubelets).map_err(bad_input)?)?;
+        schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+        Ok::<_, Failure>((docker, run, group, clusters))
     };
-    schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+    let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };
+    let (docker, run, group, clusters) = planned?;
     let Clusters::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = Record::new(&name, &run, Owner::this(), labels, DEADLINE);
-    state.write(&record).map_err(infrastructure)?;
-    let interrupt = Interrupt::default();
-    tokio::spawn(interrupt.clone().on_signals(|_| {}));
-    let step = |text: &str| eprintln!("{}", text.trim());
-    let made = Cluster::create(&docker, state, record, (group, &base, nodes), &interrupt.stop, step).await;
-    let kept = match made {
-        Ok(mut cluster) => cluster.keep().await.map(|()| cluster),
-        Err(error) => Err(error),
-    };
-    match kept {
-        Ok(cluster) => {
-            print(format!("cluster {name} is ready; its kubeconfig: {}", cluster.kubeconfig().display()))?;
-            print(format!("run on it: evictlab run --cluster {name}"))?;
-            Ok(ExitCode::SUCCESS)
+    cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
+    let step = |text: &str| tell(text.trim());
+    let plan = (&group, &base, nodes);
+    let work = async {
+        let mut cluster = Cluster::create(&docker, state, record, plan, &interrupt.stop, step).await?;
+        cluster.keep().await?;
+        match interrupt.stop.is_cancelled() {
+            true => Err(cluster::ClusterError::Interrupted),
+            false => Ok(cluster.kubeconfig()),
         }
-        Err(error) => {
-            cluster::delete(&docker, state, &name).await.map_err(infrastructure)?;
-            let status = if interrupt.stop.is_cancelled() {
-                exit_code::INTERRUPTED
-            } else {
-                exit_code::INFRASTRUCTURE
+    };
+    let error = match work.await {
+        Ok(kubeconfig) => {
+            print(format!("cluster {name} is ready; its kubeconfig: {}", kubeconfig.display()))?;
+            print(format!("run on it: evictlab run --cluster {name}"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        // It is another's.
+        Err(error @ cluster::ClusterError::Exists(_)) => {
+            state.forget(&name).map_err(infrastructure)?;
+            return Err(bad_input(error));
+        }
+        Err(error) => error,
+    };
+    tokio::select! {
+        deleted = cluster::delete(&docker, state, &name) => deleted.map_err(infrastructure)?,
+        () = interrupt.reports_only.cancelled() => {}
+    }
+    match interrupt.stop.is_cancelled() {
+        true => Err(Failure::interrupted()),
+        false => Err(infrastructure(error)),
+    }
+}
+
+/// The one group of kubelets, or why they need several clusters.
+fn one_cluster(mut groups: Vec<Group>) -> Result<Group, Failure> {
+    match groups.pop() {
+        Some(group) if groups.is_empty() => Ok(group),
+        last => {
+            groups.extend(last);
+            let labels = |group: &Group| {
+                group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
             };
-            Err(Failure::new(error, status))
+            Err(bad_input(format!(
+                "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
+                groups.iter().map(labels).collect::<Vec<_>>().join("; ")
+            )))
         }
     }
 }

@@ -30,8 +30,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let lock = args.kubelets.lock()?;
     let overrides = args.kubelets.overrides();
     let patient = Patient { kubelets: args.kubelets.specs(), lock: &lock, overrides: &overrides };
-    let interrupt = Interrupt::default();
-    tokio::spawn(interrupt.clone().on_signals(|_| {}));
+    let interrupt = Interrupt::listen().map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;
     let diagnosis = examine(patient, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {
         return Ok(exit_code::INTERRUPTED.into());

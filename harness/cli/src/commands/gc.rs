@@ -14,6 +14,9 @@ use crate::output::{count, print};
 /// the nodes of kept ones back as they were. Never touches a live run's cluster or one that evictlab did not make.
 #[derive(clap::Args)]
 pub struct Args {
+    /// Only these clusters [default: all]
+    #[arg(value_name = "CLUSTER")]
+    names: Vec<String>,
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
@@ -27,10 +30,15 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let infrastructure = |error: String| Failure::new(error, exit_code::INFRASTRUCTURE);
     let state = StateDir::open().map_err(|error| infrastructure(error.to_string()))?;
     let docker = Docker::connect().await.map_err(|error| infrastructure(error.to_string()))?;
-    let all = cluster::find(&docker, &state).await.map_err(|error| infrastructure(error.to_string()))?;
+    let mut all = cluster::find(&docker, &state).await.map_err(|error| infrastructure(error.to_string()))?;
+    all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
     if args.dry_run {
         print(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
         return Ok(ExitCode::SUCCESS);
+    }
+    state.tidy();
+    for name in cluster::remove_scratch(&docker).await.map_err(|error| infrastructure(error.to_string()))? {
+        print(format!("{name}: removed"))?;
     }
     let (mut removed, mut failed) = (0, Vec::new());
     for found in &all {

@@ -9,6 +9,7 @@ use evictlab_runner::cluster::{Docker, Kubelet, KubeletSpec};
 use evictlab_runner::images::{Lock, Resolve};
 
 use crate::failure::Failure;
+use crate::output::tell;
 
 /// Which kubelets, and where their images come from.
 #[derive(clap::Args)]
@@ -63,7 +64,7 @@ impl KubeletArgs {
     /// The kubelets, with their images in Docker.
     pub async fn resolve(&self, docker: &Docker, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.overrides();
-        let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| eprintln!("{text}") };
+        let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| tell(text) };
         let specs = match self.kubelet.as_slice() {
             [] => {
                 let newest =

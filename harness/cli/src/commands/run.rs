@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use evictlab_runner::cluster::{self, Base, Cluster, ClusterError, ClusterName, Docker, Owner, StateDir};
-use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, What, exit_code, reports};
+use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, exit_code, reports};
 use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
 use super::kubelets::KubeletArgs;
 use super::selection::SelectionArgs;
 use crate::failure::Failure;
+use crate::output::tell;
 
 /// Run cases on kubelets and judge what they say
 ///
@@ -115,6 +116,27 @@ fn unusable(error: ClusterError) -> Failure {
 
 /// Runs the selected cases.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    // Before anything is made.
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let Some(prepared) = interrupt.or_none(prepared(args)).await else { return Err(Failure::interrupted()) };
+    let (request, docker, state) = prepared?;
+    let run_dir = match &args.output_dir {
+        Some(dir) => RunDir::at(dir),
+        None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
+    }
+    .map_err(bad_input)?;
+    let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
+    let reports = Reports::start(reports(wanted).map_err(bad_input)?).map_err(infrastructure)?;
+    schedule::run(request, docker, state, reports.events(), interrupt).await;
+    let finished = reports.finish();
+    for failure in &finished.failures {
+        tell(format_args!("error: {failure}"));
+    }
+    Ok(finished.exit_code.into())
+}
+
+/// All that a run is asked for, and what it works with. Nothing is made.
+async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
     let Backend::Kind = args.backend;
     let cases = select(&args.selection.source(), &args.selection.selection())?;
     let lock = args.kubelets.lock()?;
@@ -140,13 +162,6 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => cluster::group(kubelets).map_err(bad_input)?,
     };
     schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
-    let run_dir = match &args.output_dir {
-        Some(dir) => RunDir::at(dir),
-        None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
-    }
-    .map_err(bad_input)?;
-    let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
-    let reports = Reports::start(reports(wanted).map_err(bad_input)?).map_err(infrastructure)?;
     let request = Request {
         run: id,
         cases,
@@ -162,14 +177,5 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         lock: Arc::new(lock),
         owner: Owner::this(),
     };
-    let interrupt = Interrupt::default();
-    let events = reports.events();
-    let told = move |stage| events.send(What::Interrupted { stage });
-    tokio::spawn(interrupt.clone().on_signals(told));
-    schedule::run(request, docker, state, reports.events(), interrupt).await;
-    let finished = reports.finish();
-    for failure in &finished.failures {
-        eprintln!("error: {failure}");
-    }
-    Ok(finished.exit_code.into())
+    Ok((request, docker, state))
 }

@@ -300,9 +300,13 @@ impl Docker {
         Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
     }
 
-    /// Makes a container of an image without starting it; returns its id.
+    /// Makes a container of an image without starting it, labelled as [`scratch`]; returns its id.
     pub async fn make(&self, image: &str) -> Result<String, DockerError> {
-        let body = ContainerCreateBody { image: Some(image.to_owned()), ..Default::default() };
+        let body = ContainerCreateBody {
+            image: Some(image.to_owned()),
+            labels: Some(scratch()),
+            ..Default::default()
+        };
         let made = self
             .api
             .create_container(None::<CreateContainerOptions>, body)
@@ -311,16 +315,25 @@ impl Docker {
         Ok(made.id)
     }
 
-    /// Removes a container with its anonymous volumes, running or not. One that is gone already is no error.
+    /// Removes a container with its anonymous volumes, running or not. One that is gone or going already is no error.
     pub async fn remove(&self, container: &str) -> Result<(), DockerError> {
         let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
         match self.api.remove_container(container, Some(options)).await {
-            Ok(()) | Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => {
-                Ok(())
-            }
+            // 409: somebody else is removing it.
+            Ok(())
+            | Err(bollard::errors::Error::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
             Err(source) => Err(request(format!("remove {container}"), source)),
         }
     }
+}
+
+/// The label on containers that are no cluster's and soon removed; its value is the owner, as JSON.
+pub const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
+
+/// Labels by which `evictlab gc` knows a container that this process made for a moment.
+pub fn scratch() -> HashMap<String, String> {
+    let owner = serde_json::to_string(&super::Owner::this()).unwrap_or_default();
+    HashMap::from([(SCRATCH_LABEL.to_owned(), owner)])
 }
 
 /// Where the daemon is looked for.

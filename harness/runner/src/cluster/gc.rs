@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::docker::SCRATCH_LABEL;
 use super::kind_cluster::KIND_LABEL;
 use super::record::NODE_FILE;
 use super::{Cluster, ClusterError, Docker, DockerError, Owner, Record, Standing, StateDir};
@@ -38,7 +39,8 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<Found>, Docke
             continue;
         }
         for container in containers {
-            let signed = docker.read_file(&container.id, NODE_FILE).await?;
+            // One that is just being removed cannot be read, and is somebody's who lives.
+            let signed = docker.read_file(&container.id, NODE_FILE).await.ok().flatten();
             if let Some(record) = signed.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok()) {
                 records.insert(cluster.clone(), record);
                 break;
@@ -84,6 +86,9 @@ pub async fn collect(
     }
     match found.standing {
         Standing::Live => Ok(Removal::Left("its owner runs")),
+        Standing::Kept if !kept && state.read(&found.record.cluster).is_none() => {
+            Ok(Removal::Left("it is kept, and another state folder has its kubeconfig"))
+        }
         Standing::Kept if !kept && !found.containers.is_empty() => {
             let mut cluster = Cluster::open(docker, state, &found.record.cluster, &[]).await?;
             cluster.take(Owner::this()).await?;
@@ -95,4 +100,18 @@ pub async fn collect(
             Ok(Removal::Removed)
         }
     }
+}
+
+/// Removes the containers that dead processes had made for a moment, such as for a look into an image; returns their names.
+pub async fn remove_scratch(docker: &Docker) -> Result<Vec<String>, DockerError> {
+    let mut removed = Vec::new();
+    for container in docker.containers(SCRATCH_LABEL).await? {
+        let owner =
+            container.labels.get(SCRATCH_LABEL).and_then(|owner| serde_json::from_str::<Owner>(owner).ok());
+        if owner.is_some_and(|owner| !owner.alive()) {
+            docker.remove(&container.id).await?;
+            removed.push(container.name);
+        }
+    }
+    Ok(removed)
 }

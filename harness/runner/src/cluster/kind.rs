@@ -5,9 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use super::makers;
 
 /// The oldest kind that writes kubeadm v1beta4 for Kubernetes 1.36 and merges map-style patches into it.
 pub const OLDEST: semver::Version = semver::Version::new(0, 32, 0);
@@ -47,6 +49,9 @@ pub enum KindError {
         /// Why.
         source: std::io::Error,
     },
+    /// A cluster of this name is there, and is not ours.
+    #[error("there is a kind cluster of that name already")]
+    Taken,
     /// It was stopped by us.
     #[error("interrupted")]
     Interrupted,
@@ -64,7 +69,7 @@ impl KindError {
 
 /// The installed kind's version, if it is new enough.
 pub async fn version() -> Result<semver::Version, KindError> {
-    let said = run(&["version"], &CancellationToken::new(), |_| {}).await?;
+    let said = run(&["version"], None, &CancellationToken::new(), |_| {}).await?;
     let found = said
         .split_whitespace()
         .find_map(|word| semver::Version::parse(word.strip_prefix('v')?).ok())
@@ -86,20 +91,29 @@ pub async fn create(
     let (config, kubeconfig) = (config.to_string_lossy(), kubeconfig.to_string_lossy());
     let arguments =
         ["create", "cluster", "--name", name, "--config", &config, "--kubeconfig", &kubeconfig, "--retain"];
-    run(&arguments, cancel, progress).await.map(drop)
+    match run(&arguments, Some(name), cancel, progress).await {
+        Err(KindError::Failed { output, .. })
+            if output.contains("already exist for a cluster with the name") =>
+        {
+            Err(KindError::Taken)
+        }
+        other => other.map(drop),
+    }
 }
 
 /// Deletes a cluster; one that is not there is no error.
 pub async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindError> {
     let kubeconfig = kubeconfig.to_string_lossy();
     let arguments = ["delete", "cluster", "--name", name, "--kubeconfig", &kubeconfig];
-    run(&arguments, &CancellationToken::new(), |_| {}).await.map(drop)
+    run(&arguments, None, &CancellationToken::new(), |_| {}).await.map(drop)
 }
 
-/// Runs kind in a process group of its own, so that a terminal's Ctrl-C reaches only us, and stops the whole group when
-/// cancelled: kind's own children, the `docker` commands, must not outlive it.
+/// Runs kind in a process group of its own, so that a terminal's Ctrl-C reaches only us. Cancelled, kind alone is stopped: a `docker run`
+/// that is cut off leaves Docker at work on a container that nobody can see yet. [`super::delete`] waits for kind's children, which carry
+/// the mark of the cluster that they are `making`.
 async fn run(
     arguments: &[&str],
+    making: Option<&str>,
     cancel: &CancellationToken,
     mut progress: impl FnMut(&str),
 ) -> Result<String, KindError> {
@@ -112,13 +126,17 @@ async fn run(
         .stdin_null()
         .stderr_to_stdout()
         .unchecked()
-        .before_spawn(|command| {
-            command.process_group(0);
-            Ok(())
+        .before_spawn({
+            let making = making.map(str::to_owned);
+            move |command| {
+                command.process_group(0);
+                command.envs(making.iter().map(|cluster| (makers::VARIABLE, cluster)));
+                Ok(())
+            }
         })
         .reader()
         .map_err(failed)?;
-    let group = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
+    let kind = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
     let (lines, mut received) = mpsc::unbounded_channel();
     let ended = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
         let mut buffered = BufReader::new(reader);
@@ -145,7 +163,7 @@ async fn run(
                 None => break,
             },
             () = cancel.cancelled() => {
-                stop(group, ended).await;
+                stop(kind, ended).await;
                 return Err(KindError::Interrupted);
             }
         }
@@ -172,15 +190,15 @@ fn told(printed: &[String]) -> String {
     head.into_iter().chain(plain[tail..].iter().copied()).collect::<Vec<_>>().join("\n")
 }
 
-/// Ends a process group: politely, then by force.
-async fn stop(group: Option<Pid>, ended: tokio::task::JoinHandle<std::io::Result<bool>>) {
+/// Ends kind: politely, then by force.
+async fn stop(kind: Option<Pid>, ended: tokio::task::JoinHandle<std::io::Result<bool>>) {
     let mut ended = ended;
     for (signal, patience) in
         [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(10))]
     {
-        if let Some(group) = group {
+        if let Some(kind) = kind {
             // It may have ended by itself.
-            let _gone = kill_process_group(group, signal);
+            let _gone = kill_process(kind, signal);
         }
         if tokio::time::timeout(patience, &mut ended).await.is_ok() {
             return;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use k8s_openapi::api::core::v1::{Namespace, Node as ApiNode};
-use kube::api::{DeleteParams, ListParams};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Node as ApiNode;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -13,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::config::{Base, ConfigError, KUBELET_LABEL, label_value};
 use super::record::{NODE_FILE, StateError};
 use super::skew::Group;
-use super::{Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind};
-use crate::stage::RUN_LABEL;
+use super::{Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind, makers};
+use crate::images::ARCHIVE;
+use crate::stage::Namespace;
 use crate::tune;
 use crate::wait::{self, Probe};
 
@@ -23,6 +25,8 @@ pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 
 /// How long a cluster may show no change at all before it is given up.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How long the pods of a run may show no change on their way out.
+const PODS_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long an API server may send nothing before it is taken for gone. Watches hear from it about once a minute at least.
 const SILENCE: Duration = Duration::from_secs(90);
@@ -43,7 +47,7 @@ pub enum ClusterError {
     #[error(transparent)]
     State(#[from] StateError),
     /// A file could not be written.
-    #[error("a temporary file could not be written: {0}")]
+    #[error("the cluster's configuration could not be written: {0}")]
     File(#[from] std::io::Error),
     /// A cluster of this name is there.
     #[error(
@@ -176,10 +180,12 @@ impl Cluster {
         let (group, base, nodes) = plan;
         let name = record.cluster.clone();
         let cgroup_v1 = cgroup_v1(docker).await?;
-        let config = tempfile::NamedTempFile::with_suffix(".yaml")?;
-        std::fs::write(config.path(), base.compose(group, nodes, cgroup_v1)?)?;
+        let config = state.config(&name);
+        std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
         let kubeconfig = state.make_kubeconfig(&name)?;
-        kind::create(&name, config.path(), &kubeconfig, cancel, &mut progress).await.map_err(interrupted)?;
+        kind::create(&name, &config, &kubeconfig, cancel, &mut progress)
+            .await
+            .map_err(|error| of_kind(error, &name))?;
         sign(docker, &record).await?;
         let client = client(state, &name).await?;
         let work = async {
@@ -245,29 +251,27 @@ impl Cluster {
         }
         self.record.owner = owner;
         self.state.write(&self.record)?;
-        self.sweep().await
+        // Who has another state folder reads it in the nodes.
+        sign(&self.docker, &self.record).await?;
+        self.sweep(None).await
     }
 
-    /// Puts back every node that is still tuned, and deletes every namespace of a run.
-    pub async fn sweep(&self) -> Result<(), ClusterError> {
-        for node in &self.nodes {
-            tune::restore(node).await.map_err(|error| ClusterError::Sweep {
-                cluster: self.name.clone(),
-                problem: error.to_string(),
-            })?;
-        }
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let failed = |error: kube::Error| ClusterError::Sweep {
+    /// Deletes the namespaces of a run, or of every run, and puts the nodes back as they were.
+    pub async fn sweep(&self, run: Option<&str>) -> Result<(), ClusterError> {
+        let failed = |error: &dyn std::fmt::Display| ClusterError::Sweep {
             cluster: self.name.clone(),
             problem: error.to_string(),
         };
-        for namespace in namespaces.list(&ListParams::default().labels(RUN_LABEL)).await.map_err(failed)? {
-            match namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                other => drop(other.map_err(failed)?),
-            }
-        }
-        Ok(())
+        let namespaces = Namespace::of(&self.client, run).await.map_err(|error| failed(&error))?;
+        try_join_all(namespaces.iter().map(|namespace| namespace.delete(PODS_PATIENCE)))
+            .await
+            .map_err(|error| failed(&error))?;
+        let put_back = async |node: &Node| {
+            // Images may have been on their way.
+            node.run(&["rm", "-f", ARCHIVE]).await.map_err(|error| failed(&error))?;
+            tune::restore(node).await.map_err(|error| failed(&error))
+        };
+        try_join_all(self.nodes.iter().map(put_back)).await.map(drop)
     }
 
     /// Leaves the cluster to whoever comes next.
@@ -300,29 +304,52 @@ pub async fn kubelets_of(
     Ok(kubelets)
 }
 
-/// Deletes a cluster by every means, and everything that is known of it.
+/// Writes a new cluster down before anything of it is there. What a dead run left under its name goes first.
+pub async fn claim(docker: &Docker, state: &StateDir, record: &Record) -> Result<(), ClusterError> {
+    let name = &record.cluster;
+    if state.read(name).is_some_and(|earlier| earlier.standing() == Standing::Dead) {
+        delete(docker, state, name).await?;
+    }
+    match state.claim(record)? {
+        true => Ok(()),
+        false => Err(ClusterError::Exists(name.clone())),
+    }
+}
+
+/// Deletes a cluster by every means, and everything that is known of it. Also one that is still being made, by a run that was killed:
+/// kind is stopped, and what its `docker` commands bring is removed until the last of them has ended.
 pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
+    makers::stop(name).await;
     let by_kind = kind::delete(name, &state.kubeconfig(name)).await;
-    // A `docker run` that was cut off may still bring its container: look until nothing comes any more.
-    let mut quiet = 0;
-    for _ in 0..20 {
-        let left = containers(docker, name).await?;
-        quiet = if left.is_empty() { quiet + 1 } else { 0 };
+    let (mut quiet, mut refused) = (0, None);
+    let gone = wait::until(PATIENCE, Duration::from_millis(250), async || {
+        let there = match containers(docker, name).await {
+            Ok(there) => there,
+            Err(error) => {
+                refused = Some(error);
+                return Probe::Pending("Docker does not answer".to_owned());
+            }
+        };
+        let makers = makers::of(name);
+        quiet = if there.is_empty() && makers.is_empty() { quiet + 1 } else { 0 };
         if quiet == 2 {
-            break;
+            return Probe::Done(());
         }
-        for container in left {
-            docker.remove(&container.id).await?;
+        for container in &there {
+            // Docker may be busy with it; it is tried again.
+            refused = docker.remove(&container.id).await.err().or(refused.take());
         }
-        tokio::time::sleep(Duration::from_millis(250)).await;
+        let names = there.into_iter().map(|container| container.name);
+        let makers = makers.into_iter().map(|pid| format!("what process {pid} makes"));
+        Probe::Pending(names.chain(makers).collect::<Vec<_>>().join(", "))
+    })
+    .await;
+    match (gone, refused, by_kind) {
+        (Ok(()), ..) => Ok(state.forget(name)?),
+        (Err(_), Some(refused), _) => Err(refused.into()),
+        (Err(_), None, Err(by_kind)) => Err(by_kind.into()),
+        (Err(left), None, Ok(())) => Err(ClusterError::Left { cluster: name.to_owned(), left: left.last }),
     }
-    let left = containers(docker, name).await?;
-    if !left.is_empty() {
-        by_kind?;
-        let left = left.into_iter().map(|container| container.name).collect::<Vec<_>>().join(", ");
-        return Err(ClusterError::Left { cluster: name.to_owned(), left });
-    }
-    Ok(state.forget(name)?)
 }
 
 /// The containers of a cluster.
@@ -489,9 +516,10 @@ async fn all_workers(docker: &Docker, client: &Client, cgroup_v1: bool) -> Resul
         .collect()
 }
 
-fn interrupted(error: kind::KindError) -> ClusterError {
+fn of_kind(error: kind::KindError, name: &str) -> ClusterError {
     match error {
         kind::KindError::Interrupted => ClusterError::Interrupted,
+        kind::KindError::Taken => ClusterError::Exists(name.to_owned()),
         other => ClusterError::Kind(other),
     }
 }

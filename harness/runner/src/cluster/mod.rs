@@ -6,6 +6,7 @@ mod gc;
 mod kind;
 mod kind_cluster;
 mod kubelet;
+mod makers;
 mod name;
 mod node;
 mod owner;
@@ -14,10 +15,10 @@ mod skew;
 
 pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub use docker::{Container, Docker, DockerError, Output, host as docker_host};
-pub use gc::{Found, Removal, collect, find};
+pub use gc::{Found, Removal, collect, find, remove_scratch};
 pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use kind_cluster::{
-    Cluster, ClusterError, KIND_LABEL, cgroup_v1, containers, delete, is_ready, kubelets_of,
+    Cluster, ClusterError, KIND_LABEL, cgroup_v1, claim, containers, delete, is_ready, kubelets_of,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use name::{ClusterName, ClusterNameError};

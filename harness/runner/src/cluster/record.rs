@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Owner;
 
+/// How the name of a record begins that is being written.
+const PARTIAL: &str = ".partial-";
+
 /// Where a node keeps the record of its cluster.
 pub const NODE_FILE: &str = "/kind/evictlab.json";
 
@@ -131,6 +134,11 @@ impl StateDir {
         self.path.join(format!("{cluster}.kubeconfig"))
     }
 
+    /// Where the configuration lies that kind makes a cluster from: a temporary file would outlive a killed run unseen.
+    pub fn config(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.kind.yaml"))
+    }
+
     /// Makes the empty kubeconfig, for kind to fill: so it is the user's alone from its first byte.
     pub fn make_kubeconfig(&self, cluster: &str) -> Result<PathBuf, StateError> {
         let path = self.kubeconfig(cluster);
@@ -141,14 +149,41 @@ impl StateDir {
     /// Writes a record, whole or not at all.
     pub fn write(&self, record: &Record) -> Result<(), StateError> {
         let path = self.file(&record.cluster);
-        let write = || -> io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
-            serde_json::to_writer_pretty(&mut file, record)?;
-            file.flush()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            Ok(())
-        };
+        let write = || self.whole(record)?.persist(&path).map(drop).map_err(|error| error.error);
         write().map_err(|source| self.error(&path, source))
+    }
+
+    /// Writes the first record of a cluster. `false`: there is one already, and it stays.
+    pub fn claim(&self, record: &Record) -> Result<bool, StateError> {
+        let path = self.file(&record.cluster);
+        let claim = || match self.whole(record)?.persist_noclobber(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        };
+        claim().map_err(|source| self.error(&path, source))
+    }
+
+    fn whole(&self, record: &Record) -> io::Result<tempfile::NamedTempFile> {
+        let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(&self.path)?;
+        serde_json::to_writer_pretty(&mut file, record)?;
+        file.flush()?;
+        Ok(file)
+    }
+
+    /// Removes half-written records of killed processes: a live one's is seconds old at most.
+    pub fn tidy(&self) {
+        let old = |path: &Path| {
+            let partial = path.file_name()?.to_str()?.starts_with(PARTIAL);
+            (partial && fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()? > Duration::from_secs(60))
+                .then_some(())
+        };
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if old(&entry.path()).is_some() {
+                // Another gc may have been quicker.
+                let _gone = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// The record of a cluster, if there is one that can be read.
@@ -175,13 +210,20 @@ impl StateDir {
         let kubeconfig = self.kubeconfig(cluster);
         // kind locks a kubeconfig by a file beside it. Our own locks are empty files, named after the cluster.
         let lock = kubeconfig.with_extension("kubeconfig.lock");
-        let mut paths = vec![kubeconfig, lock, self.file(cluster)];
+        // The record goes last: whatever cuts this off, the rest is found again.
+        let mut paths = vec![kubeconfig, lock, self.config(cluster)];
+        let others: Vec<String> = self.list().into_iter().map(|record| record.cluster).collect();
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let locks = entries.map(|entry| entry.path()).filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(cluster) && name.ends_with(".lock")
+            let of = |cluster: &str| {
+                let rest = name.strip_prefix(cluster).and_then(|rest| rest.strip_suffix(".lock"));
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            };
+            of(cluster) && !others.iter().any(|other| other.len() > cluster.len() && of(other))
         });
         paths.extend(locks);
+        paths.push(self.file(cluster));
         for path in paths {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -243,11 +285,21 @@ mod tests {
         state.write(&record).unwrap();
         fs::write(folder.path().join("state/torn.json"), "{").unwrap();
         assert_eq!(state.list(), std::slice::from_ref(&record));
-        assert_eq!(state.read("evictlab-a"), Some(record));
+        assert_eq!(state.read("evictlab-a").as_ref(), Some(&record));
         let kubeconfig = state.make_kubeconfig("evictlab-a").unwrap();
         assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(folder.path().join("state")).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(!state.claim(&record).unwrap(), "the first one stays");
+        let longer = Record { cluster: "evictlab-a-b".to_owned(), ..record.clone() };
+        assert!(state.claim(&longer).unwrap());
+        for lock in ["evictlab-a", "evictlab-a-host", "evictlab-a-b-host", "evictlab-ab"] {
+            drop(state.lock(lock).unwrap());
+        }
         state.forget("evictlab-a").unwrap();
+        let left = |name: &str| folder.path().join("state").join(name).exists();
+        assert!(!left("evictlab-a.lock") && !left("evictlab-a-host.lock"));
+        assert!(left("evictlab-a-b-host.lock") && left("evictlab-ab.lock"), "another cluster's");
+        state.forget("evictlab-a-b").unwrap();
         assert!(state.list().is_empty() && !kubeconfig.exists());
     }
 

@@ -10,7 +10,7 @@ use super::pull::{PullError, have, pull, with_tag};
 use crate::cluster::{Docker, DockerError};
 
 /// Where a node gets the archive: a volume, which Docker can write to while the node runs.
-const ARCHIVE: &str = "/var/lib/evictlab-images.tar";
+pub const ARCHIVE: &str = "/var/lib/evictlab-images.tar";
 
 /// Images could not be brought into the nodes.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ mod lock;
 mod pull;
 mod resolve;
 
-pub use bring::{BringError, bring};
+pub use bring::{ARCHIVE, BringError, bring};
 pub use lock::{Lock, LockError, Places};
 pub use pull::{PullError, have, pull};
 pub use resolve::{Looked, Resolve, ResolveError};

@@ -7,7 +7,7 @@
 //! | 2 | [`BAD_INPUT`] | nothing was run: arguments, a case file, a kubelet version, an output directory is not right |
 //! | 3 | [`INCONCLUSIVE`] | the evidence of a case does not suffice |
 //! | 4 | [`INFRASTRUCTURE`] | a case ended in `error` or without a verdict, a cluster could not be made or deleted, a report could not be written |
-//! | 130 | [`INTERRUPTED`] | Ctrl-C or SIGTERM |
+//! | 130 | [`INTERRUPTED`] | Ctrl-C, SIGTERM or a closed terminal (SIGHUP) |
 //!
 //! Where several hold, the first of this list counts: 130, 1, 4, 3. A failed case is a statement about a kubelet and
 //! stands whatever else went wrong; a broken cluster explains an inconclusive case, not the other way round.

@@ -120,13 +120,6 @@ impl Leased {
             }
         }
     }
-
-    /// Gives the node back as it was found.
-    pub async fn give_back(&self) -> Result<(), LeaseError> {
-        self.canaries.delete(Duration::from_secs(60)).await?;
-        tune::restore(&self.node).await?;
-        Ok(())
-    }
 }
 
 async fn working_set(node: &Node) -> Option<u64> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::case::Run;
 use super::host::Host;
@@ -141,6 +142,7 @@ async fn on_one_thread(
     };
     // In a task of its own: a panic in it is no reason to leave without cleaning up.
     let mut work = spawn_local(work);
+    let mut told = 0;
     let late = async {
         match timeout {
             Some(timeout) => tokio::time::sleep(timeout).await,
@@ -150,9 +152,17 @@ async fn on_one_thread(
     tokio::pin!(late);
     loop {
         tokio::select! {
+            // Told from here, so that no interrupted run ends without its reports knowing it.
+            () = interrupt.stop.cancelled(), if told == 0 => {
+                told = 1;
+                shared.events.send(What::Interrupted { stage: told });
+            }
             ended = &mut work => {
-                if ended.is_err() {
-                    shared.sweep().await;
+                if let Err(panic) = ended {
+                    shared.sweep(&format!("a bug in evictlab: {panic}")).await;
+                }
+                if told == 0 && interrupt.stop.is_cancelled() {
+                    shared.events.send(What::Interrupted { stage: 1 });
                 }
                 return;
             }
@@ -161,6 +171,7 @@ async fn on_one_thread(
                 shared.cancel.cancel();
             }
             () = interrupt.reports_only.cancelled() => {
+                shared.events.send(What::Interrupted { stage: 2 });
                 work.abort();
                 return;
             }
@@ -237,15 +248,13 @@ impl Shared {
             kubelets: kubelets.iter().map(|kubelet| kubelet.label.clone()).collect(),
             reused,
         });
-        let made = match self.cluster(group, &name).await {
-            Ok(mut cluster) => match self.prepared(&mut cluster, kubelets).await {
-                Ok(leased) => Ok((cluster, leased)),
-                Err(error) => Err(error),
-            },
+        let mut cluster = None;
+        let prepared = match self.cluster(group, &name).await {
+            Ok(made) => self.prepared(cluster.insert(made), kubelets).await,
             Err(error) => Err(error.to_string()),
         };
-        let cluster = match made {
-            Ok((cluster, leased)) => {
+        match prepared {
+            Ok(leased) => {
                 self.events.send(What::ClusterReady {
                     cluster: name.clone(),
                     seconds: began.elapsed().as_secs_f64(),
@@ -255,7 +264,6 @@ impl Shared {
                         .collect(),
                 });
                 self.cases(group, &leased).await;
-                Some((cluster, leased))
             }
             Err(error) => {
                 self.failed.store(true, Ordering::Relaxed);
@@ -266,9 +274,10 @@ impl Shared {
                         error,
                     });
                 }
-                None
+                // One of before is put in order all the same; a new one without use is not kept.
+                cluster = cluster.filter(|_| reused);
             }
-        };
+        }
         self.end(&name, cluster).await;
     }
 
@@ -285,11 +294,15 @@ impl Shared {
                 let kubelets = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
                 let owner = self.request.owner.clone();
                 let record = Record::new(name, &self.request.run, owner, kubelets, DEADLINE);
-                state.write(&record)?;
+                cluster::claim(docker, state, &record).await?;
                 let step = |text: &str| self.cluster_step(name, text);
                 for _ in 1..ATTEMPTS {
                     let plan = (group, base, *nodes);
                     match Cluster::create(docker, state, record.clone(), plan, &self.cancel, step).await {
+                        Err(ClusterError::Exists(name)) => {
+                            state.forget(&name)?;
+                            return Err(ClusterError::Exists(name));
+                        }
                         Err(ClusterError::Kind(error)) if error.too_slow() => {
                             step("the nodes did not start within kind's 30 s; trying again");
                             cluster::delete(docker, state, name).await?;
@@ -308,11 +321,7 @@ impl Shared {
     }
 
     /// Images in every node, and every node tuned and proved.
-    async fn prepared(
-        &self,
-        cluster: &mut Cluster,
-        kubelets: &[Kubelet],
-    ) -> Result<Vec<Arc<Leased>>, String> {
+    async fn prepared(&self, cluster: &Cluster, kubelets: &[Kubelet]) -> Result<Vec<Arc<Leased>>, String> {
         let work = async {
             let nodes: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
             let step = |text: &str| self.cluster_step(&cluster.name, text);
@@ -430,7 +439,7 @@ impl Shared {
             self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
             let (shared, leased, named) = (self.clone(), leased.clone(), id.clone());
             // In a task of its own: a panic in one case is that case's error.
-            let outcome = spawn_local(async move {
+            let outcome = AbortOnDropHandle::new(spawn_local(async move {
                 if let Some(why) = leased.unfit().await.filter(|_| class != Class::Shared) {
                     let mut judgement = Judgement::without_evidence(Verdict::Error, why);
                     judgement.phase = Some(Phase::Lease);
@@ -462,7 +471,7 @@ impl Shared {
                     shared.events.send(What::CaseStep { id: named.clone(), phase: Phase::Lease, text });
                 };
                 (outcome.judgement, outcome.evidence)
-            })
+            }))
             .await;
             let (judgement, evidence) = outcome.unwrap_or_else(|panic| {
                 (Judgement::without_evidence(Verdict::Error, format!("a bug in evictlab: {panic}")), None)
@@ -492,10 +501,14 @@ impl Shared {
     }
 
     /// Deletes the cluster, or puts its nodes back and leaves it.
-    async fn end(&self, name: &str, cluster: Option<(Cluster, Vec<Arc<Leased>>)>) {
+    async fn end(&self, name: &str, cluster: Option<Cluster>) {
+        let reused = matches!(self.request.clusters, Clusters::Kept(_));
+        // Another has taken the name in the meantime, or nothing was begun.
+        if !reused && self.state.read(name).is_none_or(|record| record.run != self.request.run) {
+            return;
+        }
         let began = Instant::now();
         let failed = self.failed.load(Ordering::Relaxed);
-        let reused = matches!(self.request.clusters, Clusters::Kept(_));
         let kept = match self.request.keep {
             _ if reused => Some("it was there before"),
             Keep::Always => Some("--keep"),
@@ -505,8 +518,8 @@ impl Shared {
         // An interrupted run leaves nothing of its own.
         let kept = kept.filter(|_| reused || cluster.is_some() && !self.cancel.is_cancelled());
         let error = match (kept, cluster) {
-            (Some(_), Some((mut cluster, leased))) => {
-                let back = try_join_all(leased.iter().map(|leased| leased.give_back())).await;
+            (Some(_), Some(mut cluster)) => {
+                let back = cluster.sweep(Some(&self.request.run)).await;
                 // One that was lent for a test run stays the test run's.
                 let signed = if reused { Ok(()) } else { cluster.keep().await };
                 let errors =
@@ -526,15 +539,25 @@ impl Shared {
     }
 
     /// After a panic: everything of this run goes, however far it came.
-    async fn sweep(&self) {
-        if let Clusters::Kept(_) = self.request.clusters {
-            return;
-        }
-        for group in 0..self.request.groups.len() {
+    async fn sweep(&self, error: &str) {
+        self.cancel.cancel();
+        for (group, of) in self.request.groups.iter().enumerate() {
             let name = self.name(group);
-            if self.state.read(&name).is_some_and(|record| record.run == self.request.run) {
-                self.end(&name, None).await;
-            }
+            let failed = |error: String| What::ClusterFailed { cluster: name.clone(), seconds: 0.0, error };
+            self.events.send(failed(error.to_owned()));
+            let cluster = match &self.request.clusters {
+                Clusters::New { .. } => None,
+                Clusters::Kept(name) => {
+                    match Cluster::open(&self.docker, &self.state, name, &of.kubelets).await {
+                        Ok(cluster) => Some(cluster),
+                        Err(error) => {
+                            self.events.send(failed(error.to_string()));
+                            None
+                        }
+                    }
+                }
+            };
+            self.end(&name, cluster).await;
         }
     }
 }

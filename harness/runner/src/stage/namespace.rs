@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::wait::{self, Probe, Stalled};
 
 /// The label that says which run a namespace belongs to.
-pub const RUN_LABEL: &str = "evictlab.dev/run";
+const RUN_LABEL: &str = "evictlab.dev/run";
 
 /// A case could not be put on its node.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,17 @@ impl Namespace {
             .await
             .map_err(|source| asked("make a namespace", source))?;
         Ok(Self { name: made.name_any(), client: client.clone() })
+    }
+
+    /// The namespaces of a run that are there, or those of every run.
+    pub async fn of(client: &Client, run: Option<&str>) -> Result<Vec<Self>, StageError> {
+        let api: Api<ApiNamespace> = Api::all(client.clone());
+        let label = run.map_or(RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
+        let listed = api
+            .list(&ListParams::default().labels(&label))
+            .await
+            .map_err(|source| asked("list namespaces", source))?;
+        Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
     }
 
     /// Creates a pod, with unknown fields refused; the answer is the pod as the API server completed it.

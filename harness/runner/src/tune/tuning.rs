@@ -14,10 +14,8 @@ const CONFIG: &str = "/var/lib/kubelet/config.yaml";
 /// Where systemd finds more flags for the kubelet.
 const FLAGS: &str = "/etc/default/kubelet";
 /// The node's own files, as they were before the harness came.
-const ORIGINALS: [(&str, &str, u32); 2] = [
-    (CONFIG, "/var/lib/kubelet/config.yaml.evictlab", 0o600),
-    (FLAGS, "/etc/default/kubelet.evictlab", 0o644),
-];
+const ORIGINALS: [(&str, &str); 2] =
+    [(CONFIG, "/var/lib/kubelet/config.yaml.evictlab"), (FLAGS, "/etc/default/kubelet.evictlab")];
 /// Fresh container statistics: cAdvisor's own interval is 10 s and more (`cmd/kubelet/app/options/globalflags_linux.go`).
 const HOUSEKEEPING: &str = "--housekeeping-interval=1s";
 
@@ -92,31 +90,34 @@ pub async fn in_shape(node: &Node, fields: &Map<String, Value>) -> Result<bool, 
 
 /// Puts the node's own files back and restarts its kubelet. Nothing is done where nothing was changed.
 pub async fn restore(node: &Node) -> Result<bool, TuneError> {
-    let mut kept = Vec::new();
-    for (path, original, mode) in ORIGINALS {
-        let Some(bytes) = node.read_file(original).await? else { return Ok(false) };
-        kept.push((path, mode, bytes));
-    }
-    for (path, mode, bytes) in &kept {
-        node.write_file(path, *mode, bytes).await?;
+    // Copied and renamed, with its mode: what is cut off here leaves whole files, and the originals go last.
+    let back = ORIGINALS.map(|(path, original)| {
+        format!(
+            "if [ -e {original} ]; then cp -p {original} {path}.new && mv {path}.new {path} && echo back; fi"
+        )
+    });
+    if node.run(&["sh", "-ec", &back.join("\n")]).await?.is_empty() {
+        return Ok(false);
     }
     node.restart_kubelet().await?;
     in_force(node, &Map::new()).await?;
-    // Last, so that whatever cuts this off leaves a node that can still be put back.
-    node.run(&["rm", "-f", ORIGINALS[0].1, ORIGINALS[1].1]).await?;
+    // A write of a run that was cut off may have come late.
+    let same = ORIGINALS.map(|(path, original)| {
+        format!("if [ -e {original} ]; then cmp {original} {path} && rm {original}; fi")
+    });
+    node.run(&["sh", "-ec", &same.join("\n")]).await?;
     Ok(true)
 }
 
 /// The node's own files: those kept earlier, else those in place, which are kept now.
 async fn keep_originals(node: &Node) -> Result<[Vec<u8>; 2], TuneError> {
+    let keep = ORIGINALS.map(|(path, original)| {
+        format!("[ -e {path} ] || : > {path}; [ -e {original} ] || {{ cp -p {path} {original}.new && mv {original}.new {original}; }}")
+    });
+    node.run(&["sh", "-ec", &keep.join("\n")]).await?;
     let mut own: [Vec<u8>; 2] = Default::default();
-    for ((path, original, mode), own) in ORIGINALS.into_iter().zip(&mut own) {
-        if let Some(kept) = node.read_file(original).await? {
-            *own = kept;
-            continue;
-        }
-        *own = node.read_file(path).await?.unwrap_or_default();
-        node.write_file(original, mode, own).await?;
+    for ((_, original), own) in ORIGINALS.into_iter().zip(&mut own) {
+        *own = node.read_file(original).await?.unwrap_or_default();
     }
     Ok(own)
 }
