@@ -1,7 +1,5 @@
 //! `doctor` where there is no Docker and no kind.
 
-#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
-
 use assert_cmd::Command;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_runner::cluster::{self, Cluster, Docker, Found, Owner, Record, StateDir};
+use evictlab_runner::cluster::{self, Cluster, Docker, Found, Group, Owner, Record, StateDir};
 use evictlab_runner::report::exit_code;
 use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
 
@@ -90,15 +90,11 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         let lock = args.kubelets.lock()?;
         let kubelets = args.kubelets.resolve(&docker, &lock).await?;
         let run = new_id();
-        let mut groups = cluster::group(kubelets).map_err(bad_input)?;
-        let (Some(group), true) = (groups.pop(), groups.is_empty()) else {
-            return Err(bad_input(
-                "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer",
-            ));
-        };
+        let groups = cluster::group(kubelets).map_err(bad_input)?;
+        let [group] = <[Group; 1]>::try_from(groups).map_err(|groups| apart(&groups))?;
         let clusters = args.cluster.clusters(&run)?;
         schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
-        Ok((docker, run, group, clusters))
+        Ok::<_, Failure>((docker, run, group, clusters))
     };
     let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };
     let (docker, run, group, clusters) = planned?;
@@ -137,6 +133,19 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         true => Err(Failure::interrupted()),
         false => Err(infrastructure(error)),
     }
+}
+
+/// Kubelets that need more than one cluster.
+fn apart(groups: &[Group]) -> Failure {
+    let labels = |group: &Group| {
+        let labels: Vec<&str> = group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect();
+        labels.join(" and ")
+    };
+    let each: Vec<String> = groups.iter().map(labels).collect();
+    bad_input(format!(
+        "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
+        each.join("; ")
+    ))
 }
 
 async fn found(docker: &Docker, state: &StateDir, name: &str) -> Result<Found, Failure> {

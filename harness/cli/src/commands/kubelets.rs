@@ -14,7 +14,7 @@ use crate::output::tell;
 /// Which kubelets, and where their images come from.
 #[derive(clap::Args)]
 pub struct KubeletArgs {
-    /// A kubelet: a version (v1.32.13), a node image (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is
+    /// A kubelet: a version (v1.32.13, or v1.32 for its newest patch at hand), a node image (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is
     /// put into a worker; `v1.32.13=./kubelet` says what it must be (may be given again: a worker for each). Default: the
     /// newest whose node image is in Docker
     #[arg(long, value_name = "KUBELET")]

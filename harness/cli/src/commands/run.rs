@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use evictlab_runner::cluster::{self, Base, Docker, Owner, StateDir};
+use evictlab_runner::cluster::{self, Base, Cluster, ClusterError, ClusterName, Docker, Owner, StateDir};
 use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, exit_code, reports};
 use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
 use evictlab_runner::select::select;
@@ -68,7 +68,7 @@ pub struct Args {
 pub struct NewClusterArgs {
     /// The new cluster's name
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    name: Option<ClusterName>,
     /// The kind configuration that the cluster is made from; its workers are replaced [default: the built-in
     /// kind-configs/default.yaml]
     #[arg(long, value_name = "FILE")]
@@ -82,7 +82,7 @@ impl NewClusterArgs {
     /// A new cluster as asked for, with a name from the run's id if none was asked for.
     pub fn clusters(&self, run: &str) -> Result<Clusters, Failure> {
         let base = Base::load(self.kind_config.as_deref()).map_err(bad_input)?;
-        let name = self.name.clone().unwrap_or_else(|| format!("evictlab-{run}"));
+        let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
         Ok(Clusters::New { name, base, nodes: self.nodes.into() })
     }
 }
@@ -104,6 +104,14 @@ fn bad_input(error: impl ToString) -> Failure {
 
 fn infrastructure(error: impl ToString) -> Failure {
     Failure::new(error, exit_code::INFRASTRUCTURE)
+}
+
+/// A cluster that was asked for and cannot be used: it is not there or not for these kubelets, or it does not answer.
+fn unusable(error: ClusterError) -> Failure {
+    match error {
+        ClusterError::Unknown(_) | ClusterError::NoWorker { .. } => bad_input(error),
+        error => infrastructure(error),
+    }
 }
 
 /// Runs the selected cases.
@@ -136,8 +144,13 @@ async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
     let kubelets = match (&args.reused, args.kubelets.any()) {
-        (Some(name), false) => cluster::kubelets_of(&docker, &state, name).await.map_err(bad_input)?,
-        _ => args.kubelets.resolve(&docker, &lock).await?,
+        (Some(name), false) => cluster::kubelets_of(&docker, &state, name).await.map_err(unusable)?,
+        (Some(name), true) => {
+            let kubelets = args.kubelets.resolve(&docker, &lock).await?;
+            Cluster::open(&docker, &state, name, &kubelets).await.map_err(unusable)?;
+            kubelets
+        }
+        (None, _) => args.kubelets.resolve(&docker, &lock).await?,
     };
     let id = new_id();
     let (groups, clusters) = match &args.reused {

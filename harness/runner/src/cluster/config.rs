@@ -37,29 +37,35 @@ pub enum ConfigError {
 #[derive(Clone, Debug)]
 pub struct Base {
     file: String,
-    text: String,
+    cluster: Mapping,
 }
 
 impl Base {
-    /// The file at this path, or the default one.
+    /// The file at this path, or the default one; refused here where it is no kind cluster, before anything is made.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = path else {
-            return Ok(Self { file: "kind-configs/default.yaml".to_owned(), text: DEFAULT.to_owned() });
+            return Self::read("kind-configs/default.yaml".to_owned(), DEFAULT);
         };
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Ok(Self { file: path.display().to_string(), text })
+        Self::read(path.display().to_string(), &text)
     }
 
-    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to put up
-    /// with it: from 1.35 on they refuse it otherwise (`failCgroupV1`).
-    pub fn compose(&self, group: &Group, nodes: usize, cgroup_v1: bool) -> Result<String, ConfigError> {
-        let form = |problem: String| ConfigError::Form { file: self.file.clone(), problem };
-        let mut config: Value = serde_yaml::from_str(&self.text).map_err(|error| form(error.to_string()))?;
-        let cluster = config.as_mapping_mut().ok_or_else(|| form("it is not a mapping".to_owned()))?;
+    fn read(file: String, text: &str) -> Result<Self, ConfigError> {
+        let form = |problem: String| ConfigError::Form { file: file.clone(), problem };
+        let config: Value = serde_yaml::from_str(text).map_err(|error| form(error.to_string()))?;
+        let cluster = config.as_mapping().cloned().ok_or_else(|| form("it is not a mapping".to_owned()))?;
         if cluster.get("kind").and_then(Value::as_str) != Some("Cluster") {
             return Err(form("`kind: Cluster` is missing".to_owned()));
         }
+        Ok(Self { file, cluster })
+    }
+
+    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to use the
+    /// kernel's notice of memory pressure, and to put up with v1: from 1.35 on they refuse it otherwise (`failCgroupV1`).
+    pub fn compose(&self, group: &Group, nodes: usize, cgroup_v1: bool) -> Result<String, ConfigError> {
+        let form = |problem: String| ConfigError::Form { file: self.file.clone(), problem };
+        let mut cluster = self.cluster.clone();
         let listed = cluster.get("nodes").and_then(Value::as_sequence).cloned().unwrap_or_default();
         let role = |wanted: &str| {
             listed
@@ -81,15 +87,18 @@ impl Base {
             all.extend(std::iter::repeat_n(Value::Mapping(node), nodes));
         }
         cluster.insert("nodes".into(), all.into());
-        if cgroup_v1 && group.version.at_least(35) {
+        if cgroup_v1 {
             let patches = cluster
                 .entry("kubeadmConfigPatches".into())
                 .or_insert_with(|| Value::Sequence(Vec::new()))
                 .as_sequence_mut()
                 .ok_or_else(|| form("`kubeadmConfigPatches` is no list".to_owned()))?;
-            patches.push("kind: KubeletConfiguration\nfailCgroupV1: false\n".into());
+            // The kernel's notice of memory pressure is to be had on v1 alone; no kubelet before 1.31 knows the other field.
+            let refuses = if group.version.at_least(35) { "failCgroupV1: false\n" } else { "" };
+            let patch = format!("kind: KubeletConfiguration\nkernelMemcgNotification: true\n{refuses}");
+            patches.push(patch.into());
         }
-        serde_yaml::to_string(&config).map_err(|error| form(error.to_string()))
+        serde_yaml::to_string(&cluster).map_err(|error| form(error.to_string()))
     }
 }
 
@@ -187,8 +196,9 @@ mod tests {
     #[test]
     fn what_is_no_kind_configuration_is_refused_by_name() {
         for text in ["- a\n", "kind: Pod\n", "kind: Cluster\nkubeadmConfigPatches: 3\n", "a: [", ""] {
-            let base = Base { file: "mine.yaml".to_owned(), text: text.to_owned() };
-            let error = base.compose(&group(&["v1.36.2"]), 1, true).unwrap_err().to_string();
+            let base = Base::read("mine.yaml".to_owned(), text);
+            let composed = base.and_then(|base| base.compose(&group(&["v1.36.2"]), 1, true));
+            let error = composed.unwrap_err().to_string();
             assert!(error.starts_with("mine.yaml is no kind configuration"), "{error}");
         }
     }

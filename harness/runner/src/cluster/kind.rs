@@ -58,9 +58,12 @@ pub enum KindError {
 }
 
 impl KindError {
-    /// Whether kind gave up on a node's start: it waits 30 s for systemd's last words, however slow the host is.
+    /// Whether kind or kubeadm gave up on a slow host: kind waits 30 s for systemd's last words, and kubeadm before v1beta4 a minute for the API
+    /// server's answers and some minutes for a kubelet. None of that can be set.
     pub fn too_slow(&self) -> bool {
-        matches!(self, Self::Failed { output, .. } if output.contains("could not find a log line"))
+        const GAVE_UP: [&str; 3] =
+            ["could not find a log line", "timed out waiting for the condition", "context deadline exceeded"];
+        matches!(self, Self::Failed { output, .. } if GAVE_UP.iter().any(|words| output.contains(words)))
     }
 }
 
@@ -171,11 +174,20 @@ async fn run(
     };
     match success {
         true => Ok(printed.join("\n")),
-        false => {
-            let tail = printed[printed.len().saturating_sub(30)..].join("\n");
-            Err(KindError::Failed { command, output: tail })
-        }
+        false => Err(KindError::Failed { command, output: told(&printed) }),
     }
+}
+
+/// What of kind's output says why it failed: its error, and the last lines but for Go's stack.
+fn told(printed: &[String]) -> String {
+    let stack = |line: &str| {
+        line.starts_with('\t') || line.contains(".go:") || line.contains("k8s.io/kubernetes/cmd")
+    };
+    let plain: Vec<&str> = printed.iter().map(String::as_str).filter(|line| !stack(line)).collect();
+    let error = plain.iter().position(|line| line.starts_with("ERROR"));
+    let tail = plain.len().saturating_sub(20);
+    let head = error.filter(|at| *at < tail).map(|at| plain[at]);
+    head.into_iter().chain(plain[tail..].iter().copied()).collect::<Vec<_>>().join("\n")
 }
 
 /// Ends kind: politely, then by force.
@@ -191,5 +203,22 @@ async fn stop(kind: Option<Pid>, ended: tokio::task::JoinHandle<std::io::Result<
         if tokio::time::timeout(patience, &mut ended).await.is_ok() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_told_and_not_the_stack() {
+        let mut printed = vec!["Creating cluster".to_owned(), "ERROR: failed to join node".to_owned()];
+        printed.extend((0..30).map(|line| format!("I1121 step {line}")));
+        printed.push("error execution phase kubelet-start: timed out waiting for the condition".to_owned());
+        printed.extend((0..40).map(|_| "\tk8s.io/kubernetes/cmd/kubeadm/app/x.go:1".to_owned()));
+        let output = told(&printed);
+        assert!(output.starts_with("ERROR: failed to join node\nI1121 step 11\n"), "{output}");
+        assert!(output.ends_with("timed out waiting for the condition"), "{output}");
+        assert!(KindError::Failed { command: String::new(), output }.too_slow());
     }
 }

@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long the pods of a run may show no change on their way out.
 const PODS_PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long an API server may send nothing before it is taken for gone. Watches hear from it about once a minute at least.
+const SILENCE: Duration = Duration::from_secs(90);
+
 /// A cluster could not be made, opened or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -83,7 +86,9 @@ pub enum ClusterError {
         claimed: KubeletVersion,
     },
     /// The cluster has no worker for a kubelet.
-    #[error("cluster {cluster} has no worker with kubelet {kubelet}; it has {has}")]
+    #[error(
+        "cluster {cluster} has no worker with kubelet {kubelet}; it has {has}\nName one of those with --kubelet, or leave --cluster out for a new cluster."
+    )]
     NoWorker {
         /// The cluster.
         cluster: String,
@@ -366,9 +371,10 @@ pub async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError
     let failed = |problem: String| ClusterError::Kubeconfig { cluster: name.to_owned(), problem };
     let kubeconfig =
         Kubeconfig::read_from(state.kubeconfig(name)).map_err(|error| failed(error.to_string()))?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .map_err(|error| failed(error.to_string()))?;
+    config.read_timeout = Some(SILENCE);
     Client::try_from(config).map_err(|error| failed(error.to_string()))
 }
 

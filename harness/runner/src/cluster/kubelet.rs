@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use evictlab_rules::KubeletVersion;
 
-/// One `--kubelet`: `v1.32.13`, `kindest/node:v1.32.13`, `./kubelet`, or one of the last two with a claim before it,
+/// One `--kubelet`: `v1.32.13`, `v1.32` for the newest patch at hand, `kindest/node:v1.32.13`, `./kubelet`, or one of the last two with a claim before it,
 /// `v1.32.13=./kubelet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletSpec {
@@ -20,6 +20,8 @@ pub struct KubeletSpec {
 pub enum KubeletSource {
     /// The node image of this version.
     Release(KubeletVersion),
+    /// The node image of this minor's newest patch.
+    Minor(u32),
     /// A node image by its name.
     Image(String),
     /// A binary on this machine, to be put into a worker.
@@ -31,12 +33,15 @@ pub enum KubeletSource {
 pub enum KubeletSpecError {
     /// None of the three.
     #[error(
-        "{0:?} is no kubelet: write a version (v1.32.13), a node image (kindest/node:v1.32.13), or the path of a binary (./kubelet)"
+        "{0:?} is no kubelet: write a version (v1.32.13, or v1.32 for its newest patch at hand), a node image (kindest/node:v1.32.13), or the path of a binary (./kubelet)"
     )]
     Unknown(String),
     /// A path to nothing.
     #[error("there is no file {0}: --kubelet takes the path of a kubelet binary on this machine")]
     NoFile(PathBuf),
+    /// A path to a folder.
+    #[error("{0} is a folder: --kubelet takes the path of the kubelet binary itself")]
+    Folder(PathBuf),
     /// The part before `=` is no version.
     #[error("{0}, and only a version can stand before the `=`")]
     Claim(#[from] evictlab_rules::VersionError),
@@ -58,9 +63,16 @@ fn source_of(text: &str) -> Result<KubeletSource, KubeletSpecError> {
     if let Ok(version) = text.parse() {
         return Ok(KubeletSource::Release(version));
     }
+    let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
+    if let Some(minor) = minor.and_then(|minor| minor.parse().ok()) {
+        return Ok(KubeletSource::Minor(minor));
+    }
     let path = PathBuf::from(text);
     if path.is_file() {
         return Ok(KubeletSource::Binary(path));
+    }
+    if path.is_dir() {
+        return Err(KubeletSpecError::Folder(path));
     }
     if text.starts_with(['.', '/', '~']) {
         return Err(KubeletSpecError::NoFile(path));
@@ -99,6 +111,7 @@ mod tests {
         let rows = [
             ("v1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
             ("1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
+            ("v1.32".to_owned(), None, KubeletSource::Minor(32)),
             ("kindest/node:v1.32.13@sha256:00".to_owned(), None, image()),
             ("v1.32.13=kindest/node:v1.32.13@sha256:00".to_owned(), Some(version.clone()), image()),
             (path.to_owned(), None, KubeletSource::Binary(path.into())),
@@ -109,7 +122,9 @@ mod tests {
         }
         for (text, says) in [
             ("newest", "write a version"),
+            ("v1.x", "write a version"),
             ("./nothing-here", "there is no file"),
+            ("/", "/ is a folder"),
             ("best=kindest/node:v1.32.13", "before the `=`"),
         ] {
             let error = text.parse::<KubeletSpec>().unwrap_err().to_string();

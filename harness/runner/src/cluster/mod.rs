@@ -7,6 +7,7 @@ mod kind;
 mod kind_cluster;
 mod kubelet;
 mod makers;
+mod name;
 mod node;
 mod owner;
 mod record;
@@ -20,6 +21,7 @@ pub use kind_cluster::{
     Cluster, ClusterError, KIND_LABEL, cgroup_v1, claim, containers, delete, is_ready, kubelets_of,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use name::{ClusterName, ClusterNameError};
 pub use node::{Node, NodeError, said};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};

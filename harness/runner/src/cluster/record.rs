@@ -100,7 +100,7 @@ pub struct StateDir {
 /// The state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the state folder {path} cannot be used: {source}\nSet EVICTLAB_STATE_DIR to a folder that you may write to."
+    "evictlab cannot keep its state in {path}: {source}\nSet EVICTLAB_STATE_DIR to a folder that you may write to and that has room."
 )]
 pub struct StateError {
     path: PathBuf,

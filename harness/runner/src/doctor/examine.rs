@@ -169,6 +169,7 @@ async fn resolve_first(resolve: &Resolve<'_>, specs: &[KubeletSpec]) -> Option<S
 fn versions(specs: &[KubeletSpec]) -> Vec<KubeletVersion> {
     let version = |spec: &KubeletSpec| match &spec.source {
         KubeletSource::Release(version) => Some(version.clone()),
+        KubeletSource::Minor(minor) => Some(KubeletVersion::minor(*minor)),
         KubeletSource::Image(_) | KubeletSource::Binary(_) => spec.claimed.clone(),
     };
     specs.iter().filter_map(version).collect()

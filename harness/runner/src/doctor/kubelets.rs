@@ -32,6 +32,7 @@ fn one(kubelet: &str, looked: &Looked) -> Check {
 pub fn name(spec: &KubeletSpec) -> String {
     match &spec.source {
         KubeletSource::Release(version) => version.to_string(),
+        KubeletSource::Minor(minor) => format!("v1.{minor}"),
         KubeletSource::Image(image) => image.clone(),
         KubeletSource::Binary(path) => path.display().to_string(),
     }

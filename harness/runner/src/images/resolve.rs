@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 
 use super::{Lock, PullError, have, pull};
 use crate::cluster::{Docker, DockerError, Kubelet, KubeletSource, KubeletSpec};
+
+/// How long a binary may take to tell its version; a kubelet needs less than a second of a slow CPU.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// A kubelet cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +38,9 @@ pub enum ResolveError {
         image: String,
     },
     /// The binary is no kubelet.
-    #[error("{path} is no kubelet: `{path} --version` {said}")]
+    #[error(
+        "{path} is no kubelet: `{path} --version` {said}\nGive --kubelet the path of an executable kubelet that runs on this machine, or a version or node image."
+    )]
     NoKubelet {
         /// The file.
         path: PathBuf,
@@ -117,9 +123,26 @@ impl Resolve<'_> {
         Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
     }
 
+    /// The newest release of a minor whose node image is in Docker, else the newest that is listed.
+    async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
+        let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {
+            versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
+        };
+        let there = self.there().await?;
+        let found = newest(&mut there.into_iter()).or_else(|| newest(&mut self.lock.nodes.keys().cloned()));
+        found.ok_or_else(|| {
+            let version = KubeletVersion::minor(minor);
+            ResolveError::NoImage { nearest: self.lock.nearest(&version), version }
+        })
+    }
+
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
         let (version, image, binary) = match &spec.source {
             KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),
+            KubeletSource::Minor(minor) => {
+                let version = self.newest_patch(*minor).await?;
+                (version.clone(), self.image(&version).await?, None)
+            }
             KubeletSource::Image(image) => {
                 self.need(image).await?;
                 let found = self.version_of(image).await?;
@@ -127,7 +150,7 @@ impl Resolve<'_> {
                 (found, image.clone(), None)
             }
             KubeletSource::Binary(path) => {
-                let found = binary_version(path)?;
+                let found = binary_version(path, ANSWER)?;
                 agreed(&path.display().to_string(), found.clone(), spec.claimed.as_ref())?;
                 let image = self.image_for_binary(path, &found).await?;
                 (found, image, Some(path.clone()))
@@ -144,9 +167,10 @@ impl Resolve<'_> {
     pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
         let image = match &spec.source {
             KubeletSource::Release(version) => self.name(version).await?,
+            KubeletSource::Minor(minor) => self.name(&self.newest_patch(*minor).await?).await?,
             KubeletSource::Image(image) => image.clone(),
             KubeletSource::Binary(path) => {
-                let version = binary_version(path)?;
+                let version = binary_version(path, ANSWER)?;
                 agreed(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
                 match (self.overrides.get(&version), self.hosts(&version).await?.first()) {
                     (Some(image), _) => image.clone(),
@@ -190,10 +214,16 @@ impl Resolve<'_> {
             self.need(image).await?;
             return Ok(image.clone());
         }
+        let mut not_had = None;
         for host in self.hosts(version).await? {
-            if let Ok(image) = self.image(&host).await {
-                return Ok(image);
+            match self.image(&host).await {
+                Ok(image) => return Ok(image),
+                Err(error) => not_had = not_had.or(Some(error)),
             }
+        }
+        // Of several that could not be had, the best one's error tells what to bring.
+        if let Some(error) = not_had {
+            return Err(error);
         }
         Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
     }
@@ -237,16 +267,21 @@ fn agreed(name: &str, found: KubeletVersion, claimed: Option<&KubeletVersion>) -
 }
 
 /// What a binary on this machine answers to `--version`: `Kubernetes v1.32.13`.
-fn binary_version(path: &Path) -> Result<KubeletVersion, ResolveError> {
+fn binary_version(path: &Path, answer: Duration) -> Result<KubeletVersion, ResolveError> {
     let no_kubelet = |said: String| ResolveError::NoKubelet { path: path.to_owned(), said };
     let path = path.canonicalize().map_err(|error| no_kubelet(format!("cannot be run: {error}")))?;
-    let ran = duct::cmd(&path, ["--version"])
+    let cannot = |error: std::io::Error| no_kubelet(format!("cannot be run: {error}"));
+    let running = duct::cmd(&path, ["--version"])
         .stdin_null()
         .stderr_to_stdout()
         .stdout_capture()
         .unchecked()
-        .run()
-        .map_err(|error| no_kubelet(format!("cannot be run: {error}")))?;
+        .start()
+        .map_err(cannot)?;
+    let Some(ran) = running.wait_timeout(answer).map_err(cannot)? else {
+        running.kill().map_err(cannot)?;
+        return Err(no_kubelet(format!("gives no answer within {} s", answer.as_secs())));
+    };
     let said = String::from_utf8_lossy(&ran.stdout);
     let first = said.lines().next().unwrap_or_default();
     first
@@ -270,15 +305,18 @@ mod tests {
     #[test]
     fn a_binary_tells_its_version_or_is_no_kubelet() {
         let kubelet = program("#!/bin/sh\necho Kubernetes v1.33.0-alpha.1\n");
-        assert_eq!(binary_version(&kubelet).unwrap().to_string(), "v1.33.0-alpha.1");
+        assert_eq!(binary_version(&kubelet, ANSWER).unwrap().to_string(), "v1.33.0-alpha.1");
         for (text, says) in [
             ("#!/bin/sh\necho Docker version 28\n", "Docker version 28"),
             ("#!/bin/sh\nexit 1\n", "\"\""),
             ("not a program", "is no kubelet"),
         ] {
-            let error = binary_version(&program(text)).unwrap_err().to_string();
+            let error = binary_version(&program(text), ANSWER).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
+        let silent = program("#!/bin/sh\nexec sleep 600\n");
+        let error = binary_version(&silent, Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(error.contains("gives no answer"), "{error}");
     }
 
     #[test]

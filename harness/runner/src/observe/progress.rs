@@ -28,6 +28,8 @@ pub enum Ended {
     Outcome,
     /// A pod that was to be evicted ended otherwise.
     Died(String),
+    /// A pod that something is waited of cannot start.
+    Stuck,
     /// Nothing moved any more.
     Stalled,
 }
@@ -42,6 +44,7 @@ pub struct Watched {
     moved: Instant,
     fingerprint: String,
     settled: Option<Instant>,
+    stuck: Option<Instant>,
 }
 
 impl Watched {
@@ -53,6 +56,7 @@ impl Watched {
             moved: Instant::now(),
             fingerprint: String::new(),
             settled: None,
+            stuck: None,
         }
     }
 
@@ -120,6 +124,11 @@ impl Watched {
             let since = *self.settled.get_or_insert(now);
             return (now - since >= quiet).then_some(Ended::Outcome);
         }
+        match wanted.evicted.iter().chain(wanted.summary.keys()).any(|pod| self.is_stuck(pod)) {
+            true if now - *self.stuck.get_or_insert(now) >= quiet => return Some(Ended::Stuck),
+            true => {}
+            false => self.stuck = None,
+        }
         (now - self.moved >= patience).then_some(Ended::Stalled)
     }
 
@@ -145,6 +154,20 @@ impl Watched {
 
     fn told(&self, pod: &str) -> bool {
         self.events.iter().any(|event| event["reason"] == "Evicted" && event["involvedObject"]["name"] == pod)
+    }
+
+    /// Whether a container of a pod has an image that the kubelet cannot have. It asks again and again, but images are brought before the
+    /// pods, so that nothing will have changed: only what was in the air has a moment to settle.
+    fn is_stuck(&self, name: &str) -> bool {
+        const WITHOUT_IMAGE: [&str; 4] =
+            ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
+        let Some(status) = self.pods.get(name).map(|pod| &pod["status"]) else { return false };
+        let mut containers = ["initContainerStatuses", "containerStatuses"]
+            .into_iter()
+            .flat_map(|list| status[list].as_array().into_iter().flatten());
+        containers.any(|container| {
+            container["state"]["waiting"]["reason"].as_str().is_some_and(|why| WITHOUT_IMAGE.contains(&why))
+        })
     }
 
     /// How a pod ended that the kubelet did not evict.
@@ -265,6 +288,30 @@ mod tests {
         assert_eq!(watched.ended(&wanted, Some(&sample(192)), false, TIMES), None);
         pass(40).await;
         assert_eq!(watched.ended(&wanted, Some(&sample(193)), false, TIMES), Some(Ended::Stalled));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_soon_where_a_pod_has_no_image_and_not_for_a_hiccup() {
+        let wanted = wanted(&["a"], None);
+        let waiting = |reason: &str| {
+            let mut pod = pod("a", "Pending", None);
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "c", "state": {"waiting": {"reason": reason}}}]);
+            pod
+        };
+        let mut watched = Watched::new();
+        for (reason, seconds, ended) in [
+            ("ContainerCreating", 0, None),
+            ("ErrImagePull", 10, None),
+            ("ContainerCreating", 10, None),
+            ("ErrImagePull", 1, None),
+            ("ImagePullBackOff", 11, None),
+            ("ErrImageNeverPull", 1, Some(Ended::Stuck)),
+        ] {
+            pass(seconds).await;
+            watched.pod(waiting(reason));
+            assert_eq!(watched.ended(&wanted, None, false, TIMES), ended, "{reason}");
+        }
     }
 
     #[test]

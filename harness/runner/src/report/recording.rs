@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::redact::redacted;
-use super::run_dir::{file_name, make_dir, write_file};
+use super::run_dir::{file_name, make_dir, need_room, write_file};
 use super::{CaseId, Report, ReportError, RunEvent, What};
 use crate::observe::Observations;
 
@@ -15,9 +15,14 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Records under `dir`, which is made when the first case ends.
-    pub fn new(dir: PathBuf) -> Self {
-        Self { dir }
+    /// Records under `dir`, made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made or written to.
+    pub fn new(dir: PathBuf) -> Result<Self, ReportError> {
+        make_dir(&dir)?;
+        need_room(&dir)?;
+        Ok(Self { dir })
     }
 
     fn write(&self, id: &CaseId, evidence: &Observations) -> Result<(), ReportError> {
@@ -63,7 +68,7 @@ mod tests {
 
     fn record(id: CaseId, evidence: &Observations) -> (String, String) {
         let dir = tempfile::tempdir().unwrap();
-        let report = Recording::new(dir.path().join("new"));
+        let report = Recording::new(dir.path().join("new")).unwrap();
         report.write(&id, evidence).unwrap();
         let version = std::fs::read_dir(dir.path().join("new")).unwrap().next().unwrap().unwrap();
         let file = std::fs::read_dir(version.path()).unwrap().next().unwrap().unwrap();

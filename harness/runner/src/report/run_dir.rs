@@ -55,7 +55,9 @@ impl RunDir {
     }
 
     fn in_empty(root: PathBuf) -> Result<Self, ReportError> {
-        make_dir(&root.join("artifacts"))?;
+        let artifacts = root.join("artifacts");
+        make_dir(&artifacts)?;
+        need_room(&artifacts)?;
         Ok(Self { root })
     }
 
@@ -91,6 +93,13 @@ pub(super) fn file_name(name: &str) -> String {
 /// Makes a directory and those above it.
 pub(super) fn make_dir(dir: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(dir).map_err(|source| ReportError::Write { path: dir.to_owned(), source })
+}
+
+/// Refuses a directory that takes no file, or not a megabyte: better before a cluster is made than after.
+pub(super) fn need_room(dir: &Path) -> Result<(), ReportError> {
+    let probe = dir.join(".room");
+    write_file(&probe, &[0; 1 << 20])?;
+    fs::remove_file(&probe).map_err(|source| ReportError::Write { path: probe, source })
 }
 
 /// Writes a whole file, so that a reader sees all of it or none.

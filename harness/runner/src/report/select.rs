@@ -47,7 +47,9 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
     reports.push(Box::new(Evidence::new(run_dir)));
-    reports.extend(record.map(|dir| Box::new(Recording::new(dir)) as Box<dyn Report>));
+    if let Some(dir) = record {
+        reports.push(Box::new(Recording::new(dir)?));
+    }
     if env::var_os("GITHUB_ACTIONS").is_some() && stdout.is_some() {
         reports.push(Box::new(Annotations::new(io::stdout())));
     }

@@ -54,8 +54,8 @@ pub enum ReportError {
         /// What the system said.
         source: io::Error,
     },
-    /// The terminal, or what standard output leads to.
-    #[error("cannot write to standard output: {0}")]
+    /// What the report writes to: standard output, or for the build log its file.
+    #[error("cannot write what it has to say: {0}")]
     Output(#[from] io::Error),
     /// The directory of a run holds one already.
     #[error("{} holds a run already ({found} is there). Choose another --output-dir, or move it away", .dir.display())]
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(*failing.lock().unwrap(), whole);
         assert_eq!(*panicking.lock().unwrap(), whole[..2]);
         let failures: Vec<_> = finished.failures.iter().map(ToString::to_string).collect();
-        assert_eq!(failures[0], "witness: cannot write to standard output: disk full");
+        assert_eq!(failures[0], "witness: cannot write what it has to say: disk full");
         assert!(failures[1].contains("at the disco"), "{failures:?}");
         assert_eq!(finished.exit_code, exit_code::INFRASTRUCTURE);
         events.send(What::Interrupted { stage: 2 });

@@ -11,8 +11,9 @@ use crate::wait::{self, Probe, Stalled};
 
 /// How long a node may show no change on its way back.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How much more memory than before a node may still use, in bytes: the kubelet and containerd breathe.
-const SLACK: u64 = 96 * 1024 * 1024;
+/// How much more memory than before the last case a node may still use, in bytes: the kubelet and containerd breathe, and what a
+/// case's containers read stays in the page cache.
+const SLACK: u64 = 128 * 1024 * 1024;
 
 /// A node that did not come back to itself.
 #[derive(Debug, thiserror::Error)]
@@ -85,9 +86,12 @@ fn pressed(node: &ApiNode) -> Vec<String> {
 
 fn still_used(summary: &Value, before: u64) -> Option<String> {
     const MIB: u64 = 1024 * 1024;
+    // In steps, so that a little more or less does not look like progress.
+    const STEP: u64 = 32;
     let now = summary["node"]["memory"]["workingSetBytes"].as_u64()?;
+    let about = now / MIB / STEP * STEP;
     (now > before + SLACK)
-        .then(|| format!("its working set is {}Mi and was {}Mi before", now / MIB, before / MIB))
+        .then(|| format!("its working set is about {about}Mi and was {}Mi before", before / MIB))
 }
 
 #[cfg(test)]
@@ -119,6 +123,9 @@ mod tests {
         );
         let summary = json!({"node": {"memory": {"workingSetBytes": 400u64 << 20}}});
         assert_eq!(still_used(&summary, 310 << 20), None);
-        assert_eq!(still_used(&summary, 200 << 20).unwrap(), "its working set is 400Mi and was 200Mi before");
+        assert_eq!(
+            still_used(&summary, 200 << 20).unwrap(),
+            "its working set is about 384Mi and was 200Mi before"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::host::{self, Host};
@@ -133,7 +133,12 @@ impl Run<'_> {
                 *phase = Phase::Reset;
             }
             self.step(Phase::Reset, "deleting the pods");
-            self.cancellable(namespace.delete(patience(Duration::from_secs(60), start))).await??;
+            let deleted =
+                self.cancellable(namespace.delete(patience(Duration::from_secs(60), start))).await?;
+            // What ended the case is told before what its end met.
+            if watched.is_ok() {
+                deleted?;
+            }
         }
         match (watched, judgement) {
             (Err(error), _) => Err(error),
@@ -227,14 +232,18 @@ impl Run<'_> {
                     }
                     Seen::Broken(why) => broken = Some(why),
                 },
-                _ = ticks.tick() => match node.summary().await {
-                    Ok(summary) => {
+                // A server that takes the question and never answers must not hold up the end.
+                _ = ticks.tick() => match self.cancellable(timeout(limits.0, node.summary())).await? {
+                    Ok(Ok(summary)) => {
                         let t = began.elapsed().as_secs_f64();
                         seen.samples.push(sample(t, &summary, &namespace.name));
                         self.tell_progress(seen);
                         broken = None;
                     }
-                    Err(error) => broken = Some(error.to_string()),
+                    Ok(Err(error)) => broken = Some(error.to_string()),
+                    Err(_) => {
+                        broken = Some(format!("the Summary of {} did not come in {} s", node.name, limits.0.as_secs()));
+                    }
                 },
                 () = self.cancel.cancelled() => return Ok((watched, None)),
             }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
@@ -210,8 +211,11 @@ fn name_of(clusters: &Clusters, group: usize, groups: usize) -> String {
     }
 }
 
+/// From old to new, as a matrix is read.
 fn labels(groups: &[Group]) -> Vec<String> {
-    groups.iter().flat_map(|group| group.kubelets.iter().map(|kubelet| kubelet.label.clone())).collect()
+    let mut kubelets: Vec<&Kubelet> = groups.iter().flat_map(|group| &group.kubelets).collect();
+    kubelets.sort_by(|a, b| a.version.cmp(&b.version));
+    kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
 fn planned(case: &LoadedCase) -> Planned {
@@ -265,9 +269,8 @@ impl Shared {
                     self.events.send(What::ClusterFailed {
                         cluster: name.clone(),
                         seconds: began.elapsed().as_secs_f64(),
-                        error: error.clone(),
+                        error,
                     });
-                    self.all_without_a_node(group, &error);
                 }
                 // One of before is put in order all the same; a new one without use is not kept.
                 cluster = cluster.filter(|_| reused);
@@ -354,10 +357,14 @@ impl Shared {
                     .into_iter()
                     .filter_map(|list| pod.get("spec")?.get(list)?.as_array())
             });
-            let images = in_pods.flatten().map(|container| &container["image"]);
-            let ephemeral =
-                case.case.ephemeral_containers.iter().filter_map(|late| late.container.get("image"));
-            images.chain(ephemeral).filter_map(|image| Some(image.as_str()?.to_owned())).collect()
+            let in_pods = in_pods.flatten().filter_map(Value::as_object);
+            let late = case.case.ephemeral_containers.iter().map(|late| &late.container);
+            in_pods
+                .chain(late)
+                // A case that says where its image comes from is taken at its word.
+                .filter(|container| !container.contains_key("imagePullPolicy"))
+                .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
+                .collect()
         };
         let mut all: Vec<String> = self.request.cases.iter().flat_map(|case| containers(case)).collect();
         all.push(CANARY.to_owned());
@@ -478,23 +485,6 @@ impl Shared {
             self.failed.store(true, Ordering::Relaxed);
         }
         self.events.send(What::CaseEnded { id, node, seconds, judgement: Box::new(judgement), evidence });
-    }
-
-    /// No case of a cluster that could not be made is left without a verdict.
-    fn all_without_a_node(&self, group: usize, error: &str) {
-        // kind says what it did before it says why it could not go on.
-        let first = error.lines().find(|line| line.starts_with("ERROR")).or(error.lines().next());
-        let first = first.unwrap_or_default();
-        for kubelet in &self.request.groups[group].kubelets {
-            for case in &self.request.cases {
-                if let Some(Job { id, .. }) = self.planned_on(case, kubelet, 1) {
-                    let why = format!("its cluster could not be made: {first}");
-                    let mut judgement = Judgement::without_evidence(Verdict::Error, why);
-                    judgement.phase = Some(Phase::Lease);
-                    self.ended(id, None, 0.0, judgement, None);
-                }
-            }
-        }
     }
 
     /// Deletes the cluster, or puts its nodes back and leaves it.

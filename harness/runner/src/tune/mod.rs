@@ -6,4 +6,4 @@ mod tuning;
 
 pub use config::{base, with_threshold};
 pub use difference::{Difference, differences};
-pub use tuning::{TuneError, Tuned, restore, tune};
+pub use tuning::{TuneError, Tuned, in_shape, restore, tune};

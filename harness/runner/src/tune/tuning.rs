@@ -79,6 +79,15 @@ pub async fn tune(node: &Node, changes: &Map<String, Value>) -> Result<Tuned, Tu
     Ok(Tuned { configz, seconds: began.elapsed().as_secs_f64() })
 }
 
+/// Whether the node's kubelet runs with these fields and with quick housekeeping already, as one made from our own kind configuration does.
+pub async fn in_shape(node: &Node, fields: &Map<String, Value>) -> Result<bool, TuneError> {
+    if !differences(fields, &node.configz().await?).is_empty() {
+        return Ok(false);
+    }
+    let running = node.run(&["sh", "-c", "tr '\\0' ' ' < /proc/$(pidof kubelet)/cmdline"]).await?;
+    Ok(running.contains(HOUSEKEEPING))
+}
+
 /// Puts the node's own files back and restarts its kubelet. Nothing is done where nothing was changed.
 pub async fn restore(node: &Node) -> Result<bool, TuneError> {
     // Copied and renamed, with its mode: what is cut off here leaves whole files, and the originals go last.
