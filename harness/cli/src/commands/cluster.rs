@@ -85,14 +85,13 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let plan = async {
+        let run = new_id();
+        let clusters = args.cluster.clusters(&run)?;
         let docker = Docker::connect().await.map_err(infrastructure)?;
         cluster::kind_version().await.map_err(infrastructure)?;
         let lock = args.kubelets.lock()?;
         let kubelets = args.kubelets.resolve(&docker, &lock).await?;
-        let run = new_id();
-        let groups = cluster::group(kubelets).map_err(bad_input)?;
-        let [group] = <[Group; 1]>::try_from(groups).map_err(|groups| apart(&groups))?;
-        let clusters = args.cluster.clusters(&run)?;
+        let group = one_cluster(cluster::group(kubelets).map_err(bad_input)?)?;
         schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
@@ -135,17 +134,21 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     }
 }
 
-/// Kubelets that need more than one cluster.
-fn apart(groups: &[Group]) -> Failure {
-    let labels = |group: &Group| {
-        let labels: Vec<&str> = group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect();
-        labels.join(" and ")
-    };
-    let each: Vec<String> = groups.iter().map(labels).collect();
-    bad_input(format!(
-        "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
-        each.join("; ")
-    ))
+/// The one group of kubelets, or why they need several clusters.
+fn one_cluster(mut groups: Vec<Group>) -> Result<Group, Failure> {
+    match groups.pop() {
+        Some(group) if groups.is_empty() => Ok(group),
+        last => {
+            groups.extend(last);
+            let labels = |group: &Group| {
+                group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
+            };
+            Err(bad_input(format!(
+                "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
+                groups.iter().map(labels).collect::<Vec<_>>().join("; ")
+            )))
+        }
+    }
 }
 
 async fn found(docker: &Docker, state: &StateDir, name: &str) -> Result<Found, Failure> {

@@ -140,6 +140,11 @@ async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
     let Backend::Kind = args.backend;
     let cases = select(&args.selection.source(), &args.selection.selection())?;
     let lock = args.kubelets.lock()?;
+    let id = new_id();
+    let clusters = match &args.reused {
+        Some(name) => Clusters::Kept(name.clone()),
+        None => args.new_cluster.clusters(&id)?,
+    };
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
@@ -152,10 +157,9 @@ async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
         }
         (None, _) => args.kubelets.resolve(&docker, &lock).await?,
     };
-    let id = new_id();
-    let (groups, clusters) = match &args.reused {
-        Some(name) => (cluster::one_group(kubelets), Clusters::Kept(name.clone())),
-        None => (cluster::group(kubelets).map_err(bad_input)?, args.new_cluster.clusters(&id)?),
+    let groups = match &args.reused {
+        Some(_) => cluster::one_group(kubelets),
+        None => cluster::group(kubelets).map_err(bad_input)?,
     };
     schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
     let request = Request {

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
 
+use super::docker::first_cause;
 use super::{Docker, DockerError};
 
 /// A node could not be asked or changed.
@@ -163,7 +164,7 @@ impl Node {
 pub fn said(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
+        other => first_cause(other),
     }
 }
 

@@ -138,7 +138,13 @@ impl Resolve<'_> {
 
     async fn one(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
         let (version, image, binary) = match &spec.source {
-            KubeletSource::Release(version) => (version.clone(), self.image(version).await?, None),
+            KubeletSource::Release(version) => {
+                let image = self.image(version).await?;
+                if self.overrides.contains_key(version) {
+                    agreed(&image, self.version_of(&image).await?, Some(version))?;
+                }
+                (version.clone(), image, None)
+            }
             KubeletSource::Minor(minor) => {
                 let version = self.newest_patch(*minor).await?;
                 (version.clone(), self.image(&version).await?, None)

@@ -42,8 +42,9 @@ pub(super) fn of_a_failure(case: &Case, expected: &Expected<'_>, seen: &Seen<'_>
     };
     rejected
         .or_else(gone)
-        .or_else(|| seen.pods.iter().find_map(never_started))
+        // One that is killed again and again waits to be started again, and did start.
         .or_else(|| seen.pods.iter().find_map(killed_for_memory))
+        .or_else(|| seen.pods.iter().find_map(never_started))
         .or_else(|| of_a_pass(case, seen))
         .or_else(|| stats_outrun(expected, seen))
 }

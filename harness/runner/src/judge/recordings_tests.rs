@@ -308,12 +308,24 @@ fn evidence_that_does_not_suffice_is_doubted() {
         seen["podsFinal"][0]["status"] = json!({"phase": "Failed", "reason": "Evicted",
             "message": "Pod was rejected: The node had condition: [MemoryPressure]. "});
     };
+    let too_large = |seen: &mut Value| {
+        without_eviction(seen);
+        seen["podsFinal"][0]["status"] = json!({"phase": "Failed", "reason": "OutOfmemory",
+            "message": "Pod was rejected: Node didn't have enough resource: memory, requested: 2, used: 0, capacity: 1"});
+    };
+    let killed_again = |seen: &mut Value| {
+        without_eviction(seen);
+        let status = &mut seen["podsFinal"][0]["status"]["containerStatuses"][0];
+        status["state"] = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        status["lastState"] = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137,
+            "finishedAt": "2026-11-21T00:45:01Z"}});
+    };
     let not_reached = |seen: &mut Value| {
         without_eviction(seen);
         seen["kubeletConfigOverrides"]["evictionHard"]["memory.available"] = "1Gi".into();
     };
     use Doubt::*;
-    let rows: [(&str, &str, &str, Tamper<'_>, Doubt, &str); 14] = [
+    let rows: [(&str, &str, &str, Tamper<'_>, Doubt, &str); 16] = [
         (
             "no event, wanted as a witness",
             "v1.32.13/sidecars",
@@ -401,6 +413,22 @@ fn evidence_that_does_not_suffice_is_doubted() {
             Box::new(rejected),
             RejectedAtAdmission,
             "the kubelet did not admit sidecars: Pod was rejected: The node had condition: [MemoryPressure].",
+        ),
+        (
+            "more than the node has",
+            "v1.32.13/sidecars",
+            SIDECARS,
+            Box::new(too_large),
+            RejectedAtAdmission,
+            "the kubelet did not admit sidecars: OutOfmemory: Pod was rejected: Node didn't have enough resource: memory",
+        ),
+        (
+            "killed for memory and waiting for its next start",
+            "v1.32.13/sidecars",
+            SIDECARS,
+            Box::new(killed_again),
+            KilledForMemory,
+            "el1 of sidecars was killed (OOMKilled, exit code 137)",
         ),
         (
             "never started",

@@ -102,7 +102,8 @@ impl<'a> PodSeen<'a> {
             rejected: said
                 .filter(|message| is_rejection(message))
                 .map(str::to_owned)
-                .or_else(|| rejections.first().map(|event| event.message.clone())),
+                .or_else(|| rejections.first().map(|event| event.message.clone()))
+                .or_else(|| not_taken(status)),
             told,
         }
     }
@@ -135,6 +136,14 @@ impl<'a> PodSeen<'a> {
             annotations: self.events.first().map(annotations),
         }
     }
+}
+
+/// Why a node did not take a pod at all, such as one that asks for more than it has: no container of such a pod ever was.
+fn not_taken(status: &Value) -> Option<String> {
+    let reason = status["reason"].as_str().filter(|_| status["phase"] == "Failed")?;
+    let message = status["message"].as_str().unwrap_or_default();
+    let at_admission = reason.starts_with("OutOf") || message.starts_with("Pod was rejected: ");
+    (at_admission && reason != "Evicted").then(|| format!("{reason}: {message}"))
 }
 
 fn is_rejection(message: &str) -> bool {

@@ -106,4 +106,10 @@ mod tests {
             assert!(back.get(field).is_some(), "{field}");
         }
     }
+
+    #[test]
+    fn a_place_that_takes_no_recording_is_refused_at_once() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Recording::new(file.path().to_owned()).is_err());
+    }
 }

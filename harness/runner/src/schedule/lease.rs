@@ -42,6 +42,8 @@ pub struct Leased {
 struct State {
     /// What the node needs to start a container, as last measured.
     start: Duration,
+    /// How many times slower than measured it is taken to be.
+    caution: u32,
     /// Its working set when it was quiet, in bytes.
     quiet: Option<u64>,
     /// Whether a case had it for itself since it was last proved.
@@ -60,13 +62,19 @@ impl Leased {
         }
         let start = proof(&node, &canaries, None, &*images).await?;
         let quiet = working_set(&node).await;
-        let state = Mutex::new(State { start, quiet, used: false, unfit: None });
+        let state = Mutex::new(State { start, caution: 1, quiet, used: false, unfit: None });
         Ok(Self { node, turn: RwLock::new(()), state, canaries, images })
     }
 
-    /// What the node needs to start a container.
+    /// What the node needs to start a container, and more for a node that has shown itself slower than its canary.
     pub async fn start(&self) -> Duration {
-        self.state.lock().await.start
+        let state = self.state.lock().await;
+        state.start * state.caution
+    }
+
+    /// Pressure was quicker than the node's statistics: cases get twice the time from now on.
+    pub async fn slow_down(&self) {
+        self.state.lock().await.caution *= 2;
     }
 
     /// Why the node can be leased no more, if so.

@@ -4,10 +4,14 @@ mod case;
 mod host;
 mod interrupt;
 mod lease;
+mod on_cluster;
 mod plan;
+mod queue;
+mod request;
 mod run;
 
 pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;
 pub use plan::{Class, Repeat, class};
-pub use run::{Clusters, DEADLINE, Keep, Request, free, new_id, run};
+pub use request::{Clusters, DEADLINE, Keep, Request, free, new_id};
+pub use run::run;

@@ -1,0 +1,174 @@
+//! The cases of a run on the nodes of one cluster: who runs when, where, and how often.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tokio::sync::Mutex;
+use tokio::task::{JoinSet, spawn_local};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::case::{Outcome, Run};
+use super::lease::Leased;
+use super::run::Shared;
+use super::{Class, class};
+use crate::case::LoadedCase;
+use crate::cluster::Kubelet;
+use crate::judge::{Doubt, Judgement, Phase, Verdict};
+use crate::observe::Observations;
+use crate::report::{CaseId, What};
+
+/// How often a case is tried whose pressure was quicker than the node's statistics, each time at half the speed.
+const TRIES: u32 = 4;
+/// How many cases share a node at a time.
+const SHARED: usize = 8;
+
+/// A case to be run.
+struct Job {
+    case: Arc<LoadedCase>,
+    id: CaseId,
+}
+
+impl Shared {
+    /// Every case on every kubelet of the cluster, as often as asked for: first those that share a node, then those that have one for
+    /// themselves, node beside node, then those that have the host for themselves.
+    pub(super) async fn cases(self: &Arc<Self>, group: usize, leased: &[Arc<Leased>]) {
+        let mut attempt = 1;
+        while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
+            for wanted in [Class::Shared, Class::Node, Class::Host] {
+                let mut work = JoinSet::new();
+                for kubelet in &self.request.groups[group].kubelets {
+                    let nodes = leased.iter().filter(|leased| leased.node.kubelet == kubelet.label);
+                    // Whoever has the host for itself has no neighbour on another node.
+                    let nodes = nodes.take(if wanted == Class::Host { 1 } else { usize::MAX });
+                    let queue: VecDeque<Job> = self
+                        .request
+                        .cases
+                        .iter()
+                        .filter(|case| class(&case.case) == wanted)
+                        .filter_map(|case| self.planned_on(case, kubelet, attempt))
+                        .collect();
+                    let queue = Arc::new(Mutex::new(queue));
+                    let workers = if wanted == Class::Shared { SHARED } else { 1 };
+                    for node in nodes {
+                        for _ in 0..workers {
+                            work.spawn_local(self.clone().worker(node.clone(), queue.clone(), wanted));
+                        }
+                    }
+                    if wanted == Class::Host {
+                        while work.join_next().await.is_some() {}
+                    }
+                }
+                while work.join_next().await.is_some() {}
+            }
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            attempt += 1;
+        }
+        if self.over.load(Ordering::Relaxed) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A case for a kubelet; one that does not hold for it is skipped here, once.
+    fn planned_on(&self, case: &Arc<LoadedCase>, kubelet: &Kubelet, attempt: u32) -> Option<Job> {
+        let id = id(case, kubelet, attempt);
+        if case.case.kubelet.matches(&kubelet.version) {
+            return Some(Job { case: case.clone(), id });
+        }
+        if attempt == 1 {
+            let why = format!("it holds for kubelets {}", case.case.kubelet);
+            self.ended(id, None, 0.0, Judgement::without_evidence(Verdict::Skipped, why), None);
+        }
+        None
+    }
+
+    /// Takes one case after the other from the queue, until it is empty or the run is over.
+    async fn worker(self: Arc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
+        while !self.cancel.is_cancelled() {
+            let Some(job) = queue.lock().await.pop_front() else { return };
+            let Job { case, id } = job;
+            let began = Instant::now();
+            let node = leased.node.name.clone();
+            self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
+            let (shared, leased, named) = (self.clone(), leased.clone(), id.clone());
+            // In a task of its own: a panic in one case is that case's error.
+            let outcome = AbortOnDropHandle::new(spawn_local(async move {
+                if let Some(why) = leased.unfit().await.filter(|_| class != Class::Shared) {
+                    let mut judgement = Judgement::without_evidence(Verdict::Error, why);
+                    judgement.phase = Some(Phase::Lease);
+                    return (judgement, None);
+                }
+                let _turn = match class {
+                    Class::Shared => (Some(leased.turn.read().await), None),
+                    _ => (None, Some(leased.turn.write().await)),
+                };
+                let outcome = shared.tried(&case, &named, &leased).await;
+                (outcome.judgement, outcome.evidence)
+            }))
+            .await;
+            let (judgement, evidence) = outcome.unwrap_or_else(|panic| {
+                (Judgement::without_evidence(Verdict::Error, format!("a bug in evictlab: {panic}")), None)
+            });
+            self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
+        }
+    }
+
+    /// A case on its node, again and slower while its pressure outruns the statistics.
+    async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased) -> Outcome {
+        let mut tries = 1;
+        loop {
+            let run = Run {
+                run: &self.request.run,
+                case,
+                id: id.clone(),
+                leased,
+                host: &self.host,
+                events: &self.events,
+                cancel: &self.cancel,
+            };
+            let outcome = run.go().await;
+            let outrun = outcome.judgement.doubt == Some(Doubt::StatsOutrun);
+            if !outrun || tries == TRIES || self.cancel.is_cancelled() {
+                return outcome;
+            }
+            tries += 1;
+            leased.slow_down().await;
+            let text = format!("again and slower: {}", outcome.judgement.why);
+            self.events.send(What::CaseStep { id: id.clone(), phase: Phase::Lease, text });
+        }
+    }
+
+    /// Tells a verdict.
+    fn ended(
+        &self,
+        id: CaseId,
+        node: Option<String>,
+        seconds: f64,
+        mut judgement: Judgement,
+        evidence: Option<Arc<Observations>>,
+    ) {
+        if let (true, Verdict::Skipped, Some(timeout)) =
+            (self.over.load(Ordering::Relaxed) && node.is_some(), judgement.verdict, self.request.timeout)
+        {
+            judgement.verdict = Verdict::Error;
+            judgement.why = format!("the run's time of {} is over", humantime::format_duration(timeout));
+        }
+        if !matches!(judgement.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Skipped) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        self.events.send(What::CaseEnded { id, node, seconds, judgement: Box::new(judgement), evidence });
+    }
+}
+
+/// What reports call a case on a kubelet.
+fn id(case: &LoadedCase, kubelet: &Kubelet, attempt: u32) -> CaseId {
+    CaseId {
+        suite: case.suite.clone(),
+        case: case.case.name.to_string(),
+        kubelet: kubelet.label.clone(),
+        attempt,
+    }
+}
