@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evictlab_rules::KubeletVersion;
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::Node as ApiNode;
-use kube::api::ListParams;
+use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::config::{Base, ConfigError, KUBELET_LABEL, label_value};
-use super::record::{NODE_FILE, StateError};
+use super::config::{Base, label_value};
+use super::record::NODE_FILE;
 use super::skew::Group;
-use super::{Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind, makers};
+use super::workers::{all_workers, put_in, ready, workers};
+use super::{
+    ClusterError, Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind, makers,
+};
 use crate::images::ARCHIVE;
 use crate::stage::Namespace;
 use crate::tune;
@@ -23,134 +23,13 @@ use crate::wait::{self, Probe};
 /// The label that kind puts on its node containers.
 pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 
-/// How long a cluster may show no change at all before it is given up.
+/// How long the containers of a cluster may show no change while it is deleted.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long the pods of a run may show no change on their way out.
 const PODS_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long an API server may send nothing before it is taken for gone. Watches hear from it about once a minute at least.
 const SILENCE: Duration = Duration::from_secs(90);
-
-/// A cluster could not be made, opened or deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum ClusterError {
-    /// kind failed.
-    #[error(transparent)]
-    Kind(#[from] kind::KindError),
-    /// Docker failed.
-    #[error(transparent)]
-    Docker(#[from] DockerError),
-    /// The configuration is wrong.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The state folder failed.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// A file could not be written.
-    #[error("the cluster's configuration could not be written: {0}")]
-    File(#[from] std::io::Error),
-    /// A cluster of this name is there.
-    #[error(
-        "there is a cluster named {0} already\nUse it with --cluster {0} (if evictlab made it), delete it with `evictlab cluster delete {0}`, or choose another name."
-    )]
-    Exists(String),
-    /// No cluster of this name is there.
-    #[error("evictlab knows no cluster named {0}; `evictlab cluster list` shows those it knows")]
-    Unknown(String),
-    /// Its kubeconfig cannot be used.
-    #[error("the kubeconfig of cluster {cluster} cannot be used: {problem}")]
-    Kubeconfig {
-        /// The cluster.
-        cluster: String,
-        /// Why not.
-        problem: String,
-    },
-    /// The nodes do not become ready.
-    #[error("cluster {cluster} does not become ready: {stalled}")]
-    NotReady {
-        /// The cluster.
-        cluster: String,
-        /// What was last seen.
-        stalled: wait::Stalled,
-    },
-    /// A node's kubelet is not what it was said to be.
-    #[error(
-        "the kubelet on node {node} says that it is {found}, but {claimed} was claimed\nThe image or binary is of another version than its name: correct --kubelet or --node-image."
-    )]
-    NotAsClaimed {
-        /// The node.
-        node: String,
-        /// What it reports.
-        found: String,
-        /// What was claimed.
-        claimed: KubeletVersion,
-    },
-    /// The cluster has no worker for a kubelet.
-    #[error(
-        "cluster {cluster} has no worker with kubelet {kubelet}; it has {has}\nName one of those with --kubelet, or leave --cluster out for a new cluster."
-    )]
-    NoWorker {
-        /// The cluster.
-        cluster: String,
-        /// The kubelet asked for.
-        kubelet: String,
-        /// Those that it has.
-        has: String,
-    },
-    /// A put-in kubelet does not come up.
-    #[error("the kubelet {binary} does not come up on node {node}: {stalled}\nIts last words:\n{log}")]
-    BinaryDead {
-        /// The binary.
-        binary: PathBuf,
-        /// The node.
-        node: String,
-        /// What was last seen.
-        stalled: wait::Stalled,
-        /// The end of its log.
-        log: String,
-    },
-    /// The kubelet binary cannot be read.
-    #[error("the kubelet binary {path} cannot be read: {source}")]
-    Binary {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// Another process uses it.
-    #[error(
-        "cluster {cluster} is in use by the process {pid}; wait for it, or make another with `evictlab cluster create`"
-    )]
-    InUse {
-        /// The cluster.
-        cluster: String,
-        /// The process.
-        pid: u32,
-    },
-    /// What a run left in it could not be removed.
-    #[error(
-        "what a run left in cluster {cluster} could not be removed: {problem}\nDelete the cluster with `evictlab cluster delete {cluster}`."
-    )]
-    Sweep {
-        /// The cluster.
-        cluster: String,
-        /// Why not.
-        problem: String,
-    },
-    /// Containers of it are still there after everything was tried.
-    #[error(
-        "these containers of cluster {cluster} could not be removed: {left}\nRemove them with `docker rm -f -v`."
-    )]
-    Left {
-        /// The cluster.
-        cluster: String,
-        /// Their names.
-        left: String,
-    },
-    /// Interrupted.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// A kind cluster with its workers.
 pub struct Cluster {
@@ -385,135 +264,6 @@ async fn sign(docker: &Docker, record: &Record) -> Result<(), ClusterError> {
         docker.write_file(&container.id, NODE_FILE, 0o644, &text).await?;
     }
     Ok(())
-}
-
-/// Waits until `count` nodes are there and all are ready.
-async fn ready(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
-    wait::until(PATIENCE, Duration::from_millis(250), async || {
-        match nodes.list(&ListParams::default()).await {
-            Err(error) => Probe::Pending(error.to_string()),
-            Ok(listed) => {
-                let waiting: Vec<String> = listed
-                    .iter()
-                    .filter(|node| !is_ready(node))
-                    .map(|node| format!("{} is not ready{}", node.name_any(), why(node)))
-                    .collect();
-                match listed.items.len() >= count && waiting.is_empty() {
-                    true => Probe::Done(()),
-                    false => Probe::Pending(format!(
-                        "{} of {count} nodes; {}",
-                        listed.items.len(),
-                        waiting.join(", ")
-                    )),
-                }
-            }
-        }
-    })
-    .await
-    .map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
-}
-
-fn ready_condition(node: &ApiNode) -> Option<&k8s_openapi::api::core::v1::NodeCondition> {
-    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")
-}
-
-/// Whether a node reports itself ready.
-pub fn is_ready(node: &ApiNode) -> bool {
-    ready_condition(node).is_some_and(|condition| condition.status == "True")
-}
-
-fn why(node: &ApiNode) -> String {
-    let message = ready_condition(node).and_then(|condition| condition.message.clone());
-    message.map(|message| format!(" ({message})")).unwrap_or_default()
-}
-
-fn reported(node: &ApiNode) -> Option<&str> {
-    Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
-}
-
-/// Puts a binary in the place of the kubelet on the workers made for it, and waits until each reports its version.
-async fn put_in(docker: &Docker, client: &Client, kubelet: &Kubelet) -> Result<(), ClusterError> {
-    let Some(path) = &kubelet.binary else { return Ok(()) };
-    let bytes = std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
-    let nodes: Api<ApiNode> = Api::all(client.clone());
-    let made_for = ListParams::default().labels(&format!("{KUBELET_LABEL}={}", label_value(&kubelet.label)));
-    let listed = nodes.list(&made_for).await.map_err(|error| ClusterError::Kubeconfig {
-        cluster: kubelet.label.clone(),
-        problem: error.to_string(),
-    })?;
-    for node in listed {
-        let name = node.name_any();
-        // The running file cannot be written over; it can be replaced.
-        docker.run(&name, &["systemctl", "stop", "kubelet"]).await?;
-        docker.write_file(&name, "/usr/bin/kubelet", 0o755, &bytes).await?;
-        docker.run(&name, &["systemctl", "start", "kubelet"]).await?;
-        let up =
-            wait::until(PATIENCE / 5, Duration::from_millis(250), async || match nodes.get(&name).await {
-                Err(error) => Probe::Pending(error.to_string()),
-                Ok(node) => match reported(&node) {
-                    Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
-                    found => Probe::Pending(format!("it reports {}", found.unwrap_or("nothing"))),
-                },
-            })
-            .await;
-        if let Err(stalled) = up {
-            let log = docker
-                .run(&name, &["journalctl", "-u", "kubelet", "-n", "8", "-o", "cat", "--no-pager"])
-                .await?;
-            return Err(ClusterError::BinaryDead { binary: path.clone(), node: name, stalled, log });
-        }
-    }
-    Ok(())
-}
-
-/// The workers of these kubelets, each proved to be what it was claimed to be.
-async fn workers(
-    docker: &Docker,
-    client: &Client,
-    kubelets: &[Kubelet],
-    cgroup_v1: bool,
-) -> Result<Vec<Node>, ClusterError> {
-    let nodes = all_workers(docker, client, cgroup_v1).await?;
-    for node in &nodes {
-        let Some(kubelet) = kubelets.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
-        else {
-            continue;
-        };
-        if kubelet.version != node.version {
-            return Err(ClusterError::NotAsClaimed {
-                node: node.name.clone(),
-                found: node.version.to_string(),
-                claimed: kubelet.version.clone(),
-            });
-        }
-    }
-    Ok(nodes)
-}
-
-async fn all_workers(docker: &Docker, client: &Client, cgroup_v1: bool) -> Result<Vec<Node>, ClusterError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
-    let failed =
-        |problem: String| ClusterError::Kubeconfig { cluster: "asked for its nodes".to_owned(), problem };
-    let listed = nodes
-        .list(&ListParams::default().labels(KUBELET_LABEL))
-        .await
-        .map_err(|error| failed(error.to_string()))?;
-    listed
-        .into_iter()
-        .map(|node| {
-            let version =
-                reported(&node).unwrap_or_default().parse().map_err(|error| failed(format!("{error}")))?;
-            Ok(Node {
-                name: node.name_any(),
-                kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
-                version,
-                cgroup_v1,
-                docker: docker.clone(),
-                client: client.clone(),
-            })
-        })
-        .collect()
 }
 
 fn of_kind(error: kind::KindError, name: &str) -> ClusterError {
