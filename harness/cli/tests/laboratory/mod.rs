@@ -223,15 +223,21 @@ impl Laboratory {
 
 impl Drop for Laboratory {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            // By other means than those that have just failed.
-            for process in self.processes() {
+        if !std::thread::panicking() {
+            return;
+        }
+        // By other means than those that have just failed. A `docker run` is let end: cut off, it brings its container all the same.
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE && !(self.processes().is_empty() && self.containers().is_empty()) {
+            for process in self.processes().iter().filter(|process| !process.contains(": docker ")) {
                 let pid = process.split([' ', ':']).nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
                 pid.map(|pid| kill_process(pid, Signal::KILL));
             }
             for container in self.containers() {
-                docker(&["rm", "--force", "--volumes", &container]);
+                // It may be gone by now.
+                let _gone = Command::new("docker").args(["rm", "--force", "--volumes", &container]).output();
             }
+            std::thread::sleep(Duration::from_millis(500));
         }
     }
 }
