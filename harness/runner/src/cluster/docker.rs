@@ -300,7 +300,7 @@ impl Docker {
         Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
     }
 
-    /// Makes a container of an image without starting it, labelled as [`scratch`]; returns its id.
+    /// Makes a container of an image without starting it, labelled so that `gc` finds it; returns its id.
     pub async fn make(&self, image: &str) -> Result<String, DockerError> {
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
