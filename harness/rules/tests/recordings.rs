@@ -38,9 +38,14 @@ struct Seen<'a> {
     events: Vec<EvictedEvent>,
 }
 
+/// Another folder of recordings, where one was given: what it holds is not known beforehand.
+fn given() -> Option<PathBuf> {
+    env::var_os("EVICTLAB_RECORDINGS").map(PathBuf::from)
+}
+
 fn recordings() -> Vec<Recording> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
-    let folder = env::var_os("EVICTLAB_RECORDINGS").map_or(own, PathBuf::from);
+    let folder = given().unwrap_or(own);
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -145,7 +150,8 @@ fn every_message_is_read_and_prints_as_it_was() {
             count += 1;
         }
     }
-    assert!(count >= 50, "only {count} events");
+    let least = if given().is_none() { 50 } else { 1 };
+    assert!(count >= least, "only {count} events");
 }
 
 #[test]
@@ -160,6 +166,9 @@ fn no_invariant_is_violated() {
                 count.1 += 1;
             }
         }
+    }
+    if given().is_some() {
+        return;
     }
     // All are exercised, and only those that hang on sparse samples may stay open here and there.
     let all = [
@@ -219,10 +228,9 @@ fn every_message_is_written_again_from_its_pod_and_a_sample() {
             assert_eq!(written.flatten(), expected, "{}", recording.name);
         }
     }
-    if env::var_os("EVICTLAB_RECORDINGS").is_none() {
-        assert_eq!(between, FIGURES_BETWEEN_SAMPLES);
+    if given().is_none() {
+        assert_eq!(between, FIGURES_BETWEEN_SAMPLES, "of {count} events");
     }
-    assert!(between.len() * 4 <= count, "of {count} events these are of no sample: {between:?}");
 }
 
 /// A sample with the message's usages in place of its own; who is not named has none.
