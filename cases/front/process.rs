@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::asked::{Asked, Test};
 use super::outcome::Outcome;
 use super::reaper;
-use super::whole::{RESULTS, ready, resolved, start};
+use super::whole::{ready, resolved, results, start};
 
 /// Runs a test on the cluster of its nextest run; the first process makes the cluster, and one that outlives nextest deletes it.
 pub fn run(asked: &Asked, test: &Test) -> Outcome {
@@ -69,8 +69,8 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
         lock: Arc::new(lock),
         owner,
     };
-    let place = format!("{RESULTS}/nextest-{invocation}/{}", test.name.replace(['/', ':'], "-"));
-    let run_dir = RunDir::at(place.as_ref()).map_err(|error| text(&error))?;
+    let place = results().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
+    let run_dir = RunDir::at(&place).map_err(|error| text(&error))?;
     let verdict = Arc::new(Mutex::new(None));
     start(&runtime, request, &docker, run_dir, Some(Box::new(Note(verdict.clone()))))?;
     let noted = verdict.lock().map_err(|error| text(&error))?.take();

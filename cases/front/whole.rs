@@ -1,6 +1,7 @@
 //! All tests of one process: one run, one cluster, and every test waits for its own verdict.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -13,8 +14,11 @@ use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request
 use super::asked::{Asked, Test};
 use super::outcome::Outcome;
 
-/// Where the run's files go: beside the workspace's own results.
-pub const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../results");
+/// Where the runs' files go: the workspace's results, wherever the tests are run from.
+pub fn results() -> PathBuf {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR"));
+    cases.parent().unwrap_or(cases).join("results")
+}
 
 /// The run of all chosen tests, begun by the first that asks.
 pub struct Whole {
@@ -152,8 +156,7 @@ fn run(chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
         lock: Arc::new(lock),
         owner: Owner::this(),
     };
-    let run_dir =
-        RunDir::create(RESULTS.as_ref(), jiff::Timestamp::now()).map_err(|error| error.to_string())?;
+    let run_dir = RunDir::create(&results(), jiff::Timestamp::now()).map_err(|error| error.to_string())?;
     eprintln!("evidence: {}", run_dir.path().display());
     start(&runtime, request, &docker, run_dir, Some(Box::new(Hand(verdicts.clone()))))
 }
