@@ -176,6 +176,10 @@ impl Fed {
         let Some(report) = &mut self.report else { return };
         match catch_unwind(AssertUnwindSafe(|| act(&mut **report))) {
             Ok(Ok(())) => {}
+            // Whoever read it has seen enough (`| head`): no failure, and nothing more to tell.
+            Ok(Err(ReportError::Output(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.report = None;
+            }
             Ok(Err(error)) => self.note(error),
             Err(panic) => {
                 self.report = None;
@@ -296,6 +300,19 @@ mod tests {
 
     fn ended(case: &str, verdict: Verdict) -> What {
         story::case_ended("message", case, "v1.32.13", 1, verdict, "why")
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_failure() {
+        let gone = || Err(ReportError::Output(io::ErrorKind::BrokenPipe.into()));
+        let (leaves, left) = Witness::pair(gone);
+        let reports = Reports::start(vec![leaves]).unwrap();
+        let events = reports.events();
+        events.send(started(&["a"]));
+        events.send(ended("a", Verdict::Passed));
+        let finished = reports.finish();
+        assert!(finished.failures.is_empty() && finished.exit_code == exit_code::SUCCESS, "{finished:?}");
+        assert_eq!(*left.lock().unwrap(), ["other", "a"], "it is told nothing more");
     }
 
     #[test]
