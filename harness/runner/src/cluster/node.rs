@@ -1,5 +1,7 @@
 //! One worker: its kubelet by the API server, its files and services by Docker.
 
+use std::time::Duration;
+
 use evictlab_rules::KubeletVersion;
 use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
@@ -8,6 +10,10 @@ use serde_json::{Map, Value};
 
 use super::docker::first_cause;
 use super::{Docker, DockerError};
+use crate::wait::{self, Probe};
+
+/// How long a kubelet that was restarted may give the same error.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A node could not be asked or changed.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +78,17 @@ impl Node {
     /// The kubelet's Summary (`/stats/summary`).
     pub async fn summary(&self) -> Result<Value, NodeError> {
         self.proxy("read the statistics", "stats/summary").await
+    }
+
+    /// The Summary, waited for: a kubelet that has just restarted may have none yet, or have shown one and have none for a moment
+    /// (`unable to find data in memory cache`).
+    pub async fn settled_summary(&self) -> Result<Value, NodeError> {
+        settled(async || self.summary().await).await
+    }
+
+    /// The counter `kubelet_evictions`, waited for in the same way.
+    pub async fn settled_evictions(&self) -> Result<Map<String, Value>, NodeError> {
+        settled(async || self.evictions().await).await
     }
 
     /// The counter `kubelet_evictions` by its label `eviction_signal`, since the kubelet started.
@@ -160,6 +177,30 @@ impl Node {
     }
 }
 
+/// Asks until there is an answer, or the same error for a while.
+async fn settled<T>(mut ask: impl AsyncFnMut() -> Result<T, NodeError>) -> Result<T, NodeError> {
+    let mut last = None;
+    let answer = wait::until(PATIENCE, Duration::from_millis(200), async || match ask().await {
+        Ok(answer) => Probe::Done(answer),
+        Err(error) => {
+            let text = error.to_string();
+            last = Some(error);
+            Probe::Pending(text)
+        }
+    })
+    .await;
+    match (answer, last) {
+        (Ok(answer), _) => Ok(answer),
+        (Err(_), Some(error)) => Err(error),
+        // Whoever gave up has asked at least once.
+        (Err(stalled), None) => Err(NodeError::Answer {
+            doing: "wait for an answer",
+            node: String::new(),
+            problem: stalled.to_string(),
+        }),
+    }
+}
+
 /// What an error of the API says, without the client's wrapping.
 pub fn said(error: &kube::Error) -> String {
     match error {
@@ -182,6 +223,25 @@ fn evictions(metrics: &str) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kubelet_that_has_nothing_for_a_moment_is_asked_again() {
+        let error = |problem: &str| NodeError::Answer {
+            doing: "read the statistics",
+            node: "n".to_owned(),
+            problem: problem.to_owned(),
+        };
+        let mut asked = 0;
+        let answer = settled(async || {
+            asked += 1;
+            if asked < 20 { Err(error("unable to find data in memory cache")) } else { Ok(asked) }
+        });
+        assert_eq!(answer.await.unwrap(), 20);
+        let never = settled::<()>(async || Err(error("no such node"))).await.unwrap_err().to_string();
+        assert!(never.ends_with("no such node"), "{never}");
+    }
+
     #[test]
     fn eviction_counters_are_read() {
         let page = "# TYPE kubelet_evictions counter\n\

@@ -154,7 +154,7 @@ impl Run<'_> {
         let mut changes = case.kubelet_config.clone();
         if let Some(pressure) = &case.pressure {
             let (signal, soft) = (signal(pressure), pressure.soft_grace);
-            let available = host::available(&node.summary().await?, pressure.signal).unwrap_or(0);
+            let available = host::available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
             let threshold = stage::threshold(pressure, available)
                 .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
             let grace = soft.map(|grace| humantime::format_duration(grace.get()).to_string());
@@ -174,8 +174,8 @@ impl Run<'_> {
         }
         let before = Before {
             at: Timestamp::now(),
-            summary: node.summary().await?,
-            evictions: node.evictions().await?,
+            summary: node.settled_summary().await?,
+            evictions: node.settled_evictions().await?,
         };
         seen.summary_before = before.summary.clone();
         Ok(before)

@@ -55,7 +55,9 @@ impl Host {
 pub async fn fits(node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<Result<(), TooSmall>, NodeError> {
     let (what, available) = match pressure.signal {
         Signal::MemoryAvailable => ("memory", node.host_memory().await?.0),
-        Signal::NodefsAvailable => ("disk", available(&node.summary().await?, pressure.signal).unwrap_or(0)),
+        Signal::NodefsAvailable => {
+            ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
+        }
     };
     Ok(enough(what, available, ramp.total()))
 }
