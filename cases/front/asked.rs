@@ -20,6 +20,17 @@ pub struct Test {
     pub kubelet: Option<KubeletSpec>,
 }
 
+/// The kubelets of these tests, each once, in the order they come.
+pub fn kubelets(tests: &[Test]) -> Vec<Option<KubeletSpec>> {
+    let mut all = Vec::new();
+    for test in tests {
+        if !all.contains(&test.kubelet) {
+            all.push(test.kubelet.clone());
+        }
+    }
+    all
+}
+
 /// Everything that was asked for.
 pub struct Asked {
     /// The tests.

@@ -9,7 +9,7 @@ use evictlab_runner::report::{Report, ReportError, RunDir, RunEvent, What};
 use evictlab_runner::schedule::{Class, Clusters, DEADLINE, Keep, Repeat, Request, class, new_id};
 use tokio_util::sync::CancellationToken;
 
-use super::asked::{Asked, Test};
+use super::asked::{Asked, Test, kubelets};
 use super::outcome::Outcome;
 use super::reaper;
 use super::whole::{ready, resolved, results, start};
@@ -30,16 +30,11 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
     let lock = Lock::load(None).map_err(|error| text(&error))?;
     let state = StateDir::open().map_err(|error| text(&error))?;
     // Every process works the same groups out, so that all agree on the clusters' names.
-    let mut specs = Vec::new();
-    for test in &asked.tests {
-        if !specs.contains(&test.kubelet) {
-            specs.push(test.kubelet.clone());
-        }
-    }
-    let kubelets = runtime.block_on(resolved(&docker, &lock, &specs))?;
-    let mine = specs.iter().position(|spec| *spec == test.kubelet).map(|at| kubelets[at].clone());
+    let specs = kubelets(&asked.tests);
+    let resolved = runtime.block_on(resolved(&docker, &lock, &specs))?;
+    let mine = specs.iter().position(|spec| *spec == test.kubelet).map(|at| resolved[at].clone());
     let mine = mine.ok_or("the test has no kubelet")?;
-    let groups = cluster::group(kubelets).map_err(|error| text(&error))?;
+    let groups = cluster::group(resolved).map_err(|error| text(&error))?;
     let group = groups.iter().position(|group| group.kubelets.contains(&mine)).unwrap_or(0);
     let invocation = invocation();
     let name = format!("evictlab-{invocation}-{}", group + 1);

@@ -11,7 +11,7 @@ use evictlab_runner::judge::Judgement;
 use evictlab_runner::report::{Report, ReportError, Reports, RunDir, RunEvent, Wanted, What, reports};
 use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
 
-use super::asked::{Asked, Test};
+use super::asked::{Asked, Test, kubelets};
 use super::outcome::Outcome;
 
 /// Where the runs' files go: the workspace's results, wherever the tests are run from.
@@ -123,14 +123,7 @@ fn run(chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let docker = runtime.block_on(ready())?;
     let lock = Lock::load(None).map_err(|error| error.to_string())?;
-    let mut specs: Vec<Option<KubeletSpec>> = chosen.iter().map(|test| test.kubelet.clone()).collect();
-    specs.dedup();
-    let mut unique: Vec<Option<KubeletSpec>> = Vec::new();
-    specs.into_iter().for_each(|spec| {
-        if !unique.contains(&spec) {
-            unique.push(spec);
-        }
-    });
+    let unique = kubelets(chosen);
     let kubelets = runtime.block_on(resolved(&docker, &lock, &unique))?;
     verdicts.change(|state| {
         let labels = kubelets.iter().map(|kubelet| kubelet.label.clone());

@@ -41,6 +41,16 @@ impl Failure {
     }
 }
 
+/// Input that cannot be used.
+pub fn bad_input(error: impl ToString) -> Failure {
+    Failure::new(error, Failure::BAD_INPUT)
+}
+
+/// The harness, the cluster or the host went wrong.
+pub fn infrastructure(error: impl ToString) -> Failure {
+    Failure::new(error, exit_code::INFRASTRUCTURE)
+}
+
 impl From<LoadErrors> for Failure {
     fn from(errors: LoadErrors) -> Self {
         Self::of_cases(&errors, Self::BAD_INPUT)

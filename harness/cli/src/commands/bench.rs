@@ -16,7 +16,7 @@ use evictlab_runner::select::{Selection, select};
 use serde_json::{Value, json};
 
 use super::kubelets::KubeletArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, tell};
 
 /// What is run: the case that the project began with.
@@ -40,14 +40,6 @@ pub struct Args {
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
-}
-
-fn infrastructure(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::INFRASTRUCTURE)
-}
-
-fn bad_input(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::BAD_INPUT)
 }
 
 /// Measures, and prints the figures.

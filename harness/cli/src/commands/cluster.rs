@@ -5,12 +5,11 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_runner::cluster::{self, Cluster, Docker, Found, Group, Owner, Record, StateDir};
-use evictlab_runner::report::exit_code;
 use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
 
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{count, print, tell};
 
 /// Make, list and delete clusters that outlive a run
@@ -48,14 +47,6 @@ struct CreateArgs {
     kubelets: KubeletArgs,
     #[command(flatten)]
     cluster: NewClusterArgs,
-}
-
-fn infrastructure(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::INFRASTRUCTURE)
-}
-
-fn bad_input(error: impl ToString) -> Failure {
-    Failure::new(error, Failure::BAD_INPUT)
 }
 
 /// Does what the subcommand says.

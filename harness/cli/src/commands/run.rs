@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use evictlab_runner::cluster::{self, Base, Cluster, ClusterError, ClusterName, Docker, Owner, StateDir};
-use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, exit_code, reports};
+use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, reports};
 use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
 use super::kubelets::KubeletArgs;
 use super::selection::SelectionArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::tell;
 
 /// Run cases on kubelets and judge what they say
@@ -96,14 +96,6 @@ enum Backend {
 
 fn humantime_duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
-}
-
-fn bad_input(error: impl ToString) -> Failure {
-    Failure::new(error, Failure::BAD_INPUT)
-}
-
-fn infrastructure(error: impl ToString) -> Failure {
-    Failure::new(error, exit_code::INFRASTRUCTURE)
 }
 
 /// A cluster that was asked for and cannot be used: it is not there or not for these kubelets, or it does not answer.

@@ -77,6 +77,16 @@ pub enum Signal {
     NodefsAvailable,
 }
 
+impl Signal {
+    /// The signal as the kubelet's configuration names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MemoryAvailable => "memory.available",
+            Self::NodefsAvailable => "nodefs.available",
+        }
+    }
+}
+
 /// An ephemeral container for a pod of the case.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -13,7 +13,7 @@ use super::host::{self, Host};
 use super::lease::{LeaseError, Leased};
 use super::plan::patience;
 use super::{Class, class};
-use crate::case::{LoadedCase, Pressure};
+use crate::case::LoadedCase;
 use crate::cluster::NodeError;
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
 use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, sample, watch};
@@ -153,7 +153,7 @@ impl Run<'_> {
         let case = &self.case.case;
         let mut changes = case.kubelet_config.clone();
         if let Some(pressure) = &case.pressure {
-            let (signal, soft) = (signal(pressure), pressure.soft_grace);
+            let (signal, soft) = (pressure.signal.as_str(), pressure.soft_grace);
             let available = host::available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
             let threshold = stage::threshold(pressure, available)
                 .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
@@ -361,7 +361,7 @@ impl Run<'_> {
         let Some(most) = containers.max_by_key(|container| use_of(container)) else { return };
         let name = most["name"].as_str().unwrap_or_default();
         let left = self.case.case.pressure.as_ref().and_then(|pressure| {
-            let threshold = threshold_bytes(&seen.kubelet_config_overrides, signal(pressure))?;
+            let threshold = threshold_bytes(&seen.kubelet_config_overrides, pressure.signal.as_str())?;
             let available = host::available(latest, pressure.signal)?;
             Some(match available.checked_sub(threshold) {
                 Some(left) => format!(", {}Mi to go", left >> 20),
@@ -378,13 +378,6 @@ fn threshold_bytes(overrides: &Map<String, Value>, signal: &str) -> Option<u64> 
         overrides.get(field)?.get(signal)?.as_str()?.parse::<evictlab_rules::quantity::Quantity>().ok()
     };
     of("evictionSoft").or_else(|| of("evictionHard")).map(|quantity| quantity.value().max(0) as u64)
-}
-
-fn signal(pressure: &Pressure) -> &'static str {
-    match pressure.signal {
-        crate::case::Signal::MemoryAvailable => "memory.available",
-        crate::case::Signal::NodefsAvailable => "nodefs.available",
-    }
 }
 
 fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<String, Value> {
