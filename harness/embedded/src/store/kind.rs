@@ -1,0 +1,86 @@
+//! The kinds of objects that are served.
+
+/// Whether objects of a kind live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In one.
+    Namespaced,
+    /// In none.
+    Cluster,
+}
+
+/// A kind of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// v1
+    Namespace,
+    /// v1
+    Node,
+    /// v1
+    Pod,
+    /// v1, served in events.k8s.io/v1 too
+    Event,
+    /// v1
+    ServiceAccount,
+    /// v1
+    ConfigMap,
+    /// scheduling.k8s.io/v1
+    PriorityClass,
+    /// policy/v1
+    PodDisruptionBudget,
+    /// coordination.k8s.io/v1
+    Lease,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Namespace,
+        Self::Node,
+        Self::Pod,
+        Self::Event,
+        Self::ServiceAccount,
+        Self::ConfigMap,
+        Self::PriorityClass,
+        Self::PodDisruptionBudget,
+        Self::Lease,
+    ];
+
+    /// `kind` and `apiVersion`.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Namespace => ("Namespace", "v1"),
+            Self::Node => ("Node", "v1"),
+            Self::Pod => ("Pod", "v1"),
+            Self::Event => ("Event", "v1"),
+            Self::ServiceAccount => ("ServiceAccount", "v1"),
+            Self::ConfigMap => ("ConfigMap", "v1"),
+            Self::PriorityClass => ("PriorityClass", "scheduling.k8s.io/v1"),
+            Self::PodDisruptionBudget => ("PodDisruptionBudget", "policy/v1"),
+            Self::Lease => ("Lease", "coordination.k8s.io/v1"),
+        }
+    }
+
+    /// The name in a path, such as `pods`.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespaces",
+            Self::Node => "nodes",
+            Self::Pod => "pods",
+            Self::Event => "events",
+            Self::ServiceAccount => "serviceaccounts",
+            Self::ConfigMap => "configmaps",
+            Self::PriorityClass => "priorityclasses",
+            Self::PodDisruptionBudget => "poddisruptionbudgets",
+            Self::Lease => "leases",
+        }
+    }
+
+    /// Where objects of the kind live.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::Namespace | Self::Node | Self::PriorityClass => Scope::Cluster,
+            _ => Scope::Namespaced,
+        }
+    }
+}

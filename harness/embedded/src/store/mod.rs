@@ -1,0 +1,7 @@
+//! The objects: every version of the last while, as etcd keeps them.
+
+mod kind;
+mod objects;
+
+pub use kind::{Kind, Scope};
+pub use objects::{Change, ChangeKind, Store, TooOld, Trouble};
