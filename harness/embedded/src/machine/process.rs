@@ -207,6 +207,7 @@ impl Kernel {
         if let Some(group) = container.group.take() {
             let kernel = std::mem::take(&mut container.kernel);
             self.groups.uncharge(group, Pages::kernel(kernel));
+            self.groups.drop_file(container.image);
             self.groups.remove(group);
         }
         let container = self.containers.get_mut(&key);
