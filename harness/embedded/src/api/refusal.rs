@@ -26,7 +26,9 @@ pub fn no_path(path: &str) -> Status {
     Status {
         code: 404,
         reason: "NotFound",
-        message: format!("the server could not find the requested resource: the embedded cluster serves no {path}"),
+        message: format!(
+            "the server could not find the requested resource: the embedded cluster serves no {path}"
+        ),
         details: Some(json!({})),
     }
 }
@@ -38,7 +40,9 @@ pub fn no_verb(verb: &str, target: &Target) -> Status {
     Status {
         code: 405,
         reason: "MethodNotAllowed",
-        message: format!("the server does not allow this method on the requested resource: {verb} of {resource}"),
+        message: format!(
+            "the server does not allow this method on the requested resource: {verb} of {resource}"
+        ),
         details: Some(json!({"kind": target.resource})),
     }
 }
@@ -131,4 +135,24 @@ fn version(target: &Target) -> String {
         "" => target.version.clone(),
         group => format!("{group}/{}", target.version),
     }
+}
+
+/// 413.
+pub fn too_long(limit: usize) -> Status {
+    Status {
+        code: 413,
+        reason: "RequestEntityTooLarge",
+        message: format!("Request entity too large: limit is {limit}"),
+        details: None,
+    }
+}
+
+/// 410 of a list whose state is forgotten; `continued` of one who was in its midst (`etcd3/errors.go`).
+pub fn list_expired(continued: bool) -> Status {
+    let message = if continued {
+        "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter."
+    } else {
+        "The resourceVersion for the provided list is too old."
+    };
+    Status { code: 410, reason: "Expired", message: message.into(), details: None }
 }

@@ -137,11 +137,7 @@ pub static RESOURCES: &[Resource] = &[
         &["ns"],
         &[part("finalize", "Namespace", &["update"]), part(STATUS, "Namespace", WRITE)],
     ),
-    core(
-        Kind::Node,
-        &["no"],
-        &[part("proxy", "NodeProxyOptions", PROXY), part(STATUS, "Node", WRITE)],
-    ),
+    core(Kind::Node, &["no"], &[part("proxy", "NodeProxyOptions", PROXY), part(STATUS, "Node", WRITE)]),
     core(
         Kind::Pod,
         &["po"],
@@ -181,26 +177,8 @@ pub static RESOURCES: &[Resource] = &[
         subresources: &[],
         source: Source::NewEvents,
     },
-    made(
-        "metrics.k8s.io",
-        "v1beta1",
-        "nodes",
-        "",
-        "NodeMetrics",
-        Scope::Cluster,
-        READ,
-        Source::NodeMetrics,
-    ),
-    made(
-        "metrics.k8s.io",
-        "v1beta1",
-        "pods",
-        "",
-        "PodMetrics",
-        Scope::Namespaced,
-        READ,
-        Source::PodMetrics,
-    ),
+    made("metrics.k8s.io", "v1beta1", "nodes", "", "NodeMetrics", Scope::Cluster, READ, Source::NodeMetrics),
+    made("metrics.k8s.io", "v1beta1", "pods", "", "PodMetrics", Scope::Namespaced, READ, Source::PodMetrics),
     in_group(
         "policy",
         core(Kind::PodDisruptionBudget, &["pdb"], &[part(STATUS, "PodDisruptionBudget", WRITE)]),
@@ -239,8 +217,7 @@ mod tests {
     #[test]
     fn every_kind_is_served_as_it_is_stored() {
         for kind in Kind::ALL {
-            let served =
-                RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
+            let served = RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
             assert_eq!((served.kind, served.api_version().as_str()), kind.names());
             assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
         }

@@ -82,8 +82,12 @@ mod tests {
         let form = |text| read(text).map(|accept| accept.form);
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         assert_eq!(form(kubectl), Some(Form::Table));
-        assert_eq!(form("application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json"), Some(Form::Object));
-        let discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+        assert_eq!(
+            form("application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json"),
+            Some(Form::Object)
+        );
+        let discovery =
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
         assert_eq!(form(discovery), Some(Form::Discovery));
         assert_eq!(form("application/vnd.kubernetes.protobuf, */*"), Some(Form::Object));
         assert_eq!(form("application/vnd.kubernetes.protobuf"), None);

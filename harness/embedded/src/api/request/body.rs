@@ -35,7 +35,9 @@ impl Content {
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
             "application/apply-patch+yaml" => Self::ApplyPatch,
-            other => return Err(refusal::unsupported_media(other, &["application/json", "application/yaml"])),
+            other => {
+                return Err(refusal::unsupported_media(other, &["application/json", "application/yaml"]));
+            }
         })
     }
 }

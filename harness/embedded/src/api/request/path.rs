@@ -32,9 +32,7 @@ impl Target {
         let mut parts: Vec<String> = parts.collect();
         let mut namespace = None;
         // `namespaces/a/pods` is about pods, but `namespaces/a/status` about a namespace.
-        if parts.len() > 2
-            && parts[0] == "namespaces"
-            && !["status", "finalize"].contains(&parts[2].as_str())
+        if parts.len() > 2 && parts[0] == "namespaces" && !["status", "finalize"].contains(&parts[2].as_str())
         {
             namespace = Some(parts[1].clone());
             parts.drain(..2);

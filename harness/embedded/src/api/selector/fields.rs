@@ -33,7 +33,12 @@ enum Field {
 impl Fields {
     /// Reads a selector such as `spec.nodeName=a,status.phase!=Failed` for a resource.
     pub fn read(text: &str, source: Source) -> Result<Self, String> {
-        split(text).iter().filter(|part| !part.is_empty()).map(|part| requirement(part, source)).collect::<Result<_, _>>().map(Self)
+        split(text)
+            .iter()
+            .filter(|part| !part.is_empty())
+            .map(|part| requirement(part, source))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// Whether there are no requirements.
@@ -51,7 +56,9 @@ impl Field {
     fn is(&self, object: &Value, value: &str) -> bool {
         match self {
             Self::At(path) => at(object, path) == value,
-            Self::Switch(path) => object.pointer(path).and_then(Value::as_bool).unwrap_or(false).to_string() == value,
+            Self::Switch(path) => {
+                object.pointer(path).and_then(Value::as_bool).unwrap_or(false).to_string() == value
+            }
             Self::Either(first, second) => match at(object, first) {
                 "" => at(object, second) == value,
                 first => first == value,
@@ -187,7 +194,13 @@ mod tests {
             "status": {"phase": "Running"},
         });
         let chooses = |text: &str| Fields::read(text, POD).unwrap().choose(&pod);
-        for text in ["", "metadata.name=p", "spec.nodeName==w,status.phase!=Failed", "spec.hostNetwork=true", "status.podIP="] {
+        for text in [
+            "",
+            "metadata.name=p",
+            "spec.nodeName==w,status.phase!=Failed",
+            "spec.hostNetwork=true",
+            "status.podIP=",
+        ] {
             assert!(chooses(text), "{text}");
         }
         for text in ["metadata.name=q", "spec.nodeName!=w", "spec.hostNetwork=false"] {
@@ -202,9 +215,18 @@ mod tests {
     fn names_what_is_not_supported() {
         let error = |text, source| Fields::read(text, source).unwrap_err();
         assert_eq!(error("spec.foo=a", POD), "field label not supported: spec.foo");
-        assert_eq!(error("regarding.name=a", Source::Stored(Kind::Event)), "field label not supported: regarding.name");
-        assert_eq!(error("metadata.namespace=a", Source::Stored(Kind::Node)), "field label not supported: metadata.namespace");
-        assert_eq!(error("involvedObject.name=a", Source::NewEvents), "field label not supported: involvedObject.name");
+        assert_eq!(
+            error("regarding.name=a", Source::Stored(Kind::Event)),
+            "field label not supported: regarding.name"
+        );
+        assert_eq!(
+            error("metadata.namespace=a", Source::Stored(Kind::Node)),
+            "field label not supported: metadata.namespace"
+        );
+        assert_eq!(
+            error("involvedObject.name=a", Source::NewEvents),
+            "field label not supported: involvedObject.name"
+        );
         let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
         assert!(leases.contains("is not a known field selector"), "{leases}");
         assert!(error("metadata.name", POD).starts_with("invalid selector: "));

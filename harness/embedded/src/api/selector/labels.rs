@@ -150,10 +150,13 @@ mod tests {
     fn chooses_by_every_operator() {
         let labels = json!({"app": "a", "tier": "db", "n": "7"});
         let chooses = |text: &str| Labels::read(text).unwrap().choose(&labels);
-        for text in ["", "app=a", "app == a", "app!=b", "gone!=b", "app", "!gone", "tier in (db, web)", "n>6,n<8"] {
+        for text in
+            ["", "app=a", "app == a", "app!=b", "gone!=b", "app", "!gone", "tier in (db, web)", "n>6,n<8"]
+        {
             assert!(chooses(text), "{text}");
         }
-        for text in ["app=b", "app!=a", "gone", "!app", "tier notin (db,web)", "app=a,tier=x", "n>7", "app>1"] {
+        for text in ["app=b", "app!=a", "gone", "!app", "tier notin (db,web)", "app=a,tier=x", "n>7", "app>1"]
+        {
             assert!(!chooses(text), "{text}");
         }
         assert!(chooses("gone notin (x)") && !chooses("gone in (x)"));
