@@ -1,43 +1,28 @@
-//! The one place where a request can go wrong by the script of faults, before anything else has seen it or after all else has answered.
+//! Where requests meet the faults of the script: before anything else has seen them. A watch that is open meets them in `objects::watch`.
 
-use std::time::Duration;
-
-use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use futures::StreamExt;
-use futures::stream::unfold;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 
+use super::request::Target;
 use super::respond;
 use crate::cluster::Cluster;
-use crate::fault::{self, Verdict};
+use crate::fault::RequestFate;
 
-/// Lets a request pass, or does to it what [`fault::judge`] says.
+/// Lets a request pass, sooner or later, or refuses it.
 pub async fn pass(State(cluster): State<Cluster>, request: Request, next: Next) -> Response {
-    let verdict =
-        cluster.with(|world| world.with(|_, _, ctx| fault::judge(request.method(), request.uri(), ctx)));
-    match verdict {
-        Verdict::Pass => next.run(request).await,
-        Verdict::Refuse(status) => respond::refuse(&status),
-        Verdict::Delay(time) => {
-            sleep(time).await;
-            next.run(request).await
-        }
-        Verdict::Cut(after) => next.run(request).await.map(|body| cut(body, after)),
+    let Some(target) = Target::read(request.uri().path()) else { return next.run(request).await };
+    let node = target.name.as_deref().filter(|_| target.resource == "nodes");
+    let namespace = match target.resource.as_str() {
+        "namespaces" => target.name.as_deref(),
+        _ => target.namespace.as_deref(),
+    };
+    let fate = cluster.with(|world| world.faults.request(world.now, &target.resource, namespace, node));
+    match fate {
+        RequestFate::Answered => {}
+        RequestFate::Refused(status) => return respond::refuse(&status),
+        RequestFate::Late(by) => sleep(by).await,
     }
-}
-
-/// A body that ends after a time, whatever is still to come.
-fn cut(body: Body, after: Duration) -> Body {
-    let end = Instant::now() + after;
-    let pieces = body.into_data_stream();
-    Body::from_stream(unfold(pieces, move |mut pieces| async move {
-        tokio::select! {
-            biased;
-            () = sleep_until(end) => None,
-            piece = pieces.next() => Some((piece? as Result<Bytes, axum::Error>, pieces)),
-        }
-    }))
+    next.run(request).await
 }

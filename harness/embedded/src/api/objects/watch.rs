@@ -42,6 +42,8 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
         selector,
         seen: 0,
         news: cluster.with(|world| world.store.news()),
+        cuts: cluster.with(|world| world.faults.cuts()),
+        opened: cluster.with(|world| *world.faults.cuts().borrow()),
         ends,
         bookmark: bookmarks.then(|| next_bookmark(now, ends)),
         columns: true,
@@ -99,6 +101,10 @@ struct Watch {
     /// The version up to which all was sent.
     seen: u64,
     news: watch::Receiver<u64>,
+    /// Tells when the script of faults cuts watches.
+    cuts: watch::Receiver<u64>,
+    /// How many cuts there had been when it was opened.
+    opened: u64,
     ends: Instant,
     /// When the next bookmark is due, if they are wanted.
     bookmark: Option<Instant>,
@@ -129,6 +135,10 @@ impl Watch {
             let bookmark = self.bookmark.unwrap_or(self.ends);
             tokio::select! {
                 biased;
+                cut = self.cuts.changed() => match cut {
+                    Ok(()) => self.cut(),
+                    Err(_) => self.over = true,
+                },
                 news = self.news.changed() => self.over = news.is_err(),
                 () = sleep_until(bookmark), if self.bookmark.is_some() => {
                     self.mark(false);
@@ -136,6 +146,21 @@ impl Watch {
                 }
                 () = sleep_until(self.ends) => return None,
             }
+        }
+    }
+
+    /// Ends if the script of faults says so, with or without a word.
+    fn cut(&mut self) {
+        let resource = self.place.view.resource.plural;
+        let namespace = self.namespace.as_deref();
+        let cluster = self.cluster.clone();
+        let (cut, current) = cluster.with(|world| {
+            (world.faults.cut(self.opened, resource, namespace), world.store.version())
+        });
+        let Some(expired) = cut else { return };
+        self.over = true;
+        if expired.0 {
+            self.line("ERROR", &refusal::expired(self.seen, current).object());
         }
     }
 
