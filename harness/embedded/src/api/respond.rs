@@ -11,11 +11,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::objects::events;
 use super::request::{Accept, Encoding, Form};
 use super::resource::{Resource, Source};
 use super::table;
-use crate::registry::Status;
+use crate::registry::{Status, event};
 
 /// How objects of a request are shown.
 #[derive(Clone, Copy)]
@@ -58,7 +57,11 @@ impl View {
     /// An object as it is served; a stored one is told in the form of its group.
     pub fn served<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         match self.resource.source {
-            Source::NewEvents => Cow::Owned(events::to_new(object)),
+            Source::NewEvents => {
+                let mut event = object.clone();
+                event::from_core(&mut event);
+                Cow::Owned(event)
+            }
             _ => Cow::Borrowed(object),
         }
     }

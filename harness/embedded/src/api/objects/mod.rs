@@ -1,7 +1,6 @@
 //! The verbs of objects.
 
 mod delete;
-pub mod events;
 mod get;
 mod list;
 mod page;

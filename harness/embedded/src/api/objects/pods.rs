@@ -19,7 +19,7 @@ pub fn bind(cluster: &Cluster, request: &Request) -> Result<Response, Status> {
     let node = binding["target"]["name"].as_str().unwrap_or_default();
     cluster
         .with(|world| world.with(|_, _, ctx| registry::bind(ctx, request.target.namespace(), pod, node)))?;
-    Ok(respond::json(201, &registry::success(None)))
+    Ok(respond::json(201, &registry::success()))
 }
 
 /// Evicts a pod: POST of an `Eviction`.

@@ -154,9 +154,8 @@ impl Watch {
         let resource = self.place.view.resource.plural;
         let namespace = self.namespace.as_deref();
         let cluster = self.cluster.clone();
-        let (cut, current) = cluster.with(|world| {
-            (world.faults.cut(self.opened, resource, namespace), world.store.version())
-        });
+        let (cut, current) =
+            cluster.with(|world| (world.faults.cut(self.opened, resource, namespace), world.store.version()));
         let Some(expired) = cut else { return };
         self.over = true;
         if expired.0 {

@@ -3,11 +3,11 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Place, events, get};
+use super::{Place, get};
 use crate::api::request::{self, Request};
 use crate::api::resource::Source;
 use crate::cluster::Cluster;
-use crate::registry::{self, Create, Status, Stored, Strictness, Update};
+use crate::registry::{self, Create, Status, Stored, Strictness, Update, event};
 use crate::store::{Kind, Scope};
 use crate::world::Ctx;
 
@@ -130,9 +130,9 @@ pub fn in_namespace(request: &Request, place: Place, object: &Value) -> Result<(
 }
 
 /// An object in the form in which it is stored.
-pub fn to_stored(place: Place, object: Value) -> Value {
-    match place.view.resource.source {
-        Source::NewEvents => events::to_core(object),
-        _ => object,
+pub fn to_stored(place: Place, mut object: Value) -> Value {
+    if place.view.resource.source == Source::NewEvents {
+        event::to_core(&mut object);
     }
+    object
 }
