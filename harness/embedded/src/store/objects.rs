@@ -99,7 +99,11 @@ impl Store {
     }
 
     /// All objects of a kind, or those of one namespace, by namespace and name.
-    pub fn list<'a>(&'a self, kind: Kind, namespace: Option<&'a str>) -> impl Iterator<Item = &'a Arc<Value>> {
+    pub fn list<'a>(
+        &'a self,
+        kind: Kind,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Value>> {
         let all = self.objects.get(&kind).into_iter().flatten();
         all.filter(move |((of, _), _)| namespace.is_none_or(|namespace| of == namespace))
             .map(|(_, object)| object)
