@@ -112,7 +112,8 @@ impl Faults {
         namespace: Option<&str>,
         node: Option<&str>,
     ) -> RequestFate {
-        for armed in self.armed.iter().filter(|armed| armed.lasts(now) && armed.scope.meets(namespace, node)) {
+        for armed in self.armed.iter().filter(|armed| armed.lasts(now) && armed.scope.meets(namespace, node))
+        {
             let of = |wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == resource);
             match &armed.fault {
                 Fault::ApiError(error) if of(&error.resource) => {
