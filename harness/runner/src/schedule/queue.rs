@@ -1,12 +1,13 @@
 //! The cases of a run on the nodes of one cluster: who runs when, where, and how often.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, spawn_local};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::case::{Outcome, Run};
@@ -14,7 +15,7 @@ use super::lease::Leased;
 use super::run::Shared;
 use super::{Class, class};
 use crate::case::LoadedCase;
-use crate::cluster::Kubelet;
+use crate::cluster::{Kubelet, Plan};
 use crate::judge::{Doubt, Judgement, Phase, Verdict};
 use crate::observe::Observations;
 use crate::report::{CaseId, What};
@@ -33,12 +34,13 @@ struct Job {
 impl Shared {
     /// Every case on every kubelet of the cluster, as often as asked for: first those that share a node, then those that have one for
     /// themselves, node beside node, then those that have the host for themselves.
-    pub(super) async fn cases(self: &Arc<Self>, group: usize, leased: &[Arc<Leased>]) {
+    pub(super) async fn cases(self: &Rc<Self>, plan: &Plan, leased: &[Arc<Leased>]) {
+        let one_host = self.request.backend.is_one_host();
         let mut attempt = 1;
         while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
             for wanted in [Class::Shared, Class::Node, Class::Host] {
                 let mut work = JoinSet::new();
-                for kubelet in &self.request.groups[group].kubelets {
+                for kubelet in &plan.kubelets {
                     let nodes = leased.iter().filter(|leased| leased.node.kubelet == kubelet.label);
                     // Whoever has the host for itself has no neighbour on another node.
                     let nodes = nodes.take(if wanted == Class::Host { 1 } else { usize::MAX });
@@ -46,7 +48,7 @@ impl Shared {
                         .request
                         .cases
                         .iter()
-                        .filter(|case| class(&case.case) == wanted)
+                        .filter(|case| class(&case.case, one_host) == wanted)
                         .filter_map(|case| self.planned_on(case, kubelet, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
@@ -86,7 +88,7 @@ impl Shared {
     }
 
     /// Takes one case after the other from the queue, until it is empty or the run is over.
-    async fn worker(self: Arc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
+    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
         while !self.cancel.is_cancelled() {
             let Some(job) = queue.lock().await.pop_front() else { return };
             let Job { case, id } = job;
@@ -105,7 +107,7 @@ impl Shared {
                     Class::Shared => (Some(leased.turn.read().await), None),
                     _ => (None, Some(leased.turn.write().await)),
                 };
-                let outcome = shared.tried(&case, &named, &leased).await;
+                let outcome = shared.tried(&case, &named, &leased, class).await;
                 (outcome.judgement, outcome.evidence)
             }))
             .await;
@@ -117,7 +119,7 @@ impl Shared {
     }
 
     /// A case on its node, again and slower while its pressure outruns the statistics.
-    async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased) -> Outcome {
+    async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased, class: Class) -> Outcome {
         let mut tries = 1;
         loop {
             let run = Run {
@@ -125,6 +127,7 @@ impl Shared {
                 case,
                 id: id.clone(),
                 leased,
+                class,
                 host: &self.host,
                 events: &self.events,
                 cancel: &self.cancel,

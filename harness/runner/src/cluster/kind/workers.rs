@@ -1,13 +1,16 @@
 //! The nodes of a cluster until each is ready and runs the kubelet that was asked for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
+use super::Docker;
 use super::config::{KUBELET_LABEL, label_value};
-use super::{ClusterError, Docker, Kubelet, Node};
+use super::machine::KindMachine;
+use crate::cluster::{ClusterError, Kubelet, Node, is_ready, ready_condition};
 use crate::wait::{self, Probe};
 
 /// How long a cluster may show no change at all before it is given up.
@@ -38,15 +41,6 @@ pub async fn ready(client: &Client, cluster: &str, count: usize) -> Result<(), C
     })
     .await
     .map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
-}
-
-fn ready_condition(node: &ApiNode) -> Option<&k8s_openapi::api::core::v1::NodeCondition> {
-    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")
-}
-
-/// Whether a node reports itself ready.
-pub fn is_ready(node: &ApiNode) -> bool {
-    ready_condition(node).is_some_and(|condition| condition.status == "True")
 }
 
 fn why(node: &ApiNode) -> String {
@@ -135,13 +129,15 @@ pub async fn all_workers(
         .map(|node| {
             let version =
                 reported(&node).unwrap_or_default().parse().map_err(|error| failed(format!("{error}")))?;
+            let kubelet = node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default();
+            let machine = KindMachine { node: node.name_any(), docker: docker.clone() };
             Ok(Node {
                 name: node.name_any(),
-                kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
+                kubelet,
                 version,
                 cgroup_v1,
-                docker: docker.clone(),
                 client: client.clone(),
+                machine: Arc::new(machine),
             })
         })
         .collect()

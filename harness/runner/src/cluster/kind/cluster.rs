@@ -12,9 +12,8 @@ use super::config::{Base, label_value};
 use super::record::NODE_FILE;
 use super::skew::Group;
 use super::workers::{all_workers, put_in, ready, workers};
-use super::{
-    ClusterError, Docker, DockerError, Kubelet, Node, Owner, Record, Standing, StateDir, kind, makers,
-};
+use super::{Docker, DockerError, Owner, Record, Standing, StateDir, command, makers};
+use crate::cluster::{ClusterError, Kubelet, Node};
 use crate::images::ARCHIVE;
 use crate::stage::Namespace;
 use crate::tune;
@@ -62,7 +61,7 @@ impl Cluster {
         let config = state.config(&name);
         std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
         let kubeconfig = state.make_kubeconfig(&name)?;
-        kind::create(&name, &config, &kubeconfig, cancel, &mut progress)
+        command::create(&name, &config, &kubeconfig, cancel, &mut progress)
             .await
             .map_err(|error| of_kind(error, &name))?;
         sign(docker, &record).await?;
@@ -78,6 +77,7 @@ impl Cluster {
             Ok::<_, ClusterError>(nodes)
         };
         let nodes = tokio::select! {
+            biased;
             nodes = work => nodes?,
             () = cancel.cancelled() => return Err(ClusterError::Interrupted),
         };
@@ -147,7 +147,7 @@ impl Cluster {
             .map_err(|error| failed(&error))?;
         let put_back = async |node: &Node| {
             // Images may have been on their way.
-            node.run(&["rm", "-f", ARCHIVE]).await.map_err(|error| failed(&error))?;
+            self.docker.run(&node.name, &["rm", "-f", ARCHIVE]).await.map_err(|error| failed(&error))?;
             tune::restore(node).await.map_err(|error| failed(&error))
         };
         try_join_all(self.nodes.iter().map(put_back)).await.map(drop)
@@ -199,7 +199,7 @@ pub async fn claim(docker: &Docker, state: &StateDir, record: &Record) -> Result
 /// kind is stopped, and what its `docker` commands bring is removed until the last of them has ended.
 pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(), ClusterError> {
     makers::stop(name).await;
-    let by_kind = kind::delete(name, &state.kubeconfig(name)).await;
+    let by_kind = command::delete(name, &state.kubeconfig(name)).await;
     let (mut quiet, mut refused) = (0, None);
     let gone = wait::until(PATIENCE, Duration::from_millis(250), async || {
         let there = match containers(docker, name).await {
@@ -266,10 +266,10 @@ async fn sign(docker: &Docker, record: &Record) -> Result<(), ClusterError> {
     Ok(())
 }
 
-fn of_kind(error: kind::KindError, name: &str) -> ClusterError {
+fn of_kind(error: command::KindError, name: &str) -> ClusterError {
     match error {
-        kind::KindError::Interrupted => ClusterError::Interrupted,
-        kind::KindError::Taken => ClusterError::Exists(name.to_owned()),
+        command::KindError::Interrupted => ClusterError::Interrupted,
+        command::KindError::Taken => ClusterError::Exists(name.to_owned()),
         other => ClusterError::Kind(other),
     }
 }

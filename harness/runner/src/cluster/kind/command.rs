@@ -152,6 +152,7 @@ async fn run(
     let mut printed = Vec::new();
     loop {
         tokio::select! {
+            biased;
             line = received.recv() => match line {
                 Some(line) => {
                     // " • Preparing nodes 📦  ..." begins a step; everything else is an ending or an advertisement.

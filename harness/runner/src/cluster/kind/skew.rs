@@ -2,7 +2,7 @@
 
 use evictlab_rules::KubeletVersion;
 
-use super::Kubelet;
+use crate::cluster::Kubelet;
 
 /// How many minors older than the API server a kubelet may be (the Kubernetes version skew policy, since 1.28).
 pub const OLDEST_KUBELET: u32 = 3;

@@ -346,7 +346,7 @@ fn request(doing: String, source: bollard::errors::Error) -> DockerError {
 }
 
 /// What began it, such as "Connection refused": the errors around it only say that something failed.
-pub(super) fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(in crate::cluster) fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -7,7 +7,7 @@ use serde_yaml::{Mapping, Value};
 use super::skew::Group;
 
 /// The default file, as it lies in `kind-configs/`.
-pub const DEFAULT: &str = include_str!("../../../../kind-configs/default.yaml");
+pub const DEFAULT: &str = include_str!("../../../../../kind-configs/default.yaml");
 
 /// The node label that says which kubelet a worker was made for.
 pub const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
@@ -126,7 +126,7 @@ mod tests {
             image_version: version.parse().unwrap(),
             binary: None,
         };
-        crate::cluster::skew::group(versions.iter().map(kubelet).collect()).unwrap().remove(0)
+        crate::cluster::group(versions.iter().map(kubelet).collect()).unwrap().remove(0)
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::cluster::KIND_LABEL;
 use super::docker::SCRATCH_LABEL;
-use super::kind_cluster::KIND_LABEL;
 use super::record::NODE_FILE;
-use super::{Cluster, ClusterError, Docker, DockerError, Owner, Record, Standing, StateDir};
+use super::{Cluster, Docker, DockerError, Owner, Record, Standing, StateDir};
+use crate::cluster::ClusterError;
 
 /// A cluster that evictlab made.
 #[derive(Clone, Debug, Serialize)]
