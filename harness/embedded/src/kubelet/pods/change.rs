@@ -39,7 +39,8 @@ impl Kubelet {
     /// Too much has happened to go through it: everything is looked at.
     fn all_that_may_have_changed(&self, ctx: &Ctx) -> Vec<(bool, Arc<Value>)> {
         let there: Vec<_> = ctx.store.list(Kind::Pod, None).filter(|pod| self.is_own(pod)).cloned().collect();
-        let is_there = |worker: &Worker| there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid);
+        let is_there =
+            |worker: &Worker| there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid);
         let gone = self.pods.workers.values().filter(|worker| !is_there(worker));
         let gone: Vec<_> = gone.map(|worker| (true, worker.object.clone())).collect();
         gone.into_iter().chain(there.into_iter().map(|pod| (false, pod))).collect()
@@ -59,7 +60,14 @@ impl Kubelet {
             && !deleted
             && let Err(rejection) = self.admit(&worker, machine, ctx)
         {
-            self.tell(About::Pod(&worker.object, None), "Warning", &rejection.reason, &rejection.message, None, ctx);
+            self.tell(
+                About::Pod(&worker.object, None),
+                "Warning",
+                &rejection.reason,
+                &rejection.message,
+                None,
+                ctx,
+            );
             let mut status = json!({
                 "phase": Phase::Failed.name(),
                 "reason": rejection.reason,
@@ -106,7 +114,9 @@ impl Kubelet {
         match worker.stage {
             Stage::Syncing if worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
             Stage::Syncing if spec_changed => self.ask_for_look(worker, ctx),
-            Stage::Terminating if news && worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
+            Stage::Terminating if news && worker.is_deleted() => {
+                self.terminate(worker, None, None, machine, ctx)
+            }
             _ => {}
         }
         // The kubelet's own words come back: what an evicted pod left behind can go (HandlePodReconcile).

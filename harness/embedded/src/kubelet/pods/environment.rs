@@ -110,9 +110,9 @@ impl Sources<'_> {
             (_, Some(resources)) => resources.requests.get(name).or_else(|| resources.limits.get(name)),
             (_, None) => None,
         };
-        let quantity = stated.cloned().or_else(|| {
-            if kind == "limits" { self.allocatable[name].as_str()?.parse().ok() } else { None }
-        });
+        let quantity = stated
+            .cloned()
+            .or_else(|| if kind == "limits" { self.allocatable[name].as_str()?.parse().ok() } else { None });
         let value = quantity.map_or(0, |quantity| quantity.value());
         let divisor = divisor.map_or(1, |divisor| divisor.value()).max(1);
         // Rounded up, as the kubelet's converters do.

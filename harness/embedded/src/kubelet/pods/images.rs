@@ -63,7 +63,9 @@ fn is_name(image: &str) -> bool {
         Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
         _ => (name, None),
     };
-    let word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+    };
     let is_tag = |tag: &str| word(tag) && tag.len() <= 128 && !tag.starts_with(['.', '-']);
     let mut parts = path.split('/');
     let first = parts.next().unwrap_or_default();
@@ -71,7 +73,10 @@ fn is_name(image: &str) -> bool {
     let component = |part: &str| {
         let bytes = part.as_bytes();
         let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        word(part) && edge(bytes.first()) && edge(bytes.last()) && !part.bytes().any(|b| b.is_ascii_uppercase())
+        word(part)
+            && edge(bytes.first())
+            && edge(bytes.last())
+            && !part.bytes().any(|b| b.is_ascii_uppercase())
     };
     let is_first = if is_registry { word(&first.replace(':', "")) } else { component(first) };
     is_first
@@ -91,7 +96,10 @@ mod tests {
             ("busybox", Found::Here),
             ("busybox:1.36", Found::Here),
             ("busyboxes", Found::Pullable),
-            ("ghcr.io/someone/thing@sha256:0d6afe7462778b5e4c3552e051c01744f0d39b4642cc108962248ffa430ad019", Found::Pullable),
+            (
+                "ghcr.io/someone/thing@sha256:0d6afe7462778b5e4c3552e051c01744f0d39b4642cc108962248ffa430ad019",
+                Found::Pullable,
+            ),
             ("localhost:5000/thing:v1", Found::Pullable),
             ("registry.invalid/thing", Found::Nowhere),
             ("nonexistent:1", Found::Nowhere),

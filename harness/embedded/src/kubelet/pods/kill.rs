@@ -19,7 +19,13 @@ impl Kubelet {
     /// too when the kubelet has waited for too long.
     ///
     /// A pod that is killed already keeps the reason that it has: only its grace period can become shorter.
-    pub(super) fn evict(&mut self, pod: &str, why: Eviction, machine: &mut Machine, ctx: &mut Ctx) {
+    pub(in crate::kubelet) fn evict(
+        &mut self,
+        pod: &str,
+        why: Eviction,
+        machine: &mut Machine,
+        ctx: &mut Ctx,
+    ) {
         let reason = Reason {
             reason: "Evicted",
             disruption: why.disruption.then(|| why.message.clone()),
@@ -73,6 +79,11 @@ impl Kubelet {
             // What stops already is stopped anew only if it must be faster.
             let stops = worker.stopping.as_ref().is_some_and(|stopping| !stopping.containers.is_empty());
             if stops && before.is_some_and(|before| seconds < before) {
+                // Only then is the newest reason looked at.
+                if let (Some(why), Some(mut status)) = (&why, worker.status.clone()) {
+                    status::end(&mut status, why, &worker.object, &self.identity.version);
+                    self.keep_status(worker, status, ctx);
+                }
                 self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
             }
             return;
@@ -116,9 +127,9 @@ impl Kubelet {
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(true);
         worker.stage = Stage::Terminated;
+        self.keep_status(worker, status, ctx);
         // What was held back may go out now, even if nothing else is new.
-        worker.status = None;
-        self.restore(worker, status, ctx);
+        self.send_status(worker, ctx);
         for _ in std::mem::take(&mut worker.callers) {
             self.tell_stopped(uid.clone(), ctx);
         }

@@ -22,7 +22,9 @@ pub(super) fn oom_score_adj(pod: &Pod, place: Place, capacity: u64, version: &Ku
         match pod.qos() {
             Qos::Guaranteed => GUARANTEED,
             Qos::BestEffort => BEST_EFFORT,
-            Qos::Burstable => burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), version),
+            Qos::Burstable => {
+                burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), version)
+            }
         }
     };
     i32::try_from(score).unwrap_or(i32::MAX)
@@ -87,7 +89,12 @@ mod tests {
             "containers": [{"name": "a", "resources": {"requests": {"memory": "256Mi"}}}],
         }));
         let score = |minor| {
-            oom_score_adj(&pod, Place { group: Group::Init, index: 0 }, 1 << 30, &KubeletVersion::minor(minor))
+            oom_score_adj(
+                &pod,
+                Place { group: Group::Init, index: 0 },
+                1 << 30,
+                &KubeletVersion::minor(minor),
+            )
         };
         assert_eq!((score(31), score(32)), (999, 750));
     }

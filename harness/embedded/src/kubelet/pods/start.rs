@@ -94,7 +94,8 @@ impl Kubelet {
             let message = format!("Container image {image:?} already present on machine{end}");
             self.tell_of(worker, place, "Normal", "Pulled", &message, ctx);
             worker.steps.push_front(Step::Create(place));
-        } else if worker.pulls.get(image).is_some_and(|backoff| backoff.until_since_update(ctx.now).is_some()) {
+        } else if worker.pulls.get(image).is_some_and(|backoff| backoff.until_since_update(ctx.now).is_some())
+        {
             let mut message = format!("Back-off pulling image {image:?}");
             self.tell_of(worker, place, "Normal", "BackOff", &message, ctx);
             if self.identity.version.at_least(32) {
@@ -108,7 +109,8 @@ impl Kubelet {
     }
 
     fn pulled(&mut self, worker: &mut Worker, place: Place, took: Duration, ctx: &mut Ctx) {
-        let Some(image) = worker.manifest.spec.container(place).map(|container| container.image.clone()) else {
+        let Some(image) = worker.manifest.spec.container(place).map(|container| container.image.clone())
+        else {
             return;
         };
         if images::find(&image) == Found::Nowhere {
@@ -121,7 +123,8 @@ impl Kubelet {
             return;
         }
         let took = took.as_millis();
-        let took = if took < 1000 { format!("{took}ms") } else { format!("{}.{:03}s", took / 1000, took % 1000) };
+        let took =
+            if took < 1000 { format!("{took}ms") } else { format!("{}.{:03}s", took / 1000, took % 1000) };
         let mut message = format!("Successfully pulled image {image:?} in {took} ({took} including waiting)");
         // The size is told from 1.30.
         if self.identity.version.at_least(30) {
@@ -209,9 +212,12 @@ impl Kubelet {
         let name = container.name.clone();
         let Ok(spec) = self.container_spec(worker, place, machine, ctx) else { return };
         let uid = &worker.manifest.uid;
-        let record = self.pods.runtime.pods.get_mut(uid).and_then(|runtime| {
-            runtime.containers.iter_mut().rev().find(|record| record.name == name)
-        });
+        let record = self
+            .pods
+            .runtime
+            .pods
+            .get_mut(uid)
+            .and_then(|runtime| runtime.containers.iter_mut().rev().find(|record| record.name == name));
         let Some(record) = record else { return };
         record.state = State::Running { started: ctx.now };
         let id = record.id.clone();

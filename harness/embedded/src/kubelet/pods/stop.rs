@@ -110,7 +110,10 @@ impl Kubelet {
                     && until > ctx.now
                     && place.is_some_and(|own| {
                         worker.manifest.spec.is_sidecar(own)
-                            && places.iter().filter_map(|(_, place)| *place).any(|other| comes_before(other, own))
+                            && places
+                                .iter()
+                                .filter_map(|(_, place)| *place)
+                                .any(|other| comes_before(other, own))
                     });
                 if !waits {
                     // Whole seconds that were waited are taken off the grace period.

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::runtime::State;
 use super::spec::{Group, Place, RestartPolicy};
 use super::status::{self, Phase};
@@ -12,7 +14,6 @@ use crate::kubelet::recorder::About;
 use crate::machine::{Machine, PodUid};
 use crate::time::Time;
 use crate::world::Ctx;
-use serde_json::Value;
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq)]
@@ -117,9 +118,10 @@ impl Kubelet {
         }
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
         let latest = |name: &str| runtime.and_then(|runtime| runtime.latest(name));
-        let mut done = spec.containers.iter().any(|container| {
-            latest(&container.name).is_some_and(|latest| latest.exit_code().is_none())
-        });
+        let mut done = spec
+            .containers
+            .iter()
+            .any(|container| latest(&container.name).is_some_and(|latest| latest.exit_code().is_none()));
         let mut later_began = done;
         let mut start = Vec::new();
         for (index, container) in init.iter().enumerate().rev() {
@@ -228,6 +230,11 @@ impl Kubelet {
             return;
         }
         worker.status = Some(status);
+        self.send_status(worker, ctx);
+    }
+
+    /// Has the status sent.
+    pub(super) fn send_status(&self, worker: &mut Worker, ctx: &mut Ctx) {
         if !worker.reporting {
             worker.reporting = true;
             let at = ctx.now + latency::between(ctx.rng, 3, 30);

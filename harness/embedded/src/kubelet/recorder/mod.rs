@@ -88,7 +88,8 @@ impl Kubelet {
     pub(super) fn recorder_on(&mut self, event: RecorderEvent, ctx: &mut Ctx) {
         let RecorderEvent::Send(number) = event;
         let Some(mut sending) = self.recorder.waiting.remove(&number) else { return };
-        let text = |pointer: &str| sending.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text =
+            |pointer: &str| sending.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let namespace = text("/metadata/namespace").to_owned();
         if !sending.judged {
             // The script knows nodes by no namespace.
@@ -100,7 +101,8 @@ impl Kubelet {
                     let mut double = sending.clone();
                     double.judged = true;
                     double.counted = false;
-                    double.object["metadata"]["name"] = json!(self.event_name(text("/involvedObject/name"), ctx));
+                    double.object["metadata"]["name"] =
+                        json!(self.event_name(text("/involvedObject/name"), ctx));
                     self.send_at(ctx.now + Duration::from_millis(1), double, ctx);
                 }
                 EventFate::Late(by) => {
@@ -155,9 +157,11 @@ impl Kubelet {
         let (namespace, name, involved) = match about {
             // Through 1.34 the reference is made by hand with the name as uid; from 1.35 it names the API version
             // and no uid (pkg/kubelet/kubelet.go, nodeRef).
-            About::Node if self.identity.version.at_least(35) => {
-                ("default".to_owned(), node.clone(), json!({"apiVersion": "v1", "kind": "Node", "name": node}))
-            }
+            About::Node if self.identity.version.at_least(35) => (
+                "default".to_owned(),
+                node.clone(),
+                json!({"apiVersion": "v1", "kind": "Node", "name": node}),
+            ),
             About::Node => {
                 ("default".to_owned(), node.clone(), json!({"kind": "Node", "name": node, "uid": node}))
             }

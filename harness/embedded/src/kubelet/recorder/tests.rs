@@ -52,7 +52,10 @@ fn an_event_is_as_recorded() {
         json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "here", "resourceVersion": "5", "uid": "u"})
     );
     assert_eq!(event["source"], json!({"component": "kubelet", "host": "n1"}));
-    assert_eq!((&event["reportingComponent"], &event["reportingInstance"]), (&json!("kubelet"), &json!("n1")));
+    assert_eq!(
+        (&event["reportingComponent"], &event["reportingInstance"]),
+        (&json!("kubelet"), &json!("n1"))
+    );
     assert_eq!((&event["count"], &event["type"]), (&json!(1), &json!("Warning")));
     assert_eq!(event["eventTime"], Value::Null);
 }
@@ -108,7 +111,9 @@ fn a_name_that_is_too_long_loses_the_event_until_1_32_and_becomes_a_uuid_then() 
 #[test]
 fn a_namespace_that_ends_takes_no_events() {
     let mut world = world(31);
-    world.store.update(Kind::Namespace, "", "here", |namespace| namespace["status"]["phase"] = json!("Terminating"));
+    world
+        .store
+        .update(Kind::Namespace, "", "here", |namespace| namespace["status"]["phase"] = json!("Terminating"));
     tell(&mut world, "Evicted", "why");
     assert_eq!(events(&mut world), Vec::<Value>::new());
 }

@@ -79,9 +79,9 @@ impl View<'_> {
         if phase == Phase::Succeeded {
             return Said { holds: true, reason: Some("PodCompleted"), message: None };
         }
-        let has_started = regular.iter().any(|status| {
-            !status["state"]["running"].is_null() || !status["state"]["terminated"].is_null()
-        });
+        let has_started = regular
+            .iter()
+            .any(|status| !status["state"]["running"].is_null() || !status["state"]["terminated"].is_null());
         // Kubelets 1.27 and 1.28 do not ask whether a regular container has started; they have no sidecars to restart.
         if has_started && self.version.at_least(29) {
             return Said::TRUE;
@@ -106,7 +106,10 @@ impl View<'_> {
         {
             return Said::TRUE;
         }
-        Said::no("ContainersNotInitialized", format!("containers with incomplete status: [{}]", open.join(" ")))
+        Said::no(
+            "ContainersNotInitialized",
+            format!("containers with incomplete status: [{}]", open.join(" ")),
+        )
     }
 
     fn containers_ready(&self, init: &[Value], regular: &[Value], phase: Phase) -> Said {

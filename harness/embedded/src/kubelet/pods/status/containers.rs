@@ -17,10 +17,11 @@ impl View<'_> {
     }
 
     fn container(&self, group: Group, index: usize, container: &Container, old: Option<&Value>) -> Value {
-        let mut records =
-            self.runtime.into_iter().flat_map(|runtime| runtime.containers.iter().rev()).filter(|record| {
-                record.name == container.name
-            });
+        let mut records = self
+            .runtime
+            .into_iter()
+            .flat_map(|runtime| runtime.containers.iter().rev())
+            .filter(|record| record.name == container.name);
         let latest = records.next();
         let mut status = match latest {
             Some(latest) => {

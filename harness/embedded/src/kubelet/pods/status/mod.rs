@@ -149,7 +149,9 @@ impl View<'_> {
         }
         let spec = &self.manifest().spec;
         let Some(container) = spec.group(group).get(index) else { return false };
-        let Some(latest) = self.runtime.and_then(|runtime| runtime.latest(&container.name)) else { return true };
+        let Some(latest) = self.runtime.and_then(|runtime| runtime.latest(&container.name)) else {
+            return true;
+        };
         match latest.exit_code() {
             None => !latest.is_running(),
             Some(_) if group == Group::Init && container.is_sidecar() => true,
@@ -165,10 +167,11 @@ impl View<'_> {
     pub fn keep(&self, status: &mut Value) -> bool {
         let old = self.worker.known_status();
         let now = self.epoch.seconds(self.now);
-        if let Some(conditions) = status["conditions"].as_array_mut() {
+        if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
             for condition in conditions {
                 let kind = condition["type"].as_str().unwrap_or_default().to_owned();
-                let before = condition_of(old, &kind).filter(|before| before["status"] == condition["status"]);
+                let before =
+                    condition_of(old, &kind).filter(|before| before["status"] == condition["status"]);
                 condition["lastTransitionTime"] =
                     before.map_or_else(|| json!(now), |before| before["lastTransitionTime"].clone());
             }
@@ -190,13 +193,13 @@ impl View<'_> {
         }});
         let is_open = |container: &Value| container["state"]["terminated"].is_null();
         if self.had_initialized()
-            && let Some(containers) = status["containerStatuses"].as_array_mut()
+            && let Some(containers) = status.get_mut("containerStatuses").and_then(Value::as_array_mut)
         {
             for container in containers.iter_mut().filter(|container| is_open(container)) {
                 container["state"] = lost.clone();
             }
         }
-        if let Some(containers) = status["initContainerStatuses"].as_array_mut() {
+        if let Some(containers) = status.get_mut("initContainerStatuses").and_then(Value::as_array_mut) {
             let began = |container: &Value| {
                 container["state"]["waiting"].is_null() || !container["lastState"]["terminated"].is_null()
             };
@@ -227,7 +230,9 @@ impl View<'_> {
             if last.is_sidecar() {
                 !status["state"]["running"].is_null() && status["started"] == true
             } else {
-                [&status["state"], &status["lastState"]].iter().any(|state| state["terminated"]["exitCode"] == 0)
+                [&status["state"], &status["lastState"]]
+                    .iter()
+                    .any(|state| state["terminated"]["exitCode"] == 0)
             }
         })
     }
@@ -250,7 +255,7 @@ pub(super) fn end(status: &mut Value, why: &Reason, object: &Value, version: &Ku
     if version.at_least(34) && !object["metadata"]["generation"].is_null() {
         condition["observedGeneration"] = object["metadata"]["generation"].clone();
     }
-    let Some(conditions) = status["conditions"].as_array_mut() else { return };
+    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
     match conditions.iter_mut().find(|condition| condition["type"] == DISRUPTION) {
         Some(old) => *old = condition,
         None => conditions.push(condition),

@@ -15,7 +15,9 @@ impl View<'_> {
         let stated = &self.worker.object["spec"]["resources"];
         let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let mut names: BTreeSet<&str> = containers
-            .flat_map(|container| container.resources.requests.keys().chain(container.resources.limits.keys()))
+            .flat_map(|container| {
+                container.resources.requests.keys().chain(container.resources.limits.keys())
+            })
             .map(String::as_str)
             .collect();
         if let Some(own) = &pod.spec.resources {
