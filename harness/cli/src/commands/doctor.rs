@@ -29,7 +29,8 @@ pub struct Args {
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let lock = args.kubelets.lock()?;
     let overrides = args.kubelets.overrides();
-    let patient = Patient { kubelets: args.kubelets.specs(), lock: &lock, overrides: &overrides };
+    let specs = args.kubelets.specs(&[]);
+    let patient = Patient { kubelets: &specs, lock: &lock, overrides: &overrides };
     let interrupt = Interrupt::listen().map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;
     let diagnosis = examine(patient, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {
