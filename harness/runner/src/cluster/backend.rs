@@ -1,10 +1,12 @@
 //! Where the nodes of a run come from.
 
+use evictlab_embedded::fault::Fault;
 use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{ClusterError, Kubelet, Node};
 use crate::images::BringError;
+use crate::report::Model;
 
 /// A cluster of a run.
 #[derive(Clone, Debug)]
@@ -44,6 +46,12 @@ pub trait Backend {
 
     /// The clusters of the run, to be used one after the other.
     fn plans(&self) -> &[Plan];
+
+    /// What it models; none for real kubelets.
+    fn model(&self) -> Option<Model>;
+
+    /// The faults that every case gets beside its own; none where no fault can be injected.
+    fn faults(&self) -> Option<&[Fault]>;
 
     /// Whether all nodes share the memory and the disk of one host.
     fn is_one_host(&self) -> bool;

@@ -1,5 +1,6 @@
 //! What of a node is not done through its API server.
 
+use evictlab_embedded::fault::Fault;
 use futures::future::LocalBoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -30,4 +31,10 @@ pub trait Machine: Send + Sync {
 
     /// What is available of memory on the host that the node runs on, in bytes.
     fn host_memory(&self) -> LocalBoxFuture<'_, Result<u64, NodeError>>;
+
+    /// Arms faults on the node and on what belongs to a namespace: their times count from now. A backend that knows no faults is not asked.
+    ///
+    /// # Errors
+    /// No fault can be injected.
+    fn arm(&self, faults: &[Fault], namespace: &str) -> Result<(), NodeError>;
 }

@@ -1,13 +1,16 @@
 //! Clusters: where the nodes of a run come from.
 
 mod backend;
+mod embedded;
 mod error;
 mod kind;
 mod kubelet;
 mod machine;
 mod node;
+mod ready;
 
 pub use backend::{Backend, Ended, Ending, Opened, Plan};
+pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
 pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
@@ -18,5 +21,5 @@ pub use kind::{
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use machine::Machine;
-pub(crate) use node::ready_condition;
-pub use node::{Node, NodeError, is_ready, said};
+pub use node::{Node, NodeError, said};
+pub use ready::is_ready;

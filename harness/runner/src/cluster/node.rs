@@ -6,7 +6,7 @@ use std::time::Duration;
 use evictlab_rules::KubeletVersion;
 use http::Request;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node as ApiNode, NodeCondition};
+use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
 
@@ -23,6 +23,9 @@ pub enum NodeError {
     /// By Docker.
     #[error(transparent)]
     Docker(#[from] DockerError),
+    /// No fault can be injected.
+    #[error("node {0} is a real one, and faults are for the embedded cluster")]
+    Real(String),
     /// By the API server.
     #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
@@ -161,15 +164,6 @@ async fn settled<T>(mut ask: impl AsyncFnMut() -> Result<T, NodeError>) -> Resul
             problem: stalled.to_string(),
         }),
     }
-}
-
-pub(crate) fn ready_condition(node: &ApiNode) -> Option<&NodeCondition> {
-    node.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")
-}
-
-/// Whether a node reports itself ready.
-pub fn is_ready(node: &ApiNode) -> bool {
-    ready_condition(node).is_some_and(|condition| condition.status == "True")
 }
 
 /// What an error of the API says, without the client's wrapping.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_embedded::fault::Fault;
 use futures::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
@@ -64,6 +65,8 @@ pub struct Run<'a> {
     pub leased: &'a Leased,
     /// What it has for itself.
     pub class: Class,
+    /// What goes wrong beside the case's own faults.
+    pub faults: &'a [Fault],
     /// The host's budget.
     pub host: &'a Host,
     /// Where to tell what happens.
@@ -208,6 +211,13 @@ impl Run<'_> {
                 Phase::Stage,
                 format!("up to {}Mi in steps of {step}Mi every {pause} ms", ramp.total() >> 20),
             );
+        }
+        for faults in [self.faults, &case.faults] {
+            if !faults.is_empty() {
+                let names: Vec<_> = faults.iter().map(Fault::name).collect();
+                self.step(Phase::Stage, format!("arming the faults {}", names.join(", ")));
+                node.machine().arm(faults, &namespace.name)?;
+            }
         }
         let began = Instant::now();
         for (place, pod) in case.pods.iter().enumerate() {

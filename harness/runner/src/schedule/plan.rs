@@ -15,13 +15,13 @@ pub enum Class {
     Host,
 }
 
-/// The class of a case, from what it does. A case that changes the kubelet's configuration or starves a node has the node for itself; where
+/// The class of a case, from what it does. A case that changes the kubelet's configuration, starves a node or has faults has the node for itself; where
 /// all nodes are on one host (kind), disk is the host's.
 pub fn class(case: &Case, one_host: bool) -> Class {
     match &case.pressure {
         Some(pressure) if one_host && pressure.signal == Signal::NodefsAvailable => Class::Host,
         Some(_) => Class::Node,
-        None if case.kubelet_config.is_empty() => Class::Shared,
+        None if case.kubelet_config.is_empty() && case.faults.is_empty() => Class::Shared,
         None => Class::Node,
     }
 }
@@ -60,6 +60,7 @@ mod tests {
             ("", true, Class::Shared),
             ("kubelet-config: {evictionMaxPodGracePeriod: 3}", true, Class::Node),
             ("pressure: {signal: memory.available}", true, Class::Node),
+            ("faults: [{kubelet-restart: {}}]", false, Class::Node),
             ("pressure: {signal: nodefs.available}", true, Class::Host),
             ("pressure: {signal: nodefs.available}", false, Class::Node),
         ];

@@ -14,7 +14,7 @@ use super::case::{Outcome, Run};
 use super::lease::Leased;
 use super::run::Shared;
 use super::{Class, class};
-use crate::case::LoadedCase;
+use crate::case::{Case, LoadedCase};
 use crate::cluster::{Kubelet, Plan};
 use crate::judge::{Doubt, Judgement, Phase, Verdict};
 use crate::observe::Observations;
@@ -35,7 +35,6 @@ impl Shared {
     /// Every case on every kubelet of the cluster, as often as asked for: first those that share a node, then those that have one for
     /// themselves, node beside node, then those that have the host for themselves.
     pub(super) async fn cases(self: &Rc<Self>, plan: &Plan, leased: &[Arc<Leased>]) {
-        let one_host = self.request.backend.is_one_host();
         let mut attempt = 1;
         while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
             for wanted in [Class::Shared, Class::Node, Class::Host] {
@@ -48,7 +47,7 @@ impl Shared {
                         .request
                         .cases
                         .iter()
-                        .filter(|case| class(&case.case, one_host) == wanted)
+                        .filter(|case| self.class(&case.case) == wanted)
                         .filter_map(|case| self.planned_on(case, kubelet, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
@@ -74,14 +73,28 @@ impl Shared {
         }
     }
 
-    /// A case for a kubelet; one that does not hold for it is skipped here, once.
+    fn class(&self, case: &Case) -> Class {
+        let backend = &self.request.backend;
+        match class(case, backend.is_one_host()) {
+            // A fault of all cases strikes a node, too.
+            Class::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => Class::Node,
+            class => class,
+        }
+    }
+
+    /// A case for a kubelet; one that does not hold for it, or whose faults cannot be injected, is skipped here, once.
     fn planned_on(&self, case: &Arc<LoadedCase>, kubelet: &Kubelet, attempt: u32) -> Option<Job> {
         let id = id(case, kubelet, attempt);
-        if case.case.kubelet.matches(&kubelet.version) {
+        let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
+        let matches = case.case.kubelet.matches(&kubelet.version);
+        if matches && !faulty {
             return Some(Job { case: case.clone(), id });
         }
         if attempt == 1 {
-            let why = format!("it holds for kubelets {}", case.case.kubelet);
+            let why = match matches {
+                false => format!("it holds for kubelets {}", case.case.kubelet),
+                true => "its faults are for the embedded cluster".to_owned(),
+            };
             self.ended(id, None, 0.0, Judgement::without_evidence(Verdict::Skipped, why), None);
         }
         None
@@ -128,6 +141,7 @@ impl Shared {
                 id: id.clone(),
                 leased,
                 class,
+                faults: self.request.backend.faults().unwrap_or_default(),
                 host: &self.host,
                 events: &self.events,
                 cancel: &self.cancel,

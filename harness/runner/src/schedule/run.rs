@@ -35,6 +35,7 @@ async fn on_one_thread(request: Request, events: Events, interrupt: Interrupt) {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
         backend: request.backend.name().to_owned(),
+        model: request.backend.model(),
         kubelets: labels(request.backend.plans()),
         cases: request.cases.iter().map(|case| planned(case)).collect(),
     });

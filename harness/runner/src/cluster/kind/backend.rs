@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use evictlab_embedded::fault::Fault;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Base, Cluster, Docker, Group, Owner, Record, StateDir, claim, containers, delete, label_value};
 use crate::cluster::{Backend, ClusterError, Ended, Ending, Node, Opened, Plan};
 use crate::images::{self, BringError};
+use crate::report::Model;
 
 /// How long a cluster may be there before another host may take it for left behind.
 pub const DEADLINE: Duration = Duration::from_secs(12 * 3600);
@@ -114,6 +116,14 @@ impl Backend for KindBackend {
 
     fn plans(&self) -> &[Plan] {
         &self.plans
+    }
+
+    fn model(&self) -> Option<Model> {
+        None
+    }
+
+    fn faults(&self) -> Option<&[Fault]> {
+        None
     }
 
     fn is_one_host(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A worker's container. The node keeps its own files beside the changed ones, so that whoever finds a node that a dead run left tuned can
 //! put it back.
 
+use evictlab_embedded::fault::Fault;
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use jiff::Timestamp;
@@ -110,6 +111,10 @@ impl Machine for KindMachine {
             })
         }
         .boxed_local()
+    }
+
+    fn arm(&self, _: &[Fault], _: &str) -> Result<(), NodeError> {
+        Err(NodeError::Real(self.node.clone()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The nodes of a cluster until each is ready and runs the kubelet that was asked for.
+//! The workers of a cluster until each runs the kubelet that was asked for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,43 +10,9 @@ use kube::{Api, Client, ResourceExt};
 use super::Docker;
 use super::config::{KUBELET_LABEL, label_value};
 use super::machine::KindMachine;
-use crate::cluster::{ClusterError, Kubelet, Node, is_ready, ready_condition};
+use crate::cluster::ready::{PATIENCE, is_ready};
+use crate::cluster::{ClusterError, Kubelet, Node};
 use crate::wait::{self, Probe};
-
-/// How long a cluster may show no change at all before it is given up.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Waits until `count` nodes are there and all are ready.
-pub async fn ready(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
-    let nodes: Api<ApiNode> = Api::all(client.clone());
-    wait::until(PATIENCE, Duration::from_millis(250), async || {
-        match nodes.list(&ListParams::default()).await {
-            Err(error) => Probe::Pending(error.to_string()),
-            Ok(listed) => {
-                let waiting: Vec<String> = listed
-                    .iter()
-                    .filter(|node| !is_ready(node))
-                    .map(|node| format!("{} is not ready{}", node.name_any(), why(node)))
-                    .collect();
-                match listed.items.len() >= count && waiting.is_empty() {
-                    true => Probe::Done(()),
-                    false => Probe::Pending(format!(
-                        "{} of {count} nodes; {}",
-                        listed.items.len(),
-                        waiting.join(", ")
-                    )),
-                }
-            }
-        }
-    })
-    .await
-    .map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
-}
-
-fn why(node: &ApiNode) -> String {
-    let message = ready_condition(node).and_then(|condition| condition.message.clone());
-    message.map(|message| format!(" ({message})")).unwrap_or_default()
-}
 
 fn reported(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
