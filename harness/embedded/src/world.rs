@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::agenda::{Agenda, Due};
 use crate::control::Control;
-use crate::fault::Faults;
+use crate::fault::{Faults, Scope};
 use crate::node::Node;
 use crate::options::{Options, OptionsError};
 use crate::store::Store;
@@ -57,17 +57,18 @@ pub struct World {
 impl World {
     /// A cluster at its beginning: control plane, namespaces and registered nodes.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        let faults = Faults::new(options.faults);
         let mut world = Self {
             now: Time::ZERO,
             store: Store::new(options.seed, Epoch(options.epoch)),
             nodes: BTreeMap::new(),
-            faults,
+            faults: Faults::default(),
             agenda: Agenda::default(),
             control: Control::default(),
             rng: Rng::seed_from_u64(options.seed),
             told: 0,
         };
+        let everywhere = Scope::default();
+        world.with(|_, _, ctx| ctx.faults.arm(&options.faults, &everywhere, ctx.now, ctx.agenda));
         let nodes = options.nodes.into_iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
         world.with(|control, _, ctx| control.start(ctx));
         for mut node in nodes {
