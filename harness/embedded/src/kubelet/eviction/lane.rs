@@ -8,7 +8,6 @@ use super::manager::Victim;
 use super::{EvictionEvent, LOOP, PATIENCE, PERIOD, POLL, name, names};
 use crate::kubelet::Kubelet;
 use crate::kubelet::pods::Active;
-use crate::kubelet::recorder::About;
 use crate::machine::Machine;
 use crate::time::Time;
 use crate::world::Ctx;
@@ -36,6 +35,7 @@ pub(super) enum Work {
 #[derive(Clone, Debug)]
 pub(super) struct Killing {
     now: Job,
+    since: Time,
     next: VecDeque<Job>,
     done: Vec<Active>,
 }
@@ -54,11 +54,11 @@ const LEAST_WAIT: Duration = Duration::from_secs(10);
 
 impl Kubelet {
     /// Evicts one pod after the other, or rests.
-    pub(super) fn work(&mut self, lane: usize, jobs: Vec<Job>, machine: &mut Machine, ctx: &mut Ctx) {
-        self.next_job(lane, jobs.into(), Vec::new(), machine, ctx);
+    pub(super) fn lane_work(&mut self, lane: usize, jobs: Vec<Job>, machine: &mut Machine, ctx: &mut Ctx) {
+        self.lane_next(lane, jobs.into(), Vec::new(), machine, ctx);
     }
 
-    fn next_job(
+    fn lane_next(
         &mut self,
         lane: usize,
         mut jobs: VecDeque<Job>,
@@ -69,66 +69,61 @@ impl Kubelet {
         match jobs.pop_front() {
             Some(job) => {
                 self.begin_eviction(&job, machine, ctx);
-                // `killPodNow`: one and a half times the grace, but no less than ten seconds.
-                let grace = u64::try_from(job.victim.grace.unwrap_or(0)).unwrap_or(0);
-                let wait = Duration::from_secs(grace + grace / 2).max(LEAST_WAIT);
-                self.set(lane, Work::Killing(Box::new(Killing { now: job, next: jobs, done })));
-                self.lane_due(lane, ctx.now + wait, EvictionEvent::Overdue(lane), ctx);
+                let killing = Killing { now: job, since: ctx.now, next: jobs, done };
+                self.lane_set(lane, Work::Killing(Box::new(killing)));
             }
-            None => self.finish(lane, done, machine, ctx),
+            None => self.lane_finish(lane, done, machine, ctx),
         }
     }
 
-    /// A pod's containers have ended: all lanes that wait for it go on.
-    pub(super) fn stopped(&mut self, uid: &str, machine: &mut Machine, ctx: &mut Ctx) {
-        for lane in 0..self.eviction.lanes.len() {
-            let Work::Killing(killing) = &self.eviction.lanes[lane].work else { continue };
-            if killing.now.pod.pod.metadata.uid == uid {
-                let pair = format!("pod={:?}", name(&killing.now.pod));
-                self.event_line(Line::Evicted, &pair, ctx);
-                self.killed(lane, machine, ctx);
+    /// A pod's containers have ended, or were waited for in vain; the eviction counts all the same. It is told once for each lane that
+    /// waits, in the order in which they began.
+    pub(super) fn lane_stopped(&mut self, uid: &str, machine: &mut Machine, ctx: &mut Ctx) {
+        let waiting = self.eviction.lanes.iter().enumerate().filter_map(|(lane, one)| match &one.work {
+            Work::Killing(killing) if killing.now.pod.pod.metadata.uid == uid => {
+                Some((killing.since, lane, killing))
             }
-        }
-    }
-
-    /// A pod's containers have not ended in time; its eviction counts all the same.
-    pub(super) fn overdue(&mut self, lane: usize, machine: &mut Machine, ctx: &mut Ctx) {
-        if !self.takes_turn(lane, ctx.now) {
+            _ => None,
+        });
+        let Some((since, lane, killing)) = waiting.min_by_key(|(since, lane, _)| (*since, *lane)) else {
             return;
+        };
+        let pair = format!("pod={:?}", name(&killing.now.pod));
+        // `killPodNow` waits for one and a half times the grace, but no less than ten seconds.
+        let grace = u64::try_from(killing.now.victim.grace).unwrap_or(0);
+        let patience = Duration::from_secs(grace + grace / 2).max(LEAST_WAIT);
+        if ctx.now.since(since) < patience {
+            self.eviction_say(Line::Evicted, &pair, ctx);
+        } else {
+            self.eviction_say(Line::Failed, &format!("err=\"timeout waiting to kill pod\" {pair}"), ctx);
         }
-        let Work::Killing(killing) = &self.eviction.lanes[lane].work else { return };
-        let object = killing.now.pod.object.clone();
-        let pairs = format!("err=\"timeout waiting to kill pod\" pod={:?}", name(&killing.now.pod));
-        let message = "Container runtime did not kill the pod within specified grace period.";
-        self.tell(About::Pod(&object, None), "Warning", "ExceededGracePeriod", message, None, ctx);
-        self.event_line(Line::Failed, &pairs, ctx);
-        self.killed(lane, machine, ctx);
+        self.lane_killed(lane, machine, ctx);
     }
 
-    fn killed(&mut self, lane: usize, machine: &mut Machine, ctx: &mut Ctx) {
+    fn lane_killed(&mut self, lane: usize, machine: &mut Machine, ctx: &mut Ctx) {
         let Work::Killing(killing) = std::mem::take(&mut self.eviction.lanes[lane].work) else { return };
-        let Killing { now, next, mut done } = *killing;
+        let Killing { now, next, mut done, .. } = *killing;
         self.eviction.lanes[lane].killed = true;
         self.eviction.metrics.evicted(now.victim.signal);
         done.push(now.pod);
-        self.next_job(lane, next, done, machine, ctx);
+        self.lane_next(lane, next, done, machine, ctx);
     }
 
     /// A look is over, with these pods evicted.
-    fn finish(&mut self, lane: usize, evicted: Vec<Active>, machine: &mut Machine, ctx: &mut Ctx) {
+    fn lane_finish(&mut self, lane: usize, evicted: Vec<Active>, machine: &mut Machine, ctx: &mut Ctx) {
         if lane != LOOP {
             return self.notifier_done(lane, machine, ctx);
         }
         if evicted.is_empty() {
             return self.lane_due(LOOP, ctx.now + PERIOD, EvictionEvent::Look, ctx);
         }
-        self.event_line(Line::Waiting, &format!("pods={}", names(evicted.iter())), ctx);
-        self.set(LOOP, Work::CleaningUp { pods: evicted, until: ctx.now + PATIENCE });
+        self.eviction_say(Line::Waiting, &format!("pods={}", names(evicted.iter())), ctx);
+        self.lane_set(LOOP, Work::CleaningUp { pods: evicted, until: ctx.now + PATIENCE });
         self.lane_due(LOOP, ctx.now + POLL, EvictionEvent::Poll, ctx);
     }
 
     /// Looks whether evicted pods are gone. The loop looks again at once when they are, or when it has waited long enough.
-    pub(super) fn poll(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn lane_poll(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
         if !self.takes_turn(LOOP, ctx.now) {
             return;
         }
@@ -139,12 +134,12 @@ impl Kubelet {
             (false, true) => Line::TimedOut,
             (false, false) => return self.lane_due(LOOP, ctx.now + POLL, EvictionEvent::Poll, ctx),
         };
-        self.event_line(line, &format!("pods={}", names(pods.iter())), ctx);
-        self.set(LOOP, Work::Resting);
-        self.look(LOOP, machine, ctx);
+        self.eviction_say(line, &format!("pods={}", names(pods.iter())), ctx);
+        self.lane_set(LOOP, Work::Resting);
+        self.eviction_look(LOOP, machine, ctx);
     }
 
-    pub(super) fn set(&mut self, lane: usize, work: Work) {
+    pub(super) fn lane_set(&mut self, lane: usize, work: Work) {
         if let Some(lane) = self.eviction.lanes.get_mut(lane) {
             lane.work = work;
         }

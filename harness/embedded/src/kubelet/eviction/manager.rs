@@ -52,7 +52,7 @@ pub struct Victim {
     /// The event's annotations; none at all where the kubelet gives none.
     pub annotations: Option<BTreeMap<String, String>>,
     /// In place of the pod's own grace period, in seconds.
-    pub grace: Option<i64>,
+    pub grace: i64,
     /// Whether the pod gets the condition `DisruptionTarget`.
     pub disruption: bool,
     /// What `kubelet_evictions` counts it as.
@@ -260,7 +260,7 @@ impl Manager {
                 at,
                 message: message.to_string(),
                 annotations: None,
-                grace: self.effective(0),
+                grace: self.immediate(),
                 disruption: false,
                 signal: limit_label(&message),
             })
@@ -269,22 +269,17 @@ impl Manager {
     }
 
     /// The grace of a pod that is evicted for a threshold. Since 1.32 a soft one never lengthens the pod's own.
-    fn grace(&self, threshold: &Threshold, own: i64) -> Option<i64> {
-        let wanted = match threshold.grace {
-            None => 0,
+    fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
+        match threshold.grace {
+            None => self.immediate(),
             Some(_) if self.version.at_least(32) => self.settings.max_pod_grace.min(own),
             Some(_) => self.settings.max_pod_grace,
-        };
-        self.effective(wanted)
+        }
     }
 
-    /// Nothing is one second since 1.30; before, it counted as not stated (`immediateEvictionGracePeriodSeconds`).
-    fn effective(&self, wanted: i64) -> Option<i64> {
-        match wanted {
-            1.. => Some(wanted),
-            _ if self.version.at_least(30) => Some(1),
-            _ => None,
-        }
+    /// `immediateEvictionGracePeriodSeconds`
+    fn immediate(&self) -> i64 {
+        i64::from(self.version.at_least(30))
     }
 }
 

@@ -39,10 +39,8 @@ pub enum EvictionEvent {
     Look,
     /// A notifier's lane looks.
     Notified(usize),
-    /// A pod's containers have ended.
+    /// A pod's containers have ended, or were waited for in vain: once for each call of `evict`.
     Stopped(PodUid),
-    /// A lane has waited long enough for a pod to end.
-    Overdue(usize),
     /// The loop looks whether what it evicted is gone.
     Poll,
 }
@@ -89,7 +87,7 @@ impl Kubelet {
         self.start_notifiers();
         if self.identity.version.at_least(31) {
             let place = if self.identity.version.at_least(35) { 194 } else { 189 };
-            self.line(Level::Info, place, "Eviction manager: starting control loop", "", ctx);
+            self.eviction_line(Level::Info, place, "Eviction manager: starting control loop", "", ctx);
         }
         self.lane_due(LOOP, ctx.now + WARM_UP, EvictionEvent::Look, ctx);
     }
@@ -98,37 +96,37 @@ impl Kubelet {
         match event {
             EvictionEvent::Look => {
                 if self.takes_turn(LOOP, ctx.now) {
-                    self.look(LOOP, machine, ctx);
+                    self.eviction_look(LOOP, machine, ctx);
                 }
             }
             EvictionEvent::Notified(lane) => {
                 if self.takes_turn(lane, ctx.now) {
-                    self.look(lane, machine, ctx);
+                    self.eviction_look(lane, machine, ctx);
                 }
             }
-            EvictionEvent::Stopped(uid) => self.stopped(&uid, machine, ctx),
-            EvictionEvent::Overdue(lane) => self.overdue(lane, machine, ctx),
-            EvictionEvent::Poll => self.poll(machine, ctx),
+            EvictionEvent::Stopped(uid) => self.lane_stopped(&uid, machine, ctx),
+            EvictionEvent::Poll => self.lane_poll(machine, ctx),
         }
     }
 
     /// One `synchronize` of a lane.
-    fn look(&mut self, lane: usize, machine: &mut Machine, ctx: &mut Ctx) {
+    fn eviction_look(&mut self, lane: usize, machine: &mut Machine, ctx: &mut Ctx) {
         let jobs = self.synchronize(machine, ctx);
-        self.work(lane, jobs, machine, ctx);
+        self.lane_work(lane, jobs, machine, ctx);
     }
 
     /// Looks at a fresh Summary, frees what can be freed, and says whom to evict.
     fn synchronize(&mut self, machine: &mut Machine, ctx: &mut Ctx) -> Vec<Job> {
         let Some(mut manager) = self.eviction.manager.take() else { return Vec::new() };
-        let jobs = if manager.has_work() { self.decide(&mut manager, machine, ctx) } else { Vec::new() };
+        let jobs =
+            if manager.has_work() { self.eviction_decide(&mut manager, machine, ctx) } else { Vec::new() };
         self.eviction.manager = Some(manager);
         jobs
     }
 
-    fn decide(&mut self, manager: &mut Manager, machine: &mut Machine, ctx: &mut Ctx) -> Vec<Job> {
+    fn eviction_decide(&mut self, manager: &mut Manager, machine: &mut Machine, ctx: &mut Ctx) -> Vec<Job> {
         if let Some(conflict) = manager.learn_disks() {
-            self.event_line(Line::Containerfs, &format!("err={conflict:?}"), ctx);
+            self.eviction_say(Line::Containerfs, &format!("err={conflict:?}"), ctx);
         }
         let Some(sample) = self.fresh_sample(machine, ctx) else { return Vec::new() };
         self.arm_notifiers(&sample, machine, ctx);
@@ -140,14 +138,14 @@ impl Kubelet {
             Look::Idle => Vec::new(),
             Look::Limits(victims) => jobs(victims, &active),
             Look::Starved(starved) => {
-                let plan = self.reclaim(manager, &starved, &sample, &active, machine, ctx);
+                let plan = self.eviction_reclaim(manager, &starved, &sample, &active, machine, ctx);
                 jobs(plan.and_then(|plan| plan.victim), &active)
             }
         }
     }
 
     /// Frees what can be freed; if that is not enough, says whom to evict.
-    fn reclaim(
+    fn eviction_reclaim(
         &mut self,
         manager: &Manager,
         starved: &Starved,
@@ -158,34 +156,34 @@ impl Kubelet {
     ) -> Option<Plan> {
         let resource = starved.resource();
         let pair = format!("resourceName=\"{resource}\"");
-        self.event_line(Line::Reclaiming, &pair, ctx);
+        self.eviction_say(Line::Reclaiming, &pair, ctx);
         let message = format!("Attempting to reclaim {resource}");
         self.tell(About::Node, "Warning", "EvictionThresholdMet", &message, None, ctx);
         let ways = manager.node_level_reclaim(starved);
         if !ways.is_empty() {
-            self.free(ways, machine, ctx);
+            self.eviction_free(ways, machine, ctx);
             let sample = self.fresh_sample(machine, ctx);
             if sample.is_some_and(|sample| manager.relieved(&sample)) {
-                self.event_line(Line::Relieved, &pair, ctx);
+                self.eviction_say(Line::Relieved, &pair, ctx);
                 return None;
             }
         }
-        self.event_line(Line::MustEvict, &pair, ctx);
+        self.eviction_say(Line::MustEvict, &pair, ctx);
         if active.is_empty() {
-            self.event_line(Line::NoPods, "", ctx);
+            self.eviction_say(Line::NoPods, "", ctx);
             return None;
         }
         let plan = manager.plan(starved, sample, &candidates(active));
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
-        self.event_line(Line::Ranked, &format!("pods={names}"), ctx);
+        self.eviction_say(Line::Ranked, &format!("pods={names}"), ctx);
         self.eviction.metrics.aged(starved, ctx.epoch().at(ctx.now));
         for at in &plan.critical {
             if let Some(pod) = active.get(*at) {
-                self.event_line(Line::Critical, &format!("pod={:?}", name(pod)), ctx);
+                self.eviction_say(Line::Critical, &format!("pod={:?}", name(pod)), ctx);
             }
         }
         if plan.victim.is_none() {
-            self.event_line(Line::Unable, "", ctx);
+            self.eviction_say(Line::Unable, "", ctx);
         }
         Some(plan)
     }
@@ -194,7 +192,7 @@ impl Kubelet {
         match self.summary(true, machine, ctx) {
             Ok(summary) => Some(summary.sample()),
             Err(error) => {
-                self.event_line(Line::NoSummary, &format!("err={error:?}"), ctx);
+                self.eviction_say(Line::NoSummary, &format!("err={error:?}"), ctx);
                 None
             }
         }
@@ -208,17 +206,17 @@ impl Kubelet {
         let why = super::pods::Eviction {
             message: message.clone(),
             disruption: *disruption,
-            grace: grace.and_then(|grace| u64::try_from(grace).ok()).map(Duration::from_secs),
+            grace: Some(Duration::from_secs(u64::try_from(*grace).unwrap_or(0))),
         };
         self.evict(&job.pod.pod.metadata.uid, why, machine, ctx);
     }
 
-    fn event_line(&mut self, line: Line, pairs: &str, ctx: &Ctx) {
+    fn eviction_say(&mut self, line: Line, pairs: &str, ctx: &Ctx) {
         let place = line.place(&self.identity.version);
-        self.line(line.level(), place, line.message(), pairs, ctx);
+        self.eviction_line(line.level(), place, line.message(), pairs, ctx);
     }
 
-    fn line(&mut self, level: Level, place: u16, message: &str, pairs: &str, ctx: &Ctx) {
+    fn eviction_line(&mut self, level: Level, place: u16, message: &str, pairs: &str, ctx: &Ctx) {
         self.say(level, format_args!("eviction_manager.go:{place}"), message, pairs, ctx);
     }
 

@@ -129,7 +129,7 @@ impl Kubelet {
     /// A notifier logs that it was told, and looks once a Summary is made.
     fn notified(&mut self, place: usize, ctx: &mut Ctx) {
         let message = format!("eviction manager: {} crossed", self.eviction.notifiers[place].name());
-        self.line(Level::Info, lines::crossed(&self.identity.version), &message, "", ctx);
+        self.eviction_line(Level::Info, lines::crossed(&self.identity.version), &message, "", ctx);
         let summary = Duration::from_micros(ctx.rng.random_range(8_000..35_000));
         self.lane_due(place + 1, ctx.now + summary, EvictionEvent::Notified(place + 1), ctx);
     }

@@ -10,7 +10,7 @@ use crate::world::Ctx;
 
 impl Kubelet {
     /// Deletes dead containers, unused images.
-    pub(super) fn free(&mut self, ways: &[Reclaim], machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn eviction_free(&mut self, ways: &[Reclaim], machine: &mut Machine, ctx: &mut Ctx) {
         for way in ways {
             match way {
                 Reclaim::Containers => self.collect_containers(machine, ctx),

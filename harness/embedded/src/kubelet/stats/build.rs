@@ -25,8 +25,8 @@ impl Kubelet {
     /// none before cAdvisor has measured the node.
     pub fn summary(&mut self, fresh: bool, machine: &Machine, ctx: &mut Ctx) -> Result<Summary, String> {
         if fresh && self.stats.begun {
-            self.measure(&Cgroup::Root, machine, ctx);
-            self.measure(&Cgroup::Pods, machine, ctx);
+            self.stats_measure(&Cgroup::Root, machine, ctx);
+            self.stats_measure(&Cgroup::Pods, machine, ctx);
         }
         let figures = Figures::of(self, machine, ctx)?;
         let node = figures.node();

@@ -89,7 +89,7 @@ impl Kubelet {
             StatsEvent::Begin if self.stats.begin_due == now => self.stats_begin(machine, ctx),
             StatsEvent::Housekeeping(group) => {
                 if self.stats.groups.get(&group).is_some_and(|known| known.next == ctx.now) {
-                    self.measure(&group, machine, ctx);
+                    self.stats_measure(&group, machine, ctx);
                 }
             }
             StatsEvent::Layers if self.stats.layers_due == now => {
@@ -107,7 +107,7 @@ impl Kubelet {
     pub(super) fn stats_appeared(&mut self, group: Cgroup, machine: &Machine, ctx: &mut Ctx) {
         if self.stats.begun && !self.stats.groups.contains_key(&group) {
             self.stats.groups.insert(group.clone(), Group::new(ctx.now, self.housekeeping_interval()));
-            self.measure(&group, machine, ctx);
+            self.stats_measure(&group, machine, ctx);
         }
     }
 
@@ -131,7 +131,7 @@ impl Kubelet {
     }
 
     /// Measures a group and says when it is measured next. A group that is gone is forgotten.
-    fn measure(&mut self, group: &Cgroup, machine: &Machine, ctx: &mut Ctx) {
+    fn stats_measure(&mut self, group: &Cgroup, machine: &Machine, ctx: &mut Ctx) {
         let Some(known) = self.stats.groups.get_mut(group) else { return };
         match machine.memory(group) {
             Some(memory) => known.measure(group, memory, machine, ctx.now),
