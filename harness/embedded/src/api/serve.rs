@@ -3,11 +3,10 @@
 use std::io;
 use std::net::SocketAddr;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::net::TcpListener;
@@ -16,19 +15,18 @@ use super::refusal;
 use super::respond::refuse;
 use crate::cluster::Cluster;
 
-/// The name before the token where a client sends a password.
-const USER: &str = "evictlab";
-
-/// Serves the API to those who know the token, until it is dropped.
+/// Serves the API to those who know the token, until it is dropped. They send it as a bearer, or before the path.
 pub(crate) async fn serve(cluster: &Cluster, listener: TcpListener, token: String) -> io::Result<()> {
-    let router = super::router(cluster).layer(from_fn_with_state(token, admit));
-    axum::serve(listener, router).await
+    let router = super::router(cluster);
+    let before_path = Router::new().nest(&format!("/{token}"), router.clone());
+    let bearer = router.layer(from_fn_with_state(token, admit));
+    axum::serve(listener, before_path.fallback_service(bearer)).await
 }
 
 /// A kubeconfig for a served API.
 ///
-/// Over plain HTTP kubectl sends no token (`clientcmd/client_config.go` reads the user only for TLS), but a password in the server's address; other
-/// clients send the token.
+/// The token is in the server's address, too: over plain HTTP kubectl sends nothing of a user (`clientcmd/client_config.go` reads users only for
+/// TLS), and a password in the address keeps it from opening websockets.
 pub fn kubeconfig(address: SocketAddr, token: &str) -> String {
     format!(
         "apiVersion: v1
@@ -36,7 +34,7 @@ kind: Config
 clusters:
 - name: evictlab-embedded
   cluster:
-    server: http://{USER}:{token}@{address}
+    server: http://{address}/{token}
 users:
 - name: evictlab-embedded
   user:
@@ -59,12 +57,8 @@ async fn admit(State(token): State<String>, request: Request, next: Next) -> Res
 fn knows(headers: &HeaderMap, token: &str) -> bool {
     let stated = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match stated.split_once(' ') {
-        Some((scheme, stated)) if scheme.eq_ignore_ascii_case("bearer") => is_same(stated, token),
-        Some((scheme, stated)) if scheme.eq_ignore_ascii_case("basic") => {
-            let stated = STANDARD.decode(stated).unwrap_or_default();
-            is_same(&String::from_utf8_lossy(&stated), &format!("{USER}:{token}"))
-        }
-        _ => false,
+        Some((scheme, stated)) => scheme.eq_ignore_ascii_case("bearer") && is_same(stated, token),
+        None => false,
     }
 }
 
@@ -79,13 +73,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_the_token_in_both_forms() {
+    fn knows_the_token() {
         let knows = |value: &str| {
             let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
             super::knows(&headers, "s3cret")
         };
         assert!(knows("Bearer s3cret"));
-        assert!(knows(&format!("Basic {}", STANDARD.encode("evictlab:s3cret"))));
+        assert!(knows("bearer s3cret"));
         for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer ", "Basic s3cret", "s3cret"] {
             assert!(!knows(wrong), "{wrong}");
         }
