@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use evictlab_embedded::api::kubeconfig;
+use evictlab_embedded::api::Access;
 use evictlab_embedded::{Cluster, NodeOptions, Options};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
@@ -25,13 +25,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Cluster::new(Options { seed: 1, epoch: Timestamp::now(), nodes: vec![node], faults: Vec::new() })?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let random = || RandomState::new().hash_one(listener.local_addr().ok());
-    let token = format!("{:016x}{:016x}", random(), random());
+    let access = Access::new(format!("{:016x}{:016x}", random(), random()))?;
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    file.write_all(kubeconfig(listener.local_addr()?, &token).as_bytes())?;
+    file.write_all(access.kubeconfig(listener.local_addr()?).as_bytes())?;
     println!("export KUBECONFIG={path}");
     tokio::select! {
         biased;
         () = cluster.live() => Ok(()),
-        served = cluster.serve(listener, token) => Ok(served?),
+        served = cluster.serve(listener, &access) => Ok(served?),
     }
 }

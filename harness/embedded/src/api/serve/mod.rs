@@ -1,9 +1,10 @@
 //! The API on a port.
 
-use std::io;
-use std::net::SocketAddr;
+mod access;
+mod tls;
 
-use axum::Router;
+use std::io;
+
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
@@ -11,42 +12,16 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::net::TcpListener;
 
+pub use access::{Access, AccessError};
+
 use super::refusal;
 use super::respond::refuse;
 use crate::cluster::Cluster;
 
-/// Serves the API to those who know the token, until it is dropped. They send it as a bearer, or before the path.
-pub(crate) async fn serve(cluster: &Cluster, listener: TcpListener, token: String) -> io::Result<()> {
-    let router = super::router(cluster);
-    let before_path = Router::new().nest(&format!("/{token}"), router.clone());
-    let bearer = router.layer(from_fn_with_state(token, admit));
-    axum::serve(listener, before_path.fallback_service(bearer)).await
-}
-
-/// A kubeconfig for a served API.
-///
-/// The token is in the server's address, too: over plain HTTP kubectl sends nothing of a user (`clientcmd/client_config.go` reads users only for
-/// TLS), and a password in the address keeps it from opening websockets.
-pub fn kubeconfig(address: SocketAddr, token: &str) -> String {
-    format!(
-        "apiVersion: v1
-kind: Config
-clusters:
-- name: evictlab-embedded
-  cluster:
-    server: http://{address}/{token}
-users:
-- name: evictlab-embedded
-  user:
-    token: {token}
-contexts:
-- name: evictlab-embedded
-  context:
-    cluster: evictlab-embedded
-    user: evictlab-embedded
-current-context: evictlab-embedded
-"
-    )
+/// Serves the API to those who know the token, until it is dropped.
+pub(crate) async fn serve(cluster: &Cluster, listener: TcpListener, access: &Access) -> io::Result<()> {
+    let router = super::router(cluster).layer(from_fn_with_state(access.token().to_owned(), admit));
+    axum::serve(tls::Listener::new(listener, access.tls()), router).await
 }
 
 /// Lets those in who know the token.
@@ -78,8 +53,7 @@ mod tests {
             let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
             super::knows(&headers, "s3cret")
         };
-        assert!(knows("Bearer s3cret"));
-        assert!(knows("bearer s3cret"));
+        assert!(knows("Bearer s3cret") && knows("bearer s3cret"));
         for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer ", "Basic s3cret", "s3cret"] {
             assert!(!knows(wrong), "{wrong}");
         }
