@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use evictlab_runner::cluster::{self, Base, Docker, Kubelet, KubeletSpec, Owner, StateDir};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{
+    self, Base, Clusters, Docker, Keep, KindBackend, Kubelet, KubeletSpec, Made, Owner, StateDir,
+};
 use evictlab_runner::images::{Lock, Resolve};
 use evictlab_runner::judge::Judgement;
 use evictlab_runner::report::{Report, ReportError, Reports, RunDir, RunEvent, Wanted, What, reports};
-use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
+use evictlab_runner::schedule::{self, Interrupt, Repeat, Request, new_id};
 
 use super::asked::{Asked, Test, kubelets};
 use super::outcome::Outcome;
@@ -138,38 +141,41 @@ fn run(chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
     let id = new_id();
     let groups = cluster::group(kubelets).map_err(|error| error.to_string())?;
     let base = Base::load(None).map_err(|error| error.to_string())?;
-    let request = Request {
+    let made = Made {
+        run: id.clone(),
+        groups,
         clusters: Clusters::New { name: format!("evictlab-{id}"), base, nodes: 1 },
+        keep: Keep::Never,
+        owner: Owner::this(),
+    };
+    let state = StateDir::open().map_err(|error| error.to_string())?;
+    let request = Request {
         run: id,
         cases,
-        groups,
-        keep: Keep::Never,
+        backend: Box::new(KindBackend::new(made, docker, state)),
         repeat: Repeat::Times(1),
         timeout: None,
         lock: Arc::new(lock),
-        owner: Owner::this(),
     };
     let run_dir = RunDir::create(&results(), jiff::Timestamp::now()).map_err(|error| error.to_string())?;
     eprintln!("evidence: {}", run_dir.path().display());
-    start(&runtime, request, &docker, run_dir, Some(Box::new(Hand(verdicts.clone()))))
+    start(&runtime, request, run_dir, Some(Box::new(Hand(verdicts.clone()))))
 }
 
 /// Runs a request with every report but the terminal's, and one more.
 pub fn start(
     runtime: &tokio::runtime::Runtime,
     request: Request,
-    docker: &Docker,
     run_dir: RunDir,
     hand: Option<Box<dyn Report>>,
 ) -> Result<(), String> {
-    let state = StateDir::open().map_err(|error| error.to_string())?;
     let mut all =
         reports(Wanted { run_dir, stdout: None, record: None }).map_err(|error| error.to_string())?;
     all.extend(hand);
-    let reports = Reports::start(all).map_err(|error| error.to_string())?;
+    let reports = Reports::start(all, Clock::wall()).map_err(|error| error.to_string())?;
     let _within = runtime.enter();
     let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
-    runtime.block_on(schedule::run(request, docker.clone(), state, reports.events(), interrupt));
+    runtime.block_on(schedule::run(request, reports.events(), interrupt));
     for failure in reports.finish().failures {
         eprintln!("error: {failure}");
     }

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_runner::cluster::{self, Cluster, Docker, Found, Group, Owner, Record, StateDir};
-use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
+use evictlab_runner::cluster::{
+    self, Cluster, Clusters, DEADLINE, Docker, Found, Group, Owner, Record, StateDir,
+};
+use evictlab_runner::schedule::{Interrupt, new_id};
 
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
@@ -83,7 +85,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
         let lock = args.kubelets.lock()?;
         let kubelets = args.kubelets.resolve(&docker, &lock).await?;
         let group = one_cluster(cluster::group(kubelets).map_err(bad_input)?)?;
-        schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+        cluster::free(&docker, &clusters, 1).await.map_err(bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
     let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use evictlab_runner::cluster::{self, Base, Cluster, ClusterError, ClusterName, Docker, Owner, StateDir};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{
+    self, Base, Cluster, ClusterError, ClusterName, Clusters, Docker, Keep, KindBackend, Made, Owner,
+    StateDir,
+};
 use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, reports};
-use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
+use evictlab_runner::schedule::{self, Interrupt, Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
 use super::kubelets::KubeletArgs;
@@ -111,15 +115,16 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let Some(prepared) = interrupt.or_none(prepared(args)).await else { return Err(Failure::interrupted()) };
-    let (request, docker, state) = prepared?;
+    let request = prepared?;
     let run_dir = match &args.output_dir {
         Some(dir) => RunDir::at(dir),
         None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
     }
     .map_err(bad_input)?;
     let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
-    let reports = Reports::start(reports(wanted).map_err(bad_input)?).map_err(infrastructure)?;
-    schedule::run(request, docker, state, reports.events(), interrupt).await;
+    let reports =
+        Reports::start(reports(wanted).map_err(bad_input)?, Clock::wall()).map_err(infrastructure)?;
+    schedule::run(request, reports.events(), interrupt).await;
     let finished = reports.finish();
     for failure in &finished.failures {
         tell(format_args!("error: {failure}"));
@@ -127,8 +132,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(finished.exit_code.into())
 }
 
-/// All that a run is asked for, and what it works with. Nothing is made.
-async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
+/// All that a run is asked for. Nothing is made.
+async fn prepared(args: &Args) -> Result<Request, Failure> {
     let Backend::Kind = args.backend;
     let cases = select(&args.selection.source(), &args.selection.selection())?;
     let lock = args.kubelets.lock()?;
@@ -153,21 +158,24 @@ async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
         Some(_) => cluster::one_group(kubelets),
         None => cluster::group(kubelets).map_err(bad_input)?,
     };
-    schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
-    let request = Request {
-        run: id,
-        cases,
+    cluster::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
+    let made = Made {
+        run: id.clone(),
         groups,
         clusters,
+        owner: Owner::this(),
         keep: match (args.keep, args.keep_on_failure) {
             (true, _) => Keep::Always,
             (_, true) => Keep::OnFailure,
             _ => Keep::Never,
         },
+    };
+    Ok(Request {
+        run: id,
+        cases,
+        backend: Box::new(KindBackend::new(made, docker, state)),
         repeat: if args.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(args.repeat) },
         timeout: args.timeout,
         lock: Arc::new(lock),
-        owner: Owner::this(),
-    };
-    Ok((request, docker, state))
+    })
 }

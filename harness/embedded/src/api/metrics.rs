@@ -96,7 +96,8 @@ fn complete(view: View, object: &Value, told: Value) -> Value {
 
 fn summary(nodes: &mut BTreeMap<String, Node>, name: &str, ctx: &mut Ctx) -> Option<Value> {
     let node = nodes.get_mut(name).filter(|node| node.kubelet.running)?;
-    node.kubelet.summary(false, &node.machine, ctx).ok()
+    let summary = node.kubelet.summary(false, &node.machine, ctx).ok()?;
+    serde_json::to_value(summary).ok()
 }
 
 /// `usage` of a node or a container of a Summary.

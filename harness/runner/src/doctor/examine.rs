@@ -35,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub async fn examine(patient: Patient<'_>, cancel: &CancellationToken) -> Diagnosis {
     let mut checks = Vec::new();
     let connected = tokio::select! {
+        biased;
         connected = tokio::time::timeout(PATIENCE, Docker::connect()) => connected.ok(),
         () = cancel.cancelled() => None,
     };

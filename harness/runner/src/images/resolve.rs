@@ -97,14 +97,9 @@ impl Resolve<'_> {
     pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
         let mut kubelets: Vec<Kubelet> = Vec::new();
         for spec in specs {
-            let mut kubelet = self.one(spec).await?;
-            let same = kubelets.iter().filter(|other| other.version == kubelet.version).count();
-            if same > 0 {
-                kubelet.label = format!("{}-{}", kubelet.label, same + 1);
-            }
-            kubelets.push(kubelet);
+            kubelets.push(self.one(spec).await?);
         }
-        Ok(kubelets)
+        Ok(Kubelet::told_apart(kubelets))
     }
 
     /// The newest release whose node image is in Docker.
