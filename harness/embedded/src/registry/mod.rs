@@ -4,13 +4,13 @@
 mod budget;
 pub(crate) mod condition;
 mod decode;
-pub mod event;
+mod event;
 mod field;
 mod meta;
 mod names;
 mod namespace;
 mod node;
-mod pod;
+pub(crate) mod pod;
 mod priority_class;
 mod request;
 pub(crate) mod selector;
@@ -43,7 +43,6 @@ pub fn create(
     mut object: Value,
     how: Create,
 ) -> Result<Stored, Status> {
-    event::accept(kind, &mut object);
     let warnings = decode::decode(kind, &mut object, how.strict)?;
     let name = meta::prepare(ctx, kind, namespace, &mut object)?;
     meta::check_namespace(ctx, kind, namespace, &name)?;
@@ -88,7 +87,6 @@ pub fn update(
         }
         old => old?,
     };
-    event::accept(kind, &mut object);
     let warnings = decode::decode(kind, &mut object, how.strict)?;
     meta::carry_over(kind, namespace, name, &old, &mut object)?;
     let mut errors = match kind {
@@ -189,7 +187,7 @@ pub fn bind(ctx: &mut Ctx, namespace: &str, pod: &str, node: &str) -> Result<(),
 /// 400 if the eviction has another name, 404 if the pod is not there, 429 if a disruption budget forbids it, 500 if two budgets cover it.
 pub fn evict(ctx: &mut Ctx, namespace: &str, pod: &str, eviction: &Value) -> Result<Value, Status> {
     pod::eviction::evict(ctx, namespace, pod, eviction)?;
-    Ok(success())
+    Ok(success(None))
 }
 
 /// Sets a pod's ephemeral containers to those of `object`, a whole pod of which nothing else is looked at.
