@@ -4,7 +4,7 @@
 mod budget;
 pub(crate) mod condition;
 mod decode;
-mod event;
+pub mod event;
 mod field;
 mod meta;
 mod names;
@@ -187,7 +187,7 @@ pub fn bind(ctx: &mut Ctx, namespace: &str, pod: &str, node: &str) -> Result<(),
 /// 400 if the eviction has another name, 404 if the pod is not there, 429 if a disruption budget forbids it, 500 if two budgets cover it.
 pub fn evict(ctx: &mut Ctx, namespace: &str, pod: &str, eviction: &Value) -> Result<Value, Status> {
     pod::eviction::evict(ctx, namespace, pod, eviction)?;
-    Ok(success(None))
+    Ok(success())
 }
 
 /// Sets a pod's ephemeral containers to those of `object`, a whole pod of which nothing else is looked at.

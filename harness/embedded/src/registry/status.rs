@@ -94,21 +94,16 @@ impl Status {
     }
 }
 
-/// The `Status` of what was done: of a creation that makes no object (an eviction, a binding), or with `details` of a deletion.
-pub fn success(details: Option<Value>) -> Value {
-    let mut object = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
-    match details {
-        Some(details) => object["details"] = details,
-        None => object["code"] = json!(201),
-    }
-    object
+/// The `Status` of a creation that makes no object: an eviction, a binding.
+pub fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }
 
 /// The `Status` of a deletion.
 pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
     let mut details = details(kind, name);
     details["uid"] = object["metadata"]["uid"].clone();
-    success(Some(details))
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
 /// The API group of a kind; empty for the core.

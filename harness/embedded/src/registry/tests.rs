@@ -529,6 +529,14 @@ fn events_live_with_what_they_are_about() {
     let event = json!({"metadata": {"name": "e"}, "involvedObject": {"kind": "Node", "name": "n1"}});
     let made = bench.create(Kind::Event, "default", event).unwrap();
     assert!(made["firstTimestamp"].is_null() && made["source"] == json!({}));
+    let mut other = Value::clone(&made);
+    event::from_core(&mut other);
+    assert_eq!(
+        (&other["regarding"]["name"], &other["apiVersion"]),
+        (&json!("n1"), &json!("events.k8s.io/v1"))
+    );
+    event::to_core(&mut other);
+    assert_eq!(other, *made);
     let elsewhere = json!({"metadata": {"name": "f"}, "involvedObject": {"namespace": "x"}});
     let refused = bench.create(Kind::Event, "default", elsewhere).unwrap_err();
     assert_eq!(
