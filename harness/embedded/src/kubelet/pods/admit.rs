@@ -1,6 +1,6 @@
 //! Whether a pod may start here (`pkg/kubelet/lifecycle/predicate.go`, and the scheduler's filters that it uses).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Kubelet;
 use super::worker::Worker;
-use crate::machine::Machine;
+use crate::machine::{Machine, PodUid};
 use crate::store::Kind;
 use crate::world::Ctx;
 
@@ -33,13 +33,13 @@ pub(super) struct Shortage {
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Kubelet {
-    /// Whether a pod may start. A critical one has others killed for it.
+    /// Whether a pod may start. A critical one has others killed for it: those are named.
     pub(super) fn admit(
         &mut self,
         worker: &Worker,
         machine: &mut Machine,
         ctx: &mut Ctx,
-    ) -> Result<(), Rejection> {
+    ) -> Result<BTreeSet<PodUid>, Rejection> {
         if let Some(message) = self.rejects(&worker.object) {
             return Err(Rejection { reason: "Evicted".to_owned(), message });
         }
@@ -56,7 +56,9 @@ impl Kubelet {
                 ),
             });
         }
-        let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node).cloned() else { return Ok(()) };
+        let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node).cloned() else {
+            return Ok(BTreeSet::new());
+        };
         let shortages = self.shortages(&manifest.pod, &node);
         let affine = matches_node(&manifest.spec.node_selector, &manifest.spec.affinity, &node);
         if manifest.pod.is_critical() && affine && !shortages.is_empty() {
@@ -77,7 +79,7 @@ impl Kubelet {
         if !tolerates(&worker.object["spec"]["tolerations"], &node["spec"]["taints"]) {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
-        Ok(())
+        Ok(BTreeSet::new())
     }
 
     /// What the filter said is told from 1.31.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::admit::Rejection;
 use super::spec::Manifest;
 use super::status::Phase;
 use super::worker::{Stage, Worker};
@@ -56,33 +57,19 @@ impl Kubelet {
         let mut worker = Worker::new(object, manifest);
         if ended && self.pods.running(&uid).is_empty() {
             worker.stage = Stage::Finished;
-        } else if !is_known
-            && !deleted
-            && let Err(rejection) = self.admit(&worker, machine, ctx)
-        {
-            self.tell(
-                About::Pod(&worker.object, None),
-                "Warning",
-                &rejection.reason,
-                &rejection.message,
-                None,
-                ctx,
-            );
-            let mut status = json!({
-                "phase": Phase::Failed.name(),
-                "reason": rejection.reason,
-                "message": format!("Pod was rejected: {}", rejection.message),
-            });
-            // From 1.32 the class is kept (rejectPod in pkg/kubelet/kubelet.go).
-            if self.identity.version.at_least(32) {
-                status["qosClass"] = json!(worker.manifest.pod.qos());
+        } else if !is_known && !deleted {
+            match self.admit(&worker, machine, ctx) {
+                Ok(after) => worker.after = after,
+                Err(rejection) => self.reject(&mut worker, rejection, ctx),
             }
-            worker.stage = Stage::Finished;
-            self.keep_status(&mut worker, status, ctx);
-        } else if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
+        }
+        if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
             // A second look at the status shows that the time is over.
             let at = ctx.now + Duration::from_secs(seconds) + latency::between(ctx.rng, 1_000, 2_000);
             ctx.agenda.at(at, self.due(PodsEvent::Sync(uid.clone())));
+        }
+        if worker.stage == Stage::Finished && deleted {
+            self.send_status(&mut worker, ctx);
         }
         if worker.stage == Stage::Syncing {
             if deleted || ended {
@@ -93,6 +80,22 @@ impl Kubelet {
             }
         }
         self.pods.workers.insert(uid, worker);
+    }
+
+    fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut Ctx) {
+        let Rejection { reason, message } = rejection;
+        self.tell(About::Pod(&worker.object, None), "Warning", &reason, &message, None, ctx);
+        let mut status = json!({
+            "phase": Phase::Failed.name(),
+            "reason": reason,
+            "message": format!("Pod was rejected: {message}"),
+        });
+        // From 1.32 the class is kept (rejectPod in pkg/kubelet/kubelet.go).
+        if self.identity.version.at_least(32) {
+            status["qosClass"] = json!(worker.manifest.pod.qos());
+        }
+        worker.stage = Stage::Finished;
+        self.keep_status(worker, status, ctx);
     }
 
     fn changed_pod(
@@ -117,6 +120,8 @@ impl Kubelet {
             Stage::Terminating if news && worker.is_deleted() => {
                 self.terminate(worker, None, None, machine, ctx)
             }
+            // The API server did not know yet that it was over, and waits.
+            Stage::Finished if news && worker.is_deleted() && !gone => self.send_status(worker, ctx),
             _ => {}
         }
         // The kubelet's own words come back: what an evicted pod left behind can go (HandlePodReconcile).

@@ -133,6 +133,12 @@ impl Kubelet {
         for _ in std::mem::take(&mut worker.callers) {
             self.tell_stopped(uid.clone(), ctx);
         }
+        for (next, other) in &mut self.pods.workers {
+            if other.after.remove(&uid) && other.after.is_empty() {
+                let event = KubeletEvent::Pods(PodsEvent::Sync(next.clone()));
+                ctx.agenda.at(ctx.now, Due::Node(self.identity.node.clone(), NodeEvent::Kubelet(event)));
+            }
+        }
         let at = self.pods.next_look(ctx.now) + latency::between(ctx.rng, 100, 900);
         ctx.agenda.at(at, self.due(PodsEvent::CleanUp(uid)));
     }

@@ -138,12 +138,6 @@ impl Pods {
             .collect()
     }
 
-    /// The containers of a pod that the runtime still has, running or not: their layers and logs take room. By creation.
-    pub fn containers(&self, pod: &str) -> Vec<ContainerId> {
-        let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
-        records.map(|record| record.id.clone()).collect()
-    }
-
     /// Whether a pod's volumes and control groups are gone.
     pub fn is_cleaned_up(&self, pod: &str) -> bool {
         self.workers.get(pod).is_none_or(|worker| worker.stage == Stage::Finished)

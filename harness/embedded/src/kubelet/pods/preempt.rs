@@ -1,5 +1,7 @@
 //! Killing pods so that a critical one can start (`pkg/kubelet/preemption`).
 
+use std::collections::BTreeSet;
+
 use evictlab_rules::pod::{Pod, Qos};
 
 use super::Kubelet;
@@ -22,19 +24,19 @@ struct Candidate<'a> {
 type Wants = Vec<(&'static str, i64)>;
 
 impl Kubelet {
-    /// Kills what must go for a critical pod. The pod starts at once; a real kubelet waits for the others to end before it goes on.
+    /// Kills what must go for a critical pod, which starts when that has ended.
     pub(super) fn preempt(
         &mut self,
         worker: &Worker,
         shortages: &[Shortage],
         machine: &mut Machine,
         ctx: &mut Ctx,
-    ) -> Result<(), Rejection> {
+    ) -> Result<BTreeSet<PodUid>, Rejection> {
         let wants =
             shortages.iter().map(|short| (short.resource, short.requested - (short.capacity - short.used)));
         let victims = self.victims(&worker.manifest.pod, wants.collect())?;
-        for victim in victims {
-            let Some(object) = self.pods.workers.get(&victim).map(|worker| worker.object.clone()) else {
+        for victim in &victims {
+            let Some(object) = self.pods.workers.get(victim).map(|worker| worker.object.clone()) else {
                 continue;
             };
             self.tell(About::Pod(&object, None), "Warning", "Preempting", MESSAGE, None, ctx);
@@ -43,12 +45,12 @@ impl Kubelet {
                 message: MESSAGE.to_owned(),
                 disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
             };
-            self.kill_now(&victim, why, None, machine, ctx);
+            self.kill_now(victim, why, None, machine, ctx);
         }
-        Ok(())
+        Ok(victims)
     }
 
-    fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
+    fn victims(&self, critical: &Pod, wants: Wants) -> Result<BTreeSet<PodUid>, Rejection> {
         let of = |qos: Qos| -> Vec<Candidate> {
             let active = self.pods.workers.iter().filter(|(_, worker)| worker.is_active());
             active

@@ -29,7 +29,7 @@ impl Kubelet {
     }
 
     fn sync_worker(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
-        if worker.stage != Stage::Syncing {
+        if worker.stage != Stage::Syncing || !worker.after.is_empty() {
             return;
         }
         if !worker.steps.is_empty() || worker.stopping.is_some() {

@@ -11,6 +11,7 @@ use crate::world::World;
 
 mod ends;
 mod lifecycle;
+mod recordings;
 mod refusals;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
@@ -18,6 +19,8 @@ const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 /// A cluster of one node, and what its containers do.
 struct Lab {
     world: World,
+    /// How containers end when they are told to, by name.
+    ends: BTreeMap<String, i32>,
 }
 
 impl Lab {
@@ -25,7 +28,7 @@ impl Lab {
         let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
         let world = World::new(Options { seed: 7, epoch, nodes: vec![node], faults: Vec::new() }).unwrap();
-        let mut lab = Self { world };
+        let mut lab = Self { world, ends: BTreeMap::new() };
         for name in ["default", "kube-system"] {
             let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
             let _exists = lab.world.store.create(Kind::Namespace, object, Time::ZERO);
@@ -83,7 +86,7 @@ impl Lab {
     fn signals(&mut self) {
         let now = self.world.now;
         let ends: Vec<(String, i32)> = {
-            let kubelet = &self.world.nodes["n1"].kubelet;
+            let (kubelet, told) = (&self.world.nodes["n1"].kubelet, &self.ends);
             let stopping = kubelet.pods.workers.values().flat_map(|worker| {
                 worker.stopping.iter().flat_map(move |stopping| {
                     stopping.containers.iter().filter_map(move |(id, stop)| {
@@ -92,8 +95,13 @@ impl Lab {
                         let record = runtime.containers.iter().find(|record| record.id == *id)?;
                         let place = worker.manifest.place(&record.name)?;
                         let command = &worker.manifest.spec.container(place)?.command;
-                        if command.first().map(String::as_str) != Some("sleep") {
-                            Some((id.clone(), 2))
+                        // Only the first process of a namespace of its own takes no notice.
+                        let slow = place.group != spec::Group::Ephemeral
+                            && command.first().map(String::as_str) == Some("sleep");
+                        let code = told.get(&record.name).copied();
+                        let code = code.unwrap_or(if slow { 137 } else { 2 });
+                        if code != 137 {
+                            Some((id.clone(), code))
                         } else if *until == Time::after(Duration::MAX) {
                             Some((id.clone(), 137))
                         } else {

@@ -1,6 +1,6 @@
 //! What the kubelet has in memory of a pod.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::backoff::Backoff;
 use super::spec::{Manifest, Place};
 use super::status::Phase;
-use crate::machine::ContainerId;
+use crate::machine::{ContainerId, PodUid};
 use crate::time::Time;
 
 /// A pod's worker.
@@ -40,6 +40,8 @@ pub(super) struct Worker {
     pub evicted: bool,
     /// Who waits for its end, by number.
     pub callers: Vec<u64>,
+    /// Pods that are killed for it: it starts when they have ended.
+    pub after: BTreeSet<PodUid>,
     /// It is no longer in the API.
     pub gone: bool,
     /// The runtime has news of it that the kubelet has not seen.
@@ -120,6 +122,7 @@ impl Worker {
             stopping: None,
             evicted: false,
             callers: Vec::new(),
+            after: BTreeSet::new(),
             gone: false,
             news: false,
         }

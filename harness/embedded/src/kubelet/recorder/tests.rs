@@ -135,3 +135,25 @@ fn the_node_is_named_as_the_version_names_it() {
         assert_eq!(event["involvedObject"], involved);
     }
 }
+
+#[test]
+fn faults_lose_double_and_delay_events() {
+    for (fault, at_once, later) in [
+        (json!({"event-lost": {"reason": "Evicted", "times": 1}}), 1, 1),
+        (json!({"event-doubled": {"reason": "Evicted", "times": 1}}), 3, 3),
+        (json!({"event-late": {"reason": "Evicted", "by": "5s"}}), 0, 2),
+    ] {
+        let mut world = world(31);
+        let script: Vec<crate::fault::Fault> = vec![serde_json::from_value(fault.clone()).unwrap()];
+        world.with(|_, _, ctx| {
+            let scope = crate::fault::Scope { namespace: Some("here".to_owned()), node: None };
+            ctx.faults.arm(&script, &scope, ctx.now, ctx.agenda);
+        });
+        for message in ["one", "two"] {
+            tell(&mut world, "Evicted", message);
+        }
+        assert_eq!(events(&mut world).len(), at_once, "{fault}");
+        world.run(world.now + Duration::from_secs(6));
+        assert_eq!(events(&mut world).len(), later, "{fault}");
+    }
+}

@@ -178,7 +178,7 @@ fn a_deleted_pod_ends_within_its_grace_and_goes() {
     lab.seconds(5);
     assert_eq!(lab.get("p"), None);
     assert!(lab.kubelet().pods.is_cleaned_up(&uid));
-    assert!(lab.kubelet().pods.containers(&uid).is_empty());
+    assert!(!lab.kubelet().pods.runtime.pods.contains_key(&uid));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_pod_that_is_taken_away_is_killed() {
     lab.world.store.remove(Kind::Pod, "default", "p");
     lab.seconds(8);
     assert!(lab.kubelet().pods.running(&uid).is_empty());
-    assert!(lab.kubelet().pods.containers(&uid).is_empty());
+    assert!(!lab.kubelet().pods.runtime.pods.contains_key(&uid));
 }
 
 #[test]
@@ -215,4 +215,18 @@ fn a_kill_comes_while_the_pod_is_still_starting() {
     assert_eq!(lab.status("p")["reason"], "Evicted");
     assert!(lab.kubelet().pods.running(&uid).is_empty());
     assert_eq!(lab.events("p"), Vec::<String>::new());
+}
+
+#[test]
+fn a_pod_that_is_deleted_when_it_has_just_ended_goes() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
+    lab.seconds(5);
+    lab.exit(&uid, "c", 0);
+    lab.seconds(4);
+    assert_eq!(lab.status("p")["phase"], "Succeeded");
+    // The API server did not know yet that it was over.
+    delete(&mut lab, "p", 30);
+    lab.seconds(1);
+    assert_eq!(lab.get("p"), None);
 }
