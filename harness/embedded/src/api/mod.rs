@@ -26,8 +26,8 @@ mod serve;
 mod table;
 mod version;
 
-pub use serve::kubeconfig;
 pub(crate) use serve::serve;
+pub use serve::{Access, AccessError};
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
