@@ -48,7 +48,7 @@ pub(super) fn validate(budget: &Value) -> Errors {
 }
 
 /// A percentage such as `30%`.
-pub(crate) fn percent(text: &str) -> Option<u64> {
+fn percent(text: &str) -> Option<u64> {
     let digits = text.strip_suffix('%')?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }

@@ -1,10 +1,9 @@
-//! Events, which are stored as core/v1 and served as events.k8s.io/v1 too.
+//! Events: stored as core/v1, served as events.k8s.io/v1 too.
 
 use serde_json::{Map, Value, json};
 
 use super::field::{Errors, Path};
 use super::meta;
-use crate::store::Kind;
 
 /// The group and version that events are also served in.
 const NEW: &str = "events.k8s.io/v1";
@@ -31,13 +30,6 @@ pub fn to_core(event: &mut Value) {
 pub fn from_core(event: &mut Value) {
     rename(event, |name| NAMES.iter().find(|(_, core)| *core == name).map(|(new, _)| *new));
     event["apiVersion"] = json!(NEW);
-}
-
-/// Takes an event in either form.
-pub(super) fn accept(kind: Kind, object: &mut Value) {
-    if kind == Kind::Event && object["apiVersion"] == NEW {
-        to_core(object);
-    }
 }
 
 /// Writes the fields that every event has.

@@ -10,7 +10,7 @@ mod meta;
 mod names;
 mod namespace;
 mod node;
-mod pod;
+pub(crate) mod pod;
 mod priority_class;
 mod request;
 pub(crate) mod selector;
@@ -43,7 +43,6 @@ pub fn create(
     mut object: Value,
     how: Create,
 ) -> Result<Stored, Status> {
-    event::accept(kind, &mut object);
     let warnings = decode::decode(kind, &mut object, how.strict)?;
     let name = meta::prepare(ctx, kind, namespace, &mut object)?;
     meta::check_namespace(ctx, kind, namespace, &name)?;
@@ -88,7 +87,6 @@ pub fn update(
         }
         old => old?,
     };
-    event::accept(kind, &mut object);
     let warnings = decode::decode(kind, &mut object, how.strict)?;
     meta::carry_over(kind, namespace, name, &old, &mut object)?;
     let mut errors = match kind {

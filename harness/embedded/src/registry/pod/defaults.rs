@@ -1,7 +1,9 @@
 //! What the API fills in: `pkg/apis/core/v1/defaults.go`.
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::CONTAINERS;
@@ -168,7 +170,7 @@ fn pod_level_requests(pod: &mut Value) {
         return;
     };
     let limits = limits.clone();
-    let Ok(whole) = serde_json::from_value::<evictlab_rules::pod::Pod>(pod.clone()) else { return };
+    let Ok(whole) = Pod::deserialize(&*pod) else { return };
     let asked = |name: &str| {
         let spec = &whole.spec;
         spec.containers.iter().chain(&spec.init_containers).any(|one| one.request(name).is_some())
@@ -184,7 +186,7 @@ fn pod_level_requests(pod: &mut Value) {
 }
 
 /// What a pod's containers ask for together, whatever the pod itself states.
-pub(super) fn aggregate(pod: &evictlab_rules::pod::Pod, resource: &str) -> Quantity {
+pub(crate) fn aggregate(pod: &Pod, resource: &str) -> Quantity {
     let mut alone = pod.clone();
     alone.spec.resources = None;
     alone.spec.overhead.clear();

@@ -2,7 +2,7 @@
 
 pub(super) mod admission;
 pub(super) mod binding;
-pub(super) mod defaults;
+pub(crate) mod defaults;
 pub(super) mod deletion;
 pub(super) mod ephemeral;
 pub(super) mod eviction;
@@ -11,10 +11,12 @@ pub(super) mod update;
 pub(super) mod validation;
 mod volumes;
 
-use evictlab_rules::pod::Qos;
+use evictlab_rules::pod::{Pod, Qos};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Status;
+use super::condition::Condition;
 use crate::world::Ctx;
 
 /// The lists of containers in a pod's spec, in the order in which they are validated.
@@ -25,12 +27,15 @@ pub(super) fn prepare(ctx: &mut Ctx, namespace: &str, name: &str, pod: &mut Valu
     let control_plane = super::control_plane(ctx);
     defaults::set(pod, &control_plane);
     admission::admit(ctx, namespace, name, pod)?;
-    let qos = match serde_json::from_value::<evictlab_rules::pod::Pod>(pod.clone()) {
-        Ok(pod) => pod.qos(),
-        // What is wrong with it is told by the validation.
-        Err(_) => Qos::BestEffort,
-    };
+    // What is wrong with one that cannot be read is told by the validation.
+    let qos = Pod::deserialize(&*pod).map_or(Qos::BestEffort, |pod| pod.qos());
     pod["status"] = json!({"phase": "Pending", "qosClass": qos});
+    if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+        let message = "Scheduling is blocked due to non-empty scheduling gates";
+        let now = ctx.epoch().seconds(ctx.now);
+        Condition { kind: "PodScheduled", status: "False", reason: "SchedulingGated", message }
+            .set(pod, &now, None);
+    }
     // Pods have generations since 1.33 (KEP-5067).
     if control_plane.at_least(33) {
         pod["metadata"]["generation"] = json!(1);

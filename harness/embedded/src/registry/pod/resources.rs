@@ -1,6 +1,8 @@
 //! What may be asked for: requests, limits, of containers and of whole pods.
 
+use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::field::{Errors, Path};
@@ -20,7 +22,7 @@ pub(super) fn pod_level(pod: &Value, path: &Path, errors: &mut Errors) {
     }
     let own = path.child("resources");
     requirements(resources, &own, pod_resource, errors);
-    let Ok(whole) = serde_json::from_value::<evictlab_rules::pod::Pod>(pod.clone()) else { return };
+    let Ok(whole) = Pod::deserialize(pod) else { return };
     for (name, request) in amounts(&resources["requests"]) {
         let together = defaults::aggregate(&whole, name);
         if together > request {

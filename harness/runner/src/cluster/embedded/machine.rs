@@ -46,9 +46,7 @@ impl EmbeddedMachine {
 
 impl Machine for EmbeddedMachine {
     fn configure<'a>(&'a self, changes: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>> {
-        let configured = self.with(|node, ctx| {
-            let _ = (node, changes, ctx);
-        });
+        let configured = self.with(|node, ctx| node.kubelet.configure(changes, true, ctx));
         ready(configured.map_err(TuneError::from)).boxed_local()
     }
 
@@ -57,13 +55,7 @@ impl Machine for EmbeddedMachine {
     }
 
     fn put_back(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
-        ready(
-            self.with(|node, ctx| {
-                let _ = (node, ctx);
-            })
-            .map(|()| true),
-        )
-        .boxed_local()
+        ready(self.with(|node, ctx| node.kubelet.restore(ctx)).map(|()| true)).boxed_local()
     }
 
     fn settle(&self) -> LocalBoxFuture<'_, Result<(), NodeError>> {
