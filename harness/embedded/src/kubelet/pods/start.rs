@@ -44,6 +44,7 @@ impl Kubelet {
             match step {
                 Step::Sandbox => {
                     kubelet.make_sandbox(worker, ctx);
+                    machine.start_sandbox(&worker.manifest.uid, ctx.now);
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
                     kubelet.stats_appeared(group, machine, ctx);
                 }
