@@ -28,10 +28,10 @@ pub(super) fn changed(change: &Change, ctx: &mut Ctx) {
             after(ctx, EMPTY, ControlEvent::Empty(meta(object, "name").to_owned()));
         }
         (Kind::Namespace, ChangeKind::Added) => furnish_soon(meta(object, "name"), ctx),
-        (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted) => {
-            if [ACCOUNT, ROOT_CA].contains(&meta(object, "name")) {
-                furnish_soon(meta(object, "namespace"), ctx);
-            }
+        (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted)
+            if [ACCOUNT, ROOT_CA].contains(&meta(object, "name")) =>
+        {
+            furnish_soon(meta(object, "namespace"), ctx);
         }
         (Kind::Pod, ChangeKind::Deleted) => {
             let namespace = meta(object, "namespace");
