@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use evictlab_runner::clock::Clock;
 use evictlab_runner::cluster::{
     self, Base, Cluster, Clusters, DEADLINE, Group, Keep, KindBackend, Made, Owner, Record, StateDir,
 };
@@ -68,7 +69,7 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
     let place = results().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&place).map_err(|error| text(&error))?;
     let verdict = Arc::new(Mutex::new(None));
-    start(&runtime, request, run_dir, Some(Box::new(Note(verdict.clone()))))?;
+    start(&runtime, request, run_dir, Clock::wall(), Some(Box::new(Note(verdict.clone()))))?;
     let noted = verdict.lock().map_err(|error| text(&error))?.take();
     Ok(noted)
 }

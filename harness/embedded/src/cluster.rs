@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api;
+use crate::api::{self, Access};
 use crate::options::{Options, OptionsError};
 use crate::time::Time;
 use crate::world::World;
@@ -75,8 +75,8 @@ impl Cluster {
     }
 
     /// Serves the API to those who know the token, until it is dropped.
-    pub async fn serve(&self, listener: TcpListener, token: impl Into<String>) -> io::Result<()> {
-        api::serve(self, listener, token.into()).await
+    pub async fn serve(&self, listener: TcpListener, access: &Access) -> io::Result<()> {
+        api::serve(self, listener, access).await
     }
 
     fn locked(&self) -> MutexGuard<'_, World> {

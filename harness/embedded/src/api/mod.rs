@@ -7,6 +7,7 @@
 //!
 //! Handlers hold the model only while they read or write it; a watch and a followed log hold it for each piece that they send.
 
+mod daemon_sets;
 mod discovery;
 mod faults;
 mod log;
@@ -26,8 +27,8 @@ mod serve;
 mod table;
 mod version;
 
-pub use serve::kubeconfig;
 pub(crate) use serve::serve;
+pub use serve::{Access, AccessError};
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;

@@ -118,6 +118,18 @@ impl Resolve<'_> {
         Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
     }
 
+    /// Of every minor the newest release whose node image is in Docker, oldest first.
+    pub async fn every_minor_here(&self) -> Result<Vec<KubeletSpec>, ResolveError> {
+        let mut newest = BTreeMap::new();
+        for version in self.there().await?.into_iter().filter(|version| version.suffix.is_empty()) {
+            let known: &mut KubeletVersion =
+                newest.entry((version.major, version.minor)).or_insert_with(|| version.clone());
+            *known = version.max(known.clone());
+        }
+        let spec = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
+        Ok(newest.into_values().map(spec).collect())
+    }
+
     /// The newest release of a minor whose node image is in Docker, else the newest that is listed.
     async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
         let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {

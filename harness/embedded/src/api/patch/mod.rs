@@ -4,7 +4,7 @@ mod order;
 mod strategic;
 mod strategy;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use strategic::strategic;
 
@@ -26,10 +26,8 @@ pub fn json(current: &Value, patch: &Value) -> Result<Value, Status> {
     json_patch::patch(&mut new, &patch).map_err(|error| Status {
         code: 422,
         reason: "Invalid",
-        message: "the server rejected our request due to an error in our request".into(),
-        details: Some(
-            json!({"causes": [{"reason": "UnexpectedServerResponse", "message": error.to_string()}]}),
-        ),
+        message: format!("the server rejected our request due to an error in our request: {error}"),
+        details: None,
     })?;
     Ok(new)
 }

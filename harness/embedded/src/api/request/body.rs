@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
+use super::protobuf;
 use crate::api::refusal;
 use crate::registry::Status;
 
@@ -14,6 +15,8 @@ pub enum Content {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
     /// `application/json-patch+json` (RFC 6902)
     JsonPatch,
     /// `application/merge-patch+json` (RFC 7396)
@@ -31,6 +34,7 @@ impl Content {
         Ok(match stated.split(';').next().unwrap_or_default().trim() {
             "" | "application/json" | "*/*" => Self::Json,
             "application/yaml" => Self::Yaml,
+            "application/vnd.kubernetes.protobuf" => Self::Protobuf,
             "application/json-patch+json" => Self::JsonPatch,
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
@@ -42,14 +46,17 @@ impl Content {
     }
 }
 
+/// The forms in which objects are taken.
+const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
 /// The body of an object as JSON.
 pub fn json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, Status> {
     match Content::read(headers)? {
         Content::Json => Ok(body.clone()),
-        Content::Yaml | Content::ApplyPatch => yaml(body),
-        _ => {
-            let stated = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-            Err(refusal::unsupported_media(stated, &["application/json", "application/yaml"]))
+        Content::Yaml => yaml(body),
+        Content::Protobuf => protobuf::json(body).map(Bytes::from),
+        Content::JsonPatch | Content::MergePatch | Content::StrategicMergePatch | Content::ApplyPatch => {
+            Err(refusal::unsupported_media("a patch", OBJECTS))
         }
     }
 }

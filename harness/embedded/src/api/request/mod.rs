@@ -3,6 +3,7 @@
 mod accept;
 mod body;
 mod path;
+mod protobuf;
 mod query;
 
 use axum::body::Bytes;

@@ -32,7 +32,11 @@ impl Kubelet {
         if !self.running {
             return self.unreachable(ctx);
         }
-        match path.trim_matches('/') {
+        let path = path.trim_matches('/');
+        if let Some(names) = path.strip_prefix("containerLogs/") {
+            return self.container_logs(names, query, machine, ctx);
+        }
+        match path {
             "stats/summary" => self.stats_summary(query, machine, ctx),
             "configz" => Answer::json(&self.config.configz()),
             "metrics" => Answer::text(200, self.metrics()),
@@ -43,8 +47,18 @@ impl Kubelet {
                 let lines: Vec<&str> = self.log.since(crate::time::Time::ZERO).collect();
                 Answer::text(200, lines.join("\n") + "\n")
             }
-            _ => Answer::text(404, "404 page not found\n".to_owned()),
+            path => self.container_logs(path, query, machine, ctx),
         }
+    }
+
+    /// `containerLogs/NAMESPACE/POD/CONTAINER`; there is nothing else.
+    fn container_logs(&self, path: &str, query: &str, machine: &Machine, ctx: &Ctx) -> Answer {
+        let parts: Vec<&str> = path.split('/').collect();
+        let ["containerLogs", namespace, pod, container] = parts[..] else {
+            return Answer::text(404, "404 page not found\n".to_owned());
+        };
+        let answer = self.container_log(namespace, pod, container, query, machine, ctx);
+        Answer::text(answer.code, answer.text)
     }
 
     fn stats_summary(&mut self, query: &str, machine: &Machine, ctx: &mut Ctx) -> Answer {
@@ -57,6 +71,16 @@ impl Kubelet {
             }
             Err(error) => Answer::text(500, format!("Internal Error: {error}\n")),
         }
+    }
+
+    /// `NAMESPACE/POD/CONTAINER`
+    fn container_logs(&self, names: &str, query: &str, machine: &Machine, ctx: &Ctx) -> Answer {
+        let names: Vec<&str> = names.split('/').collect();
+        let [namespace, pod, container] = names[..] else {
+            return Answer::text(404, "404 page not found\n".to_owned());
+        };
+        let log = self.container_log(namespace, pod, container, query, machine, ctx);
+        Answer::text(log.code, log.text)
     }
 
     fn pod_list(&self) -> Answer {

@@ -12,7 +12,7 @@ use super::spec::{Group, Place, PullPolicy};
 use super::worker::{Stage, Step, Waiting, Worker};
 use super::{Kubelet, PodsEvent, latency, qos};
 use crate::kubelet::recorder::About;
-use crate::machine::{ContainerSpec, Machine, Mount};
+use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
 use crate::store::Kind;
 use crate::world::Ctx;
@@ -42,7 +42,11 @@ impl Kubelet {
             }
             let Some(step) = worker.steps.pop_front() else { return };
             match step {
-                Step::Sandbox => kubelet.make_sandbox(worker, ctx),
+                Step::Sandbox => {
+                    kubelet.make_sandbox(worker, ctx);
+                    let group = Cgroup::Pod(worker.manifest.uid.clone());
+                    kubelet.stats_appeared(group, machine, ctx);
+                }
                 Step::Image(place) => kubelet.look_for_image(worker, place, ctx),
                 Step::Pull(place, since) => {
                     kubelet.pulled(worker, place, ctx.now.since(since), ctx);
@@ -221,7 +225,10 @@ impl Kubelet {
         let Some(record) = record else { return };
         record.state = State::Running { started: ctx.now };
         let id = record.id.clone();
+        let (pod, container) = (Cgroup::Pod(uid.clone()), Cgroup::Container(id.clone()));
         machine.start(id, spec, ctx.now, ctx.rng);
+        self.stats_appeared(pod, machine, ctx);
+        self.stats_appeared(container, machine, ctx);
         worker.reasons.remove(&name);
         let message = if self.identity.version.at_least(35) {
             "Container started".to_owned()

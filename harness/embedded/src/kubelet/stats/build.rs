@@ -200,7 +200,7 @@ impl<'a> Figures<'a> {
             }
             None => self.by_runtime(&group, limit),
         };
-        let layer = stats.layers.get(&running.id);
+        let layer = stats.layers.get(&running.id).map(|written| with_mount_points(active, running, *written));
         // What the snapshotter has not seen yet is of 1970.
         let measured = layer.and(stats.layers_at).map_or(Stamp(Timestamp::UNIX_EPOCH), |at| self.stamp(at));
         let logs = self.machine.log_use(&running.id);
@@ -210,7 +210,7 @@ impl<'a> Figures<'a> {
             cpu,
             memory,
             io: self.psi.map(|_| Io { time: cpu.time, psi: known.and(self.psi) }),
-            rootfs: Some(self.fs(measured, layer.copied().unwrap_or_default())),
+            rootfs: Some(self.fs(measured, layer.unwrap_or_default())),
             logs: Some(self.fs(self.stamp(self.now), logs)),
             swap: swap(cpu.time, true),
         };
@@ -343,6 +343,22 @@ impl<'a> Figures<'a> {
             inodes_used: used.inodes,
         }
     }
+}
+
+/// A writable layer with the directories that the runtime makes in it: the usual ones, and one for each volume mounted elsewhere than
+/// below `/var/run`.
+fn with_mount_points(active: &Active, running: &Running, written: DiskUse) -> DiskUse {
+    const USUAL: u64 = 6;
+    let spec = &active.object["spec"];
+    let containers = ["containers", "initContainers", "ephemeralContainers"]
+        .iter()
+        .flat_map(|list| spec[*list].as_array().into_iter().flatten())
+        .find(|container| container["name"] == *running.name);
+    let mounts = containers.and_then(|container| container["volumeMounts"].as_array()).into_iter().flatten();
+    let path = |mount: &serde_json::Value| mount["mountPath"].as_str().unwrap_or_default().to_owned();
+    let own = mounts.filter(|mount| !path(mount).starts_with("/var/run/")).count() as u64;
+    let made = USUAL + own;
+    DiskUse { bytes: written.bytes + made * 4096, inodes: written.inodes + made }
 }
 
 fn swap(time: Stamp, available: bool) -> Swap {

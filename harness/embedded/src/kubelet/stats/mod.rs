@@ -103,11 +103,13 @@ impl Kubelet {
         }
     }
 
-    /// cAdvisor notices a group of a pod or a container that was just made, and measures it.
+    /// cAdvisor notices a group of a pod or a container that was just made, and measures it. Nothing is done for one that it knows.
     pub(super) fn stats_appeared(&mut self, group: Cgroup, machine: &Machine, ctx: &mut Ctx) {
         if self.stats.begun && !self.stats.groups.contains_key(&group) {
-            self.stats.groups.insert(group.clone(), Group::new(ctx.now, self.housekeeping_interval()));
-            self.stats_measure(&group, machine, ctx);
+            let mut new = Group::new(ctx.now, self.housekeeping_interval());
+            new.measure(&group, machine.memory(&group).unwrap_or_default(), machine, ctx.now);
+            self.stats.groups.insert(group.clone(), new);
+            self.stats_next(&group, machine, ctx);
         }
     }
 
@@ -135,15 +137,16 @@ impl Kubelet {
         let Some(known) = self.stats.groups.get_mut(group) else { return };
         match machine.memory(group) {
             Some(memory) => known.measure(group, memory, machine, ctx.now),
-            // Root and kubepods are always there, if only as nothing.
-            None if matches!(group, Cgroup::Root | Cgroup::Pods) => {
-                known.measure(group, crate::machine::MemoryUse::default(), machine, ctx.now);
-            }
             None => {
                 self.stats.groups.remove(group);
                 return;
             }
         }
+        self.stats_next(group, machine, ctx);
+    }
+
+    fn stats_next(&mut self, group: &Cgroup, machine: &Machine, ctx: &mut Ctx) {
+        let Some(known) = self.stats.groups.get_mut(group) else { return };
         known.next = ctx.now + jittered(known.interval, ctx.rng);
         let next = known.next;
         if *group == Cgroup::Root {

@@ -18,9 +18,9 @@ const LAST: [(u32, u32); 4] = [(29, 15), (30, 14), (31, 14), (32, 13)];
 pub enum NotModelled {
     /// A version out of the range.
     #[error(
-        "the embedded cluster models kubelets v1.{} to v1.{}, and {0} is none of them\nFor a real kubelet add --backend kind.",
-        MINORS.start(),
-        MINORS.end()
+        "the embedded cluster models kubelets v1.{oldest} to v1.{newest}, and {0} is none of them\nFor a real kubelet add --backend kind.",
+        oldest = MINORS.start(),
+        newest = MINORS.end()
     )]
     Version(String),
     /// An image or a binary.
