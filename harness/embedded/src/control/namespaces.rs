@@ -52,7 +52,7 @@ pub(super) fn furnish(namespace: &str, ctx: &mut Ctx) {
                 "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
             },
         },
-        // This API is served without TLS.
+        // No process of a pod here speaks with the API.
         "data": {"ca.crt": ""},
     });
     let account = json!({"metadata": {"name": ACCOUNT}});
