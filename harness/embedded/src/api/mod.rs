@@ -7,6 +7,7 @@
 //!
 //! Handlers hold the model only while they read or write it; a watch and a followed log hold it for each piece that they send.
 
+mod daemon_sets;
 mod discovery;
 mod faults;
 mod log;

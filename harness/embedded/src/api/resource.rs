@@ -48,6 +48,8 @@ pub enum Source {
     Stored(Kind),
     /// The store has them in the core's form.
     NewEvents,
+    /// Pods say that they belong to them.
+    DaemonSets,
     /// Kubelets measure it: the use of nodes.
     NodeMetrics,
     /// Kubelets measure it: the use of pods.
@@ -114,29 +116,39 @@ const fn in_group(group: &'static str, resource: Resource) -> Resource {
     Resource { group, ..resource }
 }
 
-const fn made(
-    group: &'static str,
-    version: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    kind: &'static str,
-    scope: Scope,
-    verbs: &'static [&'static str],
-    source: Source,
-) -> Resource {
-    Resource { group, version, plural, singular, short: &[], kind, scope, verbs, subresources: &[], source }
+/// A resource of the core of which nothing is stored.
+const fn made(plural: &'static str, kind: &'static str, scope: Scope, source: Source) -> Resource {
+    Resource {
+        group: "",
+        version: "v1",
+        plural,
+        singular: "",
+        short: &[],
+        kind,
+        scope,
+        verbs: READ,
+        subresources: &[],
+        source,
+    }
 }
 
 /// All that is served, by group.
 pub static RESOURCES: &[Resource] = &[
-    made("", "v1", "bindings", "binding", "Binding", Scope::Namespaced, CREATE, Source::Bindings),
+    Resource {
+        singular: "binding",
+        verbs: CREATE,
+        ..made("bindings", "Binding", Scope::Namespaced, Source::Bindings)
+    },
     core(Kind::ConfigMap, &["cm"], &[]),
     core(Kind::Event, &["ev"], &[]),
-    core(
-        Kind::Namespace,
-        &["ns"],
-        &[part("finalize", "Namespace", &["update"]), part(STATUS, "Namespace", WRITE)],
-    ),
+    Resource {
+        verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
+        ..core(
+            Kind::Namespace,
+            &["ns"],
+            &[part("finalize", "Namespace", &["update"]), part(STATUS, "Namespace", WRITE)],
+        )
+    },
     core(Kind::Node, &["no"], &[part("proxy", "NodeProxyOptions", PROXY), part(STATUS, "Node", WRITE)]),
     core(
         Kind::Pod,
@@ -154,31 +166,30 @@ pub static RESOURCES: &[Resource] = &[
         ],
     ),
     core(Kind::ServiceAccount, &["sa"], &[]),
-    made(
-        "authorization.k8s.io",
-        "v1",
-        "selfsubjectaccessreviews",
-        "selfsubjectaccessreview",
-        "SelfSubjectAccessReview",
-        Scope::Cluster,
-        CREATE,
-        Source::AccessReviews,
-    ),
-    in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
     Resource {
-        group: "events.k8s.io",
-        version: "v1",
-        plural: "events",
-        singular: "event",
-        short: &["ev"],
-        kind: "Event",
-        scope: Scope::Namespaced,
-        verbs: ALL,
-        subresources: &[],
-        source: Source::NewEvents,
+        group: "apps",
+        singular: "daemonset",
+        short: &["ds"],
+        ..made("daemonsets", "DaemonSet", Scope::Namespaced, Source::DaemonSets)
     },
-    made("metrics.k8s.io", "v1beta1", "nodes", "", "NodeMetrics", Scope::Cluster, READ, Source::NodeMetrics),
-    made("metrics.k8s.io", "v1beta1", "pods", "", "PodMetrics", Scope::Namespaced, READ, Source::PodMetrics),
+    Resource {
+        group: "authorization.k8s.io",
+        singular: "selfsubjectaccessreview",
+        verbs: CREATE,
+        ..made("selfsubjectaccessreviews", "SelfSubjectAccessReview", Scope::Cluster, Source::AccessReviews)
+    },
+    in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
+    Resource { group: "events.k8s.io", source: Source::NewEvents, ..core(Kind::Event, &["ev"], &[]) },
+    Resource {
+        group: "metrics.k8s.io",
+        version: "v1beta1",
+        ..made("nodes", "NodeMetrics", Scope::Cluster, Source::NodeMetrics)
+    },
+    Resource {
+        group: "metrics.k8s.io",
+        version: "v1beta1",
+        ..made("pods", "PodMetrics", Scope::Namespaced, Source::PodMetrics)
+    },
     in_group(
         "policy",
         core(Kind::PodDisruptionBudget, &["pdb"], &[part(STATUS, "PodDisruptionBudget", WRITE)]),

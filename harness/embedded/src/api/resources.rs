@@ -9,7 +9,7 @@ use super::objects::{self, Place};
 use super::request::{Accept, Query, Request, Target};
 use super::resource::{Resource, Source};
 use super::respond::{Include, View, refuse};
-use super::{log, metrics, proxy, refusal, resource, review};
+use super::{daemon_sets, log, metrics, proxy, refusal, resource, review};
 use crate::cluster::Cluster;
 use crate::registry::Status;
 use crate::store::{Kind, Scope};
@@ -67,6 +67,7 @@ fn route(cluster: &Cluster, request: &Request, acceptable: bool) -> Result<Respo
         Source::NewEvents => object(cluster, request, resource, Kind::Event, verb),
         Source::NodeMetrics => metrics::nodes(cluster, request, view(cluster, request, resource)?),
         Source::PodMetrics => metrics::pods(cluster, request, view(cluster, request, resource)?),
+        Source::DaemonSets => daemon_sets::answer(cluster, request, view(cluster, request, resource)?),
         Source::Bindings => objects::bind(cluster, request),
         Source::AccessReviews => review::allow(request),
     }

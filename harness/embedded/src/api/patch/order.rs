@@ -23,7 +23,7 @@ pub fn ordered(
             (Some(other), Some(item)) => other < item,
             _ => false,
         };
-        while let Some(other) = theirs.next_if(&before) {
+        while let Some(other) = theirs.next_if(before) {
             all.push(other);
         }
         all.push(item);

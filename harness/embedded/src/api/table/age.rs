@@ -28,16 +28,16 @@ fn human(seconds: i64) -> String {
         0 => format!("{large}{unit}"),
         small => format!("{large}{unit}{small}{part}"),
     };
-    match hours {
-        _ if seconds < 120 => format!("{seconds}s"),
-        _ if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
-        _ if minutes < 180 => format!("{minutes}m"),
-        ..8 => pair(hours, 'h', minutes % 60, 'm'),
-        ..48 => format!("{hours}h"),
-        _ if days < 8 => pair(days, 'd', hours % 24, 'h'),
-        _ if days < 730 => format!("{days}d"),
-        _ if years < 8 => pair(years, 'y', days % 365, 'd'),
-        _ => format!("{years}y"),
+    match () {
+        () if seconds < 120 => format!("{seconds}s"),
+        () if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
+        () if minutes < 180 => format!("{minutes}m"),
+        () if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
+        () if hours < 48 => format!("{hours}h"),
+        () if days < 8 => pair(days, 'd', hours % 24, 'h'),
+        () if days < 730 => format!("{days}d"),
+        () if years < 8 => pair(years, 'y', days % 365, 'd'),
+        () => format!("{years}y"),
     }
 }
 

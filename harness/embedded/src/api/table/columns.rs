@@ -49,6 +49,20 @@ pub fn of(source: Source) -> &'static [Column] {
         Source::Stored(kind) => stored(kind),
         Source::NewEvents => stored(Kind::Event),
         Source::NodeMetrics => const { &[NAME, text("cpu"), text("memory"), text("Window")] },
+        Source::DaemonSets => {
+            const {
+                &[
+                    NAME,
+                    number("Desired"),
+                    number("Current"),
+                    number("Ready"),
+                    number("Up-to-date"),
+                    number("Available"),
+                    text("Node Selector"),
+                    AGE,
+                ]
+            }
+        }
         Source::PodMetrics | Source::Bindings | Source::AccessReviews => {
             const { &[NAME, Column { kind: "date", ..text("Created At") }] }
         }

@@ -42,10 +42,10 @@ fn row(view: &View, object: &Value) -> Value {
         Include::Object => view.served(object).into_owned(),
     };
     let mut row = json!({"cells": cells, "object": shown});
-    if view.resource.source == Source::Stored(Kind::Pod) {
-        if let Some(condition) = pods::condition(object) {
-            row["conditions"] = condition;
-        }
+    if view.resource.source == Source::Stored(Kind::Pod)
+        && let Some(condition) = pods::condition(object)
+    {
+        row["conditions"] = condition;
     }
     row
 }
@@ -84,6 +84,19 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
             object["usage"]["memory"].clone(),
             object["window"].clone(),
         ],
+        Source::DaemonSets => {
+            let status = |field: &str| object["status"][field].clone();
+            vec![
+                name,
+                status("desiredNumberScheduled"),
+                status("currentNumberScheduled"),
+                status("numberReady"),
+                status("updatedNumberScheduled"),
+                status("numberAvailable"),
+                json!("<none>"),
+                age,
+            ]
+        }
         Source::PodMetrics | Source::Bindings | Source::AccessReviews => {
             vec![name, json!(text(object, "/metadata/creationTimestamp"))]
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::runtime::State;
+use super::runtime::{Record, State};
 use super::spec::{Group, Place, RestartPolicy};
 use super::status::{self, Phase};
 use super::worker::{Stage, Step, Worker};
@@ -87,22 +87,16 @@ impl Kubelet {
             }
             Init::Done(init) => plan.steps.extend(init.into_iter().map(start(Group::Init))),
         }
-        let epoch_free = |index: usize| {
-            let container = &spec.containers[index];
-            match runtime.latest(&container.name) {
-                None => Some(true),
-                Some(latest) if latest.is_running() => None,
-                Some(latest) => Some(match (latest.exit_code(), spec.restart_policy) {
-                    (None, _) | (_, RestartPolicy::Always) => true,
-                    (Some(code), RestartPolicy::OnFailure) => code != 0,
-                    (_, RestartPolicy::Never) => false,
-                }),
-            }
-        };
-        let states: Vec<_> = (0..spec.containers.len()).map(epoch_free).collect();
-        let to_start = states.iter().enumerate().filter(|(_, start)| **start == Some(true));
-        let to_start: Vec<usize> = to_start.map(|(index, _)| index).collect();
-        if to_start.is_empty() && states.iter().all(Option::is_some) {
+        let all = 0..spec.containers.len();
+        let to_start: Vec<usize> = all
+            .clone()
+            .filter(|index| {
+                worker.should_start(Some(runtime), Place { group: Group::Regular, index: *index })
+            })
+            .collect();
+        let runs =
+            |index: usize| runtime.latest(&spec.containers[index].name).is_some_and(Record::is_running);
+        if to_start.is_empty() && !all.clone().any(runs) {
             return Plan { steps: VecDeque::new(), over: true };
         }
         plan.steps.extend(to_start.into_iter().map(start(Group::Regular)));

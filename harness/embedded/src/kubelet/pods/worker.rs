@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::spec::{Manifest, Place};
+use super::runtime::RuntimePod;
+use super::spec::{Manifest, Place, RestartPolicy};
 use super::status::Phase;
 use crate::machine::{ContainerId, PodUid};
 use crate::time::Time;
@@ -145,6 +146,22 @@ impl Worker {
             Stage::Terminating => true,
             Stage::Syncing => !ended(&self.object["status"]) && !ended(self.known_status()),
             Stage::Terminated | Stage::Finished => false,
+        }
+    }
+
+    /// Whether a container that has ended is to start again, or one that never ran is to start (`ShouldContainerBeRestarted`).
+    pub fn should_start(&self, runtime: Option<&RuntimePod>, place: Place) -> bool {
+        let spec = &self.manifest.spec;
+        let Some(container) = spec.container(place).filter(|_| !self.is_deleted()) else { return false };
+        let Some(latest) = runtime.and_then(|runtime| runtime.latest(&container.name)) else { return true };
+        match latest.exit_code() {
+            None => !latest.is_running(),
+            Some(_) if spec.is_sidecar(place) => true,
+            Some(code) => match spec.restart_policy {
+                RestartPolicy::Always => true,
+                RestartPolicy::OnFailure => code != 0,
+                RestartPolicy::Never => false,
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::View;
 use crate::kubelet::pods::images;
 use crate::kubelet::pods::runtime::{Record, State};
-use crate::kubelet::pods::spec::{Container, Group};
+use crate::kubelet::pods::spec::{Container, Group, Place};
 
 impl View<'_> {
     /// One status for each container of a list, in the order of the spec.
@@ -126,7 +126,7 @@ impl View<'_> {
     ) {
         let done = group == Group::Init && latest.is_some_and(|latest| latest.exit_code() == Some(0));
         let done = done && !container.is_sidecar();
-        if done || !self.should_start(group, index) {
+        if done || !self.worker.should_start(self.runtime, Place { group, index }) {
             return;
         }
         let Some(why) = self.worker.reasons.get(&container.name) else { return };

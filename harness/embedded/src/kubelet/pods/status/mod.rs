@@ -9,7 +9,7 @@ use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
 use super::runtime::RuntimePod;
-use super::spec::{Group, Manifest, RestartPolicy};
+use super::spec::{Group, Manifest};
 use super::worker::Worker;
 use crate::store::Kind;
 use crate::time::{Epoch, Time};
@@ -140,27 +140,6 @@ impl View<'_> {
             message: "Pod was active on the node longer than the specified deadline".to_owned(),
             disruption: None,
         })
-    }
-
-    /// Whether a container that has ended is to start again, or one that never ran is to start (`ShouldContainerBeRestarted`).
-    pub fn should_start(&self, group: Group, index: usize) -> bool {
-        if self.worker.is_deleted() {
-            return false;
-        }
-        let spec = &self.manifest().spec;
-        let Some(container) = spec.group(group).get(index) else { return false };
-        let Some(latest) = self.runtime.and_then(|runtime| runtime.latest(&container.name)) else {
-            return true;
-        };
-        match latest.exit_code() {
-            None => !latest.is_running(),
-            Some(_) if group == Group::Init && container.is_sidecar() => true,
-            Some(code) => match spec.restart_policy {
-                RestartPolicy::Always => true,
-                RestartPolicy::OnFailure => code != 0,
-                RestartPolicy::Never => false,
-            },
-        }
     }
 
     /// Keeps a status: times of conditions that did not change are the old ones. Whether it differs from the last one kept.

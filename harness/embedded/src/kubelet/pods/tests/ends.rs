@@ -63,12 +63,9 @@ fn an_evicted_pod_ends_as_recorded() {
         assert_eq!(status["startTime"], before["startTime"]);
         assert_eq!(lab.events("p")[6..], ["Killing el1", "Killing el2"]);
         // Its logs are gone.
-        let lab_ctx = lab.log("p", "el2", "");
-        assert_eq!(lab_ctx.code, 200);
-        assert!(
-            lab_ctx.text.starts_with("unable to retrieve container logs for containerd://"),
-            "{lab_ctx:?}"
-        );
+        let log = lab.log("p", "el2", "");
+        assert_eq!(log.code, 200);
+        assert!(log.text.starts_with("unable to retrieve container logs for containerd://"), "{log:?}");
         assert_eq!(lab.log("p", "el1", "").text, "container \"el1\" in pod \"p\" is terminated");
     }
 }
