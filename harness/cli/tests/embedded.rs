@@ -1,133 +1,107 @@
-//! Runs on the embedded cluster, as a person starts them on a machine with nothing installed.
+//! `evictlab run` on its embedded cluster: every case, every fault, the same bytes every time.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// `evictlab` in a folder of its own, where neither Docker nor kind is.
-fn evictlab(folder: &TempDir) -> Command {
-    let at = |name: &str| folder.path().join(name);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
-    command
-        .current_dir(folder.path())
-        .env_clear()
-        .env("PATH", at("bin"))
-        .env("HOME", at("home"))
-        .env("TMPDIR", folder.path())
-        .env("DOCKER_HOST", "unix:///nonexistent")
-        .stdin(Stdio::null());
-    command
+/// One with the bug of kubernetes/kubernetes#124938, one without.
+const KUBELETS: [&str; 4] = ["--kubelet", "v1.31", "--kubelet", "v1.32"];
+
+/// Case and kubelet to verdict and reason.
+type Verdicts = BTreeMap<(String, String), (String, String)>;
+
+struct Ran {
+    status: i32,
+    out: String,
+    verdicts: Verdicts,
+    run: String,
+    folder: TempDir,
 }
 
-fn run(folder: &TempDir, arguments: &[&str]) -> Output {
-    let mut command = evictlab(folder);
-    command.args(["run", "--output-dir", "run"]).args(arguments).output().unwrap()
+/// Runs cases on the embedded cluster, in a place where neither Docker nor anything else is to be found.
+fn run(arguments: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::cargo_bin("evictlab").unwrap();
+    command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
+    let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
+        .unwrap_or_else(|error| panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let mut verdicts = Verdicts::new();
+    let mut run = String::new();
+    for event in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match text("/what").as_str() {
+            "run-started" => run = text("/run"),
+            "case-ended" => {
+                let verdict = (text("/judgement/verdict"), text("/judgement/why"));
+                verdicts.insert((text("/case"), text("/kubelet")), verdict);
+            }
+            _ => {}
+        }
+    }
+    Ran { status: output.status.code().unwrap(), out, verdicts, run, folder }
 }
 
-/// Every file below a folder with its content, by its path.
-fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
-    let mut all = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
-            match entry.is_dir() {
-                true => folders.push(entry),
-                false => {
-                    let text = fs::read_to_string(&entry).unwrap();
-                    all.insert(entry.strip_prefix(folder).unwrap().to_owned(), text);
-                }
+#[test]
+fn every_case_comes_out_as_on_real_kubelets() {
+    let ran = run(&KUBELETS);
+    let bad: Vec<_> = ran
+        .verdicts
+        .iter()
+        .filter(|(_, (verdict, _))| !matches!(verdict.as_str(), "passed" | "reproduced" | "skipped"))
+        .collect();
+    assert!(bad.is_empty() && ran.status == 0 && ran.verdicts.len() == 42, "{bad:#?}\n{}", ran.out);
+    let sidecars = |kubelet: &str| {
+        let named = ran
+            .verdicts
+            .iter()
+            .find(|((case, of), _)| case == "sidecars-are-named" && of.starts_with(kubelet));
+        named.unwrap().1.0.clone()
+    };
+    assert_eq!((sidecars("v1.31"), sidecars("v1.32")), ("reproduced".to_owned(), "passed".to_owned()));
+    assert!(ran.out.trim_end().lines().last().unwrap().contains("--backend kind"), "{}", ran.out);
+}
+
+#[test]
+fn one_seed_gives_the_same_bytes() {
+    let ran = || run(&[&KUBELETS[..], &["--seed", "7"]].concat());
+    let (one, other) = (ran(), ran());
+    assert_ne!(one.run, other.run, "a run's id is its own");
+    let (ours, theirs) = (files(&one), files(&other));
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    for (file, text) in &ours {
+        assert!(*text == theirs[file], "{file} differs:\n{}", first_difference(text, &theirs[file]));
+    }
+    assert!(ours.len() > 100, "{} files", ours.len());
+}
+
+/// Every file of a run, with the run's id taken out.
+fn files(ran: &Ran) -> BTreeMap<String, String> {
+    fn collect(folder: &Path, top: &Path, run: &str, all: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, top, run, all);
+            } else {
+                let name = path.strip_prefix(top).unwrap().display().to_string();
+                all.insert(name, fs::read_to_string(&path).unwrap().replace(run, "RUN"));
             }
         }
     }
+    let mut all = BTreeMap::from([("stdout".to_owned(), ran.out.replace(&ran.run, "RUN"))]);
+    let top = ran.folder.path().join("results");
+    collect(&top, &top, &ran.run, &mut all);
     all
 }
 
-fn started(files: &BTreeMap<PathBuf, String>) -> Value {
-    serde_json::from_str(&files[Path::new("started.json")]).unwrap()
-}
-
-#[test]
-fn two_runs_with_one_seed_differ_in_their_id_alone() {
-    let runs = [(); 2].map(|()| {
-        let folder = tempfile::tempdir().unwrap();
-        let kubelets = ["--kubelet", "v1.31", "--kubelet", "v1.32", "--seed", "7"];
-        let output = run(&folder, &[&["message", "limits"], &kubelets[..]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-        let files = files(&folder.path().join("run"));
-        let id = started(&files)["metadata"]["run"].as_str().unwrap().to_owned();
-        let same = |text: &str| text.replace(&id, "ID");
-        let said = same(&String::from_utf8(output.stdout).unwrap());
-        let files: BTreeMap<_, _> = files.into_iter().map(|(path, text)| (path, same(&text))).collect();
-        assert!(!folder.path().join("home").exists(), "nothing is left but the run's folder");
-        (said, files)
-    });
-    let [(said, files), (again, others)] = &runs;
-    assert_eq!(said, again);
-    assert_eq!(files.keys().collect::<Vec<_>>(), others.keys().collect::<Vec<_>>());
-    for (path, text) in files {
-        assert!(text == &others[path], "{} differs", path.display());
-    }
-}
-
-#[test]
-fn every_report_says_that_it_was_a_model() {
-    let folder = tempfile::tempdir().unwrap();
-    let arguments =
-        ["--focus", "sidecars-are-named on$|requests-decide", "--kubelet", "v1.32", "--cgroup", "v1"];
-    let output = run(&folder, &arguments);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let what = "embedded cluster, cgroup v1, seed 0";
-    let last = format!(
-        "This was a model ({what}). On real kubelets: `evictlab run --focus 'sidecars-are-named on$|requests-decide' --backend kind --kubelet v1.32`"
-    );
-    assert_eq!(said.lines().last(), Some(last.as_str()), "{said}");
-    let files = files(&folder.path().join("run"));
-    assert_eq!(started(&files)["metadata"]["model"], what);
-    let first = files[Path::new("artifacts/events.jsonl")].lines().next().unwrap().to_owned();
-    let first: Value = serde_json::from_str(&first).unwrap();
-    assert_eq!((&first["backend"], &first["model"]["cgroup"]), (&"embedded".into(), &"v1".into()));
-    let junit = &files[Path::new("artifacts/junit_evictlab.xml")];
-    assert!(junit.contains(&format!("<property name=\"model\" value=\"{what}\"/>")), "{junit}");
-    let summary = &files[Path::new("artifacts/message/requests-decide/v1.32.13/summary.md")];
-    assert!(summary.contains(&format!("A model said this, not a kubelet: {what}.")), "{summary}");
-    assert!(summary.contains("--kubelet v1.32.13 --focus requests-decide --cgroup v1\n"), "{summary}");
-}
-
-/// A process that is ended with the test.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _status = self.0.wait();
-    }
-}
-
-#[test]
-fn a_served_cluster_takes_its_kubeconfig_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let arguments = ["cluster", "create", "--backend", "embedded", "--kubelet", "v1.31", "--nodes", "2"];
-    let mut command = evictlab(&folder);
-    let mut served = Served(command.args(arguments).stdout(Stdio::piped()).spawn().unwrap());
-    let said = BufReader::new(served.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let said: Vec<String> = said.take_while(|line| !line.starts_with("The cluster lives")).collect();
-    assert_eq!(
-        said[..2],
-        ["v1-31-worker: a model of kubelet v1.31.14", "v1-31-worker2: a model of kubelet v1.31.14"]
-    );
-    let kubeconfig = said.iter().find_map(|line| line.strip_prefix("export KUBECONFIG=")).unwrap();
-    let mode = fs::metadata(kubeconfig).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    kill_process(Pid::from_raw(served.0.id() as i32).unwrap(), Signal::TERM).unwrap();
-    assert!(served.0.wait().unwrap().success());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+fn first_difference(one: &str, other: &str) -> String {
+    let differ = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+    differ.map_or("one is longer".to_owned(), |(one, other)| format!("{one}\n{other}"))
 }
