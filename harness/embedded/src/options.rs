@@ -73,6 +73,66 @@ impl NodeOptions {
     }
 }
 
+impl NodeOptions {
+    /// Refuses sizes that no node has.
+    pub(crate) fn check(&self) -> Result<(), OptionsError> {
+        let refuse = |what: &str, problem: String| {
+            Err(OptionsError { place: format!("node {}: {what}", self.name), problem })
+        };
+        if self.memory < LEAST_MEMORY {
+            return refuse(
+                "memory",
+                format!("{} bytes are too few for a node: give it 64Mi or more", self.memory),
+            );
+        }
+        if self.memory_used >= self.memory {
+            let problem = format!(
+                "the node itself would use {} of {} bytes: leave some",
+                self.memory_used, self.memory
+            );
+            return refuse("memory used", problem);
+        }
+        if self.disk < LEAST_DISK {
+            return refuse(
+                "disk",
+                format!("{} bytes are too few for a node: give it 64Mi or more", self.disk),
+            );
+        }
+        if self.disk_used > self.disk {
+            let problem = format!("{} bytes of {} cannot be used", self.disk_used, self.disk);
+            return refuse("disk used", problem);
+        }
+        if self.inodes == 0 {
+            return refuse("inodes", "a filesystem without inodes holds nothing".to_owned());
+        }
+        if self.inodes_used > self.inodes {
+            return refuse(
+                "inodes used",
+                format!("{} inodes of {} cannot be used", self.inodes_used, self.inodes),
+            );
+        }
+        if self.max_pid < LEAST_PIDS {
+            // The kernel's own least (PIDS_PER_CPU_MIN and RESERVED_PIDS, kernel/pid.c).
+            return refuse(
+                "pids",
+                format!("{} process numbers are too few: the kernel wants 301 or more", self.max_pid),
+            );
+        }
+        if self.processes >= self.max_pid {
+            let problem = format!("{} processes leave none of {} numbers", self.processes, self.max_pid);
+            return refuse("processes", problem);
+        }
+        if self.cpus == 0 {
+            return refuse("cpus", "a node has one CPU or more".to_owned());
+        }
+        Ok(())
+    }
+}
+
+const LEAST_MEMORY: u64 = 64 << 20;
+const LEAST_DISK: u64 = 64 << 20;
+const LEAST_PIDS: u64 = 301;
+
 /// The kernel's control groups: they decide how a kubelet learns of memory pressure, and whom the kernel kills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CgroupVersion {

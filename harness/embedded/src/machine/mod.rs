@@ -1,11 +1,30 @@
 //! What a node's kernel knows: processes and what they use of memory, disk and process numbers, in control groups. It knows containers
 //! and pods only as names of groups.
 
+mod container;
+mod cost;
+mod data;
+mod disk;
+mod files;
+mod groups;
+mod io;
+mod kernel;
+mod log;
+mod oom;
+mod pipe;
+mod process;
+mod program;
+mod shell;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use self::disk::{BLOCK, Disk};
+use self::groups::{GroupId, Groups, PODS, Pages, ROOT};
+use self::kernel::Kernel;
+use self::process::{SIGKILL, SIGTERM};
 use crate::options::{CgroupVersion, NodeOptions, OptionsError};
-use crate::time::Time;
+use crate::time::{Epoch, Time};
 use crate::world::Rng;
 
 /// A container, unique in its node for ever. The kubelet writes it as 64 hexadecimal digits after `containerd://`.
@@ -56,7 +75,7 @@ pub struct Filesystem {
 }
 
 /// A volume as a container sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
     /// Where, such as `/data`.
     pub path: String,
@@ -64,6 +83,8 @@ pub struct Mount {
     pub volume: String,
     /// Whether it lies in memory (`emptyDir.medium: Memory`).
     pub memory: bool,
+    /// For one in memory: its size in bytes, as the kubelet sets it; without, half of the node's memory.
+    pub size_limit: Option<u64>,
 }
 
 /// A container to be started.
@@ -100,7 +121,7 @@ pub enum Happened {
         container: ContainerId,
         /// Its exit status; 128 + the signal for one that was killed.
         code: i32,
-        /// The kernel killed it for want of memory.
+        /// The kernel killed it, or another process of it before, for want of memory: containerd's reason is `OOMKilled` either way.
         oom: bool,
         /// When.
         at: Time,
@@ -140,91 +161,224 @@ pub enum Signal {
 pub struct Machine {
     /// Its control groups.
     pub cgroup: CgroupVersion,
+    kernel: Kernel,
+    processes: u64,
 }
 
 impl Machine {
     /// A machine without containers.
     pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
-        Ok(Self { cgroup: options.cgroup })
+        options.check()?;
+        let groups = Groups::new(options.memory, system(options));
+        let capacity = DiskUse { bytes: options.disk, inodes: options.inodes };
+        let used = DiskUse { bytes: options.disk_used, inodes: options.inodes_used };
+        let disk = Disk::new(capacity, used);
+        let kernel = Kernel::new(options.cgroup, groups, disk, options.processes, options.max_pid);
+        Ok(Self { cgroup: options.cgroup, kernel, processes: options.processes })
+    }
+
+    /// Tells it what the calendar says at the model's beginning; programs write it into their logs.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        self.kernel.epoch = epoch;
     }
 
     /// `MemTotal`, in bytes.
     pub fn memory_total(&self) -> u64 {
-        0
+        self.kernel.groups.limit(ROOT).unwrap_or_default()
     }
 
-    /// Starts a container. Its writable layer is empty; its pod's volumes are as they are.
-    pub fn start(&mut self, _id: ContainerId, _spec: ContainerSpec, _now: Time, _rng: &mut Rng) {}
+    /// Starts a pod's sandbox (its pause process and its group), if it does not run. A container's start does it too.
+    pub fn start_sandbox(&mut self, pod: &str, now: Time) {
+        self.kernel.now = self.kernel.now.max(now);
+        self.kernel.start_sandbox(pod);
+    }
+
+    /// Stops a pod's sandbox. Its group stays until its volumes are removed.
+    pub fn stop_sandbox(&mut self, pod: &str, now: Time) {
+        self.kernel.now = self.kernel.now.max(now);
+        self.kernel.stop_sandbox(pod);
+    }
+
+    /// Starts a container. Its writable layer is empty; its pod's volumes are as they are. The pod's group exists from its first container's
+    /// start until its volumes are removed.
+    pub fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+        self.kernel.start_container(id, spec, now, rng);
+        self.kernel.forget_stale();
+    }
 
     /// Sends a signal. Nothing happens to a container that is not running.
-    pub fn signal(&mut self, _id: &str, _signal: Signal, _now: Time) {}
+    pub fn signal(&mut self, id: &str, signal: Signal, now: Time) {
+        self.kernel.now = self.kernel.now.max(now);
+        let Some(container) = self.kernel.names.get(id).and_then(|key| self.kernel.containers.get(key))
+        else {
+            return;
+        };
+        let first = container.members.iter().copied().find(|pid| self.kernel.processes[pid].inner == 1);
+        if let Some(first) = first {
+            let sig = match signal {
+                Signal::Term => SIGTERM,
+                Signal::Kill => SIGKILL,
+            };
+            self.kernel.signal(first, sig);
+        }
+        self.kernel.forget_stale();
+    }
 
-    /// When a process does something next.
+    /// When a process does something next, or there is something to be told.
     pub fn next(&self) -> Option<Time> {
-        None
+        if self.kernel.happened.is_empty() { self.kernel.next() } else { Some(self.kernel.now) }
     }
 
     /// Has the processes do what they do until `now`; tells what can be noticed from outside, in order.
-    pub fn run(&mut self, _now: Time, _rng: &mut Rng) -> Vec<Happened> {
-        Vec::new()
+    pub fn run(&mut self, now: Time, _rng: &mut Rng) -> Vec<Happened> {
+        while let Some(pid) = self.kernel.pop(now) {
+            self.kernel.turn(pid);
+        }
+        self.kernel.now = self.kernel.now.max(now);
+        self.kernel.forget_stale();
+        std::mem::take(&mut self.kernel.happened)
     }
 
     /// What a group uses of memory now; none for a group that is not there.
-    pub fn memory(&self, _group: &Cgroup) -> Option<MemoryUse> {
-        None
+    pub fn memory(&self, group: &Cgroup) -> Option<MemoryUse> {
+        Some(self.kernel.groups.usage(self.group(group)?))
     }
 
-    /// Has it told when a group's usage grows over so many bytes. A new mark of the same `key` takes the place of the old one.
-    pub fn arm(&mut self, _key: &str, _group: Cgroup, _usage: u64) {}
+    /// Has it told whenever a group's usage grows over so many bytes. A new mark of the same `key` takes the place of the old one; one for a
+    /// group that is not there is forgotten.
+    pub fn arm(&mut self, key: &str, group: Cgroup, usage: u64) {
+        if let Some(id) = self.group(&group) {
+            self.kernel.groups.arm(key, id, group, usage);
+        }
+    }
+
+    /// Limits what a group may use (`memory.max`): more than that, and the kernel kills within it. Nothing happens to a group that is not there.
+    pub fn limit_memory(&mut self, group: &Cgroup, bytes: Option<u64>) {
+        if let Some(id) = self.group(group).filter(|id| *id != ROOT) {
+            self.kernel.groups.set_limit(id, bytes);
+        }
+    }
 
     /// The node's one filesystem.
     pub fn filesystem(&self) -> Filesystem {
-        Filesystem::default()
+        self.kernel.disk.filesystem()
     }
 
-    /// What a container wrote into its own layer. It stays until the container is removed.
-    pub fn layer(&self, _id: &str) -> DiskUse {
-        DiskUse::default()
+    /// What a container wrote into its own layer, with what the runtime made there. It stays until the container is removed.
+    pub fn layer(&self, id: &str) -> DiskUse {
+        let Some(container) = self.kernel.names.get(id).and_then(|key| self.kernel.containers.get(key))
+        else {
+            return DiskUse::default();
+        };
+        let own = self.kernel.disk.used(container.layer);
+        DiskUse { bytes: own.bytes + container.made.bytes, inodes: own.inodes + container.made.inodes }
     }
 
     /// What a container's log takes.
-    pub fn log_use(&self, _id: &str) -> DiskUse {
-        DiskUse::default()
+    pub fn log_use(&self, id: &str) -> DiskUse {
+        self.kernel.names.get(id).map(|key| self.kernel.log_blocks(*key)).unwrap_or_default()
     }
 
-    /// A container's log: each line with its time and whether it went to stderr.
-    pub fn log(&self, _id: &str) -> &[LogLine] {
-        &[]
+    /// A container's log: each line with its time and whether it went to stderr. Of a long one, the last lines.
+    pub fn log(&self, id: &str) -> &[LogLine] {
+        let container = self.kernel.names.get(id).and_then(|key| self.kernel.containers.get(key));
+        container.map(|container| container.log.lines()).unwrap_or_default()
     }
 
-    /// What is in a volume of a pod.
-    pub fn volume(&self, _pod: &str, _volume: &str) -> DiskUse {
-        DiskUse::default()
+    /// What is in a volume of a pod, its own directory included; of one in memory, the memory that its files take.
+    pub fn volume(&self, pod: &str, volume: &str) -> DiskUse {
+        let store = self.kernel.pods.get(pod).and_then(|pod| pod.volumes.get(volume)).copied();
+        let Some(store) = store else { return DiskUse::default() };
+        let own = self.kernel.disk.used(store);
+        let root = if self.kernel.disk.is_memory(store) { 0 } else { BLOCK };
+        DiskUse { bytes: own.bytes + root, inodes: own.inodes + 1 }
     }
 
-    /// How many processes a group has.
-    pub fn processes(&self, _group: &Cgroup) -> u64 {
-        0
+    /// How many processes a group has: of the node all tasks, threads included, as the kernel counts them against the highest number; of
+    /// pods, the processes of their containers.
+    pub fn processes(&self, group: &Cgroup) -> u64 {
+        let count = |chosen: &dyn Fn(&container::Container) -> bool| {
+            let containers = self.kernel.containers.values().filter(|container| chosen(container));
+            containers.map(|container| container.members.len() as u64).sum()
+        };
+        match group {
+            Cgroup::Root => self.kernel.tasks.max(self.processes),
+            Cgroup::Pods => count(&|_| true),
+            Cgroup::Pod(uid) => count(&|container| container.spec.pod == *uid),
+            Cgroup::Container(id) => count(&|container| container.id == *id),
+        }
     }
 
     /// The highest process number that there can be.
     pub fn max_pid(&self) -> u64 {
-        0
+        self.kernel.max_pid
     }
 
     /// CPU time that a group has used since its beginning.
-    pub fn cpu(&self, _group: &Cgroup) -> Duration {
-        Duration::ZERO
+    pub fn cpu(&self, group: &Cgroup) -> Duration {
+        let sum = |chosen: &dyn Fn(&container::Container) -> bool| -> Duration {
+            self.kernel
+                .containers
+                .values()
+                .filter(|container| chosen(container))
+                .map(|container| container.cpu)
+                .sum()
+        };
+        match group {
+            Cgroup::Root | Cgroup::Pods => {
+                let pods: Duration = self.kernel.pods.values().map(|pod| pod.cpu).sum();
+                // The system's own processes take about a twentieth of a CPU.
+                let system =
+                    if *group == Cgroup::Root { self.kernel.now.since_start() / 20 } else { Duration::ZERO };
+                sum(&|_| true) + pods + self.kernel.cpu + system
+            }
+            Cgroup::Pod(uid) => {
+                let removed = self.kernel.pods.get(uid).map(|pod| pod.cpu).unwrap_or_default();
+                sum(&|container| container.spec.pod == *uid) + removed
+            }
+            Cgroup::Container(id) => sum(&|container| container.id == *id),
+        }
     }
 
-    /// Forgets a container that has ended, with its layer and its log.
-    pub fn remove(&mut self, _id: &str) {}
+    /// Forgets a container that has ended, with its layer and its log. One that runs is killed first.
+    pub fn remove(&mut self, id: &str) {
+        self.signal(id, Signal::Kill, self.kernel.now);
+        self.kernel.remove_container(id);
+    }
 
-    /// Forgets a pod's volumes.
-    pub fn remove_volumes(&mut self, _pod: &str) {}
+    /// Forgets a pod's volumes, its sandbox and its group. Containers that still run are killed.
+    pub fn remove_volumes(&mut self, pod: &str) {
+        let all = self.kernel.containers.values();
+        let running = all.filter(|container| container.spec.pod == pod && container.group.is_some());
+        let running: Vec<String> = running.map(|container| container.id.clone()).collect();
+        for id in running {
+            self.signal(&id, Signal::Kill, self.kernel.now);
+        }
+        self.kernel.remove_pod(pod);
+    }
 
     /// Has the kernel kill the process of the pods that it would kill if memory ran out now.
-    pub fn oom(&mut self, _now: Time) {}
+    pub fn oom(&mut self, now: Time) {
+        self.kernel.now = self.kernel.now.max(now);
+        self.kernel.out_of_memory(ROOT);
+        self.kernel.forget_stale();
+    }
+
+    fn group(&self, group: &Cgroup) -> Option<GroupId> {
+        match group {
+            Cgroup::Root => Some(ROOT),
+            Cgroup::Pods => Some(PODS),
+            Cgroup::Pod(uid) => self.kernel.pods.get(uid).map(|pod| pod.group),
+            Cgroup::Container(id) => self.kernel.containers.get(self.kernel.names.get(id)?)?.group,
+        }
+    }
+}
+
+/// What the node uses by itself: its working set as the options have it, recorded as five sixths processes; and page cache, of which it lets go.
+fn system(options: &NodeOptions) -> Pages {
+    let anon = options.memory_used / 6 * 5;
+    let inactive = options.memory_used.min((options.memory - options.memory_used) / 4);
+    Pages { anon, kernel: options.memory_used - anon, inactive, ..Pages::default() }
 }
 
 /// A line of a container's log.

@@ -38,6 +38,7 @@ impl Node {
 
     /// Switches it on: the kubelet registers the node.
     pub fn start(&mut self, ctx: &mut Ctx) {
+        self.machine.set_epoch(ctx.epoch());
         self.kubelet.start(&mut self.machine, ctx);
         self.ask(ctx);
     }

@@ -42,7 +42,7 @@ pub struct NodeStatus {
 }
 
 impl Kubelet {
-    pub(super) fn status_start(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn status_start(&mut self, _machine: &mut Machine, ctx: &mut Ctx) {
         self.tell(About::Node, "Normal", "Starting", "Starting kubelet.", None, ctx);
         if let Some(warning) = self.cgroup_warning() {
             self.tell(About::Node, "Warning", "CgroupV1", warning, None, ctx);
@@ -51,35 +51,33 @@ impl Kubelet {
             let message = "Updated Node Allocatable limit across pods";
             self.tell(About::Node, "Normal", "NodeAllocatableEnforced", message, None, ctx);
         }
-        self.register(machine, ctx);
+        self.register(ctx);
         // What a node is registered with has all conditions anew, whatever the API has from before.
         for condition in conditions::pressure(&[]) {
             self.tell_condition(&condition, ctx);
         }
         self.status.written = None;
-        self.update_status(machine, ctx);
+        self.update_status(ctx);
         self.renew_lease(ctx);
     }
 
-    pub(super) fn status_on(&mut self, event: StatusEvent, machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn status_on(&mut self, event: StatusEvent, _machine: &mut Machine, ctx: &mut Ctx) {
         // What comes at another time was asked for by a kubelet before this one.
         match event {
-            StatusEvent::Update if self.status.update_due == Some(ctx.now) => {
-                self.update_status(machine, ctx)
-            }
+            StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),
             StatusEvent::Lease if self.status.lease_due == Some(ctx.now) => self.renew_lease(ctx),
             StatusEvent::Update | StatusEvent::Lease => {}
         }
     }
 
     /// Writes the status if something has changed or if it is time again (`tryUpdateNodeStatus`).
-    fn update_status(&mut self, machine: &Machine, ctx: &mut Ctx) {
+    fn update_status(&mut self, ctx: &mut Ctx) {
         let name = self.identity.node.clone();
         let now = ctx.epoch().seconds(ctx.now);
         let mut conditions = conditions::pressure(self.conditions());
         conditions.push(conditions::ready());
         if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
-            let (capacity, allocatable) = self.resources(machine);
+            let (capacity, allocatable) = self.node_resources();
             let images = self.status.images.listed();
             let told = |condition: &&Condition| condition.is_told(&node) == Some(true);
             let changed: Vec<Condition> =
@@ -144,14 +142,14 @@ impl Kubelet {
     }
 
     /// Capacity and allocatable: what is not kept from pods.
-    fn resources(&self, machine: &Machine) -> (Value, Value) {
+    fn node_resources(&self) -> (Value, Value) {
         use evictlab_rules::quantity::Quantity;
         let settings = &self.config.settings;
         let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
-        let disk = machine.filesystem().capacity.bytes;
-        let memory = machine.memory_total();
-        let cpus = Quantity::from_count(i64::from(self.identity.options.cpus));
-        let whole = [("cpu", cpus), ("ephemeral-storage", bytes(disk)), ("memory", bytes(memory))];
+        let options = &self.identity.options;
+        let cpus = Quantity::from_count(i64::from(options.cpus));
+        let whole =
+            [("cpu", cpus), ("ephemeral-storage", bytes(options.disk)), ("memory", bytes(options.memory))];
         let mut capacity = json!({});
         let mut allocatable = json!({});
         for (resource, amount) in whole {

@@ -3,13 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::kubelet::Kubelet;
-use crate::machine::Machine;
 use crate::store::Kind;
 use crate::world::Ctx;
 
 impl Kubelet {
     /// Makes the node's object unless there is one; its labels and what it says of the machine are put right in any case.
-    pub(super) fn register(&mut self, machine: &Machine, ctx: &mut Ctx) {
+    pub(super) fn register(&mut self, ctx: &mut Ctx) {
         let name = self.identity.node.clone();
         let labels = self.labels();
         let known = ctx.store.update(Kind::Node, "", &name, |node| {
@@ -24,7 +23,7 @@ impl Kubelet {
         let place = ctx.store.list(Kind::Node, None).count();
         let cidr = format!("10.244.{place}.0/24");
         let address = format!("172.18.0.{}", place + 2);
-        let (capacity, allocatable) = self.resources(machine);
+        let (capacity, allocatable) = self.node_resources();
         let node = json!({
             "metadata": {
                 "name": name,

@@ -1,0 +1,73 @@
+//! Layers, volumes, logs; and a full disk.
+
+use crate::lab::{Lab, MIB, mount, options, sh};
+
+#[test]
+fn a_full_disk_fails_writers() {
+    let mut options = options();
+    options.disk = options.disk_used + 100 * MIB;
+    let mut lab = Lab::of(&options);
+    lab.start("c", sh("p", "dd if=/dev/zero of=/f bs=1M count=500; echo status $?; sleep 1000"));
+    lab.seconds(5);
+    let log = lab.log("c");
+    assert_eq!(log[0], "dd: error writing '/f': No space left on device");
+    assert_eq!(log.last().unwrap(), "status 1");
+    let files = lab.machine.filesystem();
+    assert!(files.used.bytes <= files.capacity.bytes);
+    assert!(files.capacity.bytes - files.used.bytes < 4096 * 8);
+}
+
+#[test]
+fn inodes_run_out() {
+    let mut options = options();
+    options.inodes = options.inodes_used + 500;
+    let mut lab = Lab::of(&options);
+    lab.start("c", sh("p", "i=0; while touch /tmp/f$i; do i=$((i+1)); done; echo $i; sleep 1000"));
+    lab.seconds(10);
+    assert_eq!(lab.log("c")[0].split(": ").last().unwrap(), "No space left on device");
+    assert_eq!(lab.machine.filesystem().used.inodes, options.inodes);
+}
+
+#[test]
+fn volumes_are_the_pods() {
+    let mut lab = Lab::new();
+    let mut writer = sh("p", "echo hello > /data/f; sleep 1");
+    writer.mounts = vec![mount("/data", "shared", false)];
+    let mut reader = sh("p", "sleep 2; cat /in/f; sleep 100");
+    reader.mounts = vec![mount("/in", "shared", false)];
+    lab.start("w", writer);
+    lab.start("r", reader);
+    lab.seconds(4);
+    lab.machine.remove("w");
+    assert_eq!(lab.log("r"), ["hello"]);
+    let volume = lab.machine.volume("p", "shared");
+    assert_eq!((volume.bytes, volume.inodes), (8192, 2));
+}
+
+#[test]
+fn logs_take_space() {
+    let mut lab = Lab::script("while true; do echo 0123456789012345678901234567890123456789; done");
+    lab.seconds(5);
+    let lines = lab.log("c").len();
+    assert!((10_000..=20_000).contains(&lines), "{lines} lines are kept");
+    let size = lab.machine.log_use("c").bytes;
+    // Some ten thousand lines a second, of 40 bytes and containerd's 41.
+    assert!((5 * MIB..60 * MIB).contains(&size), "{size}");
+    assert!(lab.machine.filesystem().used.bytes > options().disk_used + size);
+
+    let mut lab = Lab::script("yes 'a long line' | head -c 10000000; sleep 100");
+    lab.seconds(5);
+    let size = lab.machine.log_use("c").bytes;
+    assert!((40 * MIB..50 * MIB).contains(&size), "{size}");
+}
+
+#[test]
+fn sizes_without_writing() {
+    let mut lab = Lab::script(
+        "fallocate -l 100M /a; truncate -s 100M /b; dd if=/dev/zero of=/c bs=1M seek=50 count=1; sleep 100",
+    );
+    lab.seconds(5);
+    let layer = lab.machine.layer("c");
+    assert_eq!((layer.bytes >> 20, layer.inodes), (101, 6 + 3));
+    assert!(lab.memory("c").usage < 3 * MIB);
+}

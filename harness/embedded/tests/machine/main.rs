@@ -1,0 +1,12 @@
+//! A node's machine: what containers do to memory, disk and process numbers.
+
+mod agnhost;
+mod disk;
+mod lab;
+mod memory;
+mod oom;
+mod processes;
+mod properties;
+mod recorded;
+mod script;
+mod sizes;

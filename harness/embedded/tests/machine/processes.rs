@@ -1,0 +1,49 @@
+//! Process numbers.
+
+use evictlab_embedded::machine::{Cgroup, ContainerSpec};
+
+use crate::lab::{Lab, options, sh};
+
+#[test]
+fn a_pods_limit_stops_its_forks() {
+    let mut lab = Lab::new();
+    let script = "i=0; while [ $i -lt 900 ]; do sleep 300 & i=$((i+1)); done; wait";
+    lab.start("c", ContainerSpec { pids_limit: Some(50), ..sh("p", script) });
+    lab.seconds(5);
+    assert_eq!(lab.log("c"), ["sh: can't fork: Resource temporarily unavailable"]);
+    assert_eq!(lab.code("c"), Some(2));
+}
+
+#[test]
+fn a_bomb_is_bounded_by_the_node() {
+    let mut options = options();
+    (options.max_pid, options.processes) = (3000, 700);
+    let mut lab = Lab::of(&options);
+    lab.start("c", sh("p", "b() { b | b & }; b; sleep 1000"));
+    lab.start("d", sh("q", "while true; do sleep 1000 & done"));
+    for _ in 0..20 {
+        lab.seconds(1);
+        assert!(lab.machine.processes(&Cgroup::Root) <= 3000);
+    }
+    assert!(lab.log("d").iter().all(|line| line.contains("can't fork")), "{:?}", lab.log("d"));
+}
+
+#[test]
+fn numbers_are_counted_by_group() {
+    let mut lab = Lab::new();
+    let before = lab.machine.processes(&Cgroup::Root);
+    lab.start("c", sh("p", "sleep 5 & sleep 100 & wait"));
+    lab.start("d", sh("p", "sleep 100"));
+    lab.seconds(1);
+    assert_eq!(lab.processes("c"), 3);
+    assert_eq!(lab.machine.processes(&Cgroup::Pod("p".to_owned())), 5);
+    assert_eq!(lab.machine.processes(&Cgroup::Pods), 5);
+    // Five, the pause process, and the shim's threads.
+    assert_eq!(lab.machine.processes(&Cgroup::Root) - before, 5 + 1 + 12);
+    lab.seconds(5);
+    assert_eq!(lab.processes("c"), 2);
+    lab.machine.remove("c");
+    lab.machine.remove("d");
+    lab.machine.remove_volumes("p");
+    assert_eq!(lab.machine.processes(&Cgroup::Root), before);
+}

@@ -1,0 +1,28 @@
+//! Nodes that cannot be.
+
+use evictlab_embedded::machine::Machine;
+use evictlab_embedded::options::NodeOptions;
+
+use crate::lab::options;
+
+#[test]
+fn impossible_sizes_are_refused_with_their_place() {
+    type Change = fn(&mut NodeOptions);
+    let cases: [(Change, &str); 8] = [
+        (|options| options.memory = 1 << 20, "node node: memory: 1048576 bytes are too few"),
+        (|options| options.memory_used = options.memory, "node node: memory used: "),
+        (|options| options.disk = 0, "node node: disk: 0 bytes are too few"),
+        (|options| options.disk_used = options.disk + 1, "node node: disk used: "),
+        (|options| options.inodes_used = options.inodes + 1, "node node: inodes used: "),
+        (|options| options.max_pid = 0, "node node: pids: 0 process numbers are too few"),
+        (|options| options.processes = options.max_pid, "node node: processes: "),
+        (|options| options.cpus = 0, "node node: cpus: "),
+    ];
+    for (change, said) in cases {
+        let mut options = options();
+        change(&mut options);
+        let error = Machine::new(&options).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with(said), "{error:?} is not {said:?}");
+    }
+    assert!(Machine::new(&options()).is_ok());
+}
