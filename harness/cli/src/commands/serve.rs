@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use evictlab_embedded::Cluster;
-use evictlab_embedded::api::kubeconfig;
+use evictlab_embedded::api::Access;
 use evictlab_runner::cluster::Shape;
 use evictlab_runner::schedule::{Interrupt, new_id};
 use jiff::Timestamp;
@@ -24,12 +24,13 @@ pub async fn serve(shape: &Shape) -> Result<ExitCode, Failure> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(infrastructure)?;
     let address = listener.local_addr().map_err(infrastructure)?;
     let token: String = (0..4).map(|_| new_id()).collect();
+    let access = Access::new(token).map_err(infrastructure)?;
     let mut file = tempfile::Builder::new()
         .prefix("evictlab-")
         .suffix(".kubeconfig")
         .tempfile()
         .map_err(infrastructure)?;
-    file.write_all(kubeconfig(address, &token).as_bytes()).map_err(infrastructure)?;
+    file.write_all(access.kubeconfig(address).as_bytes()).map_err(infrastructure)?;
     for (name, place) in shape.names() {
         print(format!("{name}: a model of kubelet {}", shape.kubelets[place].version))?;
     }
@@ -38,7 +39,7 @@ pub async fn serve(shape: &Shape) -> Result<ExitCode, Failure> {
     tokio::select! {
         biased;
         () = interrupt.stop.cancelled() => Ok(ExitCode::SUCCESS),
-        served = cluster.serve(listener, token) => served.map(|()| ExitCode::SUCCESS).map_err(infrastructure),
+        served = cluster.serve(listener, &access) => served.map(|()| ExitCode::SUCCESS).map_err(infrastructure),
         () = cluster.live() => Ok(ExitCode::SUCCESS),
     }
 }

@@ -47,18 +47,8 @@ impl Kubelet {
                 let lines: Vec<&str> = self.log.since(crate::time::Time::ZERO).collect();
                 Answer::text(200, lines.join("\n") + "\n")
             }
-            path => self.container_logs(path, query, machine, ctx),
+            _ => Answer::text(404, "404 page not found\n".to_owned()),
         }
-    }
-
-    /// `containerLogs/NAMESPACE/POD/CONTAINER`; there is nothing else.
-    fn container_logs(&self, path: &str, query: &str, machine: &Machine, ctx: &Ctx) -> Answer {
-        let parts: Vec<&str> = path.split('/').collect();
-        let ["containerLogs", namespace, pod, container] = parts[..] else {
-            return Answer::text(404, "404 page not found\n".to_owned());
-        };
-        let answer = self.container_log(namespace, pod, container, query, machine, ctx);
-        Answer::text(answer.code, answer.text)
     }
 
     fn stats_summary(&mut self, query: &str, machine: &Machine, ctx: &mut Ctx) -> Answer {

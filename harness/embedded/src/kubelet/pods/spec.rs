@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -95,9 +96,10 @@ pub(super) struct Volume {
 
 /// An emptyDir.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct EmptyDir {
     pub medium: String,
+    pub size_limit: Option<Quantity>,
 }
 
 /// Which list of a pod a container is in.

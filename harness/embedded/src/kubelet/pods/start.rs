@@ -279,6 +279,9 @@ impl Kubelet {
                 path: mount.mount_path.clone(),
                 volume: mount.name.clone(),
                 memory: dir.is_some_and(|dir| dir.medium == "Memory"),
+                size_limit: dir
+                    .and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok())
+                    .filter(|bytes| *bytes > 0),
             }
         });
         let limits = &container.resources["limits"];
