@@ -15,22 +15,37 @@ pub struct Wanted {
     pub pod: String,
     /// The container's name in the pod.
     pub container: String,
-    /// The run that is meant, if it runs.
-    id: Option<String>,
+    /// The pod's uid.
+    uid: Value,
+    /// How often it had been restarted.
+    restarts: i64,
 }
 
 impl Wanted {
     /// A container of a pod on a node.
     pub fn new(pod: &Value, node: &str, container: String) -> Self {
         let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let id = running(pod, &container);
-        Self { node: node.to_owned(), namespace: text("namespace"), pod: text("name"), container, id }
+        let status = status(pod, &container);
+        Self {
+            node: node.to_owned(),
+            namespace: text("namespace"),
+            pod: text("name"),
+            uid: pod["metadata"]["uid"].clone(),
+            restarts: status["restartCount"].as_i64().unwrap_or(0),
+            container,
+        }
     }
 
-    /// Whether something may still be written.
-    pub fn runs(&self, store: &Store) -> bool {
-        let pod = store.get(Kind::Pod, &self.namespace, &self.pod);
-        self.id.is_some() && pod.is_some_and(|pod| running(pod, &self.container) == self.id)
+    /// Whether the run is over, and nothing is written any more.
+    pub fn is_over(&self, store: &Store) -> bool {
+        let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
+        let status = status(pod, &self.container);
+        let state = &status["state"];
+        let waits_again = state["waiting"].is_object() && status["lastState"]["terminated"].is_object();
+        pod["metadata"]["uid"] != self.uid
+            || state["terminated"].is_object()
+            || waits_again
+            || status["restartCount"].as_i64().unwrap_or(0) != self.restarts
     }
 }
 
@@ -60,13 +75,11 @@ pub fn chosen(pod: &Value, asked: &str) -> Result<String, Status> {
     }
 }
 
-/// The run of a container that runs.
-fn running(pod: &Value, container: &str) -> Option<String> {
+/// The status of a container; nothing before it has one.
+fn status<'a>(pod: &'a Value, container: &str) -> &'a Value {
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     let mut all = lists.iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
-    let status = all.find(|status| status["name"] == container)?;
-    status["state"]["running"].as_object()?;
-    status["containerID"].as_str().map(str::to_owned)
+    all.find(|status| status["name"] == container).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

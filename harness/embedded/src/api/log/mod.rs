@@ -80,9 +80,9 @@ impl Follower {
                 return None;
             }
             let cluster = self.cluster.clone();
-            let (runs, text) = cluster.with(|world| {
-                let runs = self.wanted.runs(&world.store);
-                Some((runs, self.wanted.ask(world, &self.query).ok()?))
+            let (over, text) = cluster.with(|world| {
+                let over = self.wanted.is_over(&world.store);
+                Some((over, self.wanted.ask(world, &self.query).ok()?))
             })?;
             let mut piece = text.get(self.read..).unwrap_or_default().to_owned();
             self.read = text.len().max(self.read);
@@ -94,7 +94,7 @@ impl Follower {
             if !piece.is_empty() {
                 return Some(piece);
             }
-            if !runs {
+            if over {
                 return None;
             }
             sleep(LOOK).await;
