@@ -137,6 +137,11 @@ impl Lab {
         });
         let created = self.post("/api/v1/namespaces/test/pods", &pod).await;
         assert_eq!(created.code, 201, "{}", created.text);
+        self.running(name).await
+    }
+
+    /// A pod once it runs.
+    pub async fn running(&self, name: &str) -> Pod {
         let pods = self.pods();
         for _ in 0..60 {
             let pod = pods.get(name).await.unwrap();

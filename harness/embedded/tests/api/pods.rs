@@ -20,9 +20,7 @@ async fn logs_are_read_and_followed() {
         (400, "a container name must be specified for pod p, choose one of: [a b]")
     );
     assert_eq!(lab.get(&format!("{path}?container=z")).await.message(), "container z is not valid for pod p");
-    while lab.get(&format!("{path}?container=a")).await.code != 200 {
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    }
+    lab.running("p").await;
     let followed = lab.get(&format!("{path}?container=a&follow=true")).await;
     assert_eq!(followed.text, "one\ntwo\n");
     let tail = LogParams { container: Some("a".into()), tail_lines: Some(1), ..LogParams::default() };
