@@ -45,7 +45,7 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
         cuts: cluster.with(|world| world.faults.cuts()),
         opened: cluster.with(|world| world.faults.cuts().heard()),
         ends,
-        bookmark: bookmarks.then(|| next_bookmark(now, ends)),
+        bookmark: next_bookmark(now, ends).filter(|_| bookmarks),
         columns: true,
         waiting: Vec::new(),
         over: false,
@@ -87,9 +87,10 @@ fn initial(query: &Query) -> Result<Option<bool>, Status> {
     if errors.is_empty() { Ok(stated) } else { Err(refusal::invalid_options(&errors)) }
 }
 
-fn next_bookmark(now: Instant, ends: Instant) -> Instant {
-    let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
-    (now + BOOKMARKS).min(last.unwrap_or(ends))
+/// When the next bookmark is due; none comes after the last one.
+fn next_bookmark(now: Instant, ends: Instant) -> Option<Instant> {
+    let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARKS))
 }
 
 /// One who watches.
@@ -139,7 +140,7 @@ impl Watch {
                 () = self.news.next() => {}
                 () = sleep_until(bookmark), if self.bookmark.is_some() => {
                     self.mark(false);
-                    self.bookmark = Some(next_bookmark(Instant::now(), self.ends));
+                    self.bookmark = next_bookmark(Instant::now(), self.ends);
                 }
                 () = sleep_until(self.ends) => return None,
             }
