@@ -5,9 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use evictlab_runner::case::{LoadedCase, Source};
-use evictlab_runner::cluster::KubeletSpec;
+use evictlab_runner::cluster::{KubeletSpec, MINORS, every_minor};
 use evictlab_runner::select::{Selection, select};
 use regex::Regex;
+
+/// Where the nodes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A model in this process.
+    Embedded,
+    /// Real kubelets in Docker containers.
+    Kind,
+}
 
 /// One case on one kubelet.
 #[derive(Clone)]
@@ -35,6 +44,8 @@ pub fn kubelets(tests: &[Test]) -> Vec<Option<KubeletSpec>> {
 pub struct Asked {
     /// The tests.
     pub tests: Vec<Test>,
+    /// Where the nodes come from.
+    pub backend: Backend,
     /// Whether a missing cluster is a failure.
     pub require_cluster: bool,
 }
@@ -61,14 +72,22 @@ impl Asked {
         let cases = said("EVICTLAB_CASES").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());
         let source = Source::Dir(PathBuf::from(cases));
         let cases = select(&source, &selection).map_err(|error| error.to_string())?;
+        let backend = match said("EVICTLAB_BACKEND").as_deref() {
+            None | Some("embedded") => Backend::Embedded,
+            Some("kind") => Backend::Kind,
+            Some(other) => {
+                return Err(format!("EVICTLAB_BACKEND: {other:?} is no backend: write embedded or kind"));
+            }
+        };
         let named = said("EVICTLAB_KUBELETS");
-        let kubelets: Vec<Option<(&str, KubeletSpec)>> = match &named {
-            None => vec![None],
-            Some(text) => text
+        let kubelets: Vec<Option<(String, KubeletSpec)>> = match (named.as_deref(), backend) {
+            (None | Some("all"), Backend::Embedded) => all(),
+            (None, Backend::Kind) => vec![None],
+            (Some(text), _) => text
                 .split(',')
                 .map(str::trim)
                 .map(|kubelet| match kubelet.parse() {
-                    Ok(spec) => Ok(Some((kubelet, spec))),
+                    Ok(spec) => Ok(Some((kubelet.to_owned(), spec))),
                     Err(error) => Err(format!("EVICTLAB_KUBELETS: {error}")),
                 })
                 .collect::<Result<_, _>>()?,
@@ -87,6 +106,11 @@ impl Asked {
             })
             .collect();
         let require_cluster = said("EVICTLAB_REQUIRE_CLUSTER").is_some_and(|value| value != "0");
-        Ok(Self { tests, require_cluster })
+        Ok(Self { tests, backend, require_cluster })
     }
+}
+
+/// A kubelet of every minor that is modelled.
+fn all() -> Vec<Option<(String, KubeletSpec)>> {
+    MINORS.zip(every_minor()).map(|(minor, spec)| Some((format!("v1.{minor}"), spec))).collect()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
 
-use asked::{Asked, Test};
+use asked::{Asked, Backend, Test};
 use outcome::Outcome;
 
 /// Lists or runs the tests.
@@ -27,8 +27,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // nextest runs every test in a process of its own.
-    let alone = std::env::var_os("NEXTEST").is_some();
+    // nextest runs every test in a process of its own; kind clusters are then shared by them.
+    let alone = asked.backend == Backend::Kind && std::env::var_os("NEXTEST").is_some();
     let run: Arc<dyn Fn(&Test) -> Outcome + Send + Sync> = match alone {
         true => {
             let asked = asked.clone();

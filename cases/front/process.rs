@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use evictlab_runner::cluster::{self, Base, Cluster, Group, Owner, Record, StateDir};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{
+    self, Base, Cluster, Clusters, DEADLINE, Group, Keep, KindBackend, Made, Owner, Record, StateDir,
+};
 use evictlab_runner::images::Lock;
 use evictlab_runner::judge::Judgement;
 use evictlab_runner::report::{Report, ReportError, RunDir, RunEvent, What};
-use evictlab_runner::schedule::{Class, Clusters, DEADLINE, Keep, Repeat, Request, class, new_id};
+use evictlab_runner::schedule::{Class, Repeat, Request, class, new_id};
 use tokio_util::sync::CancellationToken;
 
 use super::asked::{Asked, Test, kubelets};
@@ -46,28 +49,27 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
         }
     }
     // A case on a host-wide signal has the host for itself, every other its node.
-    let host = match class(&test.case.case) {
+    let host = match class(&test.case.case, true) {
         Class::Host => state.lock(&format!("{name}-host")),
         _ => state.lock_shared(&format!("{name}-host")),
     };
     let _host = host.map_err(|error| text(&error))?;
     let _node = state.lock(&format!("{name}-{}", mine.label)).map_err(|error| text(&error))?;
     let group = Group { kubelets: vec![mine], ..groups[group].clone() };
+    let made =
+        Made { run: new_id(), groups: vec![group], clusters: Clusters::Kept(name), keep: Keep::Never, owner };
     let request = Request {
-        run: new_id(),
+        run: made.run.clone(),
         cases: vec![test.case.clone()],
-        groups: vec![group],
-        clusters: Clusters::Kept(name),
-        keep: Keep::Never,
+        backend: Box::new(KindBackend::new(made, docker, state.clone())),
         repeat: Repeat::Times(1),
         timeout: None,
         lock: Arc::new(lock),
-        owner,
     };
     let place = results().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&place).map_err(|error| text(&error))?;
     let verdict = Arc::new(Mutex::new(None));
-    start(&runtime, request, &docker, run_dir, Some(Box::new(Note(verdict.clone()))))?;
+    start(&runtime, request, run_dir, Clock::wall(), Some(Box::new(Note(verdict.clone()))))?;
     let noted = verdict.lock().map_err(|error| text(&error))?.take();
     Ok(noted)
 }

@@ -5,13 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use evictlab_runner::cluster::{self, Base, Docker, Kubelet, KubeletSpec, Owner, StateDir};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{
+    self, Base, Clusters, Docker, EmbeddedBackend, Keep, KindBackend, Kubelet, KubeletSpec, Made, Owner,
+    Shape, StateDir, Words,
+};
 use evictlab_runner::images::{Lock, Resolve};
 use evictlab_runner::judge::Judgement;
 use evictlab_runner::report::{Report, ReportError, Reports, RunDir, RunEvent, Wanted, What, reports};
-use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
+use evictlab_runner::schedule::{self, Interrupt, Repeat, Request, new_id};
+use tokio::runtime::{Builder, Runtime};
 
-use super::asked::{Asked, Test, kubelets};
+use super::asked::{Asked, Backend, Test, kubelets};
 use super::outcome::Outcome;
 
 /// Where the runs' files go: the workspace's results, wherever the tests are run from.
@@ -81,8 +86,9 @@ impl Whole {
     pub fn outcome(&self, test: &Test) -> Outcome {
         self.run.get_or_init(|| {
             let (chosen, verdicts) = (self.chosen.clone(), self.verdicts.clone());
+            let backend = self.asked.backend;
             let run = thread::spawn(move || {
-                if let Err(why) = run(&chosen, &verdicts) {
+                if let Err(why) = run(backend, &chosen, &verdicts) {
                     verdicts.change(|state| state.no_cluster = Some(why));
                 }
                 verdicts.change(|state| state.over = true);
@@ -119,57 +125,78 @@ impl Drop for Whole {
 }
 
 /// Runs the tests' cases. An error says why no cluster is to be had.
-fn run(chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let docker = runtime.block_on(ready())?;
-    let lock = Lock::load(None).map_err(|error| error.to_string())?;
+fn run(backend: Backend, chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let runtime = match backend {
+        Backend::Embedded => Builder::new_current_thread().enable_all().start_paused(true).build(),
+        Backend::Kind => Runtime::new(),
+    };
+    let runtime = runtime.map_err(|error| text(&error))?;
+    let _within = runtime.enter();
+    let lock = Lock::load(None).map_err(|error| text(&error))?;
     let unique = kubelets(chosen);
-    let kubelets = runtime.block_on(resolved(&docker, &lock, &unique))?;
-    verdicts.change(|state| {
-        let labels = kubelets.iter().map(|kubelet| kubelet.label.clone());
-        state.labels = unique.into_iter().zip(labels).collect();
-    });
+    let known = |kubelets: &[Kubelet]| {
+        let labels: Vec<_> = kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
+        verdicts.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
+    };
+    let id = new_id();
+    let (clock, backend): (_, Box<dyn cluster::Backend>) = match backend {
+        Backend::Embedded => {
+            let clock = Clock::model();
+            let specs: Vec<KubeletSpec> = unique.iter().flatten().cloned().collect();
+            let kubelets = cluster::modelled(&specs, &lock).map_err(|error| text(&error))?;
+            known(&kubelets);
+            let shape = Shape { kubelets, nodes: 1, ..Shape::default() };
+            let words = Words {
+                options: String::new(),
+                on_real_kubelets: "EVICTLAB_BACKEND=kind cargo test -p cases".to_owned(),
+            };
+            (clock, Box::new(EmbeddedBackend::new(shape, words, &clock).map_err(|error| text(&error))?))
+        }
+        Backend::Kind => {
+            let docker = runtime.block_on(ready())?;
+            let kubelets = runtime.block_on(resolved(&docker, &lock, &unique))?;
+            known(&kubelets);
+            let base = Base::load(None).map_err(|error| text(&error))?;
+            let made = Made {
+                run: id.clone(),
+                groups: cluster::group(kubelets).map_err(|error| text(&error))?,
+                clusters: Clusters::New { name: format!("evictlab-{id}"), base, nodes: 1 },
+                keep: Keep::Never,
+                owner: Owner::this(),
+            };
+            let state = StateDir::open().map_err(|error| text(&error))?;
+            (Clock::wall(), Box::new(KindBackend::new(made, docker, state)))
+        }
+    };
     let mut cases: Vec<_> = Vec::new();
     for test in chosen {
         if cases.iter().all(|case: &Arc<evictlab_runner::case::LoadedCase>| case.id() != test.case.id()) {
             cases.push(test.case.clone());
         }
     }
-    let id = new_id();
-    let groups = cluster::group(kubelets).map_err(|error| error.to_string())?;
-    let base = Base::load(None).map_err(|error| error.to_string())?;
-    let request = Request {
-        clusters: Clusters::New { name: format!("evictlab-{id}"), base, nodes: 1 },
-        run: id,
-        cases,
-        groups,
-        keep: Keep::Never,
-        repeat: Repeat::Times(1),
-        timeout: None,
-        lock: Arc::new(lock),
-        owner: Owner::this(),
-    };
-    let run_dir = RunDir::create(&results(), jiff::Timestamp::now()).map_err(|error| error.to_string())?;
+    let lock = Arc::new(lock);
+    let request = Request { run: id, cases, backend, repeat: Repeat::Times(1), timeout: None, lock };
+    let run_dir = RunDir::create(&results(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
-    start(&runtime, request, &docker, run_dir, Some(Box::new(Hand(verdicts.clone()))))
+    start(&runtime, request, run_dir, clock, Some(Box::new(Hand(verdicts.clone()))))
 }
 
 /// Runs a request with every report but the terminal's, and one more.
 pub fn start(
-    runtime: &tokio::runtime::Runtime,
+    runtime: &Runtime,
     request: Request,
-    docker: &Docker,
     run_dir: RunDir,
+    clock: Clock,
     hand: Option<Box<dyn Report>>,
 ) -> Result<(), String> {
-    let state = StateDir::open().map_err(|error| error.to_string())?;
     let mut all =
         reports(Wanted { run_dir, stdout: None, record: None }).map_err(|error| error.to_string())?;
     all.extend(hand);
-    let reports = Reports::start(all).map_err(|error| error.to_string())?;
+    let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();
     let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
-    runtime.block_on(schedule::run(request, docker.clone(), state, reports.events(), interrupt));
+    runtime.block_on(schedule::run(request, reports.events(), interrupt));
     for failure in reports.finish().failures {
         eprintln!("error: {failure}");
     }

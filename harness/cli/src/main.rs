@@ -4,13 +4,14 @@ mod commands;
 mod failure;
 mod output;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use evictlab_runner::report::exit_code;
+use tokio::runtime::{Builder, Runtime};
 
 use commands::{bench, cluster, doctor, gc, lint, list, run, schema};
-use failure::Failure;
+use failure::{Failure, infrastructure};
 
 /// Makes the kubelet evict a pod on demand, on a cluster made for the purpose, and judges what it said about it.
 #[derive(Parser)]
@@ -34,6 +35,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Run(args) if args.has_model_time() => in_model_time(run::run(&args)),
         Command::Run(args) => wait_for(run::run(&args)),
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
@@ -48,9 +50,19 @@ fn main() -> ExitCode {
 
 /// Only what waits for others pays for a runtime.
 fn wait_for(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| {
-        Failure::new(format!("no runtime can be started: {error}"), exit_code::INFRASTRUCTURE)
-    })?;
+    on(Runtime::new(), work)
+}
+
+/// Waits for something whose time goes by as soon as there is nothing to do.
+fn in_model_time(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    on(Builder::new_current_thread().enable_all().start_paused(true).build(), work)
+}
+
+fn on(
+    runtime: io::Result<Runtime>,
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    let runtime = runtime.map_err(|error| infrastructure(format!("no runtime can be started: {error}")))?;
     let done = runtime.block_on(work);
     // What still reads or waits has nobody to tell.
     runtime.shutdown_background();

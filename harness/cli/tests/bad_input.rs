@@ -73,7 +73,7 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 14] = [
+    let rows: [(&[&str], &str); 26] = [
         (&["run", "--kubelet", "banana"], "write a version (v1.32.13"),
         (&["run", "--kubelet", "./folder"], "./folder is a folder"),
         (&["run", "--kubelet", "v1.32.13=./nothing"], "there is no file ./nothing"),
@@ -86,11 +86,26 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
         (&["run", "nothing"], "no suite, case or file is named `nothing`"),
         (&["run", "--image-lock", "nothing"], "the image list nothing cannot be read"),
         (
-            &["run", "--kind-config", "pod.yaml"],
+            &["run", "--backend", "kind", "--kind-config", "pod.yaml"],
             "pod.yaml is no kind configuration: `kind: Cluster` is missing",
         ),
         (&["cluster", "create", "--kind-config", "nothing"], "the kind configuration nothing cannot be read"),
         (&["cluster", "kubeconfig", "nothing"], "evictlab knows no cluster named nothing"),
+        (&["run", "--kubelet", "v1.37"], "models kubelets v1.27 to v1.36, and v1.37 is none of them"),
+        (
+            &["run", "--kubelet", "v1.26.15"],
+            "v1.26.15 is none of them\nFor a real kubelet add --backend kind.",
+        ),
+        (&["run", "--kubelet", "kindest/node:v1.31.14"], "the node image kindest/node:v1.31.14 is to be run"),
+        (&["run", "--kubelet", "./pod.yaml"], "the kubelet ./pod.yaml is to be run"),
+        (&["run", "--keep"], "--keep is for kind clusters, and this is an embedded one\nAdd --backend kind."),
+        (&["run", "--cluster", "lab"], "--cluster is for kind clusters"),
+        (&["run", "--node-image", "v1.32.13=mine"], "--node-image is for kind clusters"),
+        (&["cluster", "create", "--backend", "embedded", "--name", "lab"], "--name is for kind clusters"),
+        (&["run", "--backend", "kind", "--seed", "3"], "--seed is for the embedded cluster"),
+        (&["run", "--node-memory", "much"], "--node-memory <SIZE>"),
+        (&["run", "--cgroup", "v3"], "\"v3\" is no cgroup version: write v1 or v2"),
+        (&["run", "--fault", "event-lst: {}"], "event-lst"),
     ];
     for (args, why) in rows {
         let (status, error) = place.evictlab(&place.path("bin"), Some("unix:///nonexistent"), args);
@@ -103,7 +118,8 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
 #[test]
 fn a_docker_that_does_not_answer_is_told_with_its_address() {
     let place = Place::new();
-    let commands: [&[&str]; 4] = [&["run"], &["cluster", "list"], &["cluster", "create"], &["gc"]];
+    let commands: [&[&str]; 4] =
+        [&["run", "--backend", "kind"], &["cluster", "list"], &["cluster", "create"], &["gc"]];
     for (host, why) in [
         ("unix:///nonexistent", "there is no Docker socket at unix:///nonexistent"),
         ("tcp://127.0.0.1:1", "at tcp://127.0.0.1:1: Connection refused"),
@@ -132,7 +148,7 @@ fn a_kind_that_cannot_be_used_is_told_before_anything_is_made() {
         ("old", "kind 0.27.0 is too old, at least 0.32.0 is needed\nInstall a newer one: "),
         ("odd", "`kind version` answers \"hello there\""),
     ] {
-        for args in [&["run"][..], &["cluster", "create"]] {
+        for args in [&["run", "--backend", "kind"][..], &["cluster", "create"]] {
             let (status, error) = place.evictlab(&place.path(path), None, args);
             assert_eq!(status, 4, "{path}: {error}");
             assert!(error.contains(why), "{path}: {error}");
@@ -153,20 +169,26 @@ fn what_docker_cannot_give_is_told_before_anything_is_made() {
     fs::write(place.path("text"), "not a program").unwrap();
     let rows: [(&[&str], &str); 7] = [
         (
-            &["run", "--kubelet", "v1.30.77"],
+            &["run", "--backend", "kind", "--kubelet", "v1.30.77"],
             "no node image is known for kubelet v1.30.77; the nearest are v1.30.",
         ),
-        (&["run", "--kubelet", "./hello"], "./hello is no kubelet: `./hello --version` says \"hello\""),
-        (&["run", "--kubelet", "./text"], "./text is no kubelet: `./text --version` cannot be run"),
         (
-            &["run", "--kubelet", "v1.32.13=./old"],
+            &["run", "--backend", "kind", "--kubelet", "./hello"],
+            "./hello is no kubelet: `./hello --version` says \"hello\"",
+        ),
+        (
+            &["run", "--backend", "kind", "--kubelet", "./text"],
+            "./text is no kubelet: `./text --version` cannot be run",
+        ),
+        (
+            &["run", "--backend", "kind", "--kubelet", "v1.32.13=./old"],
             "./old is Kubernetes v1.31.14, but v1.32.13 was claimed\nCorrect the version",
         ),
         (
-            &["run", "--kubelet", "./future"],
+            &["run", "--backend", "kind", "--kubelet", "./future"],
             "none of that minor or a newer one is at hand\nName one with --node-image",
         ),
-        (&["run", "--cluster", "nothing"], "evictlab knows no cluster named nothing"),
+        (&["run", "--backend", "kind", "--cluster", "nothing"], "evictlab knows no cluster named nothing"),
         (&["cluster", "delete", "nothing"], "evictlab knows no cluster named nothing"),
     ];
     for (args, why) in rows {

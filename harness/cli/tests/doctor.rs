@@ -21,6 +21,7 @@ fn a_machine_without_docker_and_kind_is_unfit_and_told_why() {
             let check = checks.find(|check| check["about"] == about).unwrap();
             (check["state"].as_str().unwrap(), check["found"].as_str().unwrap(), check["advice"].is_string())
         };
+        assert_eq!(state("embedded").0, "ok");
         let (docker, says, advice) = state("docker");
         assert!(docker == "fail" && says.starts_with(found) && says.contains(&host) && advice, "{says}");
         for (about, expected) in [

@@ -1,10 +1,14 @@
 //! A cluster that lives: the model, moved on by Tokio's clock.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::Router;
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::api::{self, Access};
 use crate::options::{Options, OptionsError};
 use crate::time::Time;
 use crate::world::World;
@@ -63,6 +67,16 @@ impl Cluster {
                 None => sooner.await,
             }
         }
+    }
+
+    /// The API, as a service within the process: it knows no token.
+    pub fn router(&self) -> Router {
+        api::router(self)
+    }
+
+    /// Serves the API to those who know the token, until it is dropped.
+    pub async fn serve(&self, listener: TcpListener, access: &Access) -> io::Result<()> {
+        api::serve(self, listener, access).await
     }
 
     fn locked(&self) -> MutexGuard<'_, World> {

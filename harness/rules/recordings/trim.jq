@@ -2,8 +2,10 @@
 def repeated: del(.availableBytes, .capacityBytes, .inodesFree, .inodes);
 # A sample's figures of pods, without the times of measurement.
 def figures: [.pods[] | [.podRef.name, .memory.workingSetBytes, .["ephemeral-storage"].usedBytes,
-  ([.volume[] | [.name, .usedBytes]] | sort),
-  ([.containers[] | [.name, .startTime, .memory.workingSetBytes, .rootfs.usedBytes, .logs.usedBytes]] | sort)]] | sort;
+  ([.volume[]? | [.name, .usedBytes]] | sort),
+  ([.containers[]? | [.name, .startTime, .memory.workingSetBytes, .rootfs.usedBytes, .logs.usedBytes]] | sort)]] | sort;
+# Applies a change where there is something to change.
+def there(change): if . then change else . end;
 (.podsCreated[0].metadata.creationTimestamp) as $begin
 | .events |= map(select(.involvedObject.kind == "Pod" or (.lastTimestamp // "") >= $begin))
 | .summaryBefore |= {node: .node}
@@ -12,7 +14,10 @@ def figures: [.pods[] | [.podRef.name, .memory.workingSetBytes, .["ephemeral-sto
         or ($all.samples[$i] | figures) != ($all.samples[$i - 1] | figures)
         or ($all.samples[$i] | figures) != ($all.samples[$i + 1] | figures)) | .[$i]]
 | .samples |= map(.node.memory |= del(.pageFaults, .majorPageFaults)
-    | .pods |= map(.memory |= (if . then del(.pageFaults, .majorPageFaults) else . end)
-      | .["ephemeral-storage"] |= (if . then repeated else . end)
-      | .volume |= map(repeated)
-      | .containers |= map((.rootfs, .logs) |= (if . then repeated else . end))))
+    | .pods |= map(with_entries(
+        if .key == "memory" then .value |= there(del(.pageFaults, .majorPageFaults))
+        elif .key == "ephemeral-storage" then .value |= there(repeated)
+        elif .key == "volume" then .value |= there(map(repeated))
+        elif .key == "containers" then .value |= there(map(with_entries(
+          if .key == "rootfs" or .key == "logs" then .value |= there(repeated) else . end)))
+        else . end)))

@@ -65,6 +65,7 @@ fn thresholds_met() {
             signal: Signal::MemoryAvailable,
             available: Quantity::from_bytes(available * MI),
             capacity: Some(Quantity::from_bytes(capacity * MI)),
+            time: None,
         };
         let threshold = Threshold { signal: Signal::MemoryAvailable, amount, grace: None, min_reclaim };
         assert_eq!(threshold.is_met(&observation, false), without, "{threshold:?} {available}");

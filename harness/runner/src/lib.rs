@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod case;
+pub mod clock;
 pub mod cluster;
 pub mod doctor;
 pub mod images;

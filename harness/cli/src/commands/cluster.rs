@@ -4,11 +4,15 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_runner::cluster::{self, Cluster, Docker, Found, Group, Owner, Record, StateDir};
-use evictlab_runner::schedule::{self, Clusters, DEADLINE, Interrupt, new_id};
+use evictlab_runner::cluster::{
+    self, Cluster, Clusters, DEADLINE, Docker, Found, Group, Owner, Record, StateDir,
+};
+use evictlab_runner::schedule::{Interrupt, new_id};
 
+use super::embedded::{Backend, EmbeddedArgs, only_on_kind};
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
+use super::serve::serve;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{count, print, tell};
 
@@ -21,8 +25,8 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --cluster NAME`
-    Create(CreateArgs),
+    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --cluster NAME`, or serve an embedded one
+    Create(Box<CreateArgs>),
     /// List the clusters that evictlab made
     List {
         /// Print a JSON array instead of a table
@@ -45,12 +49,27 @@ enum Command {
 struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
+    /// Where the nodes come from; an embedded cluster lives as long as this command
+    #[arg(long, value_enum, default_value_t = Backend::Kind)]
+    backend: Backend,
+    /// Workers for each kubelet
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    nodes: u8,
+    #[command(flatten)]
+    embedded: EmbeddedArgs,
     #[command(flatten)]
     cluster: NewClusterArgs,
 }
 
 /// Does what the subcommand says.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Command::Create(args) = &args.command
+        && args.backend == Backend::Embedded
+    {
+        only_on_kind(&args.cluster.given())?;
+        let kubelets = args.kubelets.modelled(&args.kubelets.lock()?)?;
+        return serve(&args.embedded.shape(kubelets, args.nodes.into())).await;
+    }
     let state = StateDir::open().map_err(infrastructure)?;
     match &args.command {
         Command::Create(args) => create(args, &state).await,
@@ -73,17 +92,18 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
+    args.embedded.not_on_kind()?;
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let plan = async {
         let run = new_id();
-        let clusters = args.cluster.clusters(&run)?;
+        let clusters = args.cluster.clusters(&run, args.nodes)?;
         let docker = Docker::connect().await.map_err(infrastructure)?;
         cluster::kind_version().await.map_err(infrastructure)?;
         let lock = args.kubelets.lock()?;
         let kubelets = args.kubelets.resolve(&docker, &lock).await?;
         let group = one_cluster(cluster::group(kubelets).map_err(bad_input)?)?;
-        schedule::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+        cluster::free(&docker, &clusters, 1).await.map_err(bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
     let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };

@@ -11,7 +11,9 @@ use super::kubelets::KubeletArgs;
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Say whether this machine and its Docker host are fit for a run, and what to do where they are not
+/// Say whether this machine and its Docker host are fit for kind clusters, and what to do where they are not
+///
+/// The embedded cluster needs nothing.
 ///
 /// Starts one short privileged container of a node image that is in Docker already, and removes it; changes nothing else.
 ///
@@ -29,7 +31,8 @@ pub struct Args {
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let lock = args.kubelets.lock()?;
     let overrides = args.kubelets.overrides();
-    let patient = Patient { kubelets: args.kubelets.specs(), lock: &lock, overrides: &overrides };
+    let specs = args.kubelets.specs(&[]);
+    let patient = Patient { kubelets: &specs, lock: &lock, overrides: &overrides };
     let interrupt = Interrupt::listen().map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;
     let diagnosis = examine(patient, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {
@@ -41,7 +44,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         print(text)?;
     } else {
         print(table(&diagnosis, Manners::of_stdout().colour))?;
-        print(if diagnosis.fit { "\nfit for a run" } else { "\nnot fit for a run" })?;
+        print(if diagnosis.fit { "\nfit for kind clusters" } else { "\nnot fit for kind clusters" })?;
     }
     Ok(if diagnosis.fit { ExitCode::SUCCESS } else { exit_code::INFRASTRUCTURE.into() })
 }

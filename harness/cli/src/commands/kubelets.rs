@@ -5,26 +5,47 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_runner::cluster::{Docker, Kubelet, KubeletSpec};
+use evictlab_runner::cluster::{self, Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_runner::images::{Lock, Resolve};
 
-use crate::failure::Failure;
+use super::embedded::only_on_kind;
+use crate::failure::{Failure, bad_input};
 use crate::output::tell;
 
 /// Which kubelets, and where their images come from.
 #[derive(clap::Args)]
 pub struct KubeletArgs {
-    /// A kubelet: a version (v1.32.13, or v1.32 for its newest patch at hand), a node image (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is
-    /// put into a worker; `v1.32.13=./kubelet` says what it must be (may be given again: a worker for each). Default: the
-    /// newest whose node image is in Docker
+    /// A kubelet: a version (v1.32.13, or v1.32 for its newest patch at hand), or `all` for one of every minor; on kind also a node image
+    /// (kindest/node:v1.32.13), or a binary on this machine (./kubelet) that is put into a worker; `v1.32.13=./kubelet` says what it must be
+    /// (may be given again: a worker for each). Default: the newest; on kind, of those whose node image is in Docker
     #[arg(long, value_name = "KUBELET")]
-    kubelet: Vec<KubeletSpec>,
+    kubelet: Vec<Asked>,
     /// Take this image for a version (may be given again)
-    #[arg(long, value_name = "VERSION=IMAGE")]
+    #[arg(long, help_heading = "Options of kind clusters", value_name = "VERSION=IMAGE")]
     node_image: Vec<NodeImage>,
     /// Take image names from this file instead of the built-in images/images.lock
     #[arg(long, value_name = "FILE")]
     image_lock: Option<PathBuf>,
+}
+
+/// What one `--kubelet` asks for.
+#[derive(Clone)]
+enum Asked {
+    /// One of every minor.
+    All,
+    /// This one, with the text that says so.
+    One(String, KubeletSpec),
+}
+
+impl FromStr for Asked {
+    type Err = KubeletSpecError;
+
+    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        match text {
+            "all" => Ok(Self::All),
+            text => Ok(Self::One(text.to_owned(), text.parse()?)),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -51,9 +72,27 @@ impl KubeletArgs {
         Lock::load(self.image_lock.as_deref()).map_err(|error| Failure::new(error, Failure::BAD_INPUT))
     }
 
-    /// The kubelets as they were asked for.
-    pub fn specs(&self) -> &[KubeletSpec] {
-        &self.kubelet
+    /// The kubelets as they were asked for, with these for `all`.
+    pub fn specs(&self, all: &[KubeletSpec]) -> Vec<KubeletSpec> {
+        let asked = |asked: &Asked| match asked {
+            Asked::All => all.to_vec(),
+            Asked::One(_, spec) => vec![spec.clone()],
+        };
+        self.kubelet.iter().flat_map(asked).collect()
+    }
+
+    /// Whether one of every minor was asked for.
+    fn asks_for_all(&self) -> bool {
+        self.kubelet.iter().any(|asked| matches!(asked, Asked::All))
+    }
+
+    /// The arguments as they were given, but for those about images.
+    pub fn words(&self) -> Vec<String> {
+        let word = |asked: &Asked| match asked {
+            Asked::All => "all".to_owned(),
+            Asked::One(text, _) => text.clone(),
+        };
+        self.kubelet.iter().flat_map(|asked| ["--kubelet".to_owned(), word(asked)]).collect()
     }
 
     /// The images that were named for versions.
@@ -61,18 +100,29 @@ impl KubeletArgs {
         self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
     }
 
-    /// The kubelets, with their images in Docker.
+    /// The kubelets of an embedded cluster.
+    pub fn modelled(&self, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
+        only_on_kind(&[(!self.node_image.is_empty(), "--node-image")])?;
+        cluster::modelled(&self.specs(&cluster::every_minor()), lock).map_err(bad_input)
+    }
+
+    /// The kubelets, with their images in Docker. `all` are those whose images are there, of each minor the newest.
     pub async fn resolve(&self, docker: &Docker, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
         let overrides = self.overrides();
         let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| tell(text) };
-        let specs = match self.kubelet.as_slice() {
-            [] => {
-                let newest =
-                    resolve.newest().await.map_err(|error| Failure::new(error, Failure::BAD_INPUT))?;
-                newest.into_iter().collect()
+        let specs = match self.any() {
+            false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
+            true if self.asks_for_all() => {
+                let all = resolve.every_minor_here().await.map_err(bad_input)?;
+                if all.is_empty() {
+                    return Err(bad_input(
+                        "--kubelet all takes every minor whose node image is in Docker, and there is none\nName the kubelets, or bring node images: images/README.md says how.",
+                    ));
+                }
+                self.specs(&all)
             }
-            asked => asked.to_vec(),
+            true => self.specs(&[]),
         };
-        resolve.all(&specs).await.map_err(|error| Failure::new(error, Failure::BAD_INPUT))
+        resolve.all(&specs).await.map_err(bad_input)
     }
 }

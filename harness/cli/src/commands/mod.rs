@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod cluster;
 pub mod doctor;
+pub mod embedded;
 pub mod gc;
 pub mod kubelets;
 pub mod lint;
@@ -10,3 +11,5 @@ pub mod list;
 pub mod run;
 pub mod schema;
 pub mod selection;
+pub mod serve;
+pub mod words;

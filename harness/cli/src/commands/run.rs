@@ -5,21 +5,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use evictlab_runner::cluster::{self, Base, Cluster, ClusterError, ClusterName, Docker, Owner, StateDir};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{
+    self, Base, Cluster, ClusterError, ClusterName, Clusters, Docker, EmbeddedBackend, Keep, KindBackend,
+    Made, Owner, StateDir, Words,
+};
 use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, reports};
-use evictlab_runner::schedule::{self, Clusters, Interrupt, Keep, Repeat, Request, new_id};
+use evictlab_runner::schedule::{self, Interrupt, Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
+use super::embedded::{Backend, EmbeddedArgs, impossible, only_on_kind};
 use super::kubelets::KubeletArgs;
 use super::selection::SelectionArgs;
+use super::words::quoted;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::tell;
 
 /// Run cases on kubelets and judge what they say
 ///
-/// Makes a kind cluster with a worker for each kubelet, runs every selected case on each, prints a matrix of verdicts and leaves
-/// the evidence in a run directory.
+/// Runs every selected case on each kubelet, prints a matrix of verdicts and leaves the evidence in a run directory. The kubelets are those
+/// of an embedded cluster, a model that needs nothing installed; with `--backend kind`, real ones.
 ///
 /// Verdicts: passed; failed; reproduced (a known bug showed, as stated for this kubelet); fixed (it should have shown and did
 /// not); inconclusive (the evidence does not suffice, and why); skipped; error (in which phase).
@@ -33,10 +38,65 @@ pub struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,
     /// Where the nodes come from
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
+    #[arg(long, value_enum, default_value_t = Backend::Embedded)]
     backend: Backend,
+    /// Workers for each kubelet
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    nodes: u8,
+    /// Run everything this often
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Run everything again and again until a case neither passes nor reproduces its bug
+    #[arg(long, conflicts_with = "repeat")]
+    until_it_fails: bool,
+    /// End the whole run after this time, such as 30m; on the embedded cluster, of the model's time
+    #[arg(long, value_name = "TIME", value_parser = humantime_duration)]
+    timeout: Option<Duration>,
+    /// Leave the run's files here [default: results/TIME]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    output_dir: Option<PathBuf>,
+    /// Also write each case as a recording, which tests of the rules can be fed with
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    embedded: EmbeddedArgs,
     #[command(flatten)]
     new_cluster: NewClusterArgs,
+    #[command(flatten)]
+    keep: KeepArgs,
+}
+
+/// How a new kind cluster is made.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of kind clusters")]
+pub struct NewClusterArgs {
+    /// The new cluster's name
+    #[arg(long, value_name = "NAME")]
+    name: Option<ClusterName>,
+    /// The kind configuration that the cluster is made from; its workers are replaced [default: the built-in
+    /// kind-configs/default.yaml]
+    #[arg(long, value_name = "FILE")]
+    kind_config: Option<PathBuf>,
+}
+
+impl NewClusterArgs {
+    /// A new cluster as asked for, with a name from the run's id if none was asked for.
+    pub fn clusters(&self, run: &str, nodes: u8) -> Result<Clusters, Failure> {
+        let base = Base::load(self.kind_config.as_deref()).map_err(bad_input)?;
+        let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
+        Ok(Clusters::New { name, base, nodes: nodes.into() })
+    }
+
+    /// Which of them were given.
+    pub fn given(&self) -> [(bool, &'static str); 2] {
+        [(self.name.is_some(), "--name"), (self.kind_config.is_some(), "--kind-config")]
+    }
+}
+
+/// Which kind clusters outlive the run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of kind clusters")]
+struct KeepArgs {
     /// Use this cluster, which was kept or made by `evictlab cluster create`
     #[arg(long = "cluster", value_name = "NAME", conflicts_with_all = ["name", "kind_config", "nodes", "keep", "keep_on_failure"])]
     reused: Option<String>,
@@ -46,52 +106,6 @@ pub struct Args {
     /// Leave the cluster when a case failed, was inconclusive or ended in an error
     #[arg(long)]
     keep_on_failure: bool,
-    /// Run everything this often
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
-    /// Run everything again and again until a case neither passes nor reproduces its bug
-    #[arg(long, conflicts_with = "repeat")]
-    until_it_fails: bool,
-    /// End the whole run after this time, such as 30m
-    #[arg(long, value_name = "TIME", value_parser = humantime_duration)]
-    timeout: Option<Duration>,
-    /// Leave the run's files here [default: results/TIME]
-    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
-    output_dir: Option<PathBuf>,
-    /// Also write each case as a recording, which tests of the rules can be fed with
-    #[arg(long, value_name = "DIR")]
-    record: Option<PathBuf>,
-}
-
-/// How a new cluster is made.
-#[derive(clap::Args)]
-pub struct NewClusterArgs {
-    /// The new cluster's name
-    #[arg(long, value_name = "NAME")]
-    name: Option<ClusterName>,
-    /// The kind configuration that the cluster is made from; its workers are replaced [default: the built-in
-    /// kind-configs/default.yaml]
-    #[arg(long, value_name = "FILE")]
-    kind_config: Option<PathBuf>,
-    /// Workers for each kubelet
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
-    nodes: u8,
-}
-
-impl NewClusterArgs {
-    /// A new cluster as asked for, with a name from the run's id if none was asked for.
-    pub fn clusters(&self, run: &str) -> Result<Clusters, Failure> {
-        let base = Base::load(self.kind_config.as_deref()).map_err(bad_input)?;
-        let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
-        Ok(Clusters::New { name, base, nodes: self.nodes.into() })
-    }
-}
-
-/// Where nodes come from.
-#[derive(Clone, Copy, ValueEnum)]
-enum Backend {
-    /// kind clusters, made for the run: real kubelets in Docker containers
-    Kind,
 }
 
 fn humantime_duration(text: &str) -> Result<Duration, String> {
@@ -106,20 +120,34 @@ fn unusable(error: ClusterError) -> Failure {
     }
 }
 
-/// Runs the selected cases.
+impl Args {
+    /// Whether the run has a time of its own, which goes as fast as the work allows.
+    pub fn has_model_time(&self) -> bool {
+        self.backend == Backend::Embedded
+    }
+}
+
+/// Runs the selected cases. Where they have a model's time, the runtime's clock must be paused.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let Some(prepared) = interrupt.or_none(prepared(args)).await else { return Err(Failure::interrupted()) };
-    let (request, docker, state) = prepared?;
+    let clock = if args.has_model_time() { Clock::model() } else { Clock::wall() };
+    let prepared = async {
+        match args.backend {
+            Backend::Embedded => embedded(args, &clock),
+            Backend::Kind => kind(args).await,
+        }
+    };
+    let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
+    let request = prepared?;
     let run_dir = match &args.output_dir {
         Some(dir) => RunDir::at(dir),
         None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
     }
     .map_err(bad_input)?;
     let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
-    let reports = Reports::start(reports(wanted).map_err(bad_input)?).map_err(infrastructure)?;
-    schedule::run(request, docker, state, reports.events(), interrupt).await;
+    let reports = Reports::start(reports(wanted).map_err(bad_input)?, clock).map_err(infrastructure)?;
+    schedule::run(request, reports.events(), interrupt).await;
     let finished = reports.finish();
     for failure in &finished.failures {
         tell(format_args!("error: {failure}"));
@@ -127,20 +155,69 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(finished.exit_code.into())
 }
 
-/// All that a run is asked for, and what it works with. Nothing is made.
-async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
-    let Backend::Kind = args.backend;
+/// A run on modelled kubelets.
+fn embedded(args: &Args, clock: &Clock) -> Result<Request, Failure> {
+    let keep = &args.keep;
+    only_on_kind(&args.new_cluster.given())?;
+    only_on_kind(&[
+        (keep.reused.is_some(), "--cluster"),
+        (keep.keep, "--keep"),
+        (keep.keep_on_failure, "--keep-on-failure"),
+    ])?;
+    let cases = select(&args.selection.source(), &args.selection.selection())?;
+    let lock = args.kubelets.lock()?;
+    let kubelets = args.kubelets.modelled(&lock)?;
+    let shape = args.embedded.shape(kubelets, args.nodes.into());
+    let words = Words { options: quoted(&args.embedded.words()), on_real_kubelets: on_real_kubelets(args) };
+    let backend = EmbeddedBackend::new(shape, words, clock).map_err(impossible)?;
+    Ok(Request {
+        run: new_id(),
+        cases,
+        backend: Box::new(backend),
+        repeat: repeat(args),
+        timeout: args.timeout,
+        lock: Arc::new(lock),
+    })
+}
+
+/// The command that runs the same on kind.
+fn on_real_kubelets(args: &Args) -> String {
+    let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
+    words.extend(args.selection.words());
+    words.extend(["--backend".to_owned(), "kind".to_owned()]);
+    words.extend(args.kubelets.words());
+    let number = |name: &str, number: u32| [name.to_owned(), number.to_string()];
+    if args.nodes > 1 {
+        words.extend(number("--nodes", args.nodes.into()));
+    }
+    if args.repeat > 1 {
+        words.extend(number("--repeat", args.repeat));
+    }
+    if args.until_it_fails {
+        words.push("--until-it-fails".to_owned());
+    }
+    quoted(&words)
+}
+
+fn repeat(args: &Args) -> Repeat {
+    if args.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(args.repeat) }
+}
+
+/// A run on real kubelets. Nothing is made.
+async fn kind(args: &Args) -> Result<Request, Failure> {
+    args.embedded.not_on_kind()?;
+    let KeepArgs { reused, keep, keep_on_failure } = &args.keep;
     let cases = select(&args.selection.source(), &args.selection.selection())?;
     let lock = args.kubelets.lock()?;
     let id = new_id();
-    let clusters = match &args.reused {
+    let clusters = match reused {
         Some(name) => Clusters::Kept(name.clone()),
-        None => args.new_cluster.clusters(&id)?,
+        None => args.new_cluster.clusters(&id, args.nodes)?,
     };
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
     cluster::kind_version().await.map_err(infrastructure)?;
-    let kubelets = match (&args.reused, args.kubelets.any()) {
+    let kubelets = match (reused, args.kubelets.any()) {
         (Some(name), false) => cluster::kubelets_of(&docker, &state, name).await.map_err(unusable)?,
         (Some(name), true) => {
             let kubelets = args.kubelets.resolve(&docker, &lock).await?;
@@ -149,25 +226,28 @@ async fn prepared(args: &Args) -> Result<(Request, Docker, StateDir), Failure> {
         }
         (None, _) => args.kubelets.resolve(&docker, &lock).await?,
     };
-    let groups = match &args.reused {
+    let groups = match reused {
         Some(_) => cluster::one_group(kubelets),
         None => cluster::group(kubelets).map_err(bad_input)?,
     };
-    schedule::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
-    let request = Request {
-        run: id,
-        cases,
+    cluster::free(&docker, &clusters, groups.len()).await.map_err(bad_input)?;
+    let made = Made {
+        run: id.clone(),
         groups,
         clusters,
-        keep: match (args.keep, args.keep_on_failure) {
+        owner: Owner::this(),
+        keep: match (keep, keep_on_failure) {
             (true, _) => Keep::Always,
             (_, true) => Keep::OnFailure,
             _ => Keep::Never,
         },
-        repeat: if args.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(args.repeat) },
+    };
+    Ok(Request {
+        run: id,
+        cases,
+        backend: Box::new(KindBackend::new(made, docker, state)),
+        repeat: repeat(args),
         timeout: args.timeout,
         lock: Arc::new(lock),
-        owner: Owner::this(),
-    };
-    Ok((request, docker, state))
+    })
 }

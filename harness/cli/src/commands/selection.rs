@@ -47,6 +47,17 @@ impl SelectionArgs {
         self.source.source()
     }
 
+    /// The arguments as they were given.
+    pub fn words(&self) -> Vec<String> {
+        let Self { names, label_filter, focus, skip, source } = self;
+        let named = |name: &'static str, value: String| [name.to_owned(), value];
+        let cases = source.cases.iter().map(|dir| named("--cases", dir.display().to_string()));
+        let filter = label_filter.iter().map(|filter| named("--label-filter", filter.to_string()));
+        let focus = focus.iter().map(|regex| named("--focus", regex.to_string()));
+        let skip = skip.iter().map(|regex| named("--skip", regex.to_string()));
+        names.iter().cloned().chain(cases.chain(filter).chain(focus).chain(skip).flatten()).collect()
+    }
+
     /// What to select.
     pub fn selection(&self) -> Selection {
         let Self { names, label_filter, focus, skip, .. } = self;

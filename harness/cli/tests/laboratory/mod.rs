@@ -130,7 +130,10 @@ impl Laboratory {
         let said = results.with_extension("said");
         let file = fs::File::create(&said).unwrap();
         let mut command = self.command();
-        command.args(["run", "--focus", "sidecars-are-named", "--output-dir"]).arg(&results).args(arguments);
+        command
+            .args(["run", "--backend", "kind", "--focus", "sidecars-are-named", "--output-dir"])
+            .arg(&results)
+            .args(arguments);
         command.stdout(file.try_clone().unwrap()).stderr(file);
         Run { began: Instant::now(), child: command.spawn().unwrap(), results, said, status: None }
     }

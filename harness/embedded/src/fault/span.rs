@@ -37,10 +37,8 @@ impl FromStr for Span {
     type Err = SpanError;
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
-        let why = |error: humantime::DurationError| SpanError {
-            text: text.to_owned(),
-            problem: error.to_string(),
-        };
+        let why =
+            |error: humantime::DurationError| SpanError { text: text.to_owned(), problem: error.to_string() };
         humantime::parse_duration(text).map(Self).map_err(why)
     }
 }

@@ -92,13 +92,16 @@ impl Kubelet {
         })
     }
 
-    /// Begins. Pods that run are found as they are; all else that it had in memory is gone.
+    /// Begins, unless it refuses its configuration. Pods that run are found as they are; all else that it had in memory is gone.
     pub fn start(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
         self.running = true;
         self.identity.pid += 7;
         self.recorder = recorder::Recorder::default();
         self.stats = stats::Stats::default();
         self.eviction = eviction::Eviction::default();
+        if !self.config_start(ctx) {
+            return;
+        }
         self.status_start(machine, ctx);
         self.pods_start(machine, ctx);
         self.stats_start(machine, ctx);

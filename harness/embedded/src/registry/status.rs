@@ -9,7 +9,7 @@ use crate::store::Kind;
 pub struct Status {
     /// The HTTP status.
     pub code: u16,
-    /// Such as `NotFound`.
+    /// Such as `NotFound`; nothing if empty.
     pub reason: &'static str,
     /// For people.
     pub message: String,
@@ -26,8 +26,10 @@ impl Status {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         });
+        if !self.reason.is_empty() {
+            object["reason"] = json!(self.reason);
+        }
         if let Some(details) = &self.details {
             object["details"] = details.clone();
         }
@@ -92,14 +94,16 @@ impl Status {
     }
 }
 
-/// The `Status` of what was done, with the object's `details` if it is gone.
-pub fn success(details: Option<Value>) -> Value {
-    let mut object = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
-    match details {
-        Some(details) => object["details"] = details,
-        None => object["code"] = json!(201),
-    }
-    object
+/// The `Status` of a creation that makes no object: an eviction, a binding.
+pub fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+/// The `Status` of a deletion.
+pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
+    let mut details = details(kind, name);
+    details["uid"] = object["metadata"]["uid"].clone();
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
 /// The API group of a kind; empty for the core.

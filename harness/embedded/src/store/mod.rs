@@ -2,6 +2,7 @@
 
 mod kind;
 mod objects;
+mod past;
 
 pub use kind::{Kind, Scope};
 pub use objects::{Change, ChangeKind, Store, TooOld, Trouble};

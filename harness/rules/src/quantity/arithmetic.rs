@@ -48,6 +48,13 @@ impl Quantity {
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
+    /// The amount in thousandths of a unit, as CPU is counted, rounded away from zero; saturates at the limits of `i64`.
+    pub fn milli_value(&self) -> i64 {
+        const MILLI: i128 = UNIT / 1000;
+        let whole = self.nanos / MILLI + (self.nanos % MILLI).signum();
+        i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(&self) -> bool {
         self.nanos == 0

@@ -1,5 +1,7 @@
 //! What the kubelet observes of a signal: `makeSignalObservations`.
 
+use jiff::Timestamp;
+
 use super::Signal;
 use crate::pod::{FsStats, MemoryStats, NodeStats};
 use crate::quantity::Quantity;
@@ -13,6 +15,8 @@ pub struct Observation {
     pub available: Quantity,
     /// What percentages are of.
     pub capacity: Option<Quantity>,
+    /// When it was measured; the kubelet does not act twice on one measurement.
+    pub time: Option<Timestamp>,
 }
 
 impl Observation {
@@ -25,7 +29,7 @@ impl Observation {
             runtime.and_then(|runtime| runtime.container_fs.as_ref()),
         );
         let pods = node.system_containers.iter().find(|cgroup| cgroup.name == "pods");
-        let (available, capacity) = match signal {
+        let (available, capacity, time) = match signal {
             Signal::MemoryAvailable => memory(node.memory.as_ref()?)?,
             Signal::AllocatableMemoryAvailable => memory(pods?.memory.as_ref()?)?,
             Signal::NodefsAvailable => bytes(nodefs?)?,
@@ -37,23 +41,27 @@ impl Observation {
             Signal::PidAvailable => {
                 let rlimit = node.rlimit.as_ref()?;
                 let most = rlimit.maxpid?;
-                (Quantity::from_count(most - rlimit.curproc?), Some(Quantity::from_count(most)))
+                (Quantity::from_count(most - rlimit.curproc?), Some(Quantity::from_count(most)), rlimit.time)
             }
         };
-        Some(Self { signal, available, capacity })
+        Some(Self { signal, available, capacity, time })
     }
 }
 
-type Figures = (Quantity, Option<Quantity>);
+type Figures = (Quantity, Option<Quantity>, Option<Timestamp>);
 
 fn memory(stats: &MemoryStats) -> Option<Figures> {
-    Some((Quantity::from_bytes(stats.available_bytes?), stats.capacity().map(Quantity::from_bytes)))
+    Some((
+        Quantity::from_bytes(stats.available_bytes?),
+        stats.capacity().map(Quantity::from_bytes),
+        stats.time,
+    ))
 }
 
 fn bytes(fs: &FsStats) -> Option<Figures> {
-    Some((Quantity::from_bytes(fs.available_bytes?), fs.capacity_bytes.map(Quantity::from_bytes)))
+    Some((Quantity::from_bytes(fs.available_bytes?), fs.capacity_bytes.map(Quantity::from_bytes), fs.time))
 }
 
 fn inodes(fs: &FsStats) -> Option<Figures> {
-    Some((Quantity::from_count(fs.inodes_free?), fs.inodes.map(Quantity::from_count)))
+    Some((Quantity::from_count(fs.inodes_free?), fs.inodes.map(Quantity::from_count), fs.time))
 }

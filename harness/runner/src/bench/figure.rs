@@ -12,6 +12,8 @@ pub enum Unit {
     Milliseconds,
     /// Hundredths of one core.
     PercentOfACore,
+    /// 1048576 bytes.
+    Mebibytes,
 }
 
 /// What was measured, and what it should be.
@@ -65,6 +67,7 @@ impl Unit {
             Self::Seconds => format!("{value:.1} s"),
             Self::Milliseconds => format!("{value:.0} ms"),
             Self::PercentOfACore => format!("{value:.1} %"),
+            Self::Mebibytes => format!("{value:.0} MiB"),
         }
     }
 }

@@ -2,20 +2,22 @@
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
 
 use evictlab_rules::KubeletVersion;
 use futures::FutureExt;
+use tokio::time::Instant;
 
 use super::stopwatch::{Stopwatch, Times};
 use super::{Figure, Unit};
 use crate::case::LoadedCase;
+use crate::clock::Clock;
 use crate::cluster::{
-    self, Base, Cluster, ClusterError, Docker, Group, Node, Owner, Record, StateDir, StateError, allowed,
+    self, Base, Cluster, ClusterError, Clusters, DEADLINE, Docker, Group, Keep, KindBackend, Made, Node,
+    Owner, Record, StateDir, StateError, allowed,
 };
 use crate::images::Lock;
 use crate::report::{Report, ReportError, Reports, RunDir, Wanted, reports};
-use crate::schedule::{self, Clusters, DEADLINE, Interrupt, Keep, Repeat, Request, new_id};
+use crate::schedule::{self, Interrupt, Repeat, Request, new_id};
 use crate::tune::{self, TuneError};
 
 /// How often each node is tuned and put back.
@@ -116,19 +118,23 @@ async fn measured(
     let (stopwatch, times) = Stopwatch::new();
     let mut all = reports(wanted)?;
     all.extend([shown, Box::new(stopwatch)]);
-    let reports = Reports::start(all)?;
-    let request = Request {
+    let reports = Reports::start(all, Clock::wall())?;
+    let made = Made {
         run: run.to_owned(),
-        cases: vec![bench.case.clone()],
         groups: vec![bench.group.clone()],
         clusters: Clusters::Kept(name.to_owned()),
         keep: Keep::Never,
+        owner: Owner::this(),
+    };
+    let request = Request {
+        run: run.to_owned(),
+        cases: vec![bench.case.clone()],
+        backend: Box::new(KindBackend::new(made, docker.clone(), state.clone())),
         repeat: Repeat::Times(bench.repeat),
         timeout: None,
         lock: bench.lock.clone(),
-        owner: Owner::this(),
     };
-    schedule::run(request, docker.clone(), state.clone(), reports.events(), interrupt.clone()).await;
+    schedule::run(request, reports.events(), interrupt.clone()).await;
     reports.finish();
     let times = times.lock().unwrap_or_else(PoisonError::into_inner).clone();
 
@@ -148,6 +154,7 @@ async fn measured(
         Ok::<_, TuneError>((tuned, restored))
     };
     let (tuned, restored) = tokio::select! {
+        biased;
         timed = tunings => timed?,
         () = interrupt.stop.cancelled() => return Err(BenchError::Interrupted),
     };

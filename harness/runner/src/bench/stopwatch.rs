@@ -172,6 +172,7 @@ mod tests {
             run: String::new(),
             evictlab: String::new(),
             backend: String::new(),
+            model: None,
             kubelets: vec![],
             cases: Vec::<Planned>::new(),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_embedded::fault::Fault;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -39,6 +40,9 @@ pub struct Case {
     /// Ephemeral containers, added once every container of their pod runs.
     #[serde(default)]
     pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// What goes wrong, with times since the first pod is created. For the embedded cluster; elsewhere the case is skipped.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
     /// What must be seen.
     pub expect: Expect,
     /// Kubelets on which something else is known to be seen.

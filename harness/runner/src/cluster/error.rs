@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use evictlab_rules::KubeletVersion;
 
-use super::config::ConfigError;
-use super::record::StateError;
-use super::{DockerError, kind};
+use super::kind::{ConfigError, DockerError, KindError, StateError};
 use crate::wait;
 
 /// A cluster could not be made, opened or deleted.
@@ -14,7 +12,7 @@ use crate::wait;
 pub enum ClusterError {
     /// kind failed.
     #[error(transparent)]
-    Kind(#[from] kind::KindError),
+    Kind(#[from] KindError),
     /// Docker failed.
     #[error(transparent)]
     Docker(#[from] DockerError),

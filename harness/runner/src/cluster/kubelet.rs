@@ -98,6 +98,21 @@ pub struct Kubelet {
     pub binary: Option<PathBuf>,
 }
 
+impl Kubelet {
+    /// Gives a mark to the labels of those whose version one before has.
+    pub(crate) fn told_apart(mut kubelets: Vec<Self>) -> Vec<Self> {
+        for place in 0..kubelets.len() {
+            let same =
+                kubelets[..place].iter().filter(|other| other.version == kubelets[place].version).count();
+            if same > 0 {
+                let label = format!("{}-{}", kubelets[place].label, same + 1);
+                kubelets[place].label = label;
+            }
+        }
+        kubelets
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

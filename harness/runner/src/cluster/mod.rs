@@ -1,30 +1,25 @@
-//! Clusters: kind creates and deletes them, the Docker API does the rest.
+//! Clusters: where the nodes of a run come from.
 
-mod config;
-mod docker;
+mod backend;
+mod embedded;
 mod error;
-mod gc;
 mod kind;
-mod kind_cluster;
 mod kubelet;
-mod makers;
-mod name;
+mod machine;
 mod node;
-mod owner;
-mod record;
-mod skew;
-mod workers;
+mod ready;
 
-pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
-pub use docker::{Container, Docker, DockerError, Output, host as docker_host};
+pub use backend::{Backend, Ended, Ending, Opened, Plan};
+pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
-pub use gc::{Found, Removal, collect, find, remove_scratch};
-pub use kind::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
-pub use kind_cluster::{Cluster, KIND_LABEL, cgroup_v1, claim, containers, delete, kubelets_of};
+pub use kind::{
+    Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
+    DockerError, Found, Group, KIND_LABEL, KUBELET_LABEL, Keep, KindBackend, KindError, Made, NODE_FILE,
+    OLDEST_KIND, Output, Owner, Record, Removal, SkewError, Standing, StateDir, StateError, allowed,
+    cgroup_v1, claim, collect, containers, delete, docker_host, find, free, group, kind_version, kubelets_of,
+    label_value, one_group, remove_scratch,
+};
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use name::{ClusterName, ClusterNameError};
+pub use machine::Machine;
 pub use node::{Node, NodeError, said};
-pub use owner::Owner;
-pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};
-pub use skew::{Group, SkewError, allowed, group, one_group};
-pub use workers::is_ready;
+pub use ready::is_ready;

@@ -1,15 +1,17 @@
-//! One worker: its kubelet by the API server, its files and services by Docker.
+//! One worker: what its API server tells of it, and behind that the machine it runs on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use http::Request;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
 
-use super::docker::first_cause;
-use super::{Docker, DockerError};
+use super::Machine;
+use super::kind::{DockerError, first_cause};
 use crate::wait::{self, Probe};
 
 /// How long a kubelet that was restarted may give the same error.
@@ -21,6 +23,9 @@ pub enum NodeError {
     /// By Docker.
     #[error(transparent)]
     Docker(#[from] DockerError),
+    /// No fault can be injected.
+    #[error("node {0} is a real one, and faults are for the embedded cluster")]
+    Real(String),
     /// By the API server.
     #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
@@ -43,7 +48,7 @@ pub enum NodeError {
     },
 }
 
-/// A worker of a kind cluster. Its name is that of its container, too.
+/// A worker of a cluster.
 #[derive(Clone)]
 pub struct Node {
     /// The node's name.
@@ -54,8 +59,8 @@ pub struct Node {
     pub version: KubeletVersion,
     /// Whether its host has cgroup v1, where the kubelet can be notified of memory pressure by the kernel.
     pub cgroup_v1: bool,
-    pub(super) docker: Docker,
     pub(super) client: Client,
+    pub(super) machine: Arc<dyn Machine>,
 }
 
 impl Node {
@@ -64,9 +69,9 @@ impl Node {
         &self.client
     }
 
-    /// The Docker daemon that runs it.
-    pub fn docker(&self) -> &Docker {
-        &self.docker
+    /// What only its cluster's backend can do with it.
+    pub fn machine(&self) -> &dyn Machine {
+        &*self.machine
     }
 
     /// The kubelet's configuration as it runs with it (`/configz`), the object `kubeletconfig`.
@@ -103,54 +108,14 @@ impl Node {
         nodes.get(&self.name).await.map_err(|source| self.api("read the status", source))
     }
 
-    /// The lines of the kubelet's log since a Unix time in seconds.
-    pub async fn kubelet_log(&self, since: i64) -> Result<Vec<String>, NodeError> {
-        let since = format!("@{since}");
-        let command = ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "--since", &since];
-        let log = self.docker.run(&self.name, &command).await?;
-        Ok(log.lines().map(str::to_owned).collect())
+    /// The lines of the kubelet's log since a moment.
+    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+        self.machine.kubelet_log(since).await
     }
 
-    /// A file of the node, if it is there.
-    pub async fn read_file(&self, path: &str) -> Result<Option<Vec<u8>>, NodeError> {
-        Ok(self.docker.read_file(&self.name, path).await?)
-    }
-
-    /// Puts a file into the node.
-    pub async fn write_file(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), NodeError> {
-        Ok(self.docker.write_file(&self.name, path, mode, bytes).await?)
-    }
-
-    /// Runs a command in the node; an exit status other than 0 is an error.
-    pub async fn run(&self, command: &[&str]) -> Result<String, NodeError> {
-        Ok(self.docker.run(&self.name, command).await?)
-    }
-
-    /// Restarts the kubelet; returns when the old one is gone. Pods stay.
-    pub async fn restart_kubelet(&self) -> Result<(), NodeError> {
-        // The reset clears systemd's count of starts: cases restart the kubelet more often than its limit allows.
-        self.run(&["sh", "-c", "systemctl reset-failed kubelet; systemctl restart kubelet"]).await.map(drop)
-    }
-
-    /// `MemAvailable` and `MemTotal` of the host that runs the node's container, in bytes.
-    pub async fn host_memory(&self) -> Result<(u64, u64), NodeError> {
-        let meminfo = self.run(&["cat", "/proc/meminfo"]).await?;
-        let field = |name: &str| {
-            meminfo
-                .lines()
-                .find_map(|line| {
-                    line.strip_prefix(name)?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
-                })
-                .map(|kib| kib * 1024)
-        };
-        match (field("MemAvailable:"), field("MemTotal:")) {
-            (Some(available), Some(total)) => Ok((available, total)),
-            _ => Err(NodeError::Answer {
-                doing: "/proc/meminfo",
-                node: self.name.clone(),
-                problem: "it has no MemAvailable or no MemTotal".to_owned(),
-            }),
-        }
+    /// What is available of memory where the node runs, in bytes: on the host of all nodes, or on the node itself if it has one of its own.
+    pub async fn host_memory(&self) -> Result<u64, NodeError> {
+        self.machine.host_memory().await
     }
 
     async fn proxy(&self, doing: &'static str, path: &str) -> Result<Value, NodeError> {

@@ -8,6 +8,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
+    /// The embedded cluster.
+    Embedded,
     /// The daemon: whether it answers, and which it is.
     Docker,
     /// The `docker` command, which kind uses.
@@ -103,6 +105,7 @@ impl Diagnosis {
 impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Embedded => "embedded",
             Self::Docker => "docker",
             Self::DockerCommand => "docker command",
             Self::Kind => "kind",

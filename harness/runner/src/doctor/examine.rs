@@ -33,8 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Examines this machine and its Docker host. Changes nothing: the one container that is made is removed before the answer, also when
 /// cancelled.
 pub async fn examine(patient: Patient<'_>, cancel: &CancellationToken) -> Diagnosis {
-    let mut checks = Vec::new();
+    let mut checks = vec![Check::ok(About::Embedded, "`evictlab run` needs nothing of what follows")];
     let connected = tokio::select! {
+        biased;
         connected = tokio::time::timeout(PATIENCE, Docker::connect()) => connected.ok(),
         () = cancel.cancelled() => None,
     };

@@ -63,6 +63,7 @@ pub async fn probe(
         docker.run(&made, &["sh", "-c", QUESTIONS]).await
     };
     let answer = tokio::select! {
+        biased;
         answer = work => Some(answer),
         () = cancel.cancelled() => None,
     };

@@ -97,14 +97,9 @@ impl Resolve<'_> {
     pub async fn all(&self, specs: &[KubeletSpec]) -> Result<Vec<Kubelet>, ResolveError> {
         let mut kubelets: Vec<Kubelet> = Vec::new();
         for spec in specs {
-            let mut kubelet = self.one(spec).await?;
-            let same = kubelets.iter().filter(|other| other.version == kubelet.version).count();
-            if same > 0 {
-                kubelet.label = format!("{}-{}", kubelet.label, same + 1);
-            }
-            kubelets.push(kubelet);
+            kubelets.push(self.one(spec).await?);
         }
-        Ok(kubelets)
+        Ok(Kubelet::told_apart(kubelets))
     }
 
     /// The newest release whose node image is in Docker.
@@ -121,6 +116,18 @@ impl Resolve<'_> {
     pub async fn there(&self) -> Result<Vec<KubeletVersion>, ResolveError> {
         let images = self.docker.images("kindest/node").await?;
         Ok(images.iter().filter_map(|image| image.rsplit_once(':')?.1.parse().ok()).collect())
+    }
+
+    /// Of every minor the newest release whose node image is in Docker, oldest first.
+    pub async fn every_minor_here(&self) -> Result<Vec<KubeletSpec>, ResolveError> {
+        let mut newest = BTreeMap::new();
+        for version in self.there().await?.into_iter().filter(|version| version.suffix.is_empty()) {
+            let known: &mut KubeletVersion =
+                newest.entry((version.major, version.minor)).or_insert_with(|| version.clone());
+            *known = version.max(known.clone());
+        }
+        let spec = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
+        Ok(newest.into_values().map(spec).collect())
     }
 
     /// The newest release of a minor whose node image is in Docker, else the newest that is listed.

@@ -66,7 +66,7 @@ pub async fn collect(
         Ok(now) => observations.evictions_counted = grown(&before.evictions, &now),
         Err(error) => missing.push(error.to_string()),
     }
-    match node.kubelet_log(before.at.as_second()).await {
+    match node.kubelet_log(before.at).await {
         Ok(lines) => {
             observations.kubelet_log = lines.into_iter().filter(|line| about_eviction(line)).collect()
         }

@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 
 use super::ledger::{Ended, Ledger};
 use super::testimony::witnesses;
-use super::{Planned, RunDir};
+use super::{CaseId, Model, Planned, RunDir};
 use crate::judge::{Check, Verdict};
 use crate::observe::Observations;
 
@@ -32,15 +32,28 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
         let _ = write!(text, "\n{notices}");
     }
     let _ = writeln!(text, "\n{}", totals(ledger));
-    if let Some(run_dir) = run_dir {
+    if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_here()) {
         let _ = writeln!(text, "Run directory: {}", code(&shown(run_dir.path())));
     }
+    if let Some(model) = ledger.run.as_ref().and_then(|run| run.model.as_ref()) {
+        let real = code(&model.on_real_kubelets);
+        let _ = writeln!(text, "\nThis was a model ({}). On real kubelets: {real}", of_model(model));
+    }
     text
+}
+
+/// What a run was that had no real kubelets, in some words.
+pub(super) fn of_model(model: &Model) -> String {
+    format!("embedded cluster, cgroup {}, seed {}", model.cgroup, model.seed)
 }
 
 /// One case, to be pasted into an issue: the verdict, its grounds, where it was seen, and how to see it again.
 pub(super) fn for_issue(ledger: &Ledger, ended: &Ended, evidence: Option<&Observations>) -> String {
     let mut text = heading(ended);
+    let model = ledger.run.as_ref().and_then(|run| run.model.as_ref());
+    if let Some(model) = model {
+        let _ = writeln!(text, "\nA model said this, not a kubelet: {}.", of_model(model));
+    }
     body(&mut text, ledger.planned(&ended.id), ended);
     text.push_str("\n| | |\n|-|-|\n");
     let mut fact = |name: &str, value: &str| {
@@ -59,12 +72,17 @@ pub(super) fn for_issue(ledger: &Ledger, ended: &Ended, evidence: Option<&Observ
             fact("first pod created to outcome", &duration(seconds));
         }
     }
-    let backend = ledger.run.as_ref().map(|run| format!(" --backend {}", run.backend)).unwrap_or_default();
-    let _ = writeln!(
-        text,
-        "\nTo see it again:\n\n```sh\nevictlab run {}{backend} --kubelet {} --focus {}\n```",
-        ended.id.suite, ended.id.kubelet, ended.id.case
-    );
+    let again = |backend: &str| {
+        let CaseId { suite, case, kubelet, .. } = &ended.id;
+        format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}")
+    };
+    let backend = ledger.run.as_ref().map_or("kind", |run| &run.backend);
+    let mut commands = again(backend);
+    if let Some(model) = model {
+        let gap = if model.options.is_empty() { "" } else { " " };
+        let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, again("kind"));
+    }
+    let _ = writeln!(text, "\nTo see it again:\n\n```sh\n{commands}\n```");
     text
 }
 
@@ -114,7 +132,10 @@ pub(super) fn totals(ledger: &Ledger) -> String {
     if parts.is_empty() {
         parts.push("no case was run".to_owned());
     }
-    let time = ledger.over.as_ref().map(|over| format!(" in {}", duration(over.seconds))).unwrap_or_default();
+    let model = ledger.run.as_ref().is_some_and(|run| run.model.is_some());
+    let whose = if model { " of the model's time" } else { "" };
+    let time = ledger.over.as_ref().map(|over| format!(" in {}{whose}", duration(over.seconds)));
+    let time = time.unwrap_or_default();
     let stop = if ledger.interrupted > 0 { " (interrupted)" } else { "" };
     format!("{}{time}{stop}", parts.join(", "))
 }

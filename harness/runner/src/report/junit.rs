@@ -76,6 +76,9 @@ fn kubelet_suite(ledger: &Ledger, kubelet: &str) -> TestSuite {
         {
             suite.add_property(Property::new(name, value));
         }
+        if let Some(model) = &run.model {
+            suite.add_property(Property::new("model", account::of_model(model)));
+        }
     }
     let ended = ledger.ended.iter().filter(|ended| ended.id.kubelet == kubelet);
     let seconds: f64 = ended.clone().map(|ended| ended.seconds).sum();

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{CaseId, Planned, RunEvent, What};
+use super::{CaseId, Model, Planned, RunEvent, What};
 use crate::judge::{Judgement, Phase, Verdict};
 
 /// Everything that happened, without the evidence.
@@ -29,6 +29,7 @@ pub(super) struct Run {
     pub id: String,
     pub evictlab: String,
     pub backend: String,
+    pub model: Option<Model>,
     pub kubelets: Vec<String>,
     pub cases: Vec<Planned>,
 }
@@ -90,12 +91,13 @@ impl Ledger {
     pub fn take(&mut self, event: &RunEvent) {
         let at = event.at;
         match &event.what {
-            What::RunStarted { run, evictlab, backend, kubelets, cases } => {
+            What::RunStarted { run, evictlab, backend, model, kubelets, cases } => {
                 self.run = Some(Run {
                     at,
                     id: run.clone(),
                     evictlab: evictlab.clone(),
                     backend: backend.clone(),
+                    model: model.clone(),
                     kubelets: kubelets.clone(),
                     cases: cases.clone(),
                 });

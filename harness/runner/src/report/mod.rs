@@ -29,5 +29,5 @@ pub use recording::Recording;
 pub use run_dir::RunDir;
 pub use select::{Wanted, reports};
 pub use sink::{Events, Finished, Report, ReportError, ReportFailure, Reports};
-pub use stream::{CaseId, Planned, RunEvent, What};
+pub use stream::{CaseId, Model, Planned, RunEvent, What};
 pub use terminal::{Live, Manners, Plain};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::exit_code::{INTERRUPTED, SUCCESS};
 use super::ledger::Ledger;
 use super::run_dir::write_file;
-use super::{Report, ReportError, RunDir, RunEvent, What};
+use super::{Report, ReportError, RunDir, RunEvent, What, account};
 
 /// Writes `started.json` as the run starts, `finished.json` when it is over.
 #[derive(Debug)]
@@ -34,18 +34,19 @@ impl Report for Prow {
     fn take(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         self.ledger.take(event);
         match (&event.what, &self.ledger.run) {
-            (What::RunStarted { .. }, Some(run)) => self.write(
-                "started.json",
-                &json!({
-                    "timestamp": event.at.as_second(),
-                    "metadata": {
-                        "run": run.id,
-                        "evictlab": run.evictlab,
-                        "backend": run.backend,
-                        "kubelets": run.kubelets.join(" "),
-                    },
-                }),
-            ),
+            (What::RunStarted { .. }, Some(run)) => {
+                let mut metadata = json!({
+                    "run": run.id,
+                    "evictlab": run.evictlab,
+                    "backend": run.backend,
+                    "kubelets": run.kubelets.join(" "),
+                });
+                if let Some(model) = &run.model {
+                    metadata["model"] = account::of_model(model).into();
+                }
+                let started = json!({"timestamp": event.at.as_second(), "metadata": metadata});
+                self.write("started.json", &started)
+            }
             _ => Ok(()),
         }
     }

@@ -35,7 +35,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
     let mut reports: Vec<Box<dyn Report>> = vec![
         // First what survives a kill, then what may be slow.
         Box::new(JsonLines::create(&run_dir)?),
-        Box::new(Plain::new("build log", log, quiet, shown.clone())),
+        Box::new(Plain::new("build log", log, quiet, Some(RunDir::here()))),
     ];
     match stdout {
         Some(manners) if manners.live => {
@@ -62,6 +62,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::report::{Reports, What, story};
 
     #[test]
@@ -70,7 +71,8 @@ mod tests {
         let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
         let record = Some(dir.path().join("recordings"));
         let reports =
-            Reports::start(super::reports(Wanted { run_dir, stdout: None, record }).unwrap()).unwrap();
+            Reports::start(super::reports(Wanted { run_dir, stdout: None, record }).unwrap(), Clock::wall())
+                .unwrap();
         story::whole().into_iter().for_each(|event| reports.events().send(event.what));
         let text = "said eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
         reports.events().send(What::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });

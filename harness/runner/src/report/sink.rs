@@ -13,6 +13,7 @@ use super::exit_code::{self, exit_code};
 use super::ledger::Ledger;
 use super::redact::redact_event;
 use super::{RunEvent, What};
+use crate::clock::Clock;
 
 /// How often a live report may redraw while nothing happens.
 const TICK: Duration = Duration::from_millis(500);
@@ -92,20 +93,28 @@ pub struct ReportFailure {
 
 /// Where a run tells what happens. Cheap to clone; never blocks, never fails.
 #[derive(Clone, Debug)]
-pub struct Events(Sender<Item>);
+pub struct Events {
+    sender: Sender<Item>,
+    clock: Clock,
+}
 
 #[derive(Debug)]
 enum Item {
     Event(Box<RunEvent>),
-    Stop,
+    Stop(Timestamp),
 }
 
 impl Events {
     /// Tells all reports, with the time of now.
     pub fn send(&self, what: What) {
-        let event = RunEvent { at: Timestamp::now(), what };
+        let event = RunEvent { at: self.now(), what };
         // The receiver is gone only after the reports were finished: what comes later has no reader.
-        let _ = self.0.send(Item::Event(Box::new(event)));
+        let _ = self.sender.send(Item::Event(Box::new(event)));
+    }
+
+    /// The run's time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 }
 
@@ -126,15 +135,16 @@ pub struct Finished {
 }
 
 impl Reports {
-    /// Starts the thread that feeds `reports`, which see each event in the order given.
+    /// Starts the thread that feeds `reports`, which see each event in the order given, with its time by this clock.
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(reports: Vec<Box<dyn Report>>) -> io::Result<Self> {
+    pub fn start(reports: Vec<Box<dyn Report>>, clock: Clock) -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
-        let thread =
-            thread::Builder::new().name("reports".to_owned()).spawn(move || feed(&receiver, reports))?;
-        Ok(Self { events: Events(sender), thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name("reports".to_owned())
+            .spawn(move || feed(&receiver, reports, clock))?;
+        Ok(Self { events: Events { sender, clock }, thread: Some(thread) })
     }
 
     /// Where to tell what happens.
@@ -149,7 +159,7 @@ impl Reports {
     }
 
     fn stop(&mut self) -> Option<Finished> {
-        let _ = self.events.0.send(Item::Stop);
+        let _ = self.events.sender.send(Item::Stop(self.events.now()));
         self.thread.take()?.join().ok()
     }
 }
@@ -213,33 +223,36 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> ReportError {
     ReportError::Panicked(text.to_owned())
 }
 
-fn feed(receiver: &Receiver<Item>, reports: Vec<Box<dyn Report>>) -> Finished {
+fn feed(receiver: &Receiver<Item>, reports: Vec<Box<dyn Report>>, clock: Clock) -> Finished {
     let mut reports: Vec<Fed> = reports.into_iter().map(Fed::new).collect();
     let mut ledger = Ledger::default();
-    loop {
+    let mut last = clock.origin();
+    let stopped = loop {
         match receiver.recv_timeout(TICK) {
             Ok(Item::Event(mut event)) => {
+                last = event.at;
                 redact_event(&mut event.what);
                 ledger.take(&event);
                 reports.iter_mut().for_each(|fed| fed.with(|report| report.take(&event)));
             }
             Err(RecvTimeoutError::Timeout) => {
-                let now = Timestamp::now();
+                // A model's time is known to its own thread alone.
+                let now = if clock.is_model() { last } else { clock.now() };
                 reports.iter_mut().for_each(|fed| fed.with(|report| report.tick(now)));
             }
-            Ok(Item::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Item::Stop(at)) => break at,
+            Err(RecvTimeoutError::Disconnected) => break last,
         }
-    }
-    end(&ledger, reports)
+    };
+    end(&ledger, reports, stopped)
 }
 
-fn end(ledger: &Ledger, mut reports: Vec<Fed>) -> Finished {
+fn end(ledger: &Ledger, mut reports: Vec<Fed>, at: Timestamp) -> Finished {
     let interrupted = ledger.interrupted > 0;
     let verdicts = || ledger.ended.iter().map(|ended| ended.judgement.verdict);
     let report_failed = reports.iter().any(|fed| fed.failure.is_some());
     let code = exit_code(verdicts(), ledger.infrastructure_failed() || report_failed, interrupted);
     if let Some(run) = &ledger.run {
-        let at = Timestamp::now();
         let seconds = at.duration_since(run.at).as_secs_f64();
         let event = RunEvent { at, what: What::RunEnded { exit_code: code, seconds } };
         reports.iter_mut().for_each(|fed| fed.with(|report| report.take(&event)));
@@ -306,7 +319,7 @@ mod tests {
     fn a_reader_that_has_seen_enough_is_no_failure() {
         let gone = || Err(ReportError::Output(io::ErrorKind::BrokenPipe.into()));
         let (leaves, left) = Witness::pair(gone);
-        let reports = Reports::start(vec![leaves]).unwrap();
+        let reports = Reports::start(vec![leaves], Clock::wall()).unwrap();
         let events = reports.events();
         events.send(started(&["a"]));
         events.send(ended("a", Verdict::Passed));
@@ -321,7 +334,7 @@ mod tests {
         let (fails, failing) = Witness::pair(disk_full);
         let (panics, panicking) = Witness::pair(|| panic!("at the disco"));
         let (works, working) = Witness::pair(|| Ok(()));
-        let reports = Reports::start(vec![fails, panics, works]).unwrap();
+        let reports = Reports::start(vec![fails, panics, works], Clock::wall()).unwrap();
         let events = reports.events();
         events.send(started(&["a", "b"]));
         std::thread::scope(|scope| {
@@ -353,7 +366,7 @@ mod tests {
             (vec![started(&[]), cluster, step], exit_code::INFRASTRUCTURE),
             (vec![started(&["a"]), What::Interrupted { stage: 1 }], exit_code::INTERRUPTED),
         ] {
-            let reports = Reports::start(vec![]).unwrap();
+            let reports = Reports::start(vec![], Clock::wall()).unwrap();
             told.iter().for_each(|what| reports.events().send(what.clone()));
             assert_eq!(reports.finish().exit_code, code, "{told:?}");
         }
@@ -362,7 +375,7 @@ mod tests {
     #[test]
     fn dropped_reports_are_finished() {
         let (works, seen) = Witness::pair(|| Ok(()));
-        let reports = Reports::start(vec![works]).unwrap();
+        let reports = Reports::start(vec![works], Clock::wall()).unwrap();
         reports.events().send(started(&["a"]));
         drop(reports);
         assert_eq!(*seen.lock().unwrap(), ["other", "ended 4", "finished"]);

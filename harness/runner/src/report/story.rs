@@ -43,6 +43,7 @@ pub fn run_started(kubelets: &[&str], cases: &[&str]) -> What {
         run: "7f3a".to_owned(),
         evictlab: "0.1.0".to_owned(),
         backend: "kind".to_owned(),
+        model: None,
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
         cases: cases.iter().map(|case| planned("message", case)).collect(),
     }

@@ -43,6 +43,9 @@ pub enum What {
         evictlab: String,
         /// `kind`, `existing` or `embedded`.
         backend: String,
+        /// What it modelled; none where the kubelets were real.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<Model>,
         /// The kubelets, as labelled.
         kubelets: Vec<String>,
         /// Every case that will run or be skipped, with what reports show of it.
@@ -151,6 +154,20 @@ pub enum What {
         /// How long it took, in seconds.
         seconds: f64,
     },
+}
+
+/// What a run on no real kubelets was.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Model {
+    /// The version of the kernel's control groups, such as `v2`.
+    pub cgroup: String,
+    /// Where all chance came from.
+    pub seed: u64,
+    /// What makes the same model again, as options of a command line; empty where the defaults do.
+    pub options: String,
+    /// The command that runs the same on real kubelets.
+    pub on_real_kubelets: String,
 }
 
 /// A case in the plan.

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_embedded::fault::Fault;
 use futures::StreamExt;
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Class;
 use super::host::{self, Host};
 use super::lease::{LeaseError, Leased};
 use super::plan::patience;
-use super::{Class, class};
 use crate::case::LoadedCase;
 use crate::cluster::NodeError;
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
@@ -63,6 +63,10 @@ pub struct Run<'a> {
     pub id: CaseId,
     /// Its node, for itself or shared as its class asks.
     pub leased: &'a Leased,
+    /// What it has for itself.
+    pub class: Class,
+    /// What goes wrong beside the case's own faults.
+    pub faults: &'a [Fault],
     /// The host's budget.
     pub host: &'a Host,
     /// Where to tell what happens.
@@ -161,7 +165,7 @@ impl Run<'_> {
             self.step(Phase::Tune, format!("{signal} is {}Mi, threshold {threshold}", available >> 20));
             changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
         }
-        if class(case) == Class::Shared {
+        if self.class == Class::Shared {
             seen.kubelet_config_overrides = tune::base(node.cgroup_v1);
             seen.configz = node.configz().await?;
         } else {
@@ -173,7 +177,7 @@ impl Run<'_> {
             seen.kubelet_config_overrides = all;
         }
         let before = Before {
-            at: Timestamp::now(),
+            at: self.events.now(),
             summary: node.settled_summary().await?,
             evictions: node.settled_evictions().await?,
         };
@@ -208,6 +212,13 @@ impl Run<'_> {
                 format!("up to {}Mi in steps of {step}Mi every {pause} ms", ramp.total() >> 20),
             );
         }
+        for faults in [self.faults, &case.faults] {
+            if !faults.is_empty() {
+                let names: Vec<_> = faults.iter().map(Fault::name).collect();
+                self.step(Phase::Stage, format!("arming the faults {}", names.join(", ")));
+                node.machine().arm(faults, &namespace.name)?;
+            }
+        }
         let began = Instant::now();
         for (place, pod) in case.pods.iter().enumerate() {
             let created = namespace.create_pod(&manifest(pod, &placement)).await;
@@ -224,6 +235,8 @@ impl Run<'_> {
         let mut broken = None;
         loop {
             tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok((watched, None)),
                 Some(news) = told.next() => match news {
                     Seen::Pod(pod) => watched.pod(pod),
                     Seen::Event(event) => {
@@ -245,7 +258,6 @@ impl Run<'_> {
                         broken = Some(format!("the Summary of {} did not come in {} s", node.name, limits.0.as_secs()));
                     }
                 },
-                () = self.cancel.cancelled() => return Ok((watched, None)),
             }
             let ready = late.iter().position(|at| watched.runs(case.ephemeral_containers[*at].pod.as_str()));
             if let Some(at) = ready.map(|position| late.remove(position)) {
@@ -332,8 +344,9 @@ impl Run<'_> {
 
     async fn cancellable<T>(&self, work: impl Future<Output = T>) -> Result<T, CaseError> {
         tokio::select! {
-            done = work => Ok(done),
+            biased;
             () = self.cancel.cancelled() => Err(CaseError::Interrupted),
+            done = work => Ok(done),
         }
     }
 

@@ -14,10 +14,9 @@ pub const RESERVE: u64 = 1024 * MIB;
 /// The most that all cases together take of the host's memory at a time, in bytes.
 pub const BUDGET: u64 = 1280 * MIB;
 
-/// The memory that running cases may take of the host together.
-#[derive(Clone)]
+/// The memory that running cases may take together of the host that all nodes share.
 pub struct Host {
-    budget: Arc<Semaphore>,
+    budget: Option<Arc<Semaphore>>,
 }
 
 /// A host that cannot take a case.
@@ -34,9 +33,9 @@ pub struct TooSmall {
 }
 
 impl Host {
-    /// A host of which cases take no more than their budget.
-    pub fn new() -> Self {
-        Self { budget: Arc::new(Semaphore::new((BUDGET / MIB) as usize)) }
+    /// One host of which cases take no more than their budget, or nodes with memory of their own, where every case takes what it needs.
+    pub fn new(one_host: bool) -> Self {
+        Self { budget: one_host.then(|| Arc::new(Semaphore::new((BUDGET / MIB) as usize))) }
     }
 
     /// Waits until the budget has room for a case's pressure on memory; the room is given back when the permit is dropped.
@@ -46,7 +45,7 @@ impl Host {
         }
         // A case larger than the budget has all of it.
         let takes = (ramp.total().min(BUDGET) / MIB) as u32;
-        self.budget.clone().acquire_many_owned(takes).await.ok()
+        self.budget.clone()?.acquire_many_owned(takes).await.ok()
     }
 }
 
@@ -54,7 +53,7 @@ impl Host {
 /// machine than this one.
 pub async fn fits(node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<Result<(), TooSmall>, NodeError> {
     let (what, available) = match pressure.signal {
-        Signal::MemoryAvailable => ("memory", node.host_memory().await?.0),
+        Signal::MemoryAvailable => ("memory", node.host_memory().await?),
         Signal::NodefsAvailable => {
             ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
         }

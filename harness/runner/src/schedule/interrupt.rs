@@ -43,6 +43,7 @@ impl Interrupt {
                     }
                 };
                 tokio::select! {
+                    biased;
                     _ = interrupts.recv() => {}
                     _ = terminations.recv() => {}
                     _ = hangup => {}
@@ -60,10 +61,12 @@ impl Interrupt {
     pub async fn or_none<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::pin!(work);
         tokio::select! {
+            biased;
             done = &mut work => return Some(done),
             () = self.stop.cancelled() => {}
         }
         tokio::select! {
+            biased;
             _ = tokio::time::timeout(SHORT, &mut work) => {}
             () = self.reports_only.cancelled() => {}
         }

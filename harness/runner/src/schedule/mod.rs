@@ -13,5 +13,5 @@ mod run;
 pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;
 pub use plan::{Class, Repeat, class};
-pub use request::{Clusters, DEADLINE, Keep, Request, free, new_id};
+pub use request::{Request, new_id};
 pub use run::run;

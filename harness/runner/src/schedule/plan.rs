@@ -15,13 +15,13 @@ pub enum Class {
     Host,
 }
 
-/// The class of a case, from what it does. A case that changes the kubelet's configuration or starves a node has the node for itself; disk
-/// is the host's in kind.
-pub fn class(case: &Case) -> Class {
+/// The class of a case, from what it does. A case that changes the kubelet's configuration, starves a node or has faults has the node for itself; where
+/// all nodes are on one host (kind), disk is the host's.
+pub fn class(case: &Case, one_host: bool) -> Class {
     match &case.pressure {
-        Some(pressure) if pressure.signal == Signal::NodefsAvailable => Class::Host,
+        Some(pressure) if one_host && pressure.signal == Signal::NodefsAvailable => Class::Host,
         Some(_) => Class::Node,
-        None if case.kubelet_config.is_empty() => Class::Shared,
+        None if case.kubelet_config.is_empty() && case.faults.is_empty() => Class::Shared,
         None => Class::Node,
     }
 }
@@ -57,12 +57,14 @@ mod tests {
     #[test]
     fn a_case_has_what_it_disturbs_for_itself() {
         let rows = [
-            ("", Class::Shared),
-            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", Class::Node),
-            ("pressure: {signal: memory.available}", Class::Node),
-            ("pressure: {signal: nodefs.available}", Class::Host),
+            ("", true, Class::Shared),
+            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", true, Class::Node),
+            ("pressure: {signal: memory.available}", true, Class::Node),
+            ("faults: [{kubelet-restart: {}}]", false, Class::Node),
+            ("pressure: {signal: nodefs.available}", true, Class::Host),
+            ("pressure: {signal: nodefs.available}", false, Class::Node),
         ];
-        for (more, expected) in rows {
+        for (more, one_host, expected) in rows {
             let text = format!("{{name: a, about: b, pods: [], expect: {{}}}}\n---\n{{{more}}}");
             let mut parts = serde_yaml::Deserializer::from_str(&text);
             let mut case: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
@@ -70,7 +72,7 @@ mod tests {
             for (key, value) in more.as_object().into_iter().flatten() {
                 case[key] = value.clone();
             }
-            assert_eq!(class(&serde_json::from_value(case).unwrap()), expected, "{more}");
+            assert_eq!(class(&serde_json::from_value(case).unwrap(), one_host), expected, "{more}");
         }
     }
 

@@ -1,20 +1,21 @@
 //! The cases of a run on the nodes of one cluster: who runs when, where, and how often.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use tokio::sync::Mutex;
 use tokio::task::{JoinSet, spawn_local};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::case::{Outcome, Run};
 use super::lease::Leased;
 use super::run::Shared;
 use super::{Class, class};
-use crate::case::LoadedCase;
-use crate::cluster::Kubelet;
+use crate::case::{Case, LoadedCase};
+use crate::cluster::{Kubelet, Plan};
 use crate::judge::{Doubt, Judgement, Phase, Verdict};
 use crate::observe::Observations;
 use crate::report::{CaseId, What};
@@ -33,12 +34,12 @@ struct Job {
 impl Shared {
     /// Every case on every kubelet of the cluster, as often as asked for: first those that share a node, then those that have one for
     /// themselves, node beside node, then those that have the host for themselves.
-    pub(super) async fn cases(self: &Arc<Self>, group: usize, leased: &[Arc<Leased>]) {
+    pub(super) async fn cases(self: &Rc<Self>, plan: &Plan, leased: &[Arc<Leased>]) {
         let mut attempt = 1;
         while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
             for wanted in [Class::Shared, Class::Node, Class::Host] {
                 let mut work = JoinSet::new();
-                for kubelet in &self.request.groups[group].kubelets {
+                for kubelet in &plan.kubelets {
                     let nodes = leased.iter().filter(|leased| leased.node.kubelet == kubelet.label);
                     // Whoever has the host for itself has no neighbour on another node.
                     let nodes = nodes.take(if wanted == Class::Host { 1 } else { usize::MAX });
@@ -46,7 +47,7 @@ impl Shared {
                         .request
                         .cases
                         .iter()
-                        .filter(|case| class(&case.case) == wanted)
+                        .filter(|case| self.class(&case.case) == wanted)
                         .filter_map(|case| self.planned_on(case, kubelet, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
@@ -72,21 +73,35 @@ impl Shared {
         }
     }
 
-    /// A case for a kubelet; one that does not hold for it is skipped here, once.
+    fn class(&self, case: &Case) -> Class {
+        let backend = &self.request.backend;
+        match class(case, backend.is_one_host()) {
+            // A fault of all cases strikes a node, too.
+            Class::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => Class::Node,
+            class => class,
+        }
+    }
+
+    /// A case for a kubelet; one that does not hold for it, or whose faults cannot be injected, is skipped here, once.
     fn planned_on(&self, case: &Arc<LoadedCase>, kubelet: &Kubelet, attempt: u32) -> Option<Job> {
         let id = id(case, kubelet, attempt);
-        if case.case.kubelet.matches(&kubelet.version) {
+        let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
+        let matches = case.case.kubelet.matches(&kubelet.version);
+        if matches && !faulty {
             return Some(Job { case: case.clone(), id });
         }
         if attempt == 1 {
-            let why = format!("it holds for kubelets {}", case.case.kubelet);
+            let why = match matches {
+                false => format!("it holds for kubelets {}", case.case.kubelet),
+                true => "its faults are for the embedded cluster".to_owned(),
+            };
             self.ended(id, None, 0.0, Judgement::without_evidence(Verdict::Skipped, why), None);
         }
         None
     }
 
     /// Takes one case after the other from the queue, until it is empty or the run is over.
-    async fn worker(self: Arc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
+    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
         while !self.cancel.is_cancelled() {
             let Some(job) = queue.lock().await.pop_front() else { return };
             let Job { case, id } = job;
@@ -105,7 +120,7 @@ impl Shared {
                     Class::Shared => (Some(leased.turn.read().await), None),
                     _ => (None, Some(leased.turn.write().await)),
                 };
-                let outcome = shared.tried(&case, &named, &leased).await;
+                let outcome = shared.tried(&case, &named, &leased, class).await;
                 (outcome.judgement, outcome.evidence)
             }))
             .await;
@@ -117,7 +132,7 @@ impl Shared {
     }
 
     /// A case on its node, again and slower while its pressure outruns the statistics.
-    async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased) -> Outcome {
+    async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased, class: Class) -> Outcome {
         let mut tries = 1;
         loop {
             let run = Run {
@@ -125,6 +140,8 @@ impl Shared {
                 case,
                 id: id.clone(),
                 leased,
+                class,
+                faults: self.request.backend.faults().unwrap_or_default(),
                 host: &self.host,
                 events: &self.events,
                 cancel: &self.cancel,

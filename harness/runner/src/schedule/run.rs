@@ -1,23 +1,20 @@
 //! A whole run: its clusters one after the other, on each every case that its kubelets are asked for.
 
-use std::sync::Arc;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::{LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use super::host::Host;
-use super::request::name_of;
-use super::{Clusters, Interrupt, Request};
+use super::{Interrupt, Request};
 use crate::case::LoadedCase;
-use crate::cluster::{Cluster, Docker, Group, Kubelet, StateDir};
+use crate::cluster::{Kubelet, Plan};
 use crate::report::{Events, Planned, What};
 
 /// What the tasks of a run share.
 pub(super) struct Shared {
     pub request: Request,
-    pub docker: Docker,
-    pub state: StateDir,
     pub events: Events,
     /// Ends the cases: an interrupt, or the run's time.
     pub cancel: CancellationToken,
@@ -28,44 +25,37 @@ pub(super) struct Shared {
 }
 
 /// Runs it all and tells everything to `events`. Returns when everything is cleaned up; after the second interrupt, at once.
-pub async fn run(request: Request, docker: Docker, state: StateDir, events: Events, interrupt: Interrupt) {
+pub async fn run(request: Request, events: Events, interrupt: Interrupt) {
     // One thread is plenty: all that a run does is wait.
-    LocalSet::new().run_until(on_one_thread(request, docker, state, events, interrupt)).await;
+    LocalSet::new().run_until(on_one_thread(request, events, interrupt)).await;
 }
 
-async fn on_one_thread(
-    request: Request,
-    docker: Docker,
-    state: StateDir,
-    events: Events,
-    interrupt: Interrupt,
-) {
+async fn on_one_thread(request: Request, events: Events, interrupt: Interrupt) {
     events.send(What::RunStarted {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: "kind".to_owned(),
-        kubelets: labels(&request.groups),
+        backend: request.backend.name().to_owned(),
+        model: request.backend.model(),
+        kubelets: labels(request.backend.plans()),
         cases: request.cases.iter().map(|case| planned(case)).collect(),
     });
     let timeout = request.timeout;
-    let shared = Arc::new(Shared {
+    let shared = Rc::new(Shared {
+        host: Host::new(request.backend.is_one_host()),
         request,
-        docker,
-        state,
         events,
         cancel: interrupt.stop.child_token(),
         over: AtomicBool::new(false),
         failed: AtomicBool::new(false),
-        host: Host::new(),
     });
     let work = {
         let shared = shared.clone();
         async move {
-            for group in 0..shared.request.groups.len() {
+            for plan in shared.request.backend.plans() {
                 if shared.cancel.is_cancelled() {
                     break;
                 }
-                shared.clone().on_cluster(group).await;
+                shared.clone().on_cluster(plan).await;
             }
         }
     };
@@ -81,6 +71,7 @@ async fn on_one_thread(
     tokio::pin!(late);
     loop {
         tokio::select! {
+            biased;
             // Told from here, so that no interrupted run ends without its reports knowing it.
             () = interrupt.stop.cancelled(), if told == 0 => {
                 told = 1;
@@ -109,8 +100,8 @@ async fn on_one_thread(
 }
 
 /// From old to new, as a matrix is read.
-fn labels(groups: &[Group]) -> Vec<String> {
-    let mut kubelets: Vec<&Kubelet> = groups.iter().flat_map(|group| &group.kubelets).collect();
+fn labels(plans: &[Plan]) -> Vec<String> {
+    let mut kubelets: Vec<&Kubelet> = plans.iter().flat_map(|plan| &plan.kubelets).collect();
     kubelets.sort_by(|a, b| a.version.cmp(&b.version));
     kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
@@ -128,30 +119,16 @@ fn planned(case: &LoadedCase) -> Planned {
 }
 
 impl Shared {
-    pub(super) fn name(&self, group: usize) -> String {
-        name_of(&self.request.clusters, group, self.request.groups.len())
-    }
-
     /// After a panic: everything of this run goes, however far it came.
     async fn sweep(&self, error: &str) {
         self.cancel.cancel();
-        for (group, of) in self.request.groups.iter().enumerate() {
-            let name = self.name(group);
-            let failed = |error: String| What::ClusterFailed { cluster: name.clone(), seconds: 0.0, error };
-            self.events.send(failed(error.to_owned()));
-            let cluster = match &self.request.clusters {
-                Clusters::New { .. } => None,
-                Clusters::Kept(name) => {
-                    match Cluster::open(&self.docker, &self.state, name, &of.kubelets).await {
-                        Ok(cluster) => Some(cluster),
-                        Err(error) => {
-                            self.events.send(failed(error.to_string()));
-                            None
-                        }
-                    }
-                }
-            };
-            self.end(&name, cluster).await;
+        for plan in self.request.backend.plans() {
+            self.events.send(What::ClusterFailed {
+                cluster: plan.name.clone(),
+                seconds: 0.0,
+                error: error.to_owned(),
+            });
+            self.end(plan, None, true).await;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The live report: what is final scrolls by above, a table of all cases is drawn again below.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use terminal_size::{Height, Width};
@@ -14,6 +15,9 @@ use crate::report::account::{self, needs_a_person};
 use crate::report::ledger::Ledger;
 use crate::report::{Report, ReportError, RunDir, RunEvent, What};
 
+/// The least time between two drawings of what only moved: a model's events come by the thousand.
+const REST: Duration = Duration::from_millis(60);
+
 /// The live report.
 #[derive(Debug)]
 pub struct Live<W> {
@@ -23,6 +27,8 @@ pub struct Live<W> {
     run_dir: Option<RunDir>,
     lines: Lines,
     ledger: Ledger,
+    /// When the table was drawn last, by the wall's time.
+    drawn: Option<Instant>,
 }
 
 impl<W: Write> Live<W> {
@@ -36,10 +42,19 @@ impl<W: Write> Live<W> {
     ) -> Self {
         let colour = manners.colour;
         let screen = Screen::new(out, colour);
-        Self { screen, size, colour, run_dir, lines: Lines::default(), ledger: Ledger::default() }
+        Self {
+            screen,
+            size,
+            colour,
+            run_dir,
+            lines: Lines::default(),
+            ledger: Ledger::default(),
+            drawn: None,
+        }
     }
 
     fn draw(&mut self, above: &str, now: Timestamp) -> io::Result<()> {
+        self.drawn = Some(Instant::now());
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
         let (columns, rows) = (usize::from(columns), usize::from(rows));
         let block = if self.ledger.over.is_some() { vec![] } else { frame(&self.ledger, now, columns, rows) };
@@ -55,9 +70,12 @@ impl<W: Write + Send> Report for Live<W> {
     fn take(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         self.ledger.take(event);
         let lines = self.lines.of(event);
+        let is_final = is_final(&event.what);
+        if !is_final && self.drawn.is_some_and(|drawn| drawn.elapsed() < REST) {
+            return Ok(());
+        }
         let text = |line: &Line| line.text(self.colour) + "\n";
-        let above: String =
-            if is_final(&event.what) { lines.iter().map(text).collect() } else { String::new() };
+        let above: String = if is_final { lines.iter().map(text).collect() } else { String::new() };
         Ok(self.draw(&above, event.at)?)
     }
 

@@ -30,7 +30,7 @@ impl Lines {
         let start = *self.start.get_or_insert(at);
         let mut log = Log { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
         match &event.what {
-            What::RunStarted { run, evictlab, backend, kubelets, cases } => {
+            What::RunStarted { run, evictlab, backend, model, kubelets, cases } => {
                 let longest =
                     |names: &mut dyn Iterator<Item = &str>| names.map(|name| name.chars().count()).max();
                 self.kubelet_width =
@@ -40,10 +40,11 @@ impl Lines {
                 let cases =
                     if cases.len() == 1 { "1 case".to_owned() } else { format!("{} cases", cases.len()) };
                 let on = kubelets.join(", ");
+                let model = if model.is_some() { ", a model" } else { "" };
                 log.add(
                     "",
                     Ink::Plain,
-                    &format!("evictlab {evictlab}, run {run}: {cases} on {on}, backend {backend}"),
+                    &format!("evictlab {evictlab}, run {run}: {cases} on {on}, backend {backend}{model}"),
                 );
             }
             What::ClusterStarted { cluster, kubelets, reused } => {

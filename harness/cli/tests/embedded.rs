@@ -1,0 +1,107 @@
+//! `evictlab run` on its embedded cluster: every case, every fault, the same bytes every time.
+
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One with the bug of kubernetes/kubernetes#124938, one without.
+const KUBELETS: [&str; 4] = ["--kubelet", "v1.31", "--kubelet", "v1.32"];
+
+/// Case and kubelet to verdict and reason.
+type Verdicts = BTreeMap<(String, String), (String, String)>;
+
+struct Ran {
+    status: i32,
+    out: String,
+    verdicts: Verdicts,
+    run: String,
+    folder: TempDir,
+}
+
+/// Runs cases on the embedded cluster, in a place where neither Docker nor anything else is to be found.
+fn run(arguments: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::cargo_bin("evictlab").unwrap();
+    command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
+    let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
+        .unwrap_or_else(|error| panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let mut verdicts = Verdicts::new();
+    let mut run = String::new();
+    for event in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match text("/what").as_str() {
+            "run-started" => run = text("/run"),
+            "case-ended" => {
+                let verdict = (text("/judgement/verdict"), text("/judgement/why"));
+                verdicts.insert((text("/case"), text("/kubelet")), verdict);
+            }
+            _ => {}
+        }
+    }
+    Ran { status: output.status.code().unwrap(), out, verdicts, run, folder }
+}
+
+#[test]
+fn every_case_comes_out_as_on_real_kubelets() {
+    let ran = run(&KUBELETS);
+    let bad: Vec<_> = ran
+        .verdicts
+        .iter()
+        .filter(|(_, (verdict, _))| !matches!(verdict.as_str(), "passed" | "reproduced" | "skipped"))
+        .collect();
+    assert!(bad.is_empty() && ran.status == 0 && ran.verdicts.len() == 42, "{bad:#?}\n{}", ran.out);
+    let sidecars = |kubelet: &str| {
+        let named = ran
+            .verdicts
+            .iter()
+            .find(|((case, of), _)| case == "sidecars-are-named" && of.starts_with(kubelet));
+        named.unwrap().1.0.clone()
+    };
+    assert_eq!((sidecars("v1.31"), sidecars("v1.32")), ("reproduced".to_owned(), "passed".to_owned()));
+    assert!(ran.out.trim_end().lines().last().unwrap().contains("--backend kind"), "{}", ran.out);
+}
+
+#[test]
+fn one_seed_gives_the_same_bytes() {
+    let ran = || run(&[&KUBELETS[..], &["--seed", "7"]].concat());
+    let (one, other) = (ran(), ran());
+    assert_ne!(one.run, other.run, "a run's id is its own");
+    let (ours, theirs) = (files(&one), files(&other));
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    for (file, text) in &ours {
+        assert!(*text == theirs[file], "{file} differs:\n{}", first_difference(text, &theirs[file]));
+    }
+    assert!(ours.len() > 100, "{} files", ours.len());
+}
+
+/// Every file of a run, with the run's id taken out.
+fn files(ran: &Ran) -> BTreeMap<String, String> {
+    fn collect(folder: &Path, top: &Path, run: &str, all: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, top, run, all);
+            } else {
+                let name = path.strip_prefix(top).unwrap().display().to_string();
+                all.insert(name, fs::read_to_string(&path).unwrap().replace(run, "RUN"));
+            }
+        }
+    }
+    let mut all = BTreeMap::from([("stdout".to_owned(), ran.out.replace(&ran.run, "RUN"))]);
+    let top = ran.folder.path().join("results");
+    collect(&top, &top, &ran.run, &mut all);
+    all
+}
+
+fn first_difference(one: &str, other: &str) -> String {
+    let differ = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+    differ.map_or("one is longer".to_owned(), |(one, other)| format!("{one}\n{other}"))
+}

@@ -1,0 +1,73 @@
+//! How long ago something was, in the words of `duration.HumanDuration`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// How long ago a time was; `<unknown>` if there is none.
+pub fn age(time: &Value, now: Timestamp) -> String {
+    match moment(time) {
+        Some(then) => human(now.duration_since(then).as_secs()),
+        None => "<unknown>".into(),
+    }
+}
+
+/// A time in an object.
+pub fn moment(time: &Value) -> Option<Timestamp> {
+    time.as_str()?.parse().ok()
+}
+
+/// Two or three figures of a time in seconds.
+fn human(seconds: i64) -> String {
+    if seconds < -1 {
+        return "<invalid>".into();
+    }
+    let seconds = seconds.max(0);
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let (days, years) = (hours / 24, hours / 24 / 365);
+    let pair = |large: i64, unit: char, small: i64, part: char| match small {
+        0 => format!("{large}{unit}"),
+        small => format!("{large}{unit}{small}{part}"),
+    };
+    match () {
+        () if seconds < 120 => format!("{seconds}s"),
+        () if minutes < 10 => pair(minutes, 'm', seconds % 60, 's'),
+        () if minutes < 180 => format!("{minutes}m"),
+        () if hours < 8 => pair(hours, 'h', minutes % 60, 'm'),
+        () if hours < 48 => format!("{hours}h"),
+        () if days < 8 => pair(days, 'd', hours % 24, 'h'),
+        () if days < 730 => format!("{days}d"),
+        () if years < 8 => pair(years, 'y', days % 365, 'd'),
+        () => format!("{years}y"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_two_or_three_figures() {
+        const HOUR: i64 = 3600;
+        const DAY: i64 = 24 * HOUR;
+        let told = [
+            (-5, "<invalid>"),
+            (-1, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (185, "3m5s"),
+            (600, "10m"),
+            (179 * 60, "179m"),
+            (3 * HOUR, "3h"),
+            (3 * HOUR + 60, "3h1m"),
+            (8 * HOUR + 60, "8h"),
+            (47 * HOUR, "47h"),
+            (2 * DAY + HOUR, "2d1h"),
+            (9 * DAY + HOUR, "9d"),
+            (800 * DAY, "2y70d"),
+            (3650 * DAY, "10y"),
+        ];
+        for (seconds, text) in told {
+            assert_eq!(human(seconds), text, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The status of pod disruption budgets: `pkg/controller/disruption`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::events::{Recorder, Told, Weight};
+use super::{ControlEvent, after, meta};
+use crate::registry::{condition, selector};
+use crate::store::{Change, ChangeKind, Kind};
+use crate::world::Ctx;
+
+const COMPONENT: &str = "controllermanager";
+
+/// How long a pod that was evicted may take until it is being deleted.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Budgets or pods have changed.
+pub(super) fn changed(changes: &[Change], recorder: &mut Recorder, ctx: &mut Ctx) {
+    let concerned = changes.iter().filter(|change| match change.kind {
+        Kind::Pod => true,
+        Kind::PodDisruptionBudget => change.what != ChangeKind::Deleted,
+        _ => false,
+    });
+    let namespaces: BTreeSet<&str> = concerned.map(|change| meta(&change.object, "namespace")).collect();
+    for namespace in namespaces {
+        compute(namespace, recorder, ctx);
+    }
+}
+
+/// Computes the statuses of a namespace's budgets.
+pub(super) fn compute(namespace: &str, recorder: &mut Recorder, ctx: &mut Ctx) {
+    let budgets: Vec<_> = ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).cloned().collect();
+    for budget in budgets {
+        let covered =
+            |pod: &&Arc<Value>| selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"]);
+        let pods: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).filter(covered).cloned().collect();
+        let status = status(&budget, &pods, ctx);
+        if status["disruptedPods"].is_object() {
+            after(ctx, TIMEOUT, ControlEvent::Budgets(namespace.to_owned()));
+        }
+        let before = ctx.store.version();
+        ctx.store.update(Kind::PodDisruptionBudget, namespace, meta(&budget, "name"), |budget| {
+            budget["status"] = status;
+        });
+        if pods.is_empty() && ctx.store.version() != before {
+            let about = json!({
+                "kind": "PodDisruptionBudget",
+                "namespace": namespace,
+                "name": meta(&budget, "name"),
+                "uid": meta(&budget, "uid"),
+                "apiVersion": "policy/v1",
+                "resourceVersion": meta(&budget, "resourceVersion"),
+            });
+            let told = Told { weight: Weight::Normal, reason: "NoPods", message: "No matching pods found" };
+            recorder.tell(ctx, COMPONENT, about, told);
+        }
+    }
+}
+
+/// A budget's status (`trySync`).
+fn status(budget: &Value, pods: &[Arc<Value>], ctx: &Ctx) -> Value {
+    let disrupted = disrupted(budget, pods, ctx);
+    let healthy = |pod: &&Arc<Value>| {
+        pod["metadata"]["deletionTimestamp"].is_null()
+            && !disrupted.contains_key(meta(pod, "name"))
+            && condition::status(pod, "Ready") == "True"
+    };
+    let current = pods.iter().filter(healthy).count() as i64;
+    let generation = &budget["metadata"]["generation"];
+    let (expected, desired) = match expected(&budget["spec"], pods) {
+        Ok(counts) => counts,
+        Err(why) => {
+            // The old status stays, but nothing is allowed.
+            let mut status = budget["status"].clone();
+            status["disruptionsAllowed"] = json!(0);
+            status["conditions"] = allowed(budget, false, "SyncFailed", &why, ctx);
+            return status;
+        }
+    };
+    let spare = if expected > 0 { (current - desired).max(0) } else { 0 };
+    let reason = if spare > 0 { "SufficientPods" } else { "InsufficientPods" };
+    let mut status = json!({
+        "conditions": allowed(budget, spare > 0, reason, "", ctx),
+        "currentHealthy": current,
+        "desiredHealthy": desired,
+        "disruptionsAllowed": spare,
+        "expectedPods": expected,
+        "observedGeneration": generation,
+    });
+    if !disrupted.is_empty() {
+        status["disruptedPods"] = Value::Object(disrupted);
+    }
+    status
+}
+
+/// How many pods there should be, and how many must be healthy. Pods without a controller count only for a plain `minAvailable`; there are
+/// no controllers of pods here.
+fn expected(spec: &Value, pods: &[Arc<Value>]) -> Result<(i64, i64), String> {
+    if let Some(least) = spec["minAvailable"].as_i64() {
+        return Ok((pods.len() as i64, least));
+    }
+    let controlled = |pod: &&Arc<Value>| {
+        let mut owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        owners.any(|owner| owner["controller"] == true)
+    };
+    if let Some(pod) = pods.iter().find(controlled) {
+        return Err(format!("found no controllers for pod {:?}", meta(pod, "name")));
+    }
+    // Of no pods at all, every share is none.
+    Ok((0, 0))
+}
+
+/// The pods that were evicted and that are not being deleted yet (`buildDisruptedPodMap`).
+fn disrupted(budget: &Value, pods: &[Arc<Value>], ctx: &Ctx) -> Map<String, Value> {
+    let now = ctx.epoch().at(ctx.now);
+    let waiting = |name: &str, at: &Value| {
+        let at = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
+        let alive =
+            |pod: &Arc<Value>| meta(pod, "name") == name && pod["metadata"]["deletionTimestamp"].is_null();
+        at.and_then(|at| at.checked_add(TIMEOUT).ok()).is_some_and(|end| end > now) && pods.iter().any(alive)
+    };
+    let all = budget["status"]["disruptedPods"].as_object().into_iter().flatten();
+    all.filter(|(name, at)| waiting(name, at)).map(|(name, at)| (name.clone(), at.clone())).collect()
+}
+
+/// The condition `DisruptionAllowed`.
+fn allowed(budget: &Value, allowed: bool, reason: &str, message: &str, ctx: &Ctx) -> Value {
+    const KIND: &str = "DisruptionAllowed";
+    let status = if allowed { "True" } else { "False" };
+    let since = condition::find(budget, KIND)
+        .filter(|old| old["status"] == status)
+        .map_or_else(|| json!(ctx.epoch().seconds(ctx.now)), |old| old["lastTransitionTime"].clone());
+    json!([{
+        "type": KIND,
+        "status": status,
+        "observedGeneration": budget["metadata"]["generation"],
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
+    }])
+}

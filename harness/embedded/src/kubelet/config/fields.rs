@@ -1,0 +1,240 @@
+//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), by kubelet version, with their defaults:
+//! `pkg/kubelet/apis/config/v1beta1/defaults.go`.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::threshold::parse_grace;
+use serde_json::{Map, Value, json};
+
+use super::Refusal;
+use super::file::map;
+
+/// Fields without a default: served when they are set.
+const OPTIONAL: [&str; 49] = [
+    "allowedUnsafeSysctls",
+    "cgroupRoot",
+    "clusterDNS",
+    "clusterDomain",
+    "cpuManagerPolicyOptions",
+    "enableContentionProfiling",
+    "enableSystemLogQuery",
+    "evictionMaxPodGracePeriod",
+    "evictionMinimumReclaim",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "featureGates",
+    "imageMaximumGCAge",
+    "imageServiceEndpoint",
+    "kernelMemcgNotification",
+    "kubeReserved",
+    "kubeReservedCgroup",
+    "kubeletCgroups",
+    "maxParallelImagePulls",
+    "podCIDR",
+    "podsPerCore",
+    "preloadedImagesVerificationAllowlist",
+    "protectKernelDefaults",
+    "providerID",
+    "qosReserved",
+    "readOnlyPort",
+    "registerWithTaints",
+    "reservedMemory",
+    "reservedSystemCPUs",
+    "rotateCertificates",
+    "runOnce",
+    "serverTLSBootstrap",
+    "showHiddenMetricsForVersion",
+    "shutdownGracePeriodByPodPriority",
+    "staticPodPath",
+    "staticPodURL",
+    "staticPodURLHeader",
+    "systemCgroups",
+    "systemReserved",
+    "systemReservedCgroup",
+    "tlsCertFile",
+    "tlsCipherSuites",
+    "tlsMinVersion",
+    "tlsPrivateKeyFile",
+    "topologyManagerPolicyOptions",
+    "tracing",
+    "apiVersion",
+    "kind",
+    "memorySwap",
+];
+
+/// Numbers that cannot be 0: a plain 0 is no value in the Go type.
+const PLAIN_NUMBERS: [&str; 7] = [
+    "port",
+    "registryBurst",
+    "eventBurst",
+    "nodeLeaseDurationSeconds",
+    "maxPods",
+    "maxOpenFiles",
+    "kubeAPIBurst",
+];
+
+/// All fields with their values; and what the file has beside them, which the kubelet leaves out.
+///
+/// # Errors
+/// A field with a value of another type.
+pub(super) fn complete(
+    file: &Map<String, Value>,
+    version: &KubeletVersion,
+) -> Result<(Map<String, Value>, Vec<String>), Refusal> {
+    let mut all = defaults(version);
+    let mut unknown = Vec::new();
+    if !file.contains_key("evictionHard") {
+        all.insert("evictionHard".to_owned(), default_hard(version));
+    }
+    for (field, value) in file {
+        match all.get_mut(field) {
+            Some(default) => put(field, default, value, field)?,
+            None if OPTIONAL.contains(&field.as_str()) || field == "evictionHard" => {
+                all.insert(field.clone(), value.clone());
+            }
+            None => unknown.push(format!("unknown field {field:?}")),
+        }
+    }
+    for (field, value) in &mut all {
+        normalize(field, value);
+    }
+    // It follows the update frequency where only that is stated.
+    let stated = |field: &str| file.get(field).and_then(length).filter(|length| !length.is_zero());
+    if let Some(update) = stated("nodeStatusUpdateFrequency")
+        && stated("nodeStatusReportFrequency").is_none()
+    {
+        all.insert("nodeStatusReportFrequency".to_owned(), json!(go_duration(update)));
+    }
+    if all.get("mergeDefaultEvictionSettings") == Some(&json!(true))
+        && let Some(Value::Object(hard)) = all.get_mut("evictionHard")
+    {
+        for (signal, amount) in map(default_hard(version)) {
+            hard.entry(signal).or_insert(amount);
+        }
+    }
+    Ok((all, unknown))
+}
+
+/// `eviction.DefaultEvictionHard`.
+fn default_hard(version: &KubeletVersion) -> Value {
+    let mut hard = json!({"imagefs.available": "15%", "memory.available": "100Mi", "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%"});
+    if version.at_least(30) {
+        hard["imagefs.inodesFree"] = json!("5%");
+    }
+    hard
+}
+
+/// Puts a value in place of a default, unless it is the Go type's nothing.
+fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<(), Refusal> {
+    match (&mut *default, value) {
+        (_, Value::Null) => Ok(()),
+        (Value::Object(defaults), Value::Object(values)) => {
+            for (key, value) in values {
+                let path = format!("{path}.{key}");
+                match defaults.get_mut(key) {
+                    Some(default) => put(key, default, value, &path)?,
+                    None => {
+                        defaults.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+            Ok(())
+        }
+        (Value::String(_), Value::String(text)) if text.is_empty() => Ok(()),
+        (Value::String(own), Value::String(_)) if length_of(own).is_some() => {
+            match length(value) {
+                Some(length) if length.is_zero() => {}
+                Some(_) => *default = value.clone(),
+                None => return Err(Refusal::duration(path, value)),
+            }
+            Ok(())
+        }
+        (Value::Number(_), Value::Number(number))
+            if number.as_i64() == Some(0) && PLAIN_NUMBERS.contains(&field) =>
+        {
+            Ok(())
+        }
+        (own, value) if std::mem::discriminant(own) == std::mem::discriminant(value) => {
+            *default = value.clone();
+            Ok(())
+        }
+        (own, value) => Err(Refusal::kind(path, own, value)),
+    }
+}
+
+/// Writes durations as Go does.
+fn normalize(field: &str, value: &mut Value) {
+    match value {
+        Value::Object(fields) if !field.starts_with("eviction") && !field.ends_with("Reserved") => {
+            fields.iter_mut().for_each(|(field, value)| normalize(field, value));
+        }
+        Value::String(text) => {
+            if let Some(length) = length_of(text).filter(|_| !field.ends_with("Size")) {
+                *text = go_duration(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A Go duration, with its unit.
+pub(super) fn length(value: &Value) -> Option<Duration> {
+    length_of(value.as_str()?)
+}
+
+fn length_of(text: &str) -> Option<Duration> {
+    let unit = text.ends_with(['s', 'm', 'h']);
+    parse_grace(text).ok().filter(|_| unit || text == "0")
+}
+
+/// A duration as Go writes it: `5m0s`, `1.5s`, `100ms`.
+pub(super) fn go_duration(length: Duration) -> String {
+    let nanos = length.as_nanos();
+    let part = |nanos: u128, unit: u128, name: &str| {
+        let text = format!("{}.{:09}", nanos / unit, nanos % unit * (1_000_000_000 / unit));
+        format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match nanos {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanos}ns"),
+        1_000..1_000_000 => part(nanos, 1_000, "µs"),
+        1_000_000..1_000_000_000 => part(nanos, 1_000_000, "ms"),
+        _ => {
+            let (hours, minutes) = (length.as_secs() / 3600, length.as_secs() / 60 % 60);
+            let mut text = String::new();
+            if hours > 0 {
+                let _ = write!(text, "{hours}h");
+            }
+            if hours + minutes > 0 {
+                let _ = write!(text, "{minutes}m");
+            }
+            text + &part(nanos % 60_000_000_000, 1_000_000_000, "s")
+        }
+    }
+}
+
+fn defaults(version: &KubeletVersion) -> Map<String, Value> {
+    // A test reads it: it is a map.
+    let mut all: Map<String, Value> = serde_json::from_str(include_str!("defaults.json")).unwrap_or_default();
+    let since = [
+        (30, "containerLogMaxWorkers", json!(1)),
+        (30, "containerLogMonitorInterval", json!("10s")),
+        (30, "podLogsDir", json!("/var/log/pods")),
+        (31, "failCgroupV1", json!(version.at_least(35))),
+        (32, "singleProcessOOMKill", json!(false)),
+        (32, "crashLoopBackOff", json!({})),
+        (33, "mergeDefaultEvictionSettings", json!(false)),
+        (33, "userNamespaces", json!({"idsPerPod": 65536})),
+        (35, "imagePullCredentialsVerificationPolicy", json!("NeverVerifyPreloadedImages")),
+        (36, "memoryReservationPolicy", json!("None")),
+    ];
+    for (minor, field, value) in since {
+        if version.at_least(minor) {
+            all.insert(field.to_owned(), value);
+        }
+    }
+    all
+}

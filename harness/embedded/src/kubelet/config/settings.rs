@@ -1,0 +1,293 @@
+//! What the model takes from a configuration, and what a kubelet refuses.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use evictlab_rules::quantity::Quantity;
+use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, ThresholdError, parse_config};
+use serde_json::{Map, Value};
+
+use super::fields::length;
+use crate::kubelet::Identity;
+use crate::options::CgroupVersion;
+
+/// What a kubelet that runs goes by.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The eviction thresholds.
+    pub thresholds: Vec<Threshold>,
+    /// `evictionPressureTransitionPeriod`.
+    pub transition: Duration,
+    /// `evictionMaxPodGracePeriod`, in seconds.
+    pub max_pod_grace: i64,
+    /// `kernelMemcgNotification`.
+    pub memcg_notification: bool,
+    /// `localStorageCapacityIsolation`.
+    pub local_storage: bool,
+    /// `volumeStatsAggPeriod`; none switches measuring volumes off.
+    pub volume_period: Option<Duration>,
+    /// `nodeStatusUpdateFrequency`.
+    pub status_update: Duration,
+    /// `nodeStatusReportFrequency`.
+    pub status_report: Duration,
+    /// `kubeReserved` and `systemReserved`, by resource.
+    pub reserved: BTreeMap<String, Quantity>,
+    /// The memory limit of the group above all pods, in bytes; none if it is not enforced.
+    pub pods_limit: Option<u64>,
+    /// `maxPods`.
+    pub max_pods: u64,
+    /// `singleProcessOOMKill`: whether the kernel kills one process instead of a whole container. On cgroup v1 it can do nothing else.
+    pub single_process_oom_kill: bool,
+}
+
+/// Why a kubelet does not run with a configuration.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The file cannot be read.
+    #[error(
+        "failed to load kubelet config file, path: {PATH}, error: failed to load Kubelet config file {PATH}, error failed to decode: {0}"
+    )]
+    Decode(String),
+    /// A value that cannot be.
+    #[error("failed to validate kubelet configuration, error: {0}, path: &TypeMeta{{Kind:,APIVersion:,}}")]
+    Invalid(String),
+    /// Thresholds that cannot be.
+    #[error("failed to run Kubelet: {0}")]
+    Thresholds(#[from] ThresholdError),
+    /// More is kept from pods than there is.
+    #[error("invalid Node Allocatable configuration. {0}")]
+    Allocatable(String),
+}
+
+const PATH: &str = "/var/lib/kubelet/config.yaml";
+
+impl Refusal {
+    /// A value of another type.
+    pub(super) fn kind(path: &str, own: &Value, value: &Value) -> Self {
+        let found = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            _ => "object",
+        };
+        let wanted = match own {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "int32",
+            Value::String(_) => "string",
+            Value::Array(_) => "[]string",
+            _ => "map[string]string",
+        };
+        Self::Decode(format!(
+            "json: cannot unmarshal {found} into Go struct field KubeletConfiguration.{path} of type {wanted}"
+        ))
+    }
+
+    /// A text that is no duration.
+    pub(super) fn duration(_path: &str, value: &Value) -> Self {
+        Self::Decode(format!("time: invalid duration {value}"))
+    }
+
+    /// Where it is said, and as what.
+    pub(super) fn said(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Allocatable(_) => ("kubelet.go:1583", "Failed to start ContainerManager"),
+            _ => ("run.go:72", "command failed"),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            thresholds: Vec::new(),
+            transition: Duration::from_secs(300),
+            max_pod_grace: 0,
+            memcg_notification: false,
+            local_storage: true,
+            volume_period: Some(Duration::from_secs(60)),
+            status_update: Duration::from_secs(10),
+            status_report: Duration::from_secs(300),
+            reserved: BTreeMap::new(),
+            pods_limit: None,
+            max_pods: 110,
+            single_process_oom_kill: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes them from all fields of a configuration.
+    ///
+    /// # Errors
+    /// What a kubelet refuses.
+    pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, Refusal> {
+        let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
+        let number = |field: &str| all.get(field).and_then(Value::as_i64);
+        let v1 = identity.cgroup == CgroupVersion::V1;
+        if v1 && is("failCgroupV1") {
+            // `validateKubeletOSConfiguration`
+            let future = match identity.version.at_least(35) {
+                true => "unsupported and will be removed in a future release",
+                false => "in maintenance mode",
+            };
+            return Err(Refusal::Invalid(format!(
+                "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
+            )));
+        }
+        let mut invalid = invalid_numbers(&number);
+        let enforced = texts(all.get("enforceNodeAllocatable"));
+        invalid.extend(invalid_enforcements(&enforced));
+        match &invalid[..] {
+            [] => {}
+            [one] => return Err(Refusal::Invalid(one.clone())),
+            all => return Err(Refusal::Invalid(format!("[{}]", all.join(", ")))),
+        }
+        let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
+            .map_err(|error| Refusal::Decode(format!("json: {error}")))?;
+        let thresholds = parse_config(&config)?;
+        let reserved = reserved(all)?;
+        let settings = Self {
+            transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
+            max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
+            memcg_notification: is("kernelMemcgNotification"),
+            local_storage: is("localStorageCapacityIsolation"),
+            // A negative period cannot be read as a length.
+            volume_period: all.get("volumeStatsAggPeriod").and_then(length),
+            status_update: all.get("nodeStatusUpdateFrequency").and_then(length).unwrap_or_default(),
+            status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
+            pods_limit: enforced.iter().any(|what| what == "pods").then(|| {
+                let kept = reserved.get("memory").map_or(0, Quantity::value);
+                identity.options.memory.saturating_sub(u64::try_from(kept).unwrap_or(0))
+            }),
+            max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
+            single_process_oom_kill: v1 || is("singleProcessOOMKill"),
+            thresholds,
+            reserved,
+        };
+        settings.check_allocatable(identity)?;
+        Ok(settings)
+    }
+
+    /// What of a resource is kept from pods: what is reserved, and the hard threshold on memory or disk
+    /// (`GetNodeAllocatableReservation`).
+    pub fn kept(&self, resource: &str, capacity: u64) -> Quantity {
+        let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
+        let signal = match resource {
+            "memory" => Signal::MemoryAvailable,
+            "ephemeral-storage" => Signal::NodefsAvailable,
+            _ => return reserved,
+        };
+        let hard =
+            self.thresholds.iter().find(|threshold| threshold.signal == signal && threshold.grace.is_none());
+        let capacity = Quantity::from_bytes(i64::try_from(capacity).unwrap_or(i64::MAX));
+        match hard.and_then(|threshold| threshold.amount.of(Some(&capacity))) {
+            Some(hard) => reserved + &hard,
+            None => reserved,
+        }
+    }
+
+    fn check_allocatable(&self, identity: &Identity) -> Result<(), Refusal> {
+        let options = &identity.options;
+        let mut errors = Vec::new();
+        for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
+            let kept = self.kept(resource, capacity).value();
+            if i128::from(kept) > i128::from(capacity) {
+                errors.push(format!(
+                    "Resource {resource:?} has a reservation of {{{{{kept} 0}} {{<nil>}}  BinarySI}} but capacity of \
+                     {{{{{capacity} 0}} {{<nil>}}  BinarySI}}. Expected capacity >= reservation."
+                ));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Refusal::Allocatable(errors.join(" "))) }
+    }
+}
+
+/// The checks of `ValidateKubeletConfiguration` on numbers.
+fn invalid_numbers(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
+    let mut errors = Vec::new();
+    if number("nodeLeaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
+        errors.push("invalid configuration: nodeLeaseDurationSeconds must be greater than 0".to_owned());
+    }
+    for (field, flag) in
+        [("eventBurst", "event-burst"), ("eventRecordQPS", "event-qps"), ("maxPods", "max-pods")]
+    {
+        if let Some(stated) = number(field).filter(|number| *number < 0) {
+            errors.push(format!(
+                "invalid configuration: {field} (--{flag}) {stated} must not be a negative number"
+            ));
+        }
+    }
+    let percentages = [
+        ("imageGCHighThresholdPercent", "image-gc-high-threshold"),
+        ("imageGCLowThresholdPercent", "image-gc-low-threshold"),
+    ];
+    for (field, flag) in percentages {
+        if let Some(stated) = number(field).filter(|number| !(0..=100).contains(number)) {
+            errors.push(format!(
+                "invalid configuration: {field} (--{flag}) {stated} must be between 0 and 100, inclusive"
+            ));
+        }
+    }
+    if let (Some(low), Some(high)) =
+        (number("imageGCLowThresholdPercent"), number("imageGCHighThresholdPercent"))
+        && low >= high
+    {
+        errors.push(format!(
+            "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than \
+             imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
+        ));
+    }
+    errors
+}
+
+fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
+    const KNOWN: [&str; 6] = [
+        "none",
+        "pods",
+        "system-reserved",
+        "system-reserved-compressible",
+        "kube-reserved",
+        "kube-reserved-compressible",
+    ];
+    let mut errors = Vec::new();
+    for what in enforced {
+        if what == "none" && enforced.len() > 1 {
+            errors.push(
+                "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional \
+                 enforcements when \"none\" is specified"
+                    .to_owned(),
+            );
+        }
+        if !KNOWN.contains(&what.as_str()) {
+            errors.push(format!(
+                "invalid configuration: option {what:?} specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid \
+                 options are \"pods\", \"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", \
+                 \"kube-reserved-compressible\" or \"none\""
+            ));
+        }
+    }
+    errors
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let all = value.and_then(Value::as_array);
+    all.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The sums of `kubeReserved` and `systemReserved`.
+fn reserved(all: &Map<String, Value>) -> Result<BTreeMap<String, Quantity>, Refusal> {
+    let mut sums: BTreeMap<String, Quantity> = BTreeMap::new();
+    for field in ["kubeReserved", "systemReserved"] {
+        for (resource, amount) in all.get(field).and_then(Value::as_object).into_iter().flatten() {
+            let text = amount.as_str().unwrap_or_default();
+            let amount: Quantity = text.parse().map_err(|_| {
+                let flag = if field == "kubeReserved" { "--kube-reserved" } else { "--system-reserved" };
+                Refusal::Invalid(format!("{flag} value failed to parse: {text:?}"))
+            })?;
+            let sum = sums.remove(resource).unwrap_or(Quantity::ZERO) + &amount;
+            sums.insert(resource.clone(), sum);
+        }
+    }
+    Ok(sums)
+}

@@ -1,0 +1,58 @@
+//! Delays that double (client-go `util/flowcontrol.Backoff`).
+
+use std::time::Duration;
+
+use crate::time::Time;
+
+const FIRST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The delay of one container or image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Backoff {
+    pub delay: Duration,
+    updated: Time,
+}
+
+impl Backoff {
+    /// The delay after one more failure at a moment: the first, or twice the last. It begins anew when the last failure is long past.
+    pub fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
+        let delay = match last {
+            Some(last) if failed.since(last.updated) <= LONGEST * 2 => (last.delay * 2).min(LONGEST),
+            _ => FIRST,
+        };
+        Self { delay, updated: now }
+    }
+
+    /// Until when nothing is tried after a failure at a moment; none if that is past.
+    pub fn until(self, failed: Time, now: Time) -> Option<Time> {
+        let long_past = failed.since(self.updated) > LONGEST * 2;
+        let until = failed + self.delay;
+        (!long_past && until > now).then_some(until)
+    }
+
+    /// The same, counted from the last failure.
+    pub fn until_since_update(self, now: Time) -> Option<Time> {
+        self.until(self.updated, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_to_five_minutes_and_begin_anew_after_ten() {
+        let at = |seconds| Time::after(Duration::from_secs(seconds));
+        let mut last = Backoff::next(None, at(0), at(0));
+        let mut delays = vec![last.delay.as_secs()];
+        for _ in 0..6 {
+            last = Backoff::next(Some(last), at(0), at(0));
+            delays.push(last.delay.as_secs());
+        }
+        assert_eq!(delays, [10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(last.until(at(0), at(299)), Some(at(300)));
+        assert_eq!(last.until(at(0), at(300)), None);
+        assert_eq!(Backoff::next(Some(last), at(601), at(601)).delay.as_secs(), 10);
+    }
+}

@@ -1,0 +1,159 @@
+//! A container's log as the kubelet serves it: `containerLogs/NAMESPACE/POD/CONTAINER`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Kubelet;
+use crate::machine::{LogLine, Machine};
+use crate::time::Time;
+use crate::world::Ctx;
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogAnswer {
+    /// The HTTP status; the API server makes a `Status` of those that are no success, with the same message.
+    pub code: u16,
+    /// The log, or what is wrong.
+    pub text: String,
+}
+
+/// `PodLogOptions`, as far as they are understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Options {
+    previous: bool,
+    timestamps: bool,
+    tail: Option<usize>,
+    limit: Option<usize>,
+    since: Option<Time>,
+    stream: Option<bool>,
+}
+
+impl Kubelet {
+    /// A container's log. `query` is that of the request, decoded or not: none of its values needs it.
+    pub fn container_log(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        query: &str,
+        machine: &Machine,
+        ctx: &Ctx,
+    ) -> LogAnswer {
+        let Some(options) = Options::read(query, ctx) else {
+            return LogAnswer { code: 422, text: "{\"message\": \"Invalid request.\"}".to_owned() };
+        };
+        // A pod that is gone from the API is no longer known by its name.
+        let mut workers = self.pods.workers.values().filter(|worker| !worker.gone);
+        let named =
+            workers.find(|worker| worker.manifest.namespace == namespace && worker.manifest.name == pod);
+        let Some(worker) = named else {
+            return LogAnswer { code: 404, text: format!("pod {pod:?} does not exist") };
+        };
+        if worker.manifest.place(container).is_none() {
+            let text = format!("container {container:?} not found in pod {pod:?}");
+            return LogAnswer { code: 404, text };
+        }
+        let id = match find(worker.known_status(), container, pod, options.previous) {
+            Ok(id) => id,
+            Err(text) => return LogAnswer { code: 400, text },
+        };
+        let bare = id.strip_prefix("containerd://").unwrap_or(&id);
+        if self.pods.runtime.owner(bare).is_none() {
+            // The answer has begun when the runtime is asked: it is a success that says this.
+            return LogAnswer { code: 200, text: format!("unable to retrieve container logs for {id}") };
+        }
+        LogAnswer { code: 200, text: options.apply(machine.log(bare), ctx) }
+    }
+}
+
+/// The container whose log is meant (`validateContainerLogStatus`).
+fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<String, String> {
+    let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+    let mut all = lists.iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
+    let Some(of) = all.find(|status| status["name"] == *container) else {
+        return Err(format!("container {container:?} in pod {pod:?} is not available"));
+    };
+    let id = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+    let (state, last) = (&of["state"], id(&of["lastState"]["terminated"]["containerID"]));
+    if previous {
+        return last
+            .ok_or_else(|| format!("previous terminated container {container:?} in pod {pod:?} not found"));
+    }
+    if !state["running"].is_null() {
+        return id(&of["containerID"])
+            .ok_or_else(|| format!("container {container:?} in pod {pod:?} is not available"));
+    }
+    let ended = || format!("container {container:?} in pod {pod:?} is terminated");
+    if !state["terminated"].is_null() {
+        return id(&state["terminated"]["containerID"]).or(last).ok_or_else(ended);
+    }
+    if !of["lastState"]["terminated"].is_null() {
+        return last.ok_or_else(ended);
+    }
+    let why = match state["waiting"]["reason"].as_str().unwrap_or_default() {
+        "ErrImagePull" => "image can't be pulled",
+        "ImagePullBackOff" => "trying and failing to pull image",
+        reason => reason,
+    };
+    Err(format!("container {container:?} in pod {pod:?} is waiting to start: {why}"))
+}
+
+impl Options {
+    fn read(query: &str, ctx: &Ctx) -> Option<Self> {
+        let mut options = Self::default();
+        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            let yes = matches!(value, "true" | "1");
+            match name {
+                "previous" => options.previous = yes,
+                "timestamps" => options.timestamps = yes,
+                "tailLines" => options.tail = Some(value.parse().ok()?),
+                "limitBytes" => options.limit = Some(value.parse().ok().filter(|limit| *limit > 0)?),
+                "sinceSeconds" => {
+                    let seconds: u64 = value.parse().ok().filter(|seconds| *seconds > 0)?;
+                    let ago = ctx.now.since_start().saturating_sub(Duration::from_secs(seconds));
+                    options.since = Some(Time::after(ago));
+                }
+                "sinceTime" => {
+                    let text = value.replace("%3A", ":").replace("%3a", ":");
+                    let time: jiff::Timestamp = text.parse().ok()?;
+                    let since = time.duration_since(ctx.epoch().0);
+                    options.since = Some(Time::after(Duration::try_from(since).unwrap_or_default()));
+                }
+                "stream" => {
+                    options.stream = match value {
+                        "Stdout" => Some(false),
+                        "Stderr" => Some(true),
+                        _ => None,
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(options)
+    }
+
+    fn apply(&self, lines: &[LogLine], ctx: &Ctx) -> String {
+        // As the kubelet: the tail is taken of the whole log, then what is too old is left out.
+        let wanted = |line: &&LogLine| self.stream.is_none_or(|stderr| line.stderr == stderr);
+        let lines: Vec<&LogLine> = lines.iter().filter(wanted).collect();
+        let skip = self.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
+        let mut text = String::new();
+        for line in &lines[skip..] {
+            if self.since.is_some_and(|since| line.at < since) {
+                continue;
+            }
+            if self.timestamps {
+                let time = ctx.epoch().at(line.at).strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string();
+                text = text + &time + " ";
+            }
+            text = text + &line.text + "\n";
+            if let Some(limit) = self.limit.filter(|limit| text.len() >= *limit) {
+                let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+                text.truncate(end);
+                break;
+            }
+        }
+        text
+    }
+}

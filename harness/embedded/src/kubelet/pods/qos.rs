@@ -1,0 +1,101 @@
+//! Whom the kernel is to kill first (`pkg/kubelet/qos/policy.go`).
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::{Container, Pod, Qos};
+
+use super::spec::{Group, Place};
+
+const GUARANTEED: i64 = -997;
+const BEST_EFFORT: i64 = 1000;
+/// `system-node-critical`.
+const NODE_CRITICAL: i64 = 2_000_001_000;
+
+/// A container's `oom_score_adj` on a node of so many bytes.
+pub(super) fn oom_score_adj(pod: &Pod, place: Place, capacity: u64, version: &KubeletVersion) -> i32 {
+    // IsNodeCriticalPod, before 1.20 only static ones.
+    let annotations = &pod.metadata.annotations;
+    let is_static = annotations.contains_key("kubernetes.io/config.mirror")
+        || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api");
+    let score = if is_static || pod.priority() >= NODE_CRITICAL {
+        GUARANTEED
+    } else {
+        match pod.qos() {
+            Qos::Guaranteed => GUARANTEED,
+            Qos::BestEffort => BEST_EFFORT,
+            Qos::Burstable => {
+                burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), version)
+            }
+        }
+    };
+    i32::try_from(score).unwrap_or(i32::MAX)
+}
+
+fn burstable(pod: &Pod, place: Place, capacity: i64, version: &KubeletVersion) -> i64 {
+    let list = match place.group {
+        Group::Init => &pod.spec.init_containers,
+        Group::Regular => &pod.spec.containers,
+        Group::Ephemeral => &pod.spec.ephemeral_containers,
+    };
+    let Some(container) = list.get(place.index) else { return BEST_EFFORT - 1 };
+    let request = |container: &Container| container.request("memory").map_or(0, |request| request.value());
+    // PodLevelResources, on from 1.34: what the pod asks for beyond its containers is shared among them.
+    let rest = if version.at_least(34) && pod.has_pod_level_resources() {
+        let all = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
+        let own: i64 = all().map(request).sum();
+        let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
+        (of_pod - own).max(0) / i64::try_from(all().count()).unwrap_or(1).max(1)
+    } else {
+        0
+    };
+    let score = |request: i64| {
+        let share = i128::from(request + rest) * 1000 / i128::from(capacity);
+        1000 - i64::try_from(share).unwrap_or(i64::MAX)
+    };
+    let mut adjust = score(request(container));
+    // From 1.32 a sidecar is killed no earlier than any regular container of its pod.
+    if version.at_least(32) && place.group == Group::Init && container.is_sidecar() {
+        let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
+        adjust = adjust.min(score(least));
+    }
+    adjust.clamp(1000 + GUARANTEED, BEST_EFFORT - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(spec: serde_json::Value) -> Pod {
+        serde_json::from_value(json!({"spec": spec})).unwrap()
+    }
+
+    #[test]
+    fn a_burstable_container_is_safer_the_more_it_asks_for() {
+        let pod = pod(json!({"containers": [
+            {"name": "a", "resources": {"requests": {"memory": "256Mi"}}},
+            {"name": "b"},
+        ]}));
+        let score = |index| {
+            oom_score_adj(&pod, Place { group: Group::Regular, index }, 1 << 30, &KubeletVersion::minor(31))
+        };
+        assert_eq!((score(0), score(1)), (750, 999));
+    }
+
+    #[test]
+    fn from_1_32_a_sidecar_shares_the_fate_of_regular_containers() {
+        let pod = pod(json!({
+            "initContainers": [{"name": "s", "restartPolicy": "Always"}],
+            "containers": [{"name": "a", "resources": {"requests": {"memory": "256Mi"}}}],
+        }));
+        let score = |minor| {
+            oom_score_adj(
+                &pod,
+                Place { group: Group::Init, index: 0 },
+                1 << 30,
+                &KubeletVersion::minor(minor),
+            )
+        };
+        assert_eq!((score(31), score(32)), (999, 750));
+    }
+}

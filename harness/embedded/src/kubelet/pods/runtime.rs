@@ -1,0 +1,144 @@
+//! The container runtime: sandboxes, containers and images. It goes on while the kubelet does not run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::RngExt;
+
+use crate::machine::{ContainerId, PodUid};
+use crate::time::Time;
+use crate::world::Rng;
+
+/// What the runtime has.
+#[derive(Default)]
+pub(super) struct Runtime {
+    pub pods: BTreeMap<PodUid, RuntimePod>,
+    owners: BTreeMap<ContainerId, PodUid>,
+    /// Images that were pulled.
+    pub images: BTreeSet<String>,
+    addresses: u32,
+}
+
+/// What it has of a pod.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RuntimePod {
+    pub sandbox: Option<Sandbox>,
+    /// In the order of their creation.
+    pub containers: Vec<Record>,
+}
+
+/// A pod's sandbox.
+#[derive(Clone, Debug)]
+pub(super) struct Sandbox {
+    pub ip: String,
+    pub ready: bool,
+}
+
+/// A container, alive or dead.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub id: ContainerId,
+    pub name: String,
+    /// How many of this name there were before.
+    pub attempt: u64,
+    pub state: State,
+}
+
+/// How a container is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Created,
+    Running { started: Time },
+    Exited { started: Time, finished: Time, code: i32, oom: bool },
+}
+
+impl Runtime {
+    /// The pod of a container.
+    pub fn owner(&self, container: &str) -> Option<&PodUid> {
+        self.owners.get(container)
+    }
+
+    /// A container.
+    pub fn record_mut(&mut self, container: &str) -> Option<&mut Record> {
+        let owner = self.owners.get(container)?;
+        self.pods.get_mut(owner)?.containers.iter_mut().find(|record| record.id == container)
+    }
+
+    /// The next address in the node's range, which begins with such as `10.244.1.`.
+    pub fn address(&mut self, range: &str) -> String {
+        self.addresses = self.addresses % 252 + 1;
+        format!("{range}{}", self.addresses + 1)
+    }
+
+    /// Makes a container that does not run yet.
+    pub fn create(&mut self, pod: &str, name: &str, attempt: u64, rng: &mut Rng) -> ContainerId {
+        let bytes: [u8; 32] = rng.random();
+        let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.owners.insert(id.clone(), pod.to_owned());
+        let record = Record { id: id.clone(), name: name.to_owned(), attempt, state: State::Created };
+        self.pods.entry(pod.to_owned()).or_default().containers.push(record);
+        id
+    }
+
+    /// Forgets the dead containers of a pod but for the last `keep` of each name; names those forgotten.
+    pub fn forget_dead(&mut self, pod: &str, keep: usize) -> Vec<ContainerId> {
+        let Some(pod) = self.pods.get_mut(pod) else { return Vec::new() };
+        let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut forgotten = Vec::new();
+        for record in pod.containers.iter().rev() {
+            if matches!(record.state, State::Exited { .. }) {
+                let kept = kept.entry(&record.name).or_default();
+                if *kept >= keep {
+                    forgotten.push(record.id.clone());
+                } else {
+                    *kept += 1;
+                }
+            }
+        }
+        pod.containers.retain(|record| !forgotten.contains(&record.id));
+        for id in &forgotten {
+            self.owners.remove(id);
+        }
+        forgotten
+    }
+
+    /// Forgets a pod; names its containers.
+    pub fn forget(&mut self, pod: &str) -> Vec<ContainerId> {
+        let containers = self.pods.remove(pod).map(|pod| pod.containers).unwrap_or_default();
+        let ids: Vec<_> = containers.into_iter().map(|record| record.id).collect();
+        for id in &ids {
+            self.owners.remove(id);
+        }
+        ids
+    }
+}
+
+impl RuntimePod {
+    /// The newest container of a name.
+    pub fn latest(&self, name: &str) -> Option<&Record> {
+        self.containers.iter().rev().find(|record| record.name == name)
+    }
+
+    /// Those that run, in the order of their creation.
+    pub fn running(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.containers.iter().filter(|record| matches!(record.state, State::Running { .. }))
+    }
+
+    /// Whether the sandbox is there and has its network.
+    pub fn is_ready(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| sandbox.ready)
+    }
+}
+
+impl Record {
+    /// The exit status, of one that has ended.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self.state {
+            State::Exited { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+}

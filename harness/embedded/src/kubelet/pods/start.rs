@@ -1,0 +1,341 @@
+//! Steps: a sandbox, an image, a container.
+
+use std::time::Duration;
+
+use evictlab_rules::quantity::Quantity;
+use serde_json::Value;
+
+use super::backoff::Backoff;
+use super::environment::{Sources, expand};
+use super::images::{self, Found};
+use super::runtime::{Sandbox, State};
+use super::spec::{Group, Place, PullPolicy};
+use super::worker::{Stage, Step, Waiting, Worker};
+use super::{Kubelet, PodsEvent, latency, qos};
+use crate::kubelet::recorder::About;
+use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
+use crate::options::CgroupVersion;
+use crate::store::Kind;
+use crate::world::Ctx;
+
+impl Kubelet {
+    /// Begins the first step.
+    pub(super) fn begin_step(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+        let Some(step) = worker.steps.front() else { return self.steps_done(worker, ctx) };
+        let (least, most) = match step {
+            // Volumes are mounted before it.
+            Step::Sandbox => (350, 700),
+            Step::Image(_) => (1, 6),
+            Step::Pull(..) => (600, 1800),
+            Step::Create(_) => (14, 45),
+            Step::Start(_) => (105, 200),
+        };
+        worker.serial = self.pods.next_serial();
+        let at = ctx.now + latency::between(ctx.rng, least, most);
+        ctx.agenda.at(at, self.due(PodsEvent::Step(worker.manifest.uid.clone(), worker.serial)));
+    }
+
+    /// The first step is done.
+    pub(super) fn step(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut Ctx) {
+        self.with_worker(pod, |kubelet, worker| {
+            if worker.serial != serial || worker.stage != Stage::Syncing {
+                return;
+            }
+            let Some(step) = worker.steps.pop_front() else { return };
+            match step {
+                Step::Sandbox => {
+                    kubelet.make_sandbox(worker, machine, ctx);
+                    let group = Cgroup::Pod(worker.manifest.uid.clone());
+                    kubelet.stats_appeared(group, machine, ctx);
+                }
+                Step::Image(place) => kubelet.look_for_image(worker, place, ctx),
+                Step::Pull(place, since) => {
+                    kubelet.pulled(worker, place, ctx.now.since(since), ctx);
+                }
+                Step::Create(place) => kubelet.create_container(worker, place, ctx),
+                Step::Start(place) => kubelet.start_container(worker, place, machine, ctx),
+            }
+            kubelet.begin_step(worker, ctx);
+        });
+    }
+
+    fn make_sandbox(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+        let uid = &worker.manifest.uid;
+        let ip = if worker.manifest.spec.host_network {
+            self.host(ctx)
+        } else {
+            let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+            let range = node.and_then(|node| node["spec"]["podCIDR"].as_str()).unwrap_or("10.244.0.0/24");
+            let range = range.split('/').next().unwrap_or_default();
+            let range = range.rsplit_once('.').map_or("10.244.0", |(range, _)| range);
+            self.pods.runtime.address(&format!("{range}."))
+        };
+        self.pods.runtime.pods.entry(uid.clone()).or_default().sandbox = Some(Sandbox { ip, ready: true });
+        machine.start_sandbox(uid, ctx.now);
+    }
+
+    /// Looks for a container's image, if it may be started at all.
+    fn look_for_image(&mut self, worker: &mut Worker, place: Place, ctx: &mut Ctx) {
+        let Some(container) = worker.manifest.spec.container(place).cloned() else { return };
+        if self.is_in_backoff(worker, place, &container.name, ctx) {
+            return;
+        }
+        let image = &container.image;
+        let found = images::find(image);
+        let here = found == Found::Here || self.pods.runtime.images.contains(image);
+        let policy = container.image_pull_policy;
+        if found == Found::Invalid {
+            let message = format!(
+                "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid reference format"
+            );
+            self.tell_of(worker, place, "Warning", "InspectFailed", &message, ctx);
+            self.refuse(worker, place, "InvalidImageName", message, ctx);
+        } else if policy == PullPolicy::Never && !here {
+            let message = format!("Container image {image:?} is not present with pull policy of Never");
+            self.tell_of(worker, place, "Warning", "ErrImageNeverPull", &message, ctx);
+            self.refuse(worker, place, "ErrImageNeverPull", message, ctx);
+        } else if here && policy != PullPolicy::Always {
+            // KubeletEnsureSecretPulledImages, on from 1.35, asks who pulled it.
+            let end = if self.identity.version.at_least(35) { " and can be accessed by the pod" } else { "" };
+            let message = format!("Container image {image:?} already present on machine{end}");
+            self.tell_of(worker, place, "Normal", "Pulled", &message, ctx);
+            worker.steps.push_front(Step::Create(place));
+        } else if worker.pulls.get(image).is_some_and(|backoff| backoff.until_since_update(ctx.now).is_some())
+        {
+            let mut message = format!("Back-off pulling image {image:?}");
+            self.tell_of(worker, place, "Normal", "BackOff", &message, ctx);
+            if self.identity.version.at_least(32) {
+                message += &format!(": ErrImagePull: {}", images::failure(image));
+            }
+            self.refuse(worker, place, "ImagePullBackOff", message, ctx);
+        } else {
+            self.tell_of(worker, place, "Normal", "Pulling", &format!("Pulling image {image:?}"), ctx);
+            worker.steps.push_front(Step::Pull(place, ctx.now));
+        }
+    }
+
+    fn pulled(&mut self, worker: &mut Worker, place: Place, took: Duration, ctx: &mut Ctx) {
+        let Some(image) = worker.manifest.spec.container(place).map(|container| container.image.clone())
+        else {
+            return;
+        };
+        if images::find(&image) == Found::Nowhere {
+            let failure = images::failure(&image);
+            let message = format!("Failed to pull image {image:?}: {failure}");
+            self.tell_of(worker, place, "Warning", "Failed", &message, ctx);
+            let last = worker.pulls.get(&image).copied();
+            worker.pulls.insert(image, Backoff::next(last, ctx.now, ctx.now));
+            self.refuse(worker, place, "ErrImagePull", failure, ctx);
+            return;
+        }
+        let took = took.as_millis();
+        let took =
+            if took < 1000 { format!("{took}ms") } else { format!("{}.{:03}s", took / 1000, took % 1000) };
+        let mut message = format!("Successfully pulled image {image:?} in {took} ({took} including waiting)");
+        // The size is told from 1.30.
+        if self.identity.version.at_least(30) {
+            message += ". Image size: 53021160 bytes.";
+        }
+        self.tell_of(worker, place, "Normal", "Pulled", &message, ctx);
+        self.pods.runtime.images.insert(image);
+        worker.steps.push_front(Step::Create(place));
+    }
+
+    /// Whether a container that ended a short while ago must wait (`doBackOff`).
+    fn is_in_backoff(&mut self, worker: &mut Worker, place: Place, name: &str, ctx: &mut Ctx) -> bool {
+        let dead = self.pods.runtime.pods.get(&worker.manifest.uid).and_then(|runtime| {
+            let dead = runtime.containers.iter().rev().filter(|record| record.name == name);
+            dead.into_iter().find_map(|record| match record.state {
+                State::Exited { finished, .. } => Some(finished),
+                _ => None,
+            })
+        });
+        let Some(finished) = dead else { return false };
+        let last = worker.restarts.get(name).copied();
+        if let Some(last) = last.filter(|last| last.until(finished, ctx.now).is_some()) {
+            let pod = worker.manifest.format();
+            let message = format!("Back-off restarting failed container {name} in pod {pod}");
+            self.tell_of(worker, place, "Warning", "BackOff", &message, ctx);
+            let delay = last.delay.as_secs();
+            let delay =
+                if delay < 60 { format!("{delay}s") } else { format!("{}m{}s", delay / 60, delay % 60) };
+            let message = format!("back-off {delay} restarting failed container={name} pod={pod}");
+            self.hold(worker, place, "CrashLoopBackOff", message);
+            return true;
+        }
+        worker.restarts.insert(name.to_owned(), Backoff::next(last, finished, ctx.now));
+        false
+    }
+
+    /// A container is not started, and the event says only the reason.
+    fn refuse(
+        &mut self,
+        worker: &mut Worker,
+        place: Place,
+        reason: &'static str,
+        message: String,
+        ctx: &mut Ctx,
+    ) {
+        self.tell_of(worker, place, "Warning", "Failed", &format!("Error: {reason}"), ctx);
+        self.hold(worker, place, reason, message);
+    }
+
+    /// A container is not started now. A plain init container holds all that comes after it.
+    fn hold(&mut self, worker: &mut Worker, place: Place, reason: &'static str, message: String) {
+        if let Some(container) = worker.manifest.spec.container(place) {
+            worker.reasons.insert(container.name.clone(), Waiting { reason, message });
+        }
+        worker.failed = true;
+        if place.group == Group::Init && !worker.manifest.spec.is_sidecar(place) {
+            worker.steps.clear();
+        }
+    }
+
+    fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut Ctx) {
+        let Some(container) = worker.manifest.spec.container(place) else { return };
+        let name = container.name.clone();
+        if let Err(missing) = self.environment(worker, place, ctx) {
+            self.tell_of(worker, place, "Warning", "Failed", &format!("Error: {missing}"), ctx);
+            self.hold(worker, place, "CreateContainerConfigError", missing);
+            return;
+        }
+        let uid = &worker.manifest.uid;
+        let latest = self.pods.runtime.pods.get(uid).and_then(|runtime| runtime.latest(&name));
+        let attempt = latest.map_or(0, |latest| latest.attempt + 1);
+        self.pods.runtime.create(uid, &name, attempt, ctx.rng);
+        // "Created container: NAME" in recordings of late 1.31 and 1.32; the colon came with the sources of 1.29, the new words with 1.35.
+        let message = match &self.identity.version {
+            version if version.at_least(35) => "Container created".to_owned(),
+            version if version.at_least(29) => format!("Created container: {name}"),
+            _ => format!("Created container {name}"),
+        };
+        self.tell_of(worker, place, "Normal", "Created", &message, ctx);
+        worker.steps.push_front(Step::Start(place));
+    }
+
+    fn start_container(&mut self, worker: &mut Worker, place: Place, machine: &mut Machine, ctx: &mut Ctx) {
+        let Some(container) = worker.manifest.spec.container(place) else { return };
+        let name = container.name.clone();
+        let Ok(spec) = self.container_spec(worker, place, machine, ctx) else { return };
+        let uid = &worker.manifest.uid;
+        let record = self
+            .pods
+            .runtime
+            .pods
+            .get_mut(uid)
+            .and_then(|runtime| runtime.containers.iter_mut().rev().find(|record| record.name == name));
+        let Some(record) = record else { return };
+        record.state = State::Running { started: ctx.now };
+        let id = record.id.clone();
+        let (pod, container) = (Cgroup::Pod(uid.clone()), Cgroup::Container(id.clone()));
+        machine.start(id, spec, ctx.now, ctx.rng);
+        self.stats_appeared(pod, machine, ctx);
+        self.stats_appeared(container, machine, ctx);
+        worker.reasons.remove(&name);
+        let message = if self.identity.version.at_least(35) {
+            "Container started".to_owned()
+        } else {
+            format!("Started container {name}")
+        };
+        self.tell_of(worker, place, "Normal", "Started", &message, ctx);
+    }
+
+    fn environment(
+        &self,
+        worker: &Worker,
+        place: Place,
+        ctx: &Ctx,
+    ) -> Result<std::collections::BTreeMap<String, String>, String> {
+        let host = self.host(ctx);
+        let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+        let ip = runtime.and_then(|runtime| runtime.sandbox.as_ref()).map_or("", |sandbox| &sandbox.ip);
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let sources = Sources {
+            object: &worker.object,
+            manifest: &worker.manifest,
+            ip,
+            host: &host,
+            node: &self.identity.node,
+            allocatable: node.map_or(&Value::Null, |node| &node["status"]["allocatable"]),
+            store: ctx.store,
+        };
+        let Some(container) = worker.manifest.spec.container(place) else { return Err(String::new()) };
+        sources.variables(container).map_err(|missing| missing.0)
+    }
+
+    fn container_spec(
+        &self,
+        worker: &Worker,
+        place: Place,
+        machine: &Machine,
+        ctx: &Ctx,
+    ) -> Result<ContainerSpec, String> {
+        let manifest = &worker.manifest;
+        let Some(container) = manifest.spec.container(place) else { return Err(String::new()) };
+        let env = self.environment(worker, place, ctx)?;
+        let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let allocatable = node.and_then(|node| bytes(&node["status"]["allocatable"]["memory"]));
+        let mounts = container.volume_mounts.iter().map(|mount| {
+            let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
+            let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
+            let memory = dir.is_some_and(|dir| dir.medium == "Memory");
+            let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
+            // The least of what the node has, what the pod may use, and what the volume states (SizeMemoryBackedVolumes).
+            let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
+            Mount {
+                path: mount.mount_path.clone(),
+                volume: mount.name.clone(),
+                memory,
+                size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
+            }
+        });
+        let memory_limit = bytes(&container.resources["limits"]["memory"]);
+        let file = &self.config.file;
+        let pids_limit = file.get("podPidsLimit").and_then(Value::as_u64).filter(|limit| *limit > 0);
+        // On cgroup v2 a whole container is killed from 1.28; from 1.32 that can be turned off.
+        let single = self.identity.version.at_least(32)
+            && file.get("singleProcessOOMKill").and_then(Value::as_bool) == Some(true);
+        let oom_group =
+            self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
+        Ok(ContainerSpec {
+            pod: manifest.uid.clone(),
+            image: container.image.clone(),
+            command: words(&container.command),
+            args: words(&container.args),
+            mounts: mounts.collect(),
+            memory_limit,
+            pids_limit,
+            oom_score_adj: qos::oom_score_adj(
+                &manifest.pod,
+                place,
+                machine.memory_total(),
+                &self.identity.version,
+            ),
+            oom_group,
+            shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
+            env,
+        })
+    }
+
+    /// Tells an event about a container.
+    pub(super) fn tell_of(
+        &mut self,
+        worker: &Worker,
+        place: Place,
+        kind: &str,
+        reason: &str,
+        message: &str,
+        ctx: &mut Ctx,
+    ) {
+        let Some(container) = worker.manifest.spec.container(place) else { return };
+        let about = About::Pod(&worker.object, Some(place.field_path(&container.name)));
+        self.tell(about, kind, reason, message, None, ctx);
+    }
+}
+
+/// A quantity of bytes.
+fn bytes(quantity: &Value) -> Option<u64> {
+    let quantity: Quantity = quantity.as_str()?.parse().ok()?;
+    u64::try_from(quantity.value()).ok()
+}

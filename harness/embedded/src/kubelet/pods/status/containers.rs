@@ -1,0 +1,170 @@
+//! The statuses of a pod's containers (`convertToAPIContainerStatuses`, and `UpdatePodStatus` of the prober).
+
+use serde_json::{Value, json};
+
+use super::View;
+use crate::kubelet::pods::images;
+use crate::kubelet::pods::runtime::{Record, State};
+use crate::kubelet::pods::spec::{Container, Group, Place};
+
+impl View<'_> {
+    /// One status for each container of a list, in the order of the spec.
+    pub(super) fn containers(&self, group: Group, old: &Value) -> Vec<Value> {
+        let containers = self.manifest().spec.group(group).iter().enumerate();
+        containers
+            .map(|(index, container)| self.container(group, index, container, find(old, &container.name)))
+            .collect()
+    }
+
+    fn container(&self, group: Group, index: usize, container: &Container, old: Option<&Value>) -> Value {
+        let mut records = self
+            .runtime
+            .into_iter()
+            .flat_map(|runtime| runtime.containers.iter().rev())
+            .filter(|record| record.name == container.name);
+        let latest = records.next();
+        let mut status = match latest {
+            Some(latest) => {
+                let mut status = self.live(container, latest);
+                if let Some(before) = records.next() {
+                    status["lastState"] = self.state(before);
+                }
+                status
+            }
+            None => self.missing(container, old),
+        };
+        self.waiting(group, index, container, latest, &mut status);
+        self.ready(group, container, &mut status);
+        status
+    }
+
+    /// Of a container that the runtime has.
+    fn live(&self, container: &Container, record: &Record) -> Value {
+        let mut status = json!({
+            "name": container.name,
+            "state": self.state(record),
+            "lastState": {},
+            "ready": false,
+            "restartCount": record.attempt,
+            "image": container.image,
+            "imageID": images::id(&container.image),
+            "containerID": format!("containerd://{}", record.id),
+        });
+        // InPlacePodVerticalScaling, on from 1.33.
+        if self.version.at_least(33) {
+            let requests = &container.resources["requests"];
+            if requests.as_object().is_some_and(|requests| !requests.is_empty()) {
+                status["allocatedResources"] = requests.clone();
+            }
+            let resources = &container.resources;
+            status["resources"] = if resources.is_null() { json!({}) } else { resources.clone() };
+        }
+        self.mounts(container, &mut status);
+        // SupplementalGroupsPolicy, on from 1.33.
+        if self.version.at_least(33) {
+            status["user"] = json!({"linux": {"uid": 0, "gid": 0, "supplementalGroups": [0]}});
+        }
+        status
+    }
+
+    /// Of a container that the runtime does not have: not yet, or no longer.
+    fn missing(&self, container: &Container, old: Option<&Value>) -> Value {
+        if let Some(old) = old.filter(|old| !old["state"]["terminated"].is_null()) {
+            return old.clone();
+        }
+        let has_init = !self.manifest().spec.init_containers.is_empty();
+        let reason = if has_init { "PodInitializing" } else { "ContainerCreating" };
+        let mut status = json!({
+            "name": container.name,
+            "state": {"waiting": {"reason": reason}},
+            "lastState": old.map_or_else(|| json!({}), |old| old["lastState"].clone()),
+            "ready": false,
+            "restartCount": old.map_or(json!(0), |old| old["restartCount"].clone()),
+            "image": container.image,
+            "imageID": "",
+        });
+        self.mounts(container, &mut status);
+        let ran = old.is_some_and(|old| !old["state"]["running"].is_null());
+        if ran && status["lastState"]["terminated"].is_null() {
+            status["lastState"] = json!({"terminated": {
+                "exitCode": 137,
+                "finishedAt": null,
+                "message":
+                    "The container could not be located when the pod was deleted.  The container used to be Running",
+                "reason": "ContainerStatusUnknown",
+                "startedAt": null,
+            }});
+            if !self.worker.is_deleted() {
+                status["restartCount"] = json!(status["restartCount"].as_u64().unwrap_or_default() + 1);
+            }
+        }
+        status
+    }
+
+    fn state(&self, record: &Record) -> Value {
+        match &record.state {
+            State::Created => json!({"waiting": {}}),
+            State::Running { started } => json!({"running": {"startedAt": self.epoch.seconds(*started)}}),
+            State::Exited { started, finished, code, oom } => json!({"terminated": {
+                "containerID": format!("containerd://{}", record.id),
+                "exitCode": code,
+                "finishedAt": self.epoch.seconds(*finished),
+                "reason": if *oom { "OOMKilled" } else if *code == 0 { "Completed" } else { "Error" },
+                "startedAt": self.epoch.seconds(*started),
+            }}),
+        }
+    }
+
+    /// A container that could not be started waits, and says why.
+    fn waiting(
+        &self,
+        group: Group,
+        index: usize,
+        container: &Container,
+        latest: Option<&Record>,
+        status: &mut Value,
+    ) {
+        let done = group == Group::Init && latest.is_some_and(|latest| latest.exit_code() == Some(0));
+        let done = done && !container.is_sidecar();
+        if done || !self.worker.should_start(self.runtime, Place { group, index }) {
+            return;
+        }
+        let Some(why) = self.worker.reasons.get(&container.name) else { return };
+        if !status["state"]["terminated"].is_null() {
+            status["lastState"] = status["state"].take();
+        }
+        status["state"] = json!({"waiting": {"reason": why.reason, "message": why.message}});
+    }
+
+    /// Containers are ready while they run: probes are not looked at.
+    fn ready(&self, group: Group, container: &Container, status: &mut Value) {
+        let running = !status["state"]["running"].is_null();
+        match group {
+            Group::Ephemeral => return,
+            Group::Regular => status["ready"] = json!(running),
+            Group::Init if container.is_sidecar() => status["ready"] = json!(running),
+            Group::Init => status["ready"] = json!(status["state"]["terminated"]["exitCode"] == 0),
+        }
+        status["started"] = json!(running);
+    }
+
+    /// RecursiveReadOnlyMounts, on from 1.31.
+    fn mounts(&self, container: &Container, status: &mut Value) {
+        if !self.version.at_least(31) || container.volume_mounts.is_empty() {
+            return;
+        }
+        let mounts = container.volume_mounts.iter().map(|mount| {
+            let mut told = json!({"name": mount.name, "mountPath": mount.mount_path});
+            if mount.read_only {
+                told["readOnly"] = json!(true);
+                told["recursiveReadOnly"] = json!("Disabled");
+            }
+            told
+        });
+        status["volumeMounts"] = mounts.collect();
+    }
+}
+
+fn find<'a>(statuses: &'a Value, name: &str) -> Option<&'a Value> {
+    statuses.as_array()?.iter().find(|status| status["name"] == *name)
+}

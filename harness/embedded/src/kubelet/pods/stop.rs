@@ -1,0 +1,187 @@
+//! Stopping containers: hooks, SIGTERM, SIGKILL, in order (`killContainersWithSyncResult`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::runtime::State;
+use super::spec::{Container, Group, Place};
+use super::worker::{Stage, Stop, Stopping, Worker};
+use super::{Kubelet, PodsEvent, latency};
+use crate::machine::{Machine, Signal};
+use crate::time::Time;
+use crate::world::Ctx;
+
+/// No container gets less to end by itself (`minimumGracePeriodInSeconds`).
+const LEAST: Duration = Duration::from_secs(2);
+
+impl Kubelet {
+    /// Begins to stop all that runs of a pod.
+    pub(super) fn stop_all(
+        &mut self,
+        worker: &mut Worker,
+        grace: Duration,
+        pod: bool,
+        machine: &mut Machine,
+        ctx: &mut Ctx,
+    ) {
+        let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+        let running = runtime.into_iter().flat_map(|runtime| runtime.running().rev());
+        let mut running: Vec<_> = running.map(|record| (record.id.clone(), record.name.clone())).collect();
+        // Each is stopped in a goroutine of its own; the last one that is made goes first.
+        if let Some(last) = running.pop() {
+            running.insert(0, last);
+        }
+        let mut containers = BTreeMap::new();
+        for (id, name) in running {
+            let Some(place) = worker.manifest.place(&name) else { continue };
+            self.tell_of(worker, place, "Normal", "Killing", &format!("Stopping container {name}"), ctx);
+            let hook = worker.manifest.spec.container(place).and_then(hook);
+            let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(grace));
+            containers.insert(id, Stop::Hook(until));
+        }
+        worker.stopping = Some(Stopping { grace, began: ctx.now, containers, pod });
+        worker.serial = self.pods.next_serial();
+        self.go_on_stopping(worker, machine, ctx);
+    }
+
+    /// Stops what runs beside the regular containers, which are over.
+    pub(super) fn stop_running(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+        let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+        if runtime.is_none_or(|runtime| runtime.running().next().is_none()) {
+            return;
+        }
+        let grace = Duration::from_secs(worker.manifest.spec.termination_grace_period_seconds.unwrap_or(30));
+        self.stop_all(worker, grace, false, machine, ctx);
+    }
+
+    /// Looks whose time is over.
+    pub(super) fn advance(&mut self, pod: &str, machine: &mut Machine, ctx: &mut Ctx) {
+        self.with_worker(pod, |kubelet, worker| kubelet.go_on_stopping(worker, machine, ctx));
+    }
+
+    /// A container has ended.
+    pub(super) fn exited(
+        &mut self,
+        container: &str,
+        code: i32,
+        oom: bool,
+        at: Time,
+        machine: &mut Machine,
+        ctx: &mut Ctx,
+    ) {
+        let Some(owner) = self.pods.runtime.owner(container).cloned() else { return };
+        let Some(record) = self.pods.runtime.record_mut(container) else { return };
+        let State::Running { started } = record.state else { return };
+        record.state = State::Exited { started, finished: at, code, oom };
+        if !self.running {
+            return;
+        }
+        self.with_worker(&owner, |kubelet, worker| {
+            kubelet.ask_for_look(worker, ctx);
+            if let Some(stopping) = &mut worker.stopping
+                && stopping.containers.remove(container).is_some()
+            {
+                kubelet.go_on_stopping(worker, machine, ctx);
+            }
+        });
+    }
+
+    fn go_on_stopping(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+        let Some(mut stopping) = worker.stopping.take() else { return };
+        let end = stopping.began + stopping.grace;
+        // Sidecars wait for those that need them from 1.29 (SidecarContainers on).
+        let ordered = self.identity.version.at_least(29) && !stopping.grace.is_zero();
+        let places: Vec<(String, Option<Place>)> = stopping
+            .containers
+            .keys()
+            .map(|id| {
+                let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
+                let record = runtime.and_then(|pod| pod.containers.iter().find(|record| record.id == *id));
+                (id.clone(), record.and_then(|record| worker.manifest.place(&record.name)))
+            })
+            .collect();
+        for (id, place) in &places {
+            let Some(stop) = stopping.containers.get_mut(id) else { continue };
+            if matches!(stop, Stop::Hook(until) if *until <= ctx.now) {
+                *stop = Stop::Turn(end);
+            }
+            if let Stop::Turn(until) = *stop {
+                let waits = ordered
+                    && until > ctx.now
+                    && place.is_some_and(|own| {
+                        worker.manifest.spec.is_sidecar(own)
+                            && places
+                                .iter()
+                                .filter_map(|(_, place)| *place)
+                                .any(|other| comes_before(other, own))
+                    });
+                if !waits {
+                    // Whole seconds that were waited are taken off the grace period.
+                    let waited = Duration::from_secs(ctx.now.since(stopping.began).as_secs());
+                    let left = stopping.grace.saturating_sub(waited).max(LEAST);
+                    machine.signal(id, Signal::Term, ctx.now);
+                    *stop = Stop::Signalled(ctx.now + left);
+                }
+            }
+            if matches!(stop, Stop::Signalled(until) if *until <= ctx.now) {
+                machine.signal(id, Signal::Kill, ctx.now);
+                // Nothing is due any more: the end is told.
+                *stop = Stop::Signalled(Time::after(Duration::MAX));
+            }
+        }
+        let next = stopping.containers.values().map(|stop| match stop {
+            Stop::Hook(until) | Stop::Turn(until) | Stop::Signalled(until) => *until,
+        });
+        let uid = &worker.manifest.uid;
+        if let Some(next) = next.filter(|next| *next < Time::after(Duration::MAX)).min() {
+            ctx.agenda.at(next, self.due(PodsEvent::Stop(uid.clone())));
+        }
+        if stopping.containers.is_empty() {
+            // The sandbox is taken down.
+            let at = ctx.now + latency::between(ctx.rng, 30, 110);
+            ctx.agenda.at(at, self.due(PodsEvent::Stopped(uid.clone(), worker.serial)));
+        }
+        worker.stopping = Some(stopping);
+    }
+
+    /// All that was to stop has stopped.
+    pub(super) fn stopped(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut Ctx) {
+        self.with_worker(pod, |kubelet, worker| {
+            if worker.serial != serial {
+                return;
+            }
+            let Some(stopping) = worker.stopping.take_if(|stopping| stopping.containers.is_empty()) else {
+                return;
+            };
+            if stopping.pod && worker.stage == Stage::Terminating {
+                kubelet.terminated(worker, machine, ctx);
+            } else {
+                kubelet.ask_for_look(worker, ctx);
+            }
+        });
+    }
+}
+
+/// Whether a container must have ended before a sidecar is told to end: regular ones, and sidecars that started later.
+fn comes_before(other: Place, sidecar: Place) -> bool {
+    match other.group {
+        Group::Regular => true,
+        Group::Init => other.index > sidecar.index,
+        Group::Ephemeral => false,
+    }
+}
+
+/// How long a `preStop` hook takes: as long as it says it sleeps, or a moment.
+fn hook(container: &Container) -> Option<Duration> {
+    let hook = &container.lifecycle["preStop"];
+    if hook.is_null() {
+        return None;
+    }
+    let seconds = hook["sleep"]["seconds"].as_u64().or_else(|| {
+        let words = hook["exec"]["command"].as_array()?.iter().filter_map(|word| word.as_str());
+        let words: Vec<&str> = words.flat_map(|word| word.split([' ', ';', '&'])).collect();
+        let at = words.iter().position(|word| *word == "sleep" || word.ends_with("/sleep"))?;
+        words.get(at + 1)?.trim_end_matches('s').parse().ok()
+    });
+    Some(seconds.map_or(Duration::from_millis(50), Duration::from_secs))
+}

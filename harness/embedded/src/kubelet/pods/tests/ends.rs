@@ -1,0 +1,229 @@
+use super::*;
+
+/// One container that ends at once when it is told to, one that does not.
+fn two() -> Value {
+    json!({"containers": [{"name": "el1", "command": ["/agnhost", "pause"]}, {"name": "el2"}]})
+}
+
+fn delete(lab: &mut Lab, name: &str, grace: u64) {
+    lab.world.store.update(Kind::Pod, "default", name, |pod| {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+    });
+}
+
+#[test]
+fn an_evicted_pod_ends_as_recorded() {
+    for minor in [31, 32, 36] {
+        let mut lab = Lab::new(minor);
+        let uid = lab.pod("p", two());
+        lab.seconds(5);
+        let before = lab.status("p");
+        lab.evict(&uid, "The node was low.", Some(1));
+        lab.seconds(1);
+        // What is terminal is held back while a container runs.
+        assert_eq!(lab.status("p")["phase"], "Running");
+        assert!(lab.condition("p", "DisruptionTarget").is_null());
+        assert!(!lab.kubelet().pods.is_cleaned_up(&uid));
+        lab.seconds(6);
+        assert!(lab.kubelet().pods.is_cleaned_up(&uid));
+        let status = lab.status("p");
+        for (field, value) in [("phase", "Failed"), ("reason", "Evicted"), ("message", "The node was low.")] {
+            assert_eq!(status[field], value);
+        }
+        let conditions = status["conditions"].as_array().unwrap();
+        let said: Vec<_> = conditions
+            .iter()
+            .map(|c| (c["type"].as_str().unwrap(), c["status"].as_str().unwrap(), c["reason"].as_str()))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                ("DisruptionTarget", "True", Some("TerminationByKubelet")),
+                ("PodReadyToStartContainers", "False", None),
+                ("Initialized", "True", None),
+                ("Ready", "False", Some("PodFailed")),
+                ("ContainersReady", "False", Some("PodFailed")),
+                ("PodScheduled", "True", None),
+            ]
+        );
+        assert_eq!(conditions[0]["message"], "The node was low.");
+        assert_eq!(conditions[0]["observedGeneration"], if minor == 36 { json!(1) } else { Value::Null });
+        // The first to end is removed before anybody looked how it ended, as in every recording of such a pod.
+        let first = of(&status, "containerStatuses", "el1");
+        assert_eq!(first["state"]["terminated"]["reason"], "ContainerStatusUnknown");
+        assert_eq!(
+            first["lastState"]["terminated"]["message"],
+            "The container could not be located when the pod was deleted.  The container used to be Running"
+        );
+        assert_eq!(first["restartCount"], 1);
+        let last = &of(&status, "containerStatuses", "el2")["state"]["terminated"];
+        assert_eq!((&last["exitCode"], &last["reason"]), (&json!(137), &json!("Error")));
+        assert_eq!(status["podIP"], before["podIP"]);
+        assert_eq!(status["startTime"], before["startTime"]);
+        assert_eq!(lab.events("p")[6..], ["Killing el1", "Killing el2"]);
+        // Its logs are gone.
+        let log = lab.log("p", "el2", "");
+        assert_eq!(log.code, 200);
+        assert!(log.text.starts_with("unable to retrieve container logs for containerd://"), "{log:?}");
+        assert_eq!(lab.log("p", "el1", "").text, "container \"el1\" in pod \"p\" is terminated");
+    }
+}
+
+#[test]
+fn a_pod_with_one_container_is_told_how_that_ended() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
+    lab.seconds(5);
+    lab.evict(&uid, "why", Some(1));
+    lab.seconds(6);
+    let terminated = &of(&lab.status("p"), "containerStatuses", "c")["state"]["terminated"].clone();
+    assert_eq!((&terminated["exitCode"], &terminated["reason"]), (&json!(137), &json!("Error")));
+}
+
+#[test]
+fn a_pod_whose_containers_all_end_well_succeeds_though_it_was_evicted() {
+    // soft.json of 1.31 and 1.32: Succeeded, without reason, and with the condition.
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
+    lab.seconds(5);
+    lab.evict(&uid, "why", Some(3));
+    lab.millis(500);
+    lab.exit(&uid, "c", 0);
+    lab.seconds(5);
+    let status = lab.status("p");
+    if of(&status, "containerStatuses", "c")["state"]["terminated"]["exitCode"] == 0 {
+        assert_eq!((&status["phase"], status.get("reason")), (&json!("Succeeded"), None));
+        assert_eq!(lab.condition("p", "DisruptionTarget")["message"], "why");
+    } else {
+        assert_eq!(status["phase"], "Failed");
+    }
+}
+
+#[test]
+fn a_pending_pod_that_is_evicted_leaves_its_regular_containers_waiting() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
+    lab.seconds(4);
+    lab.evict(&uid, "why", Some(1));
+    lab.seconds(6);
+    let status = lab.status("p");
+    assert_eq!(status["phase"], "Failed");
+    assert_eq!(of(&status, "containerStatuses", "c")["state"]["waiting"]["reason"], "PodInitializing");
+    assert_eq!(lab.condition("p", "Initialized")["reason"], "ContainersNotInitialized");
+}
+
+#[test]
+fn the_first_reason_to_evict_a_pod_stays() {
+    let mut lab = Lab::new(36);
+    let uid = lab.pod("p", two());
+    lab.seconds(5);
+    lab.evict(&uid, "first", Some(1));
+    lab.millis(300);
+    lab.evict(&uid, "second", Some(1));
+    lab.seconds(6);
+    assert_eq!(lab.status("p")["message"], "first");
+    assert_eq!(lab.condition("p", "DisruptionTarget")["message"], "first");
+}
+
+#[test]
+fn sidecars_end_after_those_that_need_them_where_there_is_time() {
+    let spec = json!({
+        "terminationGracePeriodSeconds": 30,
+        "initContainers": [
+            {"name": "s1", "restartPolicy": "Always", "command": ["/agnhost", "pause"]},
+            {"name": "s2", "restartPolicy": "Always", "command": ["/agnhost", "pause"]},
+        ],
+        "containers": [{"name": "c", "command": ["/agnhost", "pause"], "lifecycle": {"preStop": {"sleep": {"seconds": 4}}}}],
+    });
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", spec);
+    lab.seconds(8);
+    delete(&mut lab, "p", 30);
+    lab.seconds(3);
+    assert_eq!(lab.kubelet().pods.running(&uid).len(), 3);
+    lab.seconds(5);
+    assert_eq!(lab.kubelet().pods.running(&uid).len(), 0);
+    lab.seconds(3);
+    assert_eq!(lab.get("p"), None);
+}
+
+#[test]
+fn through_1_29_a_grace_period_of_0_is_the_pods_own() {
+    for (minor, over) in [(29, false), (30, true)] {
+        let mut lab = Lab::new(minor);
+        let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 30, "containers": [{"name": "c"}]}));
+        lab.seconds(5);
+        lab.evict(&uid, "why", Some(0));
+        lab.seconds(5);
+        assert_eq!(lab.status("p")["phase"] == "Failed", over, "1.{minor}");
+        lab.seconds(7);
+        assert_eq!(lab.events("p").contains(&"ExceededGracePeriod".to_owned()), !over);
+        lab.seconds(25);
+        assert_eq!(lab.status("p")["reason"], "Evicted");
+    }
+}
+
+#[test]
+fn a_deleted_pod_ends_within_its_grace_and_goes() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", two());
+    lab.seconds(5);
+    delete(&mut lab, "p", 3);
+    lab.seconds(2);
+    assert!(lab.get("p").is_some());
+    lab.seconds(5);
+    assert_eq!(lab.get("p"), None);
+    assert!(lab.kubelet().pods.is_cleaned_up(&uid));
+    assert!(!lab.kubelet().pods.runtime.pods.contains_key(&uid));
+}
+
+#[test]
+fn a_grace_period_can_become_shorter() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 60, "containers": [{"name": "c"}]}));
+    lab.seconds(5);
+    delete(&mut lab, "p", 60);
+    lab.seconds(5);
+    assert_eq!(lab.kubelet().pods.running(&uid).len(), 1);
+    delete(&mut lab, "p", 1);
+    lab.seconds(6);
+    assert_eq!(lab.get("p"), None);
+}
+
+#[test]
+fn a_pod_that_is_taken_away_is_killed() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", two());
+    lab.seconds(5);
+    lab.world.store.remove(Kind::Pod, "default", "p");
+    lab.seconds(8);
+    assert!(lab.kubelet().pods.running(&uid).is_empty());
+    assert!(!lab.kubelet().pods.runtime.pods.contains_key(&uid));
+}
+
+#[test]
+fn a_kill_comes_while_the_pod_is_still_starting() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", two());
+    lab.millis(300);
+    lab.evict(&uid, "why", Some(1));
+    lab.seconds(5);
+    assert_eq!(lab.status("p")["reason"], "Evicted");
+    assert!(lab.kubelet().pods.running(&uid).is_empty());
+    assert_eq!(lab.events("p"), Vec::<String>::new());
+}
+
+#[test]
+fn a_pod_that_is_deleted_when_it_has_just_ended_goes() {
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
+    lab.seconds(5);
+    lab.exit(&uid, "c", 0);
+    lab.seconds(4);
+    assert_eq!(lab.status("p")["phase"], "Succeeded");
+    // The API server did not know yet that it was over.
+    delete(&mut lab, "p", 30);
+    lab.seconds(1);
+    assert_eq!(lab.get("p"), None);
+}

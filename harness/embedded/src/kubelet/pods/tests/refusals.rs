@@ -1,0 +1,154 @@
+use super::*;
+
+fn capacity(lab: &mut Lab) {
+    lab.world.store.remove(Kind::Node, "", "n1");
+    let node = json!({
+        "metadata": {"name": "n1", "labels": {"zone": "a"}},
+        "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3"}},
+    });
+    lab.world.store.create(Kind::Node, node, Time::ZERO).unwrap();
+}
+
+fn asking(memory: &str) -> Value {
+    json!({"containers": [{"name": "c", "resources": {"requests": {"memory": memory}}}]})
+}
+
+#[test]
+fn too_much_memory_is_refused_with_the_figures() {
+    let mut lab = Lab::new(31);
+    capacity(&mut lab);
+    lab.pod("a", asking("600Mi"));
+    lab.seconds(3);
+    let uid = lab.pod("b", asking("600Mi"));
+    lab.seconds(3);
+    let status = lab.status("b");
+    assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("OutOfmemory")));
+    let message = "Node didn't have enough resource: memory, requested: 629145600, used: 629145600, capacity: 1073741824";
+    assert_eq!(status["message"], format!("Pod was rejected: {message}"));
+    assert_eq!(lab.messages("b", "OutOfmemory"), [message]);
+    assert!(status.get("qosClass").is_none() && status.get("conditions").is_none(), "{status}");
+    assert!(lab.kubelet().pods.is_cleaned_up(&uid));
+    assert_eq!(lab.status("a")["phase"], "Running");
+}
+
+#[test]
+fn too_many_pods_are_refused() {
+    let mut lab = Lab::new(32);
+    capacity(&mut lab);
+    for name in ["a", "b", "c"] {
+        lab.pod(name, json!({"containers": [{"name": "c"}]}));
+        lab.seconds(2);
+    }
+    let status = lab.status("c");
+    assert_eq!(status["reason"], "OutOfpods");
+    assert_eq!(status["qosClass"], "BestEffort");
+}
+
+#[test]
+fn a_selector_that_the_node_does_not_meet_is_refused() {
+    let mut lab = Lab::new(30);
+    capacity(&mut lab);
+    lab.pod("a", json!({"nodeSelector": {"zone": "b"}, "containers": [{"name": "c"}]}));
+    lab.pod("b", json!({"nodeSelector": {"zone": "a"}, "containers": [{"name": "c"}]}));
+    lab.seconds(4);
+    assert_eq!(lab.status("a")["reason"], "NodeAffinity");
+    assert_eq!(lab.status("a")["message"], "Pod was rejected: Predicate NodeAffinity failed");
+    assert_eq!(lab.status("b")["phase"], "Running");
+}
+
+#[test]
+fn sidecars_are_unknown_to_1_27_refused_by_1_28_and_run_from_1_29() {
+    let spec = json!({
+        "initContainers": [{"name": "side", "restartPolicy": "Always"}],
+        "containers": [{"name": "c"}],
+    });
+    for (minor, phase, running) in [(27, "Pending", 1), (28, "Failed", 0), (29, "Running", 2)] {
+        let mut lab = Lab::new(minor);
+        capacity(&mut lab);
+        let uid = lab.pod("p", spec.clone());
+        lab.seconds(5);
+        assert_eq!(lab.status("p")["phase"], phase, "1.{minor}");
+        assert_eq!(lab.kubelet().pods.running(&uid).len(), running);
+        if minor == 28 {
+            assert_eq!(lab.status("p")["reason"], "InitContainerRestartPolicyForbidden");
+        }
+    }
+}
+
+#[test]
+fn a_critical_pod_has_others_killed_for_it() {
+    let mut lab = Lab::new(31);
+    capacity(&mut lab);
+    lab.pod("a", asking("300Mi"));
+    lab.pod("b", asking("600Mi"));
+    lab.seconds(5);
+    let mut critical = asking("400Mi");
+    critical["priority"] = json!(2_000_000_000);
+    let uid = lab.pod("c", critical);
+    lab.millis(1900);
+    // It waits for the other's end.
+    assert!(lab.kubelet().pods.running(&uid).is_empty());
+    lab.seconds(6);
+    let status = lab.status("a");
+    assert_eq!(lab.status("b")["phase"], "Running");
+    assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("Preempting")));
+    assert_eq!(status["message"], "Preempted in order to admit critical pod");
+    assert_eq!(
+        lab.condition("a", "DisruptionTarget")["message"],
+        "Pod was preempted by Kubelet to accommodate a critical pod."
+    );
+    assert_eq!(lab.status("c")["phase"], "Running");
+}
+
+#[test]
+fn images_that_cannot_be_had_are_told_of() {
+    for (image, policy, reason, events) in [
+        ("Not/A name", "IfNotPresent", "InvalidImageName", vec!["InspectFailed c", "Failed c"]),
+        ("elsewhere.io/thing:1", "Never", "ErrImageNeverPull", vec!["ErrImageNeverPull c", "Failed c"]),
+        (
+            "registry.invalid/thing:1",
+            "IfNotPresent",
+            "ImagePullBackOff",
+            vec!["Pulling c", "Failed c", "Failed c", "BackOff c", "Failed c"],
+        ),
+    ] {
+        let mut lab = Lab::new(31);
+        let spec = json!({"containers": [{"name": "c", "image": image, "imagePullPolicy": policy}]});
+        lab.pod("p", spec);
+        lab.seconds(8);
+        let status = lab.status("p");
+        assert_eq!(of(&status, "containerStatuses", "c")["state"]["waiting"]["reason"], reason, "{status}");
+        assert_eq!(status["phase"], "Pending");
+        assert_eq!(lab.events("p")[..events.len()], events);
+    }
+}
+
+#[test]
+fn an_image_from_elsewhere_is_pulled_once() {
+    let mut lab = Lab::new(31);
+    for name in ["a", "b"] {
+        lab.pod(name, json!({"containers": [{"name": "c", "image": "elsewhere.io/thing:1"}]}));
+        lab.seconds(6);
+    }
+    assert_eq!(lab.events("a"), ["Pulling c", "Pulled c", "Created c", "Started c"]);
+    assert_eq!(lab.events("b"), ["Pulled c", "Created c", "Started c"]);
+}
+
+#[test]
+fn logs_are_refused_as_the_kubelet_refuses_them() {
+    let mut lab = Lab::new(31);
+    lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
+    lab.seconds(4);
+    let waiting = "container \"c\" in pod \"p\" is waiting to start: PodInitializing";
+    for (pod, container, query, code, text) in [
+        ("p", "c", "", 400, waiting),
+        ("p", "x", "", 404, "container \"x\" not found in pod \"p\""),
+        ("q", "c", "", 404, "pod \"q\" does not exist"),
+        ("p", "i", "previous=true", 400, "previous terminated container \"i\" in pod \"p\" not found"),
+        ("p", "i", "tailLines=-1", 422, "{\"message\": \"Invalid request.\"}"),
+        ("p", "i", "", 200, ""),
+    ] {
+        let answer = lab.log(pod, container, query);
+        assert_eq!((answer.code, answer.text.as_str()), (code, text));
+    }
+}

@@ -1,0 +1,83 @@
+//! The sizes of volumes: `pkg/kubelet/server/stats/fs_resource_analyzer.go`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{StatsEvent, jittered};
+use crate::kubelet::Kubelet;
+use crate::machine::{DiskUse, Machine};
+use crate::time::Time;
+use crate::world::Ctx;
+
+/// A pod's volumes as they were measured last.
+#[derive(Clone, Debug)]
+pub(super) struct PodVolumes {
+    pub at: Time,
+    next: Time,
+    pub all: Vec<VolumeUse>,
+}
+
+/// A volume.
+#[derive(Clone, Debug)]
+pub(super) struct VolumeUse {
+    pub name: String,
+    pub used: DiskUse,
+    /// It lies in memory.
+    pub memory: bool,
+    /// It counts as the pod's ephemeral storage: an emptyDir on disk, a config map, a git repository.
+    pub ephemeral: bool,
+}
+
+/// What a projected volume of a service account takes.
+const PROJECTED: DiskUse = DiskUse { bytes: 12_288, inodes: 9 };
+
+impl Kubelet {
+    /// The volumes of pods that are new are measured; the analyzer comes by once every period.
+    pub(super) fn analyze_volumes(&mut self, machine: &Machine, ctx: &mut Ctx) {
+        let Some(period) = self.config.settings.volume_period else { return };
+        let uids: Vec<_> = self.pods.active().into_iter().map(|pod| pod.pod.metadata.uid).collect();
+        self.stats.volumes.retain(|uid, _| uids.contains(uid));
+        for uid in uids {
+            if !self.stats.volumes.contains_key(&uid) {
+                let new = PodVolumes { at: ctx.now, next: ctx.now, all: Vec::new() };
+                self.stats.volumes.insert(uid.clone(), new);
+                self.measure_volumes(&uid, machine, ctx);
+            }
+        }
+        self.stats.analyze_due = Some(ctx.now + period);
+        self.stats_at(ctx.now + period, StatsEvent::Analyze, ctx);
+    }
+
+    /// Measures a pod's volumes, and says when next.
+    pub(super) fn measure_volumes(&mut self, uid: &str, machine: &Machine, ctx: &mut Ctx) {
+        let period = self.config.settings.volume_period.unwrap_or(Duration::from_secs(60));
+        let Some(known) = self.stats.volumes.get_mut(uid).filter(|known| known.next == ctx.now) else {
+            return;
+        };
+        let Some(pod) = self.pods.active().into_iter().find(|pod| pod.pod.metadata.uid == uid) else {
+            return;
+        };
+        let volumes = pod.object["spec"]["volumes"].as_array();
+        known.all =
+            volumes.into_iter().flatten().filter_map(|volume| measured(uid, volume, machine)).collect();
+        known.at = ctx.now;
+        known.next = ctx.now + jittered(period, ctx.rng);
+        let next = known.next;
+        self.stats_at(next, StatsEvent::Volumes(uid.to_owned()), ctx);
+    }
+}
+
+/// What a volume holds; none for one that the kubelet cannot measure.
+fn measured(uid: &str, volume: &Value, machine: &Machine) -> Option<VolumeUse> {
+    let name = volume["name"].as_str()?.to_owned();
+    let is = |source: &str| volume.get(source).is_some();
+    if is("emptyDir") {
+        let memory = volume["emptyDir"]["medium"] == "Memory";
+        let used = machine.volume(uid, &name);
+        return Some(VolumeUse { name, used, memory, ephemeral: !memory });
+    }
+    let disk = is("configMap") || is("gitRepo");
+    let memory = is("projected") || is("secret") || is("downwardAPI");
+    (disk || memory).then_some(VolumeUse { name, used: PROJECTED, memory, ephemeral: disk })
+}

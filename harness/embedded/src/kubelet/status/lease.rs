@@ -1,0 +1,48 @@
+//! The lease by which the control plane knows that the node lives (`k8s.io/component-helpers/apimachinery/lease`).
+
+use std::time::Duration;
+
+use rand::RngExt;
+use serde_json::json;
+
+use super::StatusEvent;
+use crate::kubelet::Kubelet;
+use crate::store::Kind;
+use crate::world::Ctx;
+
+const NAMESPACE: &str = "kube-node-lease";
+/// `nodeLeaseDurationSeconds` × 0.25
+const PERIOD: Duration = Duration::from_secs(10);
+
+impl Kubelet {
+    pub(super) fn renew_lease(&mut self, ctx: &mut Ctx) {
+        let name = self.identity.node.clone();
+        let now = ctx.epoch().micros(ctx.now);
+        let renewed = ctx.store.update(Kind::Lease, NAMESPACE, &name, |lease| {
+            lease["spec"]["renewTime"] = json!(now);
+            lease["spec"]["holderIdentity"] = json!(name);
+        });
+        if renewed.is_none()
+            && let Some(node) = ctx.store.get(Kind::Node, "", &name)
+        {
+            let lease = json!({
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "ownerReferences": [{
+                        "apiVersion": "v1",
+                        "kind": "Node",
+                        "name": name,
+                        "uid": node["metadata"]["uid"],
+                    }],
+                },
+                "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
+            });
+            // There is none of this name: that was asked before.
+            let _ = ctx.store.create(Kind::Lease, lease, ctx.now);
+        }
+        let period = PERIOD.mul_f64(1.0 + ctx.rng.random_range(0.0..0.04));
+        self.status.lease_due = Some(ctx.now + period);
+        self.status_at(ctx.now + period, StatusEvent::Lease, ctx);
+    }
+}

@@ -1,0 +1,543 @@
+//! What the eviction manager decides: the vectors of `pkg/kubelet/eviction/eviction_manager_test.go`, look by look.
+
+use std::time::Duration;
+
+use evictlab_embedded::kubelet::eviction::manager::{Candidate, Look, Manager, Plan, Settings, Victim};
+use evictlab_embedded::time::Time;
+use evictlab_embedded::world::Rng;
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::{Pod, Sample};
+use evictlab_rules::ranking::Disks;
+use evictlab_rules::threshold::{NodeCondition, Reclaim, Threshold, ThresholdConfig, parse_config};
+use rand_chacha::rand_core::SeedableRng;
+use serde_json::{Value, json};
+
+const MI: i64 = 1 << 20;
+const GI: i64 = 1 << 30;
+
+/// A manager, its pods, its clock.
+struct Lab {
+    manager: Manager,
+    pods: Vec<(Pod, i64)>,
+    stats: Vec<Value>,
+    now: Time,
+    rng: Rng,
+}
+
+/// What a look came to.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Idle,
+    /// Names, with graces and messages.
+    Evicted(Vec<(String, i64, String)>),
+    /// Thresholds are met, but there is nobody to evict.
+    Nobody,
+}
+
+impl Lab {
+    fn new(version: u32, settings: Settings) -> Self {
+        Self {
+            manager: Manager::new(KubeletVersion::minor(version), settings),
+            pods: Vec::new(),
+            stats: Vec::new(),
+            now: Time::ZERO,
+            rng: Rng::seed_from_u64(1),
+        }
+    }
+
+    fn pod(&mut self, name: &str, priority: i64, resources: Value, stats: Value) -> &mut Self {
+        let pod = json!({
+            "metadata": {"name": name, "namespace": "test", "uid": name},
+            "spec": {"priority": priority, "containers": [{"name": name, "resources": resources}]},
+        });
+        self.own_pod(pod, stats)
+    }
+
+    fn own_pod(&mut self, pod: Value, mut stats: Value) -> &mut Self {
+        let uid = pod["metadata"]["uid"].clone();
+        self.pods.push((serde_json::from_value(pod).unwrap(), 30));
+        stats["podRef"] = json!({"uid": uid});
+        self.stats.push(stats);
+        self
+    }
+
+    fn sample(&self, node: &Value) -> Sample {
+        serde_json::from_value(json!({"node": node, "pods": self.stats})).unwrap()
+    }
+
+    fn after(&mut self, minutes: u64) -> &mut Self {
+        self.now = self.now + Duration::from_secs(60 * minutes);
+        self
+    }
+
+    fn look(&mut self, node: &Value) -> (Look, Sample) {
+        let sample = self.sample(node);
+        let candidates = candidates(&self.pods);
+        self.manager.learn_disks();
+        let look = self.manager.look(self.now, &sample, &candidates, &mut self.rng);
+        (look, sample)
+    }
+
+    fn outcome(&mut self, node: &Value) -> Outcome {
+        let (look, sample) = self.look(node);
+        let of = |pods: &[(Pod, i64)], victim: Victim| {
+            (pods[victim.at].0.metadata.name.clone(), victim.grace, victim.message)
+        };
+        match look {
+            Look::Idle => Outcome::Idle,
+            Look::Limits(victims) => {
+                Outcome::Evicted(victims.into_iter().map(|victim| of(&self.pods, victim)).collect())
+            }
+            Look::Starved(starved) => {
+                let candidates = candidates(&self.pods);
+                match self.manager.plan(&starved, &sample, &candidates).victim {
+                    Some(victim) => Outcome::Evicted(vec![of(&self.pods, victim)]),
+                    None => Outcome::Nobody,
+                }
+            }
+        }
+    }
+
+    /// The names and graces of those evicted.
+    fn evicted(&mut self, node: &Value) -> Vec<(String, i64)> {
+        match self.outcome(node) {
+            Outcome::Evicted(all) => all.into_iter().map(|(name, grace, _)| (name, grace)).collect(),
+            Outcome::Idle | Outcome::Nobody => Vec::new(),
+        }
+    }
+
+    fn has(&self, condition: NodeCondition) -> bool {
+        self.manager.conditions().contains(&condition)
+    }
+
+    fn plan(&mut self, node: &Value) -> Plan {
+        let (look, sample) = self.look(node);
+        let Look::Starved(starved) = look else { panic!("{look:?}") };
+        self.manager.plan(&starved, &sample, &candidates(&self.pods))
+    }
+}
+
+fn candidates(pods: &[(Pod, i64)]) -> Vec<Candidate<'_>> {
+    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace }).collect()
+}
+
+fn thresholds(config: Value) -> Vec<Threshold> {
+    parse_config(&serde_json::from_value::<ThresholdConfig>(config).unwrap()).unwrap()
+}
+
+fn settings(config: Value) -> Settings {
+    Settings {
+        thresholds: thresholds(config),
+        transition: Duration::from_secs(300),
+        max_pod_grace: 5,
+        local_storage: false,
+        disks: Disks::Single,
+    }
+}
+
+/// Hard 1Gi, soft 2Gi for two minutes, of one signal.
+fn hard_and_soft(signal: &str, hard: &str, soft: &str) -> Settings {
+    settings(json!({
+        "evictionHard": {signal: hard},
+        "evictionSoft": {signal: soft},
+        "evictionSoftGracePeriod": {signal: "2m"},
+        "enforceNodeAllocatable": ["none"],
+    }))
+}
+
+fn memory(available: i64) -> Value {
+    json!({"memory": {"availableBytes": available, "workingSetBytes": 10 * GI - available}})
+}
+
+fn requests(memory: &str) -> Value {
+    json!({"requests": {"memory": memory}, "limits": {"memory": memory}})
+}
+
+fn working_set(bytes: i64) -> Value {
+    json!({"memory": {"workingSetBytes": bytes}})
+}
+
+/// The pods of TestMemoryPressure.
+fn five_pods(lab: &mut Lab) {
+    let request = |amount: &str| json!({"requests": {"memory": amount}});
+    lab.pod("guaranteed-low", -1, requests("1Gi"), working_set(900 * MI))
+        .pod("burstable-below", 0, request("100Mi"), working_set(50 * MI))
+        .pod("burstable-above", 0, request("100Mi"), working_set(400 * MI))
+        .pod("best-effort-high", 1, json!({}), working_set(400 * MI))
+        .pod("best-effort-low", -1, json!({}), working_set(100 * MI));
+}
+
+fn is_evicted(evicted: Vec<(String, i64)>, name: &str, grace: i64) {
+    assert_eq!(evicted, [(name.to_owned(), grace)]);
+}
+
+#[test]
+fn memory_pressure() {
+    for version in [27, 29, 30, 32, 36] {
+        let mut lab = Lab::new(version, hard_and_soft("memory.available", "1Gi", "2Gi"));
+        five_pods(&mut lab);
+        let immediate = i64::from(version >= 30);
+        assert!(lab.evicted(&memory(2 * GI)).is_empty());
+        assert!(!lab.has(NodeCondition::MemoryPressure));
+        // The soft threshold is met: a condition, but nobody is evicted.
+        assert!(lab.after(1).evicted(&memory(1500 * MI)).is_empty());
+        assert!(lab.has(NodeCondition::MemoryPressure));
+        is_evicted(lab.after(3).evicted(&memory(1500 * MI)), "best-effort-low", 5);
+        assert!(lab.has(NodeCondition::MemoryPressure));
+        assert!(lab.after(20).evicted(&memory(3 * GI)).is_empty());
+        assert!(!lab.has(NodeCondition::MemoryPressure));
+        is_evicted(lab.after(1).evicted(&memory(500 * MI)), "best-effort-low", immediate);
+        assert!(lab.has(NodeCondition::MemoryPressure));
+        // The condition is held for the transition period.
+        assert!(lab.after(1).evicted(&memory(2 * GI)).is_empty());
+        assert!(lab.has(NodeCondition::MemoryPressure));
+        assert!(lab.after(5).evicted(&memory(2 * GI)).is_empty());
+        assert!(!lab.has(NodeCondition::MemoryPressure));
+    }
+}
+
+#[test]
+fn a_soft_threshold_never_lengthens_a_grace_since_1_32() {
+    for (version, grace) in [(31, 5), (32, 2)] {
+        let mut lab = Lab::new(version, hard_and_soft("memory.available", "1Gi", "2Gi"));
+        five_pods(&mut lab);
+        lab.pods.iter_mut().for_each(|(_, own)| *own = 2);
+        assert!(lab.evicted(&memory(1500 * MI)).is_empty());
+        is_evicted(lab.after(3).evicted(&memory(1500 * MI)), "best-effort-low", grace);
+    }
+}
+
+#[test]
+fn a_soft_threshold_loses_its_time_when_it_is_not_met() {
+    let mut lab = Lab::new(32, hard_and_soft("memory.available", "1Gi", "2Gi"));
+    five_pods(&mut lab);
+    assert!(lab.evicted(&memory(1500 * MI)).is_empty());
+    assert!(lab.after(1).evicted(&memory(3 * GI)).is_empty());
+    assert!(lab.after(1).evicted(&memory(1500 * MI)).is_empty());
+    assert!(lab.after(1).evicted(&memory(1500 * MI)).is_empty());
+    is_evicted(lab.after(1).evicted(&memory(1500 * MI)), "best-effort-low", 5);
+}
+
+#[test]
+fn minimum_reclaim() {
+    let config = json!({
+        "evictionHard": {"memory.available": "1Gi"},
+        "evictionMinimumReclaim": {"memory.available": "500Mi"},
+        "enforceNodeAllocatable": ["none"],
+    });
+    let mut lab = Lab::new(32, settings(config));
+    five_pods(&mut lab);
+    assert!(lab.evicted(&memory(2 * GI)).is_empty());
+    is_evicted(lab.after(1).evicted(&memory(500 * MI)), "best-effort-low", 1);
+    // Over the threshold, but not by as much as was to be reclaimed.
+    is_evicted(lab.after(1).evicted(&memory(1228 * MI)), "best-effort-low", 1);
+    assert!(lab.after(1).evicted(&memory(2 * GI)).is_empty());
+    assert!(lab.has(NodeCondition::MemoryPressure));
+    assert!(lab.after(5).evicted(&memory(2 * GI)).is_empty());
+    assert!(!lab.has(NodeCondition::MemoryPressure));
+}
+
+#[test]
+fn minimum_reclaim_alone_declares_no_pressure() {
+    let config = json!({
+        "evictionHard": {"memory.available": "1Gi"},
+        "evictionMinimumReclaim": {"memory.available": "500Mi"},
+    });
+    let mut lab = Lab::new(32, settings(config));
+    five_pods(&mut lab);
+    assert!(lab.evicted(&memory(1228 * MI)).is_empty());
+    assert!(!lab.has(NodeCondition::MemoryPressure));
+}
+
+#[test]
+fn process_ids() {
+    let mut lab = Lab::new(32, hard_and_soft("pid.available", "1200", "1500"));
+    let processes = |count: i64| json!({"process_stats": {"process_count": count}});
+    lab.pod("high", 1, json!({}), processes(900))
+        .pod("default-few", 0, json!({}), processes(100))
+        .pod("default-many", 0, json!({}), processes(400))
+        .pod("low-many", -1, json!({}), processes(600))
+        .pod("low-few", -1, json!({}), processes(50));
+    let node = |used: i64| json!({"rlimit": {"maxpid": 2000, "curproc": used}});
+    assert!(lab.evicted(&node(300)).is_empty());
+    assert!(lab.after(1).evicted(&node(700)).is_empty());
+    assert!(lab.has(NodeCondition::PidPressure));
+    is_evicted(lab.after(3).evicted(&node(700)), "low-many", 5);
+    assert!(lab.after(20).evicted(&node(300)).is_empty());
+    assert!(!lab.has(NodeCondition::PidPressure));
+    is_evicted(lab.after(1).evicted(&node(1200)), "low-many", 1);
+}
+
+#[test]
+fn messages() {
+    let mut lab = Lab::new(36, settings(json!({"evictionHard": {"memory.available": "2Gi"}})));
+    lab.pod("below-requests", 0, json!({"requests": {"memory": "1Gi"}}), working_set(900 * MI)).pod(
+        "above-requests",
+        0,
+        json!({"requests": {"memory": "100Mi"}}),
+        working_set(700 * MI),
+    );
+    let said = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 1500Mi. ";
+    let above = || "above-requests".to_owned();
+    assert_eq!(lab.outcome(&memory(1500 * MI)), Outcome::Evicted(vec![(above(), 1, said.to_owned())]));
+
+    let mut lab = Lab::new(36, settings(json!({"evictionHard": {"pid.available": "1200"}})));
+    lab.pod("one", 0, json!({}), json!({"process_stats": {"process_count": 7}}));
+    let node = json!({"rlimit": {"maxpid": 1500, "curproc": 1000}});
+    let said = "The node was low on resource: pids. Threshold quantity: 1200, available: 500. ";
+    assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![("one".to_owned(), 1, said.to_owned())]));
+
+    let disk = |available: i64| json!({"availableBytes": available, "capacityBytes": 100 * GI});
+    let rows = [
+        (
+            Disks::Single,
+            "nodefs.available",
+            ("2Gi", 1536 * MI),
+            ("100Mi", 700 * MI),
+            "Threshold quantity: 2Gi, available: 1536Mi. Container above-requests was using 700Mi, request is 100Mi",
+        ),
+        (
+            Disks::DedicatedImages,
+            "imagefs.available",
+            ("50Gi", 10 * GI),
+            ("50Gi", 80 * GI),
+            "Threshold quantity: 50Gi, available: 10Gi. Container above-requests was using 80Gi, request is 50Gi",
+        ),
+        (
+            Disks::Split,
+            "nodefs.available",
+            ("50Gi", 10 * GI),
+            ("50Gi", 80 * GI),
+            "Threshold quantity: 50Gi, available: 10Gi. Container above-requests was using 80Gi, request is 50Gi",
+        ),
+    ];
+    for (disks, signal, (threshold, available), (request, used), says) in rows {
+        let settings = Settings { disks, ..settings(json!({"evictionHard": {signal: threshold}})) };
+        let mut lab = Lab::new(36, settings);
+        let stats = |name: &str, used: i64| json!({"containers": [{"name": name, "rootfs": {"usedBytes": used}, "logs": {"usedBytes": 0}}]});
+        let asks = |request: &str| json!({"requests": {"ephemeral-storage": request}});
+        lab.pod("below-requests", 0, asks("100Gi"), stats("below-requests", GI)).pod(
+            "above-requests",
+            0,
+            asks(request),
+            stats("above-requests", used),
+        );
+        let node = match signal {
+            "imagefs.available" => json!({"fs": disk(90 * GI), "runtime": {"imageFs": disk(available)}}),
+            _ => json!({"fs": disk(available), "runtime": {"imageFs": disk(90 * GI)}}),
+        };
+        let said = format!(
+            "The node was low on resource: ephemeral-storage. {says}, has larger consumption of ephemeral-storage. "
+        );
+        assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![(above(), 1, said)]), "{disks:?}");
+    }
+}
+
+#[test]
+fn one_measurement_is_acted_on_once() {
+    let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
+    five_pods(&mut lab);
+    let at =
+        |time: &str| json!({"memory": {"time": time, "availableBytes": 500 * MI, "workingSetBytes": 9 * GI}});
+    let rows = [
+        ("2026-01-01T00:00:10Z", true),
+        ("2026-01-01T00:00:10Z", false),
+        ("2026-01-01T00:00:09Z", false),
+        ("2026-01-01T00:00:10.000001Z", true),
+    ];
+    for (time, evicts) in rows {
+        assert_eq!(!lab.evicted(&at(time)).is_empty(), evicts, "{time}");
+        assert!(lab.has(NodeCondition::MemoryPressure), "a condition does not ask for the age");
+    }
+    // Without a time, it is always new.
+    assert!(!lab.evicted(&memory(500 * MI)).is_empty());
+    assert!(!lab.evicted(&memory(500 * MI)).is_empty());
+}
+
+#[test]
+fn critical_pods_are_passed_over() {
+    let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
+    lab.pod("critical", 2_000_000_000, json!({}), json!({})).pod(
+        "harmless",
+        0,
+        requests("1Gi"),
+        working_set(10 * MI),
+    );
+    let plan = lab.plan(&memory(500 * MI));
+    // The critical one has no stats and comes first.
+    assert_eq!((&plan.ranked[..], &plan.critical[..]), (&[0, 1][..], &[0][..]));
+    assert_eq!(plan.victim.unwrap().at, 1);
+
+    lab.pods.remove(1);
+    assert_eq!(lab.outcome(&memory(500 * MI)), Outcome::Nobody);
+}
+
+#[test]
+fn a_pod_without_stats_goes_first_and_is_told_nothing_of_containers() {
+    let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
+    lab.pod("hog", -1, json!({}), working_set(9 * GI)).pod("waiting", 1, json!({}), json!({}));
+    lab.stats.pop();
+    let victim = lab.plan(&memory(500 * MI)).victim.unwrap();
+    assert_eq!((victim.at, victim.annotations), (1, None));
+    assert_eq!(
+        victim.message,
+        "The node was low on resource: memory. Threshold quantity: 1Gi, available: 500Mi. "
+    );
+    assert!(victim.disruption);
+}
+
+#[test]
+fn memory_comes_before_all_else_and_signals_of_one_rank_by_chance() {
+    let config = json!({
+        "evictionHard": {"pid.available": "10", "nodefs.available": "2Gi", "nodefs.inodesFree": "10",
+            "memory.available": "1Gi"},
+        "enforceNodeAllocatable": ["none"],
+    });
+    let disk = json!({"availableBytes": 1, "capacityBytes": 100 * GI, "inodesFree": 1, "inodes": 100});
+    let mut node = memory(500 * MI);
+    node["fs"] = disk;
+    node["rlimit"] = json!({"maxpid": 100, "curproc": 99});
+    let mut first = std::collections::BTreeSet::new();
+    for seed in 0..40 {
+        let mut lab = Lab::new(32, settings(config.clone()));
+        lab.rng = Rng::seed_from_u64(seed);
+        lab.pod("one", 0, json!({}), working_set(GI));
+        let (Look::Starved(starved), _) = lab.look(&node) else { panic!() };
+        assert_eq!(starved.resource().as_str(), "memory");
+        assert_eq!(lab.manager.conditions().len(), 3);
+        node["memory"]["availableBytes"] = json!(5 * GI);
+        let mut lab = Lab::new(32, settings(config.clone()));
+        lab.rng = Rng::seed_from_u64(seed);
+        let (Look::Starved(starved), _) = lab.look(&node) else { panic!() };
+        first.insert(starved.resource().as_str());
+        node["memory"]["availableBytes"] = json!(500 * MI);
+    }
+    assert_eq!(Vec::from_iter(first), ["ephemeral-storage", "inodes", "pids"]);
+}
+
+#[test]
+fn what_is_freed_counts() {
+    let settings = settings(json!({"evictionHard": {"nodefs.available": "1Gi"}}));
+    let disk = |available: i64| json!({"fs": {"availableBytes": available, "capacityBytes": 100 * GI}});
+    let rows = [
+        (Disks::Single, &[Reclaim::Containers, Reclaim::Images][..]),
+        (Disks::DedicatedImages, &[][..]),
+        (Disks::Split, &[Reclaim::Containers][..]),
+    ];
+    for (disks, ways) in rows {
+        let mut lab = Lab::new(32, Settings { disks, ..settings.clone() });
+        lab.pod("one", 0, json!({}), json!({}));
+        let (Look::Starved(starved), _) = lab.look(&disk(750 * MI)) else { panic!() };
+        assert_eq!(lab.manager.node_level_reclaim(&starved), ways);
+        assert!(lab.manager.relieved(&lab.sample(&disk(16 * GI))));
+        assert!(!lab.manager.relieved(&lab.sample(&disk(900 * MI))));
+    }
+}
+
+#[test]
+fn containerfs_follows_from_the_second_look_on() {
+    let node = json!({
+        "fs": {"availableBytes": 5 * GI, "capacityBytes": 100 * GI},
+        "runtime": {"containerFs": {"availableBytes": MI, "capacityBytes": 100 * GI}},
+    });
+    let config = json!({"evictionHard": {"nodefs.available": "1Gi"}});
+    for (version, counts, ways) in
+        [(28, false, 0), (29, true, 0), (31, true, 0), (32, true, 2), (36, true, 2)]
+    {
+        let mut lab = Lab::new(version, settings(config.clone()));
+        lab.pod("one", 0, json!({}), json!({}));
+        assert!(matches!(lab.look(&node).0, Look::Idle), "1.{version}: the first look does not know of it");
+        match lab.look(&node).0 {
+            Look::Starved(starved) => {
+                assert!(counts, "1.{version}");
+                assert_eq!(starved.signal().as_str(), "containerfs.available");
+                assert_eq!(lab.manager.node_level_reclaim(&starved).len(), ways, "1.{version}");
+            }
+            _ => assert!(!counts, "1.{version}"),
+        }
+    }
+}
+
+#[test]
+fn containerfs_cannot_be_configured() {
+    let config = json!({"evictionHard": {"containerfs.available": "50Gi", "nodefs.available": "1Gi"}});
+    let node = json!({"runtime": {"containerFs": {"availableBytes": 2 * GI, "capacityBytes": 100 * GI}}});
+    let mut lab = Lab::new(32, settings(config));
+    let conflict = lab.manager.learn_disks();
+    assert_eq!(conflict.as_deref(), Some("found containerfs.available for hard eviction. ignoring"));
+    assert_eq!(lab.manager.learn_disks(), None, "it is said once");
+    // The first look still has what was configured.
+    assert!(matches!(lab.look(&node).0, Look::Starved(_)));
+    lab.after(10);
+    assert!(matches!(lab.look(&json!({})).0, Look::Idle));
+    assert!(matches!(lab.look(&node).0, Look::Idle));
+}
+
+fn limited(limit: &str) -> Value {
+    json!({"requests": {"ephemeral-storage": limit}, "limits": {"ephemeral-storage": limit}})
+}
+
+fn local(stats: Value, total: i64) -> Value {
+    let mut stats = stats;
+    stats["ephemeral-storage"] = json!({"usedBytes": total});
+    stats
+}
+
+#[test]
+fn storage_limits() {
+    let rows = [
+        ("rootfs", json!({"rootfs": {"usedBytes": 2 * GI}, "logs": {"usedBytes": 0}})),
+        ("logs", json!({"rootfs": {"usedBytes": 0}, "logs": {"usedBytes": 2 * GI}})),
+    ];
+    for (what, mut container) in rows {
+        container["name"] = json!("one");
+        for version in [29, 32] {
+            let mut lab = Lab::new(version, Settings { local_storage: true, ..settings(json!({})) });
+            lab.pod("one", 0, limited("1Gi"), local(json!({"containers": [container]}), 2 * GI));
+            is_evicted(lab.evicted(&json!({})), "one", i64::from(version >= 30));
+            let mut off = Lab::new(version, settings(json!({})));
+            off.pods = lab.pods.clone();
+            off.stats = lab.stats.clone();
+            assert!(off.evicted(&json!({})).is_empty(), "{what}");
+            assert!(!off.manager.has_work());
+        }
+    }
+}
+
+#[test]
+fn every_pod_over_its_limits_is_evicted_at_one_look_and_pressure_waits() {
+    let config = json!({"evictionHard": {"memory.available": "1Gi"}});
+    let mut lab = Lab::new(32, Settings { local_storage: true, ..settings(config) });
+    let container = json!({"name": "other", "rootfs": {"usedBytes": 200 * MI}, "logs": {"usedBytes": 0}});
+    let volume = json!({"name": "data", "usedBytes": 201 * MI});
+    let two_containers = json!({
+        "metadata": {"name": "container", "uid": "container"},
+        "spec": {"containers": [
+            {"name": "other", "resources": limited("100Mi")},
+            {"name": "roomy", "resources": limited("900Mi")},
+        ]},
+    });
+    let empty_dir = json!({
+        "metadata": {"name": "volume", "uid": "volume"},
+        "spec": {"containers": [{"name": "c"}], "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "200Mi"}}]},
+    });
+    lab.pod("hog", 0, json!({}), working_set(9 * GI))
+        .pod("pod", 0, limited("100Mi"), local(json!({}), 101 * MI))
+        .pod("critical", 2_000_000_000, limited("100Mi"), local(json!({}), 101 * MI))
+        .own_pod(two_containers, local(json!({"containers": [container]}), 200 * MI))
+        .own_pod(empty_dir, json!({"volume": [volume]}));
+    let Outcome::Evicted(all) = lab.outcome(&memory(500 * MI)) else { panic!() };
+    let all: Vec<(&str, &str)> = all.iter().map(|(name, _, said)| (&name[..], &said[..])).collect();
+    assert_eq!(
+        all,
+        [
+            ("pod", "Pod ephemeral local storage usage exceeds the total limit of containers 100Mi. "),
+            ("container", "Container other exceeded its local ephemeral storage limit \"100Mi\". "),
+            ("volume", "Usage of EmptyDir volume \"data\" exceeds the limit \"200Mi\". "),
+        ]
+    );
+    let Look::Limits(victims) = lab.look(&memory(500 * MI)).0 else { panic!() };
+    assert!(victims.iter().all(|victim| victim.annotations.is_none() && !victim.disruption));
+    let signals: Vec<&str> = victims.iter().map(|victim| victim.signal).collect();
+    assert_eq!(signals, ["ephemeralpodfs.limit", "ephemeralcontainerfs.limit", "emptydirfs.limit"]);
+}

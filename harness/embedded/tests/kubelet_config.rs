@@ -1,0 +1,244 @@
+//! What a kubelet takes for its configuration, what it makes of it, and what it refuses.
+
+use std::time::Duration;
+
+use evictlab_embedded::kubelet::http::Answer;
+use evictlab_embedded::store::Kind;
+use evictlab_embedded::time::Time;
+use evictlab_embedded::world::World;
+use evictlab_embedded::{CgroupVersion, NodeOptions, Options};
+use evictlab_rules::KubeletVersion;
+use serde_json::{Value, json};
+
+struct Lab {
+    world: World,
+}
+
+impl Lab {
+    fn new(minor: u32, cgroup: CgroupVersion) -> Self {
+        let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::minor(minor)) };
+        let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+        let options = Options { seed: 3, epoch, nodes: vec![node], faults: Vec::new() };
+        let mut world = World::new(options).unwrap();
+        // Events of a node go there.
+        let namespace = json!({"metadata": {"name": "default"}, "status": {"phase": "Active"}});
+        let _exists = world.store.create(Kind::Namespace, namespace, Time::ZERO);
+        Self { world }
+    }
+
+    fn tune(&mut self, changes: Value) -> &mut Self {
+        self.world.with(|_, nodes, ctx| {
+            nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+        });
+        self
+    }
+
+    fn seconds(&mut self, seconds: f64) -> &mut Self {
+        let until = self.world.now + Duration::from_secs_f64(seconds);
+        self.world.run(until);
+        self
+    }
+
+    fn get(&mut self, path: &str) -> Answer {
+        self.world.with(|_, nodes, ctx| {
+            let node = nodes.get_mut("n1").unwrap();
+            node.kubelet.answer(path, "", &node.machine, ctx)
+        })
+    }
+
+    fn configz(&mut self) -> Value {
+        let answer = self.get("configz");
+        assert_eq!((answer.code, answer.content), (200, "application/json"));
+        serde_json::from_str::<Value>(&answer.body).unwrap()["kubeletconfig"].clone()
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.world.nodes["n1"].kubelet.log.since(Time::ZERO).map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn what_is_not_stated_has_the_versions_default() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    let all = lab.configz();
+    for (field, value) in [
+        ("maxPods", json!(110)),
+        ("evictionPressureTransitionPeriod", json!("5m0s")),
+        ("nodeStatusUpdateFrequency", json!("10s")),
+        ("nodeStatusReportFrequency", json!("5m0s")),
+        ("volumeStatsAggPeriod", json!("1m0s")),
+        ("streamingConnectionIdleTimeout", json!("4h0m0s")),
+        ("enforceNodeAllocatable", json!(["pods"])),
+        ("cgroupDriver", json!("systemd")),
+        ("failSwapOn", json!(false)),
+        ("imageGCHighThresholdPercent", json!(100)),
+        ("failCgroupV1", json!(false)),
+        ("kernelMemcgNotification", Value::Null),
+        ("mergeDefaultEvictionSettings", Value::Null),
+    ] {
+        assert_eq!(all[field], value, "{field}");
+    }
+    assert_eq!(
+        all["evictionHard"],
+        json!({"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"})
+    );
+    assert_eq!(all["authentication"]["webhook"], json!({"enabled": true, "cacheTTL": "2m0s"}));
+    assert_eq!(Lab::new(30, CgroupVersion::V2).configz()["failCgroupV1"], Value::Null);
+    assert_eq!(Lab::new(36, CgroupVersion::V2).configz()["failCgroupV1"], true);
+    assert_eq!(Lab::new(36, CgroupVersion::V1).configz()["failCgroupV1"], false);
+}
+
+#[test]
+fn changes_are_merged_and_counted_from_the_restart_on() {
+    let mut lab = Lab::new(33, CgroupVersion::V2);
+    lab.seconds(20.0).tune(json!({
+        "evictionHard": {"memory.available": "1.5Gi"},
+        "evictionPressureTransitionPeriod": "90s",
+        "nodeStatusUpdateFrequency": "2s",
+        "volumeStatsAggPeriod": "0s",
+        "kubeReserved": {"memory": "1Gi"},
+        "mergeDefaultEvictionSettings": true,
+    }));
+    assert_eq!(lab.get("configz").code, 503);
+    assert_eq!(lab.seconds(0.55).get("configz").code, 503);
+    let all = lab.seconds(0.4).configz();
+    assert_eq!(all["evictionPressureTransitionPeriod"], "1m30s");
+    assert_eq!(all["nodeStatusUpdateFrequency"], "2s");
+    assert_eq!(all["nodeStatusReportFrequency"], "2s", "it follows");
+    assert_eq!(all["volumeStatsAggPeriod"], "1m0s", "0 is no value");
+    assert_eq!(
+        all["evictionHard"],
+        json!({"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
+            "memory.available": "1.5Gi", "imagefs.inodesFree": "5%"})
+    );
+    let node = lab.world.store.get(Kind::Node, "", "n1").unwrap();
+    assert_eq!(node["status"]["capacity"]["memory"], "16Gi");
+    assert_eq!(
+        node["status"]["allocatable"]["memory"], "13824Mi",
+        "less what is reserved and the hard threshold"
+    );
+
+    lab.tune(json!({"maxPods": 5})).seconds(1.0);
+    let all = lab.configz();
+    assert_eq!((&all["maxPods"], &all["kubeReserved"]), (&json!(5), &Value::Null), "each change begins anew");
+    lab.world.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
+    assert_eq!(lab.seconds(1.0).configz()["maxPods"], 110);
+}
+
+#[test]
+fn a_kubelet_that_refuses_its_configuration_says_why_and_does_not_run() {
+    let decode = "err=\"failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet \
+                  config file /var/lib/kubelet/config.yaml, error failed to decode: json: cannot unmarshal string into Go struct field \
+                  KubeletConfiguration.maxPods of type int32\"";
+    let rows = [
+        (
+            json!({"evictionHard": {"memory.available": "-1"}}),
+            "run.go:72] \"command failed\" err=\"failed to run Kubelet: eviction threshold memory.available must be positive: -1\"",
+        ),
+        (
+            json!({"evictionSoft": {"memory.available": "1Gi"}}),
+            "grace period must be specified for the soft eviction threshold memory.available\"",
+        ),
+        (
+            json!({"evictionHard": {"memory.available": "17Gi"}}),
+            "kubelet.go:1583] \"Failed to start ContainerManager\" err=\"invalid Node Allocatable configuration. Resource \\\"memory\\\" has a \
+             reservation of {{18253611008 0} {<nil>}  BinarySI} but capacity of {{17179869184 0} {<nil>}  BinarySI}. Expected capacity >= \
+             reservation.\"",
+        ),
+        (
+            json!({"imageGCHighThresholdPercent": 101}),
+            "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive",
+        ),
+        (
+            json!({"enforceNodeAllocatable": ["everything"]}),
+            "option \\\"everything\\\" specified for enforceNodeAllocatable",
+        ),
+        (json!({"maxPods": "many"}), decode),
+        (json!({"nodeStatusUpdateFrequency": "soon"}), "time: invalid duration \\\"soon\\\""),
+        (json!({"kubeReserved": {"memory": "much"}}), "--kube-reserved value failed to parse"),
+    ];
+    for (changes, says) in rows {
+        let mut lab = Lab::new(32, CgroupVersion::V2);
+        lab.seconds(5.0).tune(changes).seconds(2.0);
+        let last = lab.log().pop().unwrap_or_default();
+        assert!(last.starts_with("E0101 00:00:05.") && last.contains(says), "{last}\n{says}");
+        let answer = lab.get("configz");
+        assert_eq!(answer.code, 503);
+        assert!(
+            answer.body.contains("dial tcp 172.18.0.2:10250: connect: connection refused"),
+            "{}",
+            answer.body
+        );
+        assert!(!lab.world.nodes["n1"].kubelet.running);
+        assert_eq!(lab.tune(json!({})).seconds(1.0).get("healthz").body, "ok");
+    }
+}
+
+#[test]
+fn cgroup_v1_is_refused_from_1_35_on_unless_told_otherwise() {
+    for (minor, runs) in [(31, true), (34, true), (35, false), (36, false)] {
+        let mut lab = Lab::new(minor, CgroupVersion::V1);
+        assert_eq!(lab.get("healthz").code, 200, "kind's nodes say so");
+        let changes = if runs { json!({}) } else { json!({"failCgroupV1": true}) };
+        assert_eq!(lab.tune(changes).seconds(1.0).get("healthz").code == 200, runs);
+    }
+    let mut lab = Lab::new(31, CgroupVersion::V1);
+    lab.tune(json!({"failCgroupV1": true})).seconds(1.0);
+    assert!(lab.log().pop().unwrap().contains("cgroup v1 support is in maintenance mode"));
+}
+
+#[test]
+fn fields_that_a_version_does_not_know_are_left_out() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.tune(json!({"mergeDefaultEvictionSettings": true, "evictionHardd": {}})).seconds(1.0);
+    let all = lab.configz();
+    assert!(all.get("mergeDefaultEvictionSettings").is_none() && all.get("evictionHardd").is_none());
+    let said = lab.log().into_iter().find(|line| line.contains("lenient")).unwrap();
+    let unknown = "err=\"strict decoding error: unknown field \\\"mergeDefaultEvictionSettings\\\", unknown field \\\"evictionHardd\\\"\"";
+    assert!(said.ends_with(unknown), "{said}");
+}
+
+#[test]
+fn the_node_is_registered_and_told_of() {
+    let mut lab = Lab::new(36, CgroupVersion::V1);
+    let node = lab.world.store.get(Kind::Node, "", "n1").unwrap().clone();
+    assert_eq!(node["metadata"]["labels"]["kubernetes.io/hostname"], "n1");
+    assert_eq!(node["status"]["nodeInfo"]["kubeletVersion"], "v1.36.0");
+    let conditions: Vec<(&str, &str)> = node["status"]["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["type"].as_str().unwrap(), one["status"].as_str().unwrap()))
+        .collect();
+    let wanted =
+        [("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True")];
+    assert_eq!(conditions, wanted);
+    lab.seconds(1.0);
+    let mut reasons: Vec<String> = lab
+        .world
+        .store
+        .list(Kind::Event, None)
+        .filter(|event| {
+            event["involvedObject"]["kind"] == "Node" && event["source"]["component"] == "kubelet"
+        })
+        .map(|event| event["reason"].as_str().unwrap().to_owned())
+        .collect();
+    reasons.sort();
+    let wanted = [
+        "CgroupV1",
+        "NodeAllocatableEnforced",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientMemory",
+        "NodeHasSufficientPID",
+        "NodeReady",
+        "Starting",
+    ];
+    assert_eq!(reasons, wanted);
+    let renewed = |lab: &Lab| {
+        let lease = lab.world.store.get(Kind::Lease, "kube-node-lease", "n1").unwrap();
+        lease["spec"]["renewTime"].as_str().unwrap().to_owned()
+    };
+    let before = renewed(&lab);
+    lab.seconds(10.5);
+    assert_ne!(renewed(&lab), before);
+}

@@ -1,0 +1,109 @@
+//! Recordings, as they lie in a folder per kubelet version.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use evictlab_embedded::{CgroupVersion, NodeOptions};
+use evictlab_rules::KubeletVersion;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// What is needed of a recording to do it again.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recording {
+    pub kubelet_version: KubeletVersion,
+    pub node: String,
+    pub kubelet_config_overrides: Map<String, Value>,
+    pub pods_created: Vec<Value>,
+    pub pods_final: Vec<Value>,
+    pub events: Vec<Value>,
+    pub samples: Vec<Value>,
+    pub summary_before: Value,
+    #[serde(default)]
+    pub cgroup: Option<String>,
+    #[serde(skip)]
+    pub name: String,
+}
+
+/// The recordings of the folder that was named, or the project's own.
+pub fn all() -> Vec<Recording> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/recordings");
+    let folder = env::var_os("EVICTLAB_RECORDINGS").map_or(own, PathBuf::from);
+    let mut files = Vec::new();
+    find(&folder, &mut files);
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| {
+            let mut recording: Recording = serde_json::from_slice(&fs::read(&path).unwrap())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let place = path.strip_prefix(&folder).unwrap().with_extension("");
+            recording.name = place.to_string_lossy().into_owned();
+            recording
+        })
+        .collect()
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.unwrap().path();
+        match path.extension() {
+            _ if path.is_dir() => find(&path, files),
+            Some(extension) if extension == "json" => files.push(path),
+            _ => {}
+        }
+    }
+}
+
+impl Recording {
+    /// A node like the recorded one, as it stood before the pods.
+    pub fn node(&self) -> NodeOptions {
+        let number =
+            |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
+        let available = number("/node/memory/availableBytes");
+        let working_set = number("/node/memory/workingSetBytes");
+        // What the pods of the system use, the model's own pods use.
+        let pods = self.summary_before["node"]["systemContainers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|container| container["name"] == "pods")
+            .and_then(|container| container["memory"]["workingSetBytes"].as_u64())
+            .unwrap_or_default();
+        let mut node = NodeOptions::new(self.node.clone(), self.kubelet_version.clone());
+        node.memory = available + working_set;
+        node.memory_used = working_set.saturating_sub(pods);
+        node.disk = number("/node/fs/capacityBytes");
+        node.disk_used = node.disk - number("/node/fs/availableBytes");
+        node.inodes = number("/node/fs/inodes");
+        node.inodes_used = node.inodes - number("/node/fs/inodesFree");
+        node.max_pid = number("/node/rlimit/maxpid");
+        node.processes = number("/node/rlimit/curproc");
+        node.cgroup = self.cgroup();
+        node
+    }
+
+    /// Recordings say it; the first ones, all from v1, do not.
+    fn cgroup(&self) -> CgroupVersion {
+        self.cgroup.as_deref().map_or(CgroupVersion::V1, |text| text.parse().unwrap())
+    }
+
+    /// How long it was watched, in seconds since the first pod was created.
+    pub fn length(&self) -> f64 {
+        self.samples.last().and_then(|sample| sample["t"].as_f64()).unwrap_or_default()
+    }
+
+    /// The ephemeral containers that were added, with their pods' names.
+    pub fn ephemeral(&self) -> Vec<(String, Value)> {
+        let mut all = Vec::new();
+        for pod in &self.pods_final {
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+            for container in pod["spec"]["ephemeralContainers"].as_array().into_iter().flatten() {
+                all.push((name.to_owned(), container.clone()));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,89 @@
+//! A modelled node.
+
+use evictlab_embedded::Cluster;
+use evictlab_embedded::fault::{Fault, Scope};
+use evictlab_embedded::machine::Cgroup;
+use evictlab_embedded::node::Node;
+use evictlab_embedded::time::Time;
+use evictlab_embedded::world::Ctx;
+use futures::FutureExt;
+use futures::future::{LocalBoxFuture, ready};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::cluster::{Machine, NodeError};
+use crate::tune::TuneError;
+
+/// How many lines of a log are its last words.
+const LAST: usize = 5;
+
+/// A node of an embedded cluster.
+pub(super) struct EmbeddedMachine {
+    pub node: String,
+    pub cluster: Cluster,
+}
+
+impl EmbeddedMachine {
+    /// Works on the node as it is now.
+    fn with<T>(&self, work: impl FnOnce(&mut Node, &mut Ctx) -> T) -> Result<T, NodeError> {
+        let done = self
+            .cluster
+            .with(|world| world.with(|_, nodes, ctx| nodes.get_mut(&self.node).map(|node| work(node, ctx))));
+        done.ok_or_else(|| NodeError::Answer {
+            doing: "anything",
+            node: self.node.clone(),
+            problem: "the cluster has no such node".to_owned(),
+        })
+    }
+
+    fn log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+        self.with(|node, ctx| {
+            let since = since.duration_since(ctx.epoch().0).try_into().unwrap_or_default();
+            node.kubelet.log.since(Time::after(since)).map(str::to_owned).collect()
+        })
+    }
+}
+
+impl Machine for EmbeddedMachine {
+    fn configure<'a>(&'a self, changes: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>> {
+        let configured = self.with(|node, ctx| node.kubelet.configure(changes, true, ctx));
+        ready(configured.map_err(TuneError::from)).boxed_local()
+    }
+
+    fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
+        ready(self.with(|node, _| node.kubelet.config.fast_housekeeping)).boxed_local()
+    }
+
+    fn put_back(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
+        ready(self.with(|node, ctx| node.kubelet.restore(ctx)).map(|()| true)).boxed_local()
+    }
+
+    fn settle(&self) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        ready(Ok(())).boxed_local()
+    }
+
+    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Vec<String>, NodeError>> {
+        ready(self.log(since)).boxed_local()
+    }
+
+    fn last_words(&self) -> LocalBoxFuture<'_, Result<String, NodeError>> {
+        let words = self.log(Timestamp::MIN).map(|lines| {
+            let from = lines.len().saturating_sub(LAST);
+            lines[from..].join("\n")
+        });
+        ready(words).boxed_local()
+    }
+
+    fn host_memory(&self) -> LocalBoxFuture<'_, Result<u64, NodeError>> {
+        let available = self.with(|node, _| {
+            let used = node.machine.memory(&Cgroup::Root).map_or(0, |used| used.working_set);
+            node.machine.memory_total().saturating_sub(used)
+        });
+        ready(available).boxed_local()
+    }
+
+    fn arm(&self, faults: &[Fault], namespace: &str) -> Result<(), NodeError> {
+        let scope = Scope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
+        self.with(|_, ctx| ctx.faults.arm(faults, &scope, ctx.now, ctx.agenda))
+    }
+}

@@ -1,0 +1,40 @@
+//! What of a node is not done through its API server.
+
+use evictlab_embedded::fault::Fault;
+use futures::future::LocalBoxFuture;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::NodeError;
+use crate::tune::TuneError;
+
+/// The machine under a node, as its cluster's backend can reach it.
+pub trait Machine: Send + Sync {
+    /// Gives the kubelet its own configuration with these fields changed and fresh container statistics, and restarts it; returns when the
+    /// old kubelet is gone. Maps are merged, everything else is replaced. What an earlier call changed is gone.
+    fn configure<'a>(&'a self, changes: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>>;
+
+    /// Whether the kubelet that runs has fresh container statistics.
+    fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>>;
+
+    /// Gives the kubelet its own configuration back and restarts it. `false`: nothing was changed, and nothing is done.
+    fn put_back(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>>;
+
+    /// The kubelet that was put back runs: makes sure that nothing was changed since, and forgets what was kept to put it back.
+    fn settle(&self) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
+    /// The lines of the kubelet's log since a moment.
+    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Vec<String>, NodeError>>;
+
+    /// The end of the kubelet's log, for a person who wants to know why it does not come up.
+    fn last_words(&self) -> LocalBoxFuture<'_, Result<String, NodeError>>;
+
+    /// What is available of memory on the host that the node runs on, in bytes.
+    fn host_memory(&self) -> LocalBoxFuture<'_, Result<u64, NodeError>>;
+
+    /// Arms faults on the node and on what belongs to a namespace: their times count from now. A backend that knows no faults is not asked.
+    ///
+    /// # Errors
+    /// No fault can be injected.
+    fn arm(&self, faults: &[Fault], namespace: &str) -> Result<(), NodeError>;
+}
