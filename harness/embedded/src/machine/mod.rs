@@ -110,6 +110,9 @@ pub struct ContainerSpec {
     pub oom_score_adj: i32,
     /// The kernel kills all of it or nothing (`memory.oom.group`).
     pub oom_group: bool,
+    /// Its processes are numbered with those of another (`targetContainerName`, `shareProcessNamespace`): the kernel does not keep signals from
+    /// its first one.
+    pub shares_pids: bool,
 }
 
 /// What the outside notices of a machine.

@@ -20,7 +20,11 @@ const SEEDS: [u64; 3] = [0, 1, 2];
 fn main() -> std::process::ExitCode {
     let trials = recording::all()
         .into_iter()
-        .map(|recording| Trial::test(recording.name.clone(), move || SEEDS.iter().try_for_each(|seed| held(&recording, *seed))))
+        .map(|recording| {
+            Trial::test(recording.name.clone(), move || {
+                SEEDS.iter().try_for_each(|seed| held(&recording, *seed))
+            })
+        })
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -33,6 +37,14 @@ fn held(recording: &Recording, seed: u64) -> Result<(), Failed> {
         return Ok(());
     }
     let text = |account: &Account| format!("{account:#?}");
-    let difference = similar::TextDiff::from_lines(&text(&real), &text(&model)).unified_diff().header("real", "model").to_string();
-    Err(format!("seed {seed}\n{difference}\nthe model's messages: {:#?}\nits kubelet's log: {:#?}", replayed.messages(), replayed.log).into())
+    let difference = similar::TextDiff::from_lines(&text(&real), &text(&model))
+        .unified_diff()
+        .header("real", "model")
+        .to_string();
+    Err(format!(
+        "seed {seed}\n{difference}\nthe model's messages: {:#?}\nits kubelet's log: {:#?}",
+        replayed.messages(),
+        replayed.log
+    )
+    .into())
 }

@@ -60,7 +60,8 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
 impl Recording {
     /// A node like the recorded one, as it stood before the pods.
     pub fn node(&self) -> NodeOptions {
-        let number = |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
+        let number =
+            |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         let available = number("/node/memory/availableBytes");
         let working_set = number("/node/memory/workingSetBytes");
         // What the pods of the system use, the model's own pods use.

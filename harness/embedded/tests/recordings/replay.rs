@@ -56,7 +56,9 @@ pub fn replay(recording: &Recording, seed: u64) -> Replayed {
     run(&mut world, Duration::from_secs(5));
     let begun = world.now;
     for pod in &recording.pods_created {
-        world.with(|_, _, ctx| registry::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), Create::default())).unwrap();
+        world
+            .with(|_, _, ctx| registry::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), Create::default()))
+            .unwrap();
     }
     let mut ephemeral = recording.ephemeral();
     let victims = recording.pods_final.iter().filter(|pod| pod["status"]["reason"] == "Evicted").count();
@@ -67,7 +69,8 @@ pub fn replay(recording: &Recording, seed: u64) -> Replayed {
         ephemeral.retain(|(pod, container)| !added(&mut world, pod, container));
         let watched = world.now.since(begun);
         let evicted = pods(&world).iter().filter(|pod| pod["status"]["reason"] == "Evicted").count();
-        if watched >= patience || (victims == 0 && watched >= unharmed) || (victims > 0 && evicted >= victims) {
+        if watched >= patience || (victims == 0 && watched >= unharmed) || (victims > 0 && evicted >= victims)
+        {
             break;
         }
     }
@@ -97,7 +100,9 @@ fn added(world: &mut World, pod: &str, container: &Value) -> bool {
         None => object["spec"]["ephemeralContainers"] = serde_json::json!([container]),
     }
     world
-        .with(|_, _, ctx| registry::update_ephemeral_containers(ctx, NAMESPACE, pod, object, Update::default()))
+        .with(|_, _, ctx| {
+            registry::update_ephemeral_containers(ctx, NAMESPACE, pod, object, Update::default())
+        })
         .unwrap();
     true
 }

@@ -32,11 +32,7 @@ impl Kubelet {
         if !self.running {
             return self.unreachable(ctx);
         }
-        let path = path.trim_matches('/');
-        if let Some(names) = path.strip_prefix("containerLogs/") {
-            return self.container_logs(names, query, machine, ctx);
-        }
-        match path {
+        match path.trim_matches('/') {
             "stats/summary" => self.stats_summary(query, machine, ctx),
             "configz" => Answer::json(&self.config.configz()),
             "metrics" => Answer::text(200, self.metrics()),
@@ -61,16 +57,6 @@ impl Kubelet {
             }
             Err(error) => Answer::text(500, format!("Internal Error: {error}\n")),
         }
-    }
-
-    /// `NAMESPACE/POD/CONTAINER`
-    fn container_logs(&self, names: &str, query: &str, machine: &Machine, ctx: &Ctx) -> Answer {
-        let names: Vec<&str> = names.split('/').collect();
-        let [namespace, pod, container] = names[..] else {
-            return Answer::text(404, "404 page not found\n".to_owned());
-        };
-        let log = self.container_log(namespace, pod, container, query, machine, ctx);
-        Answer::text(log.code, log.text)
     }
 
     fn pod_list(&self) -> Answer {

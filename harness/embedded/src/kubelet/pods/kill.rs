@@ -119,8 +119,9 @@ impl Kubelet {
     }
 
     /// Nothing of the pod runs any more.
-    pub(super) fn terminated(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+    pub(super) fn terminated(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
         let uid = worker.manifest.uid.clone();
+        machine.stop_sandbox(&uid, ctx.now);
         if let Some(sandbox) = self.pods.runtime.pods.get_mut(&uid).and_then(|pod| pod.sandbox.as_mut()) {
             sandbox.ready = false;
         }

@@ -122,6 +122,7 @@ impl<'a> Figures<'a> {
             start_time: self.stamp(Time::ZERO),
             cpu: self.cpu(root_group, runtime),
             memory: self.memory(runtime),
+            io: None,
             swap: swap(self.stamp(root.at), false),
         });
         let pods = self.kubelet.stats.groups.get(&Cgroup::Pods);
@@ -133,6 +134,7 @@ impl<'a> Figures<'a> {
                 start_time: self.stamp(group.since),
                 cpu: self.cpu(group, last),
                 memory: Memory { available_bytes: limit.map(left), ..self.memory(last) },
+                io: self.io(self.stamp(last.at)),
                 swap: swap(self.stamp(last.at), false),
             });
         }
@@ -200,7 +202,7 @@ impl<'a> Figures<'a> {
             }
             None => self.by_runtime(&group, limit),
         };
-        let layer = stats.layers.get(&running.id).map(|written| with_mount_points(active, running, *written));
+        let layer = stats.layers.get(&running.id).copied();
         // What the snapshotter has not seen yet is of 1970.
         let measured = layer.and(stats.layers_at).map_or(Stamp(Timestamp::UNIX_EPOCH), |at| self.stamp(at));
         let logs = self.machine.log_use(&running.id);
@@ -343,22 +345,6 @@ impl<'a> Figures<'a> {
             inodes_used: used.inodes,
         }
     }
-}
-
-/// A writable layer with the directories that the runtime makes in it: the usual ones, and one for each volume mounted elsewhere than
-/// below `/var/run`.
-fn with_mount_points(active: &Active, running: &Running, written: DiskUse) -> DiskUse {
-    const USUAL: u64 = 6;
-    let spec = &active.object["spec"];
-    let containers = ["containers", "initContainers", "ephemeralContainers"]
-        .iter()
-        .flat_map(|list| spec[*list].as_array().into_iter().flatten())
-        .find(|container| container["name"] == *running.name);
-    let mounts = containers.and_then(|container| container["volumeMounts"].as_array()).into_iter().flatten();
-    let path = |mount: &serde_json::Value| mount["mountPath"].as_str().unwrap_or_default().to_owned();
-    let own = mounts.filter(|mount| !path(mount).starts_with("/var/run/")).count() as u64;
-    let made = USUAL + own;
-    DiskUse { bytes: written.bytes + made * 4096, inodes: written.inodes + made }
 }
 
 fn swap(time: Stamp, available: bool) -> Swap {

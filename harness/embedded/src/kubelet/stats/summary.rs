@@ -69,6 +69,9 @@ pub struct System {
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
+    /// Disk pressure figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io: Option<Io>,
     /// Swap.
     pub swap: Swap,
 }

@@ -74,10 +74,7 @@ fn measured(uid: &str, volume: &Value, machine: &Machine) -> Option<VolumeUse> {
     let is = |source: &str| volume.get(source).is_some();
     if is("emptyDir") {
         let memory = volume["emptyDir"]["medium"] == "Memory";
-        let within = machine.volume(uid, &name);
-        // Its own directory counts, too.
-        let block = if memory { 0 } else { 4096 };
-        let used = DiskUse { bytes: within.bytes + block, inodes: within.inodes + 1 };
+        let used = machine.volume(uid, &name);
         return Some(VolumeUse { name, used, memory, ephemeral: !memory });
     }
     let disk = is("configMap") || is("gitRepo");

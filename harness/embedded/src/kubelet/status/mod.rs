@@ -14,7 +14,7 @@ use self::conditions::Condition;
 use super::recorder::About;
 use super::{Kubelet, KubeletEvent};
 use crate::agenda::Due;
-use crate::machine::Machine;
+use crate::machine::{Cgroup, Machine};
 use crate::node::NodeEvent;
 use crate::options::CgroupVersion;
 use crate::store::Kind;
@@ -42,12 +42,14 @@ pub struct NodeStatus {
 }
 
 impl Kubelet {
-    pub(super) fn status_start(&mut self, _machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn status_start(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
         self.tell(About::Node, "Normal", "Starting", "Starting kubelet.", None, ctx);
         if let Some(warning) = self.cgroup_warning() {
             self.tell(About::Node, "Warning", "CgroupV1", warning, None, ctx);
         }
-        if self.config.settings.pods_limit.is_some() {
+        let limit = self.config.settings.pods_limit;
+        machine.limit_memory(&Cgroup::Pods, limit);
+        if limit.is_some() {
             let message = "Updated Node Allocatable limit across pods";
             self.tell(About::Node, "Normal", "NodeAllocatableEnforced", message, None, ctx);
         }

@@ -43,6 +43,7 @@ pub(in super::super) fn load(line: &[String], environment: &BTreeMap<String, Str
         "agnhost" => known(Some(Agnhost::of(arguments))),
         "stress" => known(Some(Stress::of(false, arguments))),
         "pause" => known(Some(Program::Idle(Idle::Pause))),
+        "kube-proxy" => known(Some(Program::Idle(Idle::Proxy))),
         "dd" => known(Some(dd::load(arguments))),
         "tail" => known(Tail::of(arguments).map(Program::Tail)),
         "nohup" | "setsid" => load(arguments, environment),

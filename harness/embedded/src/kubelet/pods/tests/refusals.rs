@@ -84,8 +84,11 @@ fn a_critical_pod_has_others_killed_for_it() {
     lab.seconds(5);
     let mut critical = asking("400Mi");
     critical["priority"] = json!(2_000_000_000);
-    lab.pod("c", critical);
-    lab.seconds(8);
+    let uid = lab.pod("c", critical);
+    lab.millis(1900);
+    // It waits for the other's end.
+    assert!(lab.kubelet().pods.running(&uid).is_empty());
+    lab.seconds(6);
     let status = lab.status("a");
     assert_eq!(lab.status("b")["phase"], "Running");
     assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("Preempting")));

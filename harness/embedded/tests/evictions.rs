@@ -1,0 +1,451 @@
+//! The eviction manager on a node that lives: what it measures, whom it evicts and when, what it tells and logs.
+
+use std::time::Duration;
+
+use evictlab_embedded::store::Kind;
+use evictlab_embedded::time::Time;
+use evictlab_embedded::world::World;
+use evictlab_embedded::{CgroupVersion, NodeOptions, Options};
+use evictlab_rules::KubeletVersion;
+use serde_json::{Value, json};
+
+const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
+const MI: i64 = 1 << 20;
+
+struct Lab {
+    world: World,
+}
+
+impl Lab {
+    fn new(minor: u32, cgroup: CgroupVersion) -> Self {
+        Self::seeded(minor, cgroup, 5)
+    }
+
+    fn seeded(minor: u32, cgroup: CgroupVersion, seed: u64) -> Self {
+        let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::minor(minor)) };
+        let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+        let options = Options { seed, epoch, nodes: vec![node], faults: Vec::new() };
+        let mut world = World::new(options).unwrap();
+        for name in ["default", "kube-system", "test"] {
+            let namespace = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
+            let _exists = world.store.create(Kind::Namespace, namespace, Time::ZERO);
+        }
+        let mut lab = Self { world };
+        lab.seconds(10.0);
+        lab
+    }
+
+    fn tune(&mut self, changes: Value) {
+        self.world.with(|_, nodes, ctx| {
+            nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+        });
+        self.seconds(1.2);
+    }
+
+    /// Tunes with a hard threshold so that so many Mi are left to use.
+    fn budget(&mut self, mi: i64, more: Value) {
+        let available = self.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+        let mut changes = json!({"evictionHard": {"memory.available": format!("{}Mi", available - mi)},
+            "evictionPressureTransitionPeriod": "1s", "nodeStatusUpdateFrequency": "2s"});
+        changes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.tune(changes);
+    }
+
+    fn seconds(&mut self, seconds: f64) {
+        let until = self.world.now + Duration::from_secs_f64(seconds);
+        self.world.run(until);
+    }
+
+    /// Runs until something is so, for at most so many seconds; says when.
+    fn until(&mut self, seconds: u64, so: impl Fn(&Self) -> bool) -> Time {
+        let end = self.world.now + Duration::from_secs(seconds);
+        while !so(self) {
+            assert!(self.world.now < end, "it is not so after {seconds} s: {:#?}", self.log());
+            self.seconds(0.1);
+        }
+        self.world.now
+    }
+
+    fn summary(&mut self) -> Value {
+        self.world.with(|_, nodes, ctx| {
+            let node = nodes.get_mut("n1").unwrap();
+            let answer = node.kubelet.answer("stats/summary", "", &node.machine, ctx);
+            assert_eq!(answer.code, 200, "{}", answer.body);
+            serde_json::from_str(&answer.body).unwrap()
+        })
+    }
+
+    fn get(&mut self, path: &str) -> String {
+        self.world.with(|_, nodes, ctx| {
+            let node = nodes.get_mut("n1").unwrap();
+            node.kubelet.answer(path, "", &node.machine, ctx).body
+        })
+    }
+
+    fn pod(&mut self, name: &str, spec: Value) {
+        let mut spec = spec;
+        for (field, value) in [
+            ("nodeName", json!("n1")),
+            ("restartPolicy", json!("Never")),
+            ("terminationGracePeriodSeconds", json!(1)),
+            ("priority", json!(0)),
+        ] {
+            if spec[field].is_null() {
+                spec[field] = value;
+            }
+        }
+        for list in ["containers", "initContainers"] {
+            for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+                container["image"] = json!(AGNHOST);
+            }
+        }
+        let pod = json!({"metadata": {"name": name, "namespace": "test"}, "spec": spec, "status": {"phase": "Pending"}});
+        let now = self.world.now;
+        self.world.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+    }
+
+    fn status(&self, pod: &str) -> Value {
+        self.world.store.get(Kind::Pod, "test", pod).unwrap()["status"].clone()
+    }
+
+    fn is_evicted(&self, pod: &str) -> bool {
+        self.status(pod)["reason"] == "Evicted"
+    }
+
+    fn events(&self, reason: &str) -> Vec<Value> {
+        let events = self.world.store.list(Kind::Event, None);
+        events.filter(|event| event["reason"] == *reason).map(|event| Value::clone(event)).collect()
+    }
+
+    /// The log from a moment on, without what changes from run to run.
+    fn log(&self) -> Vec<String> {
+        let lines = self.world.nodes["n1"].kubelet.log.since(Time::ZERO);
+        lines.filter_map(|line| Some(line.split_once(' ')?.1[16..].trim().to_owned())).collect()
+    }
+
+    fn condition(&self, kind: &str) -> String {
+        let node = self.world.store.get(Kind::Node, "", "n1").unwrap();
+        let all = node["status"]["conditions"].as_array().unwrap();
+        all.iter().find(|one| one["type"] == kind).unwrap()["status"].as_str().unwrap().to_owned()
+    }
+}
+
+fn stress(name: &str, total: &str) -> Value {
+    json!({"name": name, "args": ["stress", "--mem-alloc-size", "10Mi", "--mem-alloc-sleep", "200ms", "--mem-total", total]})
+}
+
+fn idle(name: &str) -> Value {
+    json!({"name": name, "command": ["sleep", "infinity"]})
+}
+
+/// The figures of a pod in a Summary.
+fn of<'a>(summary: &'a Value, pod: &str) -> &'a Value {
+    let mut all = summary["pods"].as_array().unwrap().iter();
+    all.find(|one| one["podRef"]["name"] == pod).unwrap_or(&Value::Null)
+}
+
+#[test]
+fn a_pod_that_grows_over_the_threshold_is_evicted_by_the_loop() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.budget(300, json!({}));
+    lab.pod("hog", json!({"containers": [stress("el1", "1000Mi"), idle("el2")]}));
+    lab.until(40, |lab| lab.is_evicted("hog"));
+    let events = lab.events("Evicted");
+    assert_eq!(events.len(), 1);
+    let said = events[0]["message"].as_str().unwrap();
+    let status = lab.status("hog");
+    assert_eq!((&status["phase"], status["message"].as_str()), (&json!("Failed"), Some(said)));
+    assert!(said.starts_with("The node was low on resource: memory. Threshold quantity: "), "{said}");
+    assert!(said.contains("Container el1 was using ") && said.contains("Container el2 was using "), "{said}");
+    assert_eq!(events[0]["metadata"]["annotations"]["starved_resource"], "memory");
+    assert_eq!(lab.events("EvictionThresholdMet").len(), 1);
+    lab.until(3, |lab| lab.condition("MemoryPressure") == "True");
+    lab.until(15, |lab| lab.condition("MemoryPressure") == "False");
+    assert_eq!(lab.events("NodeHasInsufficientMemory").len(), 1);
+    let log = lab.log();
+    let from = log.iter().position(|line| line.contains("attempting")).unwrap();
+    let wanted = [
+        "eviction_manager.go:376] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"",
+        "eviction_manager.go:387] \"Eviction manager: must evict pod(s) to reclaim\" resourceName=\"memory\"",
+        "eviction_manager.go:405] \"Eviction manager: pods ranked for eviction\" pods=[\"test/hog\",\"kube-system/kube-proxy-",
+        "eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"test/hog\"",
+        "eviction_manager.go:208] \"Eviction manager: pods evicted, waiting for pod to be cleaned up\" pods=[\"test/hog\"]",
+        "eviction_manager.go:458] \"Eviction manager: pods successfully cleaned up\" pods=[\"test/hog\"]",
+    ];
+    for (line, wanted) in log[from..].iter().zip(wanted) {
+        let line = line.split_once(' ').map_or(line.as_str(), |(_, line)| line);
+        assert!(line.starts_with(wanted), "{line}\n{wanted}");
+    }
+    assert!(lab.get("metrics").contains("kubelet_evictions{eviction_signal=\"memory.available\"} 1\n"));
+}
+
+#[test]
+fn on_cgroup_v1_the_kernel_tells_and_each_threshold_has_a_lane_of_its_own() {
+    let mut doubled = 0;
+    for seed in 1..=6 {
+        let mut lab = Lab::seeded(31, CgroupVersion::V1, seed);
+        lab.budget(300, json!({"kernelMemcgNotification": true}));
+        lab.seconds(2.0);
+        // A sidecar grows on until the regular container has ended, in steps over both thresholds.
+        let mut sidecar = stress("side", "1000Mi");
+        sidecar["args"] = json!([
+            "stress",
+            "--mem-alloc-size",
+            "100Mi",
+            "--mem-alloc-sleep",
+            "500ms",
+            "--mem-total",
+            "1000Mi"
+        ]);
+        sidecar["restartPolicy"] = json!("Always");
+        lab.pod("hog", json!({"initContainers": [sidecar], "containers": [idle("el1")]}));
+        lab.until(20, |lab| lab.is_evicted("hog"));
+        let log = lab.log();
+        let hard = log
+            .iter()
+            .position(|line| line.ends_with("\"eviction manager: hard memory eviction threshold crossed\""));
+        let looked = log.iter().position(|line| line.contains("attempting to reclaim")).unwrap();
+        assert!(hard.unwrap() < looked, "{log:#?}");
+        assert!(log[hard.unwrap()].contains("eviction_manager.go:186]"));
+        let succeeded = log.iter().filter(|line| line.contains("is evicted successfully")).count();
+        let told: u64 = lab.events("Evicted").iter().map(|event| event["count"].as_u64().unwrap()).sum();
+        assert_eq!(u64::try_from(succeeded).unwrap(), told, "one event for each eviction");
+        doubled += usize::from(succeeded > 1);
+        // What was killed has let usage fall under the mark: the kernel tells of that, too.
+        let last = log.iter().rposition(|line| line.contains("is evicted successfully")).unwrap();
+        assert!(log[last..].iter().any(|line| line.contains("threshold crossed")), "{log:#?}");
+        let newest = lab
+            .events("Evicted")
+            .into_iter()
+            .max_by_key(|event| event["metadata"]["resourceVersion"].as_str().map(str::len));
+        assert!(newest.is_some());
+    }
+    assert!(doubled > 0, "a pod is evicted twice now and then");
+    // Neither v2 nor a kubelet that does not ask is told.
+    for (cgroup, asks) in [(CgroupVersion::V2, true), (CgroupVersion::V1, false)] {
+        let mut lab = Lab::new(31, cgroup);
+        lab.budget(300, json!({"kernelMemcgNotification": asks}));
+        lab.pod("hog", json!({"containers": [stress("el1", "1000Mi")]}));
+        lab.until(40, |lab| lab.is_evicted("hog"));
+        assert!(!lab.log().iter().any(|line| line.contains("crossed")));
+    }
+}
+
+#[test]
+fn figures_are_as_old_as_their_housekeeping() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    // No tuning: containers are measured every 10 to 20 s.
+    lab.pod("hog", json!({"containers": [stress("el1", "2000Mi")]}));
+    lab.seconds(4.0);
+    let container = |lab: &mut Lab| of(&lab.summary(), "hog")["containers"][0]["memory"].clone();
+    // cAdvisor has seen it once only: the runtime's own figure, of now.
+    let first = container(&mut lab);
+    lab.seconds(1.0);
+    let second = container(&mut lab);
+    assert_ne!(first["workingSetBytes"], second["workingSetBytes"]);
+    assert!(first.get("usageBytes").is_none(), "the runtime's figures are few before 1.34");
+    assert_eq!(
+        of(&lab.summary(), "hog")["memory"]["workingSetBytes"].as_i64().map(|bytes| bytes < 2 * MI),
+        Some(true)
+    );
+    lab.seconds(20.0);
+    let mut values = std::collections::BTreeSet::new();
+    for _ in 0..40 {
+        values.insert(container(&mut lab)["workingSetBytes"].as_i64().unwrap());
+        lab.seconds(0.5);
+    }
+    assert!((1..=4).contains(&values.len()), "{values:?}");
+
+    // With the flag, every second or two.
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.tune(json!({}));
+    lab.pod("hog", json!({"containers": [stress("el1", "2000Mi")]}));
+    lab.seconds(6.0);
+    let mut values = std::collections::BTreeSet::new();
+    for _ in 0..40 {
+        values.insert(container(&mut lab)["workingSetBytes"].as_i64().unwrap());
+        lab.seconds(0.5);
+    }
+    assert!((9..=21).contains(&values.len()), "{values:?}");
+}
+
+#[test]
+fn a_restart_forgets_conditions() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.budget(200, json!({"evictionPressureTransitionPeriod": "0s"}));
+    lab.pod("hog", json!({"containers": [stress("el1", "1000Mi")]}));
+    lab.until(30, |lab| lab.is_evicted("hog"));
+    lab.seconds(60.0);
+    assert_eq!(lab.condition("MemoryPressure"), "True", "0 means five minutes");
+    let waits = json!({"metadata": {"namespace": "test"}, "spec": {"containers": [{"name": "c"}]}});
+    let rejects = |lab: &Lab| lab.world.nodes["n1"].kubelet.rejects(&waits);
+    assert_eq!(rejects(&lab).as_deref(), Some("The node had condition: [MemoryPressure]. "));
+    let tolerant = json!({"spec": {"containers": [{"name": "c"}], "tolerations": [{"operator": "Exists"}]}});
+    assert_eq!(lab.world.nodes["n1"].kubelet.rejects(&tolerant), None);
+    lab.world.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
+    lab.seconds(1.0);
+    assert_eq!(lab.condition("MemoryPressure"), "False");
+    assert_eq!(rejects(&lab), None);
+}
+
+#[test]
+fn soft_thresholds_wait_and_give_their_own_grace() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+    lab.tune(json!({
+        "evictionSoft": {"memory.available": format!("{}Mi", available - 200)},
+        "evictionSoftGracePeriod": {"memory.available": "5s"},
+        "evictionMaxPodGracePeriod": 3,
+        "nodeStatusUpdateFrequency": "1s",
+    }));
+    let trap = json!({"name": "trap", "command": ["sh", "-c", "trap '' TERM; while true; do sleep 1; done"]});
+    lab.pod(
+        "soft",
+        json!({"terminationGracePeriodSeconds": 30, "containers": [stress("el1", "500Mi"), trap]}),
+    );
+    let pressure = lab.until(40, |lab| lab.condition("MemoryPressure") == "True");
+    assert!(lab.events("Evicted").is_empty());
+    let told = lab.until(20, |lab| !lab.events("Evicted").is_empty());
+    let waited = told.since(pressure).as_secs_f64();
+    assert!((4.0..=16.5).contains(&waited), "{waited}");
+    let ended = lab.until(10, |lab| lab.is_evicted("soft"));
+    let took = ended.since(told).as_secs_f64();
+    assert!((2.9..=5.0).contains(&took), "{took}");
+    assert!(lab.status("soft")["conditions"].to_string().contains("DisruptionTarget"));
+}
+
+#[test]
+fn a_pod_over_its_empty_dirs_limit_is_evicted_once_volumes_are_measured() {
+    for (minor, grace) in [(29, 30.0), (32, 2.0)] {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.tune(json!({"volumeStatsAggPeriod": "5s"}));
+        let writer = json!({
+            "name": "el1",
+            "command": ["sh", "-c", "trap '' TERM; dd if=/dev/zero of=/data/f bs=1M count=40; while true; do sleep 1; done"],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        });
+        lab.pod(
+            "full",
+            json!({
+                "terminationGracePeriodSeconds": 30,
+                "containers": [writer],
+                "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "20Mi"}}],
+            }),
+        );
+        let told = lab.until(30, |lab| !lab.events("Evicted").is_empty());
+        let summary = lab.summary();
+        let volume = &of(&summary, "full")["volume"][0];
+        assert_eq!((&volume["name"], &volume["usedBytes"]), (&json!("data"), &json!(41_947_136)));
+        let event = lab.events("Evicted").remove(0);
+        assert_eq!(event["message"], "Usage of EmptyDir volume \"data\" exceeds the limit \"20Mi\". ");
+        assert!(event["metadata"].get("annotations").is_none());
+        let ended = lab.until(40, |lab| lab.is_evicted("full"));
+        assert!((ended.since(told).as_secs_f64() - grace).abs() < 2.0, "1.{minor}: {:?}", ended.since(told));
+        assert!(!lab.status("full")["conditions"].to_string().contains("DisruptionTarget"));
+        // Through 1.29 the pod's own grace is used, for which nobody waits.
+        assert_eq!(lab.events("ExceededGracePeriod").len(), usize::from(minor < 30));
+        assert_eq!(lab.log().iter().any(|line| line.contains("pod failed to evict")), minor < 30);
+        assert!(lab.get("metrics").contains("kubelet_evictions{eviction_signal=\"emptydirfs.limit\"} 1\n"));
+    }
+}
+
+#[test]
+fn disk_pressure_deletes_images_before_pods() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    // 10 MiB a second: the snapshotter sees it grow.
+    let writer = |seconds: u32| {
+        let step = "dd if=/dev/zero of=/f$i bs=1M count=10; sleep 1; i=$((i+1))";
+        let script = format!("i=0; while [ $i -lt {seconds} ]; do {step}; done; sleep infinity");
+        json!({"name": "el1", "command": ["sh", "-c", script]})
+    };
+    let available = lab.summary()["node"]["fs"]["availableBytes"].as_i64().unwrap() / MI;
+    lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 100)},
+        "evictionPressureTransitionPeriod": "1s"}));
+    lab.pod("writes", json!({"containers": [writer(15)]}));
+    lab.seconds(40.0);
+    assert!(!lab.is_evicted("writes"), "what images took was enough: {:#?}", lab.log());
+    assert!(
+        lab.log().iter().any(|line| line.contains("able to reduce resource pressure without evicting pods."))
+    );
+    lab.pod("more", json!({"containers": [writer(90)]}));
+    lab.until(90, |lab| lab.is_evicted("more"));
+    let said = lab.status("more")["message"].as_str().unwrap().to_owned();
+    assert!(
+        said.starts_with("The node was low on resource: ephemeral-storage. Threshold quantity: "),
+        "{said}"
+    );
+    assert!(!lab.is_evicted("writes"), "{:#?}", lab.log());
+}
+
+#[test]
+fn too_few_process_ids_evict_whoever_has_most() {
+    let mut lab = Lab::new(33, CgroupVersion::V2);
+    let rlimit = lab.summary()["node"]["rlimit"].clone();
+    let left = rlimit["maxpid"].as_i64().unwrap() - rlimit["curproc"].as_i64().unwrap();
+    lab.tune(json!({"evictionHard": {"pid.available": (left - 200).to_string()}}));
+    let bomb = json!({"name": "el1", "command": ["sh", "-c", "i=0; while [ $i -lt 300 ]; do sleep 1000 & i=$((i+1)); done; wait"]});
+    lab.pod("idle", json!({"containers": [idle("el1")]}));
+    lab.pod("forks", json!({"containers": [bomb]}));
+    lab.until(40, |lab| lab.is_evicted("forks") || lab.is_evicted("idle"));
+    assert!(lab.is_evicted("forks"));
+    let event = lab.events("Evicted").remove(0);
+    assert_eq!(event["metadata"]["annotations"]["offending_containers"], "");
+    assert!(
+        event["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("The node was low on resource: pids. Threshold quantity: ")
+    );
+}
+
+#[test]
+fn one_seed_makes_one_run() {
+    let run = |seed| {
+        let mut lab = Lab::seeded(32, CgroupVersion::V1, seed);
+        lab.budget(300, json!({"kernelMemcgNotification": true}));
+        lab.pod("hog", json!({"containers": [stress("el1", "1000Mi"), idle("el2"), idle("el3")]}));
+        let mut all = String::new();
+        for _ in 0..60 {
+            lab.seconds(0.5);
+            all += &lab.summary().to_string();
+        }
+        for line in lab.world.nodes["n1"].kubelet.log.since(Time::ZERO) {
+            all += line;
+        }
+        all
+    };
+    assert_eq!(run(4), run(4));
+    assert_ne!(run(4), run(5));
+}
+
+/// Every path of a value, list places aside.
+fn paths(value: &Value, at: &str, all: &mut std::collections::BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| paths(value, &format!("{at}.{name}"), all))
+        }
+        Value::Array(values) => values.iter().for_each(|value| paths(value, at, all)),
+        _ => {
+            all.insert(at.to_owned());
+        }
+    }
+}
+
+#[test]
+fn a_summary_has_the_fields_that_real_ones_have() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
+    for (minor, file) in
+        [(31, "v1.31.14/regular.json"), (32, "v1.32.13/regular.json"), (36, "v1.36.2/regular.json")]
+    {
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
+        let recorded: Value = serde_json::from_str(&text).unwrap();
+        let mut real = std::collections::BTreeSet::new();
+        paths(&recorded["summaryBefore"]["node"], "node", &mut real);
+        let mut lab = Lab::new(minor, CgroupVersion::V1);
+        let mut own = std::collections::BTreeSet::new();
+        paths(&lab.summary()["node"], "node", &mut own);
+        // A recorded node has told of swap before.
+        let differ: Vec<_> = real.symmetric_difference(&own).filter(|path| !path.contains(".swap")).collect();
+        assert!(differ.is_empty(), "1.{minor}: {differ:#?}");
+    }
+}
