@@ -279,7 +279,7 @@ impl Manager {
 
     /// `immediateEvictionGracePeriodSeconds`
     fn immediate(&self) -> i64 {
-        i64::from(self.version.at_least(30))
+        i64::from(self.version.at_least(31))
     }
 }
 
