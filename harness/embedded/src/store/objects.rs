@@ -13,7 +13,7 @@ use crate::time::{Epoch, Time};
 use crate::world::Rng;
 
 /// How many changes are remembered for those who watch.
-const HISTORY: usize = 8192;
+const HISTORY: usize = 2048;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,12 @@ mod collect;
 mod observations;
 mod progress;
 mod sample;
+mod samples;
 mod watch;
 
 pub use collect::{Before, collect};
 pub use observations::Observations;
 pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
+pub use samples::Samples;
 pub use watch::{Seen, watch};

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Samples;
+
 /// One case on one node, as the API server and the kubelet told it. Kubernetes objects are kept as they came,
 /// without `managedFields`. Field names are those of the recordings; a recording deserializes into this.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,7 +47,7 @@ pub struct Observations {
     /// {"memory": …, "fs": …, "rlimit": …}, "pods": […]}`: `t` in seconds since the first creation, three parts of the
     /// summary's `node`, and its `pods`, those of the case with their containers. A recording holds them as they are.
     #[serde(default)]
-    pub samples: Vec<Value>,
+    pub samples: Samples,
     /// The eviction manager's lines of the kubelet's log.
     #[serde(default)]
     pub kubelet_log: Vec<String>,

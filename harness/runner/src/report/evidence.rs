@@ -73,7 +73,7 @@ fn write_observations(dir: &Path, seen: &Observations) -> Result<(), ReportError
         }
     }
     write_file(&dir.join("summary-before.json"), &pretty(&seen.summary_before)?)?;
-    let samples = seen.samples.iter().map(|sample| format!("{}\n", redacted(sample.clone())));
+    let samples = seen.samples.iter().map(|sample| format!("{}\n", redacted(sample)));
     write_file(&dir.join("samples.jsonl"), samples.collect::<String>().as_bytes())?;
     let log: String = seen.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
     write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], Value::Object(seen.evictions_counted));
         let samples: Vec<Value> =
             files["samples.jsonl"].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(samples, seen.samples);
+        assert_eq!(samples, seen.samples.iter().collect::<Vec<_>>());
         assert_eq!(files["kubelet.log"].lines().collect::<Vec<_>>(), seen.kubelet_log);
         insta::assert_snapshot!(files["summary.md"]);
     }
@@ -182,7 +182,7 @@ mod tests {
             pods_created: all.clone(),
             pods_final: all.clone(),
             events: all.clone(),
-            samples: all.clone(),
+            samples: all.iter().collect(),
             node_status: kubeconfig.clone(),
             summary_before: kubeconfig.clone(),
             configz: kubeconfig,

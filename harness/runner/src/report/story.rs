@@ -221,7 +221,8 @@ pub fn evidence() -> Observations {
         summary_before: json!({"node": {"memory": {"availableBytes": 25_162_661_888_u64}}}),
         samples: [0.0, 0.87]
             .map(|t| json!({"t": t, "node": {"memory": {"availableBytes": 1}, "fs": {}, "rlimit": {}}, "pods": []}))
-            .to_vec(),
+            .iter()
+            .collect(),
         kubelet_log: vec!["I1121 00:47:45.328219 eviction_manager.go:616] \"pod is evicted successfully\"".to_owned()],
         configz: json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}}),
         evictions_counted: map(json!({"memory.available": 1})),

@@ -234,6 +234,7 @@ impl Run<'_> {
         let mut ticks = tokio::time::interval(SAMPLING);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut broken = None;
+        let mut latest = None;
         loop {
             tokio::select! {
                 biased;
@@ -250,8 +251,9 @@ impl Run<'_> {
                 _ = ticks.tick() => match self.cancellable(timeout(limits.0, node.summary())).await? {
                     Ok(Ok(summary)) => {
                         let t = began.elapsed().as_secs_f64();
-                        seen.samples.push(sample(t, &summary, &namespace.name));
-                        self.tell_progress(seen);
+                        let sample = latest.insert(sample(t, &summary, &namespace.name));
+                        seen.samples.push(sample);
+                        self.tell_progress(sample, seen);
                         broken = None;
                     }
                     Ok(Err(error)) => broken = Some(error.to_string()),
@@ -270,7 +272,7 @@ impl Run<'_> {
             {
                 seen.seconds_to_outcome = Some(began.elapsed().as_secs_f64());
             }
-            match watched.ended(&wanted, seen.samples.last(), seen.refused.is_some(), limits) {
+            match watched.ended(&wanted, latest.as_ref(), seen.refused.is_some(), limits) {
                 Some(Ended::Stalled) if broken.is_some() => {
                     let why = broken.unwrap_or_default();
                     return Err(CaseError::Refused(format!("the API server is gone: {why}")));
@@ -364,8 +366,7 @@ impl Run<'_> {
     }
 
     /// The container that uses most, and how much the node has left above its threshold.
-    fn tell_progress(&self, seen: &Observations) {
-        let Some(latest) = seen.samples.last() else { return };
+    fn tell_progress(&self, latest: &Value, seen: &Observations) {
         let containers = latest["pods"]
             .as_array()
             .into_iter()

@@ -21,6 +21,8 @@ pub fn class(case: &Case, one_host: bool) -> Class {
     match &case.pressure {
         Some(pressure) if one_host && pressure.signal == Signal::NodefsAvailable => Class::Host,
         Some(_) => Class::Node,
+        // A kubelet that lets a pod live on evicts nobody else meanwhile.
+        None if case.expect.killed_within.is_some() => Class::Node,
         None if case.kubelet_config.is_empty() && case.faults.is_empty() => Class::Shared,
         None => Class::Node,
     }
@@ -61,6 +63,7 @@ mod tests {
             ("kubelet-config: {evictionMaxPodGracePeriod: 3}", true, Class::Node),
             ("pressure: {signal: memory.available}", true, Class::Node),
             ("faults: [{kubelet-restart: {}}]", false, Class::Node),
+            ("expect: {killed-within: 30s}", true, Class::Node),
             ("pressure: {signal: nodefs.available}", true, Class::Host),
             ("pressure: {signal: nodefs.available}", false, Class::Node),
         ];
