@@ -57,6 +57,9 @@ async fn bodies_must_fit_their_paths() {
         (put.code, put.message().as_str()),
         (400, "the name of the object (b) does not match the name on the URL (a)")
     );
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/test/leases/l";
+    let made = lab.put(lease, &json!({"metadata": {"name": "l"}, "spec": {}})).await;
+    assert_eq!((made.code, lab.put(lease, &made.json()).await.code), (201, 200));
     let twice = lab.post(MAPS, &json!({"metadata": {"name": "a"}})).await;
     assert_eq!((twice.code, twice.message().as_str()), (409, r#"configmaps "a" already exists"#));
     let lost = lab.get(&format!("{MAPS}/z")).await;
