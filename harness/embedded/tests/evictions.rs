@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evictlab_embedded::fault::{Fault, Scope};
 use evictlab_embedded::store::Kind;
 use evictlab_embedded::time::Time;
 use evictlab_embedded::world::World;
@@ -448,4 +449,20 @@ fn a_summary_has_the_fields_that_real_ones_have() {
         let differ: Vec<_> = real.symmetric_difference(&own).filter(|path| !path.contains(".swap")).collect();
         assert!(differ.is_empty(), "1.{minor}: {differ:#?}");
     }
+}
+
+#[test]
+fn a_pod_whose_figures_are_missing_goes_first_and_is_told_less() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    lab.budget(300, json!({}));
+    let missing: Fault = serde_json::from_value(json!({"stats-missing": {"pod": "quiet", "for": "5m"}})).unwrap();
+    lab.world.with(|_, _, ctx| ctx.faults.arm(&[missing], &Scope::default(), ctx.now, ctx.agenda));
+    lab.pod("quiet", json!({"containers": [idle("el1")]}));
+    lab.pod("hog", json!({"containers": [stress("el1", "1000Mi")]}));
+    lab.until(40, |lab| lab.is_evicted("quiet"));
+    assert!(of(&lab.summary(), "quiet").is_null());
+    let event = lab.events("Evicted").remove(0);
+    assert_eq!(event["involvedObject"]["name"], "quiet");
+    assert!(event["metadata"].get("annotations").is_none_or(|all| *all == json!({})), "{event}");
+    assert!(!event["message"].as_str().unwrap().contains("Container"));
 }
