@@ -31,9 +31,8 @@ fn run(arguments: &[&str]) -> Ran {
     command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
     let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl")).unwrap_or_else(|error| {
-        panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr))
-    });
+    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
+        .unwrap_or_else(|error| panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr)));
     let mut verdicts = Verdicts::new();
     let mut run = String::new();
     for event in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
@@ -60,7 +59,10 @@ fn every_case_comes_out_as_on_real_kubelets() {
         .collect();
     assert!(bad.is_empty() && ran.status == 0 && ran.verdicts.len() == 42, "{bad:#?}\n{}", ran.out);
     let sidecars = |kubelet: &str| {
-        let named = ran.verdicts.iter().find(|((case, of), _)| case == "sidecars-are-named" && of.starts_with(kubelet));
+        let named = ran
+            .verdicts
+            .iter()
+            .find(|((case, of), _)| case == "sidecars-are-named" && of.starts_with(kubelet));
         named.unwrap().1.0.clone()
     };
     assert_eq!((sidecars("v1.31"), sidecars("v1.32")), ("reproduced".to_owned(), "passed".to_owned()));

@@ -16,6 +16,7 @@ pub mod control;
 pub mod fault;
 pub mod kubelet;
 pub mod machine;
+pub mod news;
 pub mod node;
 pub mod options;
 pub mod registry;

@@ -317,7 +317,7 @@ fn soft_thresholds_wait_and_give_their_own_grace() {
 
 #[test]
 fn a_pod_over_its_empty_dirs_limit_is_evicted_once_volumes_are_measured() {
-    for (minor, grace) in [(29, 30.0), (32, 2.0)] {
+    for (minor, grace) in [(30, 30.0), (31, 2.0)] {
         let mut lab = Lab::new(minor, CgroupVersion::V2);
         lab.tune(json!({"volumeStatsAggPeriod": "5s"}));
         let writer = json!({
@@ -343,9 +343,9 @@ fn a_pod_over_its_empty_dirs_limit_is_evicted_once_volumes_are_measured() {
         let ended = lab.until(40, |lab| lab.is_evicted("full"));
         assert!((ended.since(told).as_secs_f64() - grace).abs() < 2.0, "1.{minor}: {:?}", ended.since(told));
         assert!(!lab.status("full")["conditions"].to_string().contains("DisruptionTarget"));
-        // Through 1.29 the pod's own grace is used, for which nobody waits.
-        assert_eq!(lab.events("ExceededGracePeriod").len(), usize::from(minor < 30));
-        assert_eq!(lab.log().iter().any(|line| line.contains("pod failed to evict")), minor < 30);
+        // Through 1.30 the pod's own grace is used, for which nobody waits.
+        assert_eq!(lab.events("ExceededGracePeriod").len(), usize::from(minor < 31));
+        assert_eq!(lab.log().iter().any(|line| line.contains("pod failed to evict")), minor < 31);
         assert!(lab.get("metrics").contains("kubelet_evictions{eviction_signal=\"emptydirfs.limit\"} 1\n"));
     }
 }

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::refusal;
 use super::request::{Accept, Form};
-use super::resource::{RESOURCES, Resource};
+use super::resource::{RESOURCES, Resource, Source};
 use super::respond::{self, refuse};
 use crate::cluster::Cluster;
-use crate::store::Scope;
+use crate::store::{Kind, Scope};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -112,7 +112,7 @@ fn listed(resource: &Resource) -> Vec<Value> {
     if !resource.short.is_empty() {
         object["shortNames"] = json!(resource.short);
     }
-    if resource.plural == "pods" && resource.group.is_empty() {
+    if is_common(resource) {
         object["categories"] = json!(["all"]);
     }
     let part = |part: &super::resource::Subresource| {
@@ -130,6 +130,11 @@ fn listed(resource: &Resource) -> Vec<Value> {
         object
     };
     std::iter::once(object).chain(resource.subresources.iter().map(part)).collect()
+}
+
+/// Whether `kubectl get all` means it too.
+fn is_common(resource: &Resource) -> bool {
+    matches!(resource.source, Source::Stored(Kind::Pod) | Source::DaemonSets)
 }
 
 /// `APIGroupDiscoveryList` of some groups.
@@ -174,6 +179,9 @@ fn aggregated_resource(resource: &Resource) -> Value {
     });
     if !resource.short.is_empty() {
         object["shortNames"] = json!(resource.short);
+    }
+    if is_common(resource) {
+        object["categories"] = json!(["all"]);
     }
     let parts: Vec<Value> = parts.collect();
     if !parts.is_empty() {

@@ -16,7 +16,7 @@ pub fn node(cluster: &Cluster, request: &Request) -> Result<Response, Status> {
         world.with(|_, nodes, ctx| {
             let object = ctx.store.get(Kind::Node, "", name).cloned();
             let object = object.ok_or_else(|| Status::not_found(Kind::Node, name))?;
-            let node = nodes.get_mut(name).filter(|node| node.kubelet.running).ok_or_else(|| {
+            let node = nodes.get_mut(name).ok_or_else(|| {
                 let address = address(&object);
                 unavailable(format!(
                     "error trying to reach service: dial tcp {address}:10250: connect: connection refused"

@@ -85,7 +85,8 @@ fn verb(request: &Request) -> &'static str {
         Method::PATCH => "patch",
         Method::DELETE if named => "delete",
         Method::DELETE => "deletecollection",
-        _ => "",
+        Method::OPTIONS => "options",
+        _ => "another method",
     }
 }
 

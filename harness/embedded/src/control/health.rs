@@ -118,7 +118,7 @@ impl Health {
 fn execute(node: &Value, add: &[&str], remove: &[&str], ctx: &mut Ctx) {
     const EFFECT: &str = "NoExecute";
     let has = |key: &&str| taints::of(node).any(|taint| taint["key"] == **key && taint["effect"] == EFFECT);
-    if !add.iter().all(|key| has(key)) || remove.iter().any(|key| has(key)) {
+    if !add.iter().all(has) || remove.iter().any(has) {
         taints::swap(meta(node, "name"), EFFECT, add, remove, ctx);
     }
 }

@@ -28,10 +28,10 @@ pub(super) fn changed(change: &Change, ctx: &mut Ctx) {
             after(ctx, EMPTY, ControlEvent::Empty(meta(object, "name").to_owned()));
         }
         (Kind::Namespace, ChangeKind::Added) => furnish_soon(meta(object, "name"), ctx),
-        (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted) => {
-            if [ACCOUNT, ROOT_CA].contains(&meta(object, "name")) {
-                furnish_soon(meta(object, "namespace"), ctx);
-            }
+        (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted)
+            if [ACCOUNT, ROOT_CA].contains(&meta(object, "name")) =>
+        {
+            furnish_soon(meta(object, "namespace"), ctx);
         }
         (Kind::Pod, ChangeKind::Deleted) => {
             let namespace = meta(object, "namespace");
@@ -52,7 +52,7 @@ pub(super) fn furnish(namespace: &str, ctx: &mut Ctx) {
                 "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
             },
         },
-        // This API is served without TLS.
+        // No process of a pod here speaks with the API.
         "data": {"ca.crt": ""},
     });
     let account = json!({"metadata": {"name": ACCOUNT}});

@@ -248,7 +248,7 @@ fn the_more_important_pod_preempts_the_least_important() {
     assert_eq!([bench.place("middle"), bench.place("low")], ["n1", "n2"]);
     bench.running("low");
     bench.pod("high", json!({"memory": "4Gi", "priorityClassName": "high"}));
-    bench.run_until(3.0);
+    bench.run_until(2.1);
     let victim = bench.get(Kind::Pod, "low").unwrap();
     let condition = condition::find(victim, "DisruptionTarget").unwrap();
     assert_eq!(condition["reason"], "PreemptionByScheduler");
@@ -260,12 +260,29 @@ fn the_more_important_pod_preempts_the_least_important() {
     assert_eq!(bench.told("Preempted"), [format!("low: Preempted by pod {uid} on node n2")]);
     assert_eq!(bench.told("FailedScheduling"), ["high: 0/2 nodes are available: 2 Insufficient memory."]);
     assert!(!bench.get(Kind::Pod, "middle").unwrap()["metadata"]["deletionTimestamp"].is_string());
-    // The room is kept for it: a pod that came meanwhile does not get it.
-    bench.pod("late", json!({"memory": "5Gi", "priorityClassName": "low"}));
+    // The room is kept for it: a pod that comes while it still waits for its next try does not get it.
     bench.finish("low");
+    bench.pod("late", json!({"memory": "5Gi", "priorityClassName": "low"}));
+    bench.run_until(2.5);
+    assert_eq!([bench.place("high"), bench.place("late")], ["", ""]);
     bench.run_until(10.0);
     assert_eq!([bench.place("high"), bench.place("late")], ["n2", ""]);
     assert!(bench.get(Kind::Pod, "high").unwrap()["status"]["nominatedNodeName"].is_null());
+}
+
+#[test]
+fn of_the_pods_of_a_node_only_the_least_important_goes() {
+    let mut bench = Bench::with_nodes(&["n1"]);
+    for (name, value) in [("low", 10), ("middle", 20), ("high", 100)] {
+        bench.create(Kind::PriorityClass, "", json!({"metadata": {"name": name}, "value": value}));
+    }
+    bench.pod("a", json!({"memory": "3Gi", "priorityClassName": "middle"}));
+    bench.pod("b", json!({"memory": "3Gi", "priorityClassName": "low"}));
+    bench.run_until(1.0);
+    bench.pod("c", json!({"memory": "4Gi", "priorityClassName": "high"}));
+    bench.run_until(2.0);
+    let dying = |name: &str| bench.get(Kind::Pod, name).unwrap()["metadata"]["deletionTimestamp"].is_string();
+    assert_eq!([dying("a"), dying("b")], [false, true]);
 }
 
 #[test]
@@ -424,6 +441,7 @@ fn a_budget_counts_the_pods_that_are_ready() {
     bench.run_until(1.0);
     bench.pod("p", json!({}));
     bench.pod("q", json!({}));
+    bench.pod("unready", json!({}));
     bench.run_until(2.0);
     bench.running("p");
     bench.running("q");
@@ -431,7 +449,7 @@ fn a_budget_counts_the_pods_that_are_ready() {
     let status = bench.get(Kind::PodDisruptionBudget, "b").unwrap()["status"].clone();
     let counts =
         ["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration"];
-    assert_eq!(counts.map(|field| status[field].as_i64().unwrap()), [2, 1, 2, 1, 1]);
+    assert_eq!(counts.map(|field| status[field].as_i64().unwrap()), [2, 1, 3, 1, 1]);
     assert_eq!(status["conditions"][0]["reason"], "SufficientPods");
     let mut evict = |name: &str| {
         let eviction = json!({"metadata": {"name": name}});
@@ -444,7 +462,7 @@ fn a_budget_counts_the_pods_that_are_ready() {
     assert_eq!(evict("q"), Err(429));
     bench.run_until(4.0);
     let status = &bench.get(Kind::PodDisruptionBudget, "b").unwrap()["status"];
-    assert_eq!(counts.map(|field| status[field].as_i64().unwrap()), [1, 1, 2, 0, 1]);
+    assert_eq!(counts.map(|field| status[field].as_i64().unwrap()), [1, 1, 3, 0, 1]);
     assert_eq!(status["conditions"][0]["reason"], "InsufficientPods");
     assert!(status["disruptedPods"].is_null());
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use super::Fault;
 use crate::agenda::{Agenda, Due};
+use crate::news::{Listener, News};
 use crate::registry::Status;
 use crate::time::Time;
 
@@ -58,7 +57,7 @@ pub enum RequestFate {
 pub struct Faults {
     pub(super) armed: Vec<Armed>,
     /// Grows with each cut of watches.
-    pub(super) cuts: watch::Sender<u64>,
+    pub(super) cuts: News,
 }
 
 impl Faults {
@@ -137,8 +136,8 @@ impl Faults {
     }
 
     /// Tells each cut of watches. Whoever serves one asks [`cut`](Self::cut) then.
-    pub fn cuts(&self) -> watch::Receiver<u64> {
-        self.cuts.subscribe()
+    pub fn cuts(&self) -> Listener {
+        self.cuts.listen()
     }
 
     /// Whether a watch that was opened when so many cuts had been made is to be closed, and whether with 410.

@@ -20,11 +20,11 @@ pub fn strike(place: usize, nodes: &mut BTreeMap<String, Node>, ctx: &mut Ctx) {
     let (fault, scope) = (armed.fault.clone(), armed.scope.clone());
     match fault {
         Fault::WatchClosed(_) | Fault::WatchExpired(_) => {
-            let cuts = ctx.faults.cuts.borrow().saturating_add(1);
+            let cuts = ctx.faults.cuts.times() + 1;
             if let Some(armed) = ctx.faults.armed.get_mut(place) {
                 armed.struck = u32::try_from(cuts).unwrap_or(u32::MAX);
             }
-            ctx.faults.cuts.send_replace(cuts);
+            ctx.faults.cuts.tell();
         }
         _ => {
             let struck = nodes

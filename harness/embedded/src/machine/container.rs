@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::cost;
-use super::disk::{BLOCK, StoreId};
+use super::disk::{BLOCK, FileId, StoreId};
 use super::groups::{GroupId, PODS, Pages, ROOT};
 use super::io::Target;
 use super::kernel::Kernel;
@@ -31,6 +31,8 @@ pub(super) struct Container {
     pub group: Option<GroupId>,
     /// What the kernel has charged to it for the group itself.
     pub kernel: u64,
+    /// What it has read of its image.
+    pub image: FileId,
     pub layer: StoreId,
     /// What the runtime made in the layer.
     pub made: DiskUse,
@@ -97,7 +99,9 @@ impl Kernel {
         }
         // No two containers have quite the same.
         let kernel = cost::CONTAINER_KERNEL + rng.random_range(0..8) * BLOCK;
-        self.groups.charge(group, Pages { kernel, inactive: cost::CONTAINER_CACHE, ..Pages::default() });
+        self.groups.charge(group, Pages::kernel(kernel));
+        let image = self.disk.foreign();
+        self.groups.cache(group, image, Pages { inactive: cost::CONTAINER_CACHE, ..Pages::default() });
         let made = made(&spec.mounts);
         let layer = self.disk.create_store(None);
         let key = self.next_container;
@@ -114,6 +118,7 @@ impl Kernel {
                 spec,
                 group: Some(group),
                 kernel,
+                image,
                 layer,
                 made,
                 log: Log::default(),

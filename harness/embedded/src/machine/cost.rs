@@ -24,6 +24,8 @@ pub(super) const APPLET: u64 = 96 * KIB;
 pub(super) const SHELL: (u64, u64) = (116 * KIB, 96 * KIB);
 /// agnhost before it allocates: recorded with totals of 100 and 300 MiB.
 pub(super) const AGNHOST: (u64, u64) = (6 * MIB + 400 * KIB, 360 * KIB);
+/// kube-proxy: recorded of the pods of `kube-system`.
+pub(super) const PROXY: (u64, u64) = (11 * MIB + 600 * KIB, 700 * KIB);
 /// What a Go program with little to do has of threads.
 pub(super) const GO_THREADS: u64 = 6;
 /// Page tables take 8 bytes a page.

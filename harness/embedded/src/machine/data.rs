@@ -54,10 +54,13 @@ impl Data {
         }
     }
 
-    /// Parts it after about so many bytes, between lines.
+    /// Parts it after about so many bytes, between lines: there is one at least on each side.
     pub fn split_near(self, at: u64) -> (Self, Option<Self>) {
         let at = match &self {
-            Self::Lines(line, _) => at.next_multiple_of(line.len() as u64 + 1),
+            Self::Lines(line, _) => {
+                let each = line.len() as u64 + 1;
+                (at / each).max(1) * each
+            }
             _ => at,
         };
         self.split(at)
@@ -70,8 +73,9 @@ impl Data {
         }
         match self {
             Self::Bytes(bytes) => {
-                let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-                let cut = if at == 0 { 0 } else { ends.skip(at as usize - 1).next().unwrap_or(bytes.len()) };
+                let mut ends =
+                    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+                let cut = if at == 0 { 0 } else { ends.nth(at as usize - 1).unwrap_or(bytes.len()) };
                 Self::Bytes(bytes).split(cut as u64)
             }
             Self::Lines(line, count) => (Self::Lines(line.clone(), at), Some(Self::Lines(line, count - at))),

@@ -1,6 +1,7 @@
 //! The one filesystem of a node: writable layers, logs, volumes; and the filesystems in memory.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::pipe::PipeId;
 use super::{DiskUse, Filesystem};
@@ -135,9 +136,19 @@ impl Disk {
         self.stores[store].as_ref()?.names.get(name).copied()
     }
 
-    /// The names in a tree, in order.
-    pub fn names(&self, store: StoreId) -> impl Iterator<Item = &str> {
-        self.stores[store].iter().flat_map(|store| store.names.keys().map(String::as_str))
+    /// The names in a tree that begin so, in order.
+    pub fn names<'a>(&'a self, store: StoreId, beginning: &'a str) -> impl Iterator<Item = &'a str> {
+        let stores = self.stores[store].iter();
+        let names = stores.flat_map(move |store| {
+            store.names.range::<str, _>((Bound::Included(beginning), Bound::Unbounded))
+        });
+        names.map(|(name, _)| name.as_str()).take_while(move |name| name.starts_with(beginning))
+    }
+
+    /// A number for a file that is none of this disk's trees, such as one of an image.
+    pub fn foreign(&mut self) -> FileId {
+        self.next += 1;
+        self.next
     }
 
     /// Makes an entry. Its name must be free.

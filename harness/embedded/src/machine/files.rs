@@ -187,7 +187,7 @@ impl Kernel {
         let below = if name.is_empty() { String::new() } else { format!("{name}/") };
         let base = directory.trim_end_matches('/');
         self.disk
-            .names(store)
+            .names(store, &below)
             .filter_map(|name| name.strip_prefix(&below))
             .filter(|rest| !rest.is_empty())
             .map(|rest| if directory.is_empty() { rest.to_owned() } else { format!("{base}/{rest}") })

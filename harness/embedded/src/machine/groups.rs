@@ -79,6 +79,8 @@ struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     all: Vec<Group>,
+    /// Page cache of the system's own files.
+    system: u64,
     marks: BTreeMap<String, Mark>,
     /// Marks that were passed since they were last asked for.
     passed: Vec<(Cgroup, u64)>,
@@ -89,9 +91,16 @@ pub(super) struct Groups {
 impl Groups {
     /// The node's group and that of the pods. The node can hold `total` bytes.
     pub fn new(total: u64, system: Pages) -> Self {
+        let own = system.inactive;
         let root = Group { pages: system, limit: Some(total), ..Group::default() };
         let pods = Group { parent: Some(ROOT), ..Group::default() };
-        Self { all: vec![root, pods], marks: BTreeMap::new(), passed: Vec::new(), files: BTreeMap::new() }
+        Self {
+            all: vec![root, pods],
+            system: own,
+            marks: BTreeMap::new(),
+            passed: Vec::new(),
+            files: BTreeMap::new(),
+        }
     }
 
     pub fn create(&mut self, parent: GroupId, limit: Option<u64>) -> GroupId {
@@ -226,25 +235,29 @@ impl Groups {
                     break;
                 }
                 let Some((owner, pages)) = self.files.get_mut(&file) else { continue };
+                let all = pages.inactive + pages.active;
                 let kind = if active { &mut pages.active } else { &mut pages.inactive };
                 let cut = (*kind).min(needed - got);
                 *kind -= cut;
-                got += cut;
+                // The slabs of those pages go with them.
+                let slab =
+                    (u128::from(pages.kernel) * u128::from(cut)).checked_div(u128::from(all)).unwrap_or(0);
+                let slab = u64::try_from(slab).unwrap_or(0);
+                pages.kernel -= slab;
+                got += cut + slab;
                 let cut = if active {
-                    Pages { active: cut, ..Pages::default() }
+                    Pages { active: cut, kernel: slab, ..Pages::default() }
                 } else {
-                    Pages { inactive: cut, ..Pages::default() }
+                    Pages { inactive: cut, kernel: slab, ..Pages::default() }
                 };
                 let owner = *owner;
                 self.uncharge(owner, cut);
             }
         }
         if id == ROOT && got < needed {
-            // The system's own page cache belongs to no file that is known here.
-            let known: u64 = self.files.values().map(|(_, pages)| pages.inactive).sum();
-            let pages = &mut self.all[ROOT].pages;
-            let cut = pages.inactive.saturating_sub(known).min(needed - got);
-            pages.inactive -= cut;
+            let cut = self.system.min(needed - got);
+            self.system -= cut;
+            self.all[ROOT].pages.inactive -= cut;
             got += cut;
         }
         got

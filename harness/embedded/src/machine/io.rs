@@ -54,7 +54,11 @@ impl Kernel {
     pub fn open(&mut self, target: Target) -> OpenId {
         match &target {
             Target::File { id, .. } => self.disk.open(*id),
-            Target::Reader(pipe) => self.pipes[*pipe].readers += 1,
+            Target::Reader(pipe) => {
+                let pipe = &mut self.pipes[*pipe];
+                pipe.readers += 1;
+                pipe.read = true;
+            }
             Target::Writer(pipe) => {
                 let pipe = &mut self.pipes[*pipe];
                 pipe.writers += 1;
@@ -99,11 +103,11 @@ impl Kernel {
             }
             Target::Reader(pipe) => {
                 self.pipes[pipe].readers -= 1;
-                self.wake_pipe(pipe);
+                self.close_pipe(pipe);
             }
             Target::Writer(pipe) => {
                 self.pipes[pipe].writers -= 1;
-                self.wake_pipe(pipe);
+                self.close_pipe(pipe);
             }
             _ => {}
         }
@@ -111,13 +115,29 @@ impl Kernel {
 
     /// A new pipe: its ends to read from and to write to.
     pub fn pipe(&mut self) -> (OpenId, OpenId) {
-        let pipe = self.new_pipe();
+        let pipe = self.new_pipe(false);
         (self.open(Target::Reader(pipe)), self.open(Target::Writer(pipe)))
     }
 
-    pub fn new_pipe(&mut self) -> PipeId {
-        self.pipes.push(Pipe::default());
-        self.pipes.len() - 1
+    pub fn new_pipe(&mut self, named: bool) -> PipeId {
+        let pipe = Pipe::new(named);
+        match self.free_pipes.pop() {
+            Some(id) => {
+                self.pipes[id] = pipe;
+                id
+            }
+            None => {
+                self.pipes.push(pipe);
+                self.pipes.len() - 1
+            }
+        }
+    }
+
+    fn close_pipe(&mut self, pipe: PipeId) {
+        self.wake_pipe(pipe);
+        if self.pipes[pipe].closed() && !self.pipes[pipe].named {
+            self.free_pipes.push(pipe);
+        }
     }
 
     /// A process's descriptor.
@@ -188,7 +208,7 @@ impl Kernel {
                 Ok(None)
             }
             Some(Target::Writer(pipe)) => {
-                if self.pipes[pipe].readers == 0 {
+                if self.pipes[pipe].is_broken() {
                     return Err(Errno::BrokenPipe);
                 }
                 let rest = self.pipes[pipe].put(data);
@@ -241,20 +261,19 @@ impl Kernel {
         let present = cached.inactive + cached.active;
         let reached = (at + len).next_multiple_of(BLOCK).min(blocks.max(present));
         // From the beginning on for a second time, or a page in small pieces: a page that is used twice becomes active (mm/swap.c).
-        let again = at == 0
-            && present > 0
-            && std::mem::replace(&mut self.disk.file_mut(id).map_or(true, |file| file.referenced), true);
+        let again = at == 0 && present > 0 && self.disk.file(id).is_some_and(|file| file.referenced);
         if again {
             self.groups.activate(id);
         }
-        let more = reached.saturating_sub(present);
+        // What was dropped meanwhile comes back as far as it is used.
+        let more = reached.saturating_sub(present).min(len.next_multiple_of(BLOCK));
         if let Some(file) = self.disk.file_mut(id) {
             file.referenced |= at == 0;
         }
         if more == 0 {
             return Ok(());
         }
-        let slab = cost::slab(reached) - cost::slab(present);
+        let slab = cost::slab(more);
         self.cache(me, id, Pages { inactive: more, kernel: slab, ..Pages::default() })
     }
 

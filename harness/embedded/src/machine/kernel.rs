@@ -8,9 +8,10 @@ use super::container::{Container, ContainerKey, Pod};
 use super::disk::{Disk, FileId};
 use super::groups::{GroupId, Groups, Pages};
 use super::io::{Open, OpenId};
-use super::pipe::Pipe;
+use super::pipe::{Pipe, PipeId};
 use super::process::{Pid, Process};
 use super::{CgroupVersion, Happened};
+use crate::options::NodeOptions;
 use crate::time::{Epoch, Time};
 
 /// Why a process did not get what it wanted.
@@ -71,6 +72,7 @@ pub(super) struct Kernel {
     pub open: Vec<Option<Open>>,
     pub free: Vec<OpenId>,
     pub pipes: Vec<Pipe>,
+    pub free_pipes: Vec<PipeId>,
     /// Tasks of the whole machine: processes and threads.
     pub tasks: u64,
     pub max_pid: u64,
@@ -78,17 +80,21 @@ pub(super) struct Kernel {
     pub next_container: ContainerKey,
     /// CPU time of what has been removed, and of the machine's own.
     pub cpu: Duration,
+    cpus: u32,
+    /// When the CPUs have done what they were given.
+    cpus_free: Time,
     wakes: BinaryHeap<Reverse<(Time, u64, Pid)>>,
     asked: u64,
     pub happened: Vec<Happened>,
 }
 
 impl Kernel {
-    pub fn new(cgroup: CgroupVersion, groups: Groups, disk: Disk, tasks: u64, max_pid: u64) -> Self {
+    pub fn new(options: &NodeOptions, groups: Groups, disk: Disk) -> Self {
+        let (tasks, cpus) = (options.processes, options.cpus);
         Self {
             now: Time::ZERO,
             epoch: Epoch(jiff::Timestamp::UNIX_EPOCH),
-            cgroup,
+            cgroup: options.cgroup,
             groups,
             disk,
             containers: BTreeMap::new(),
@@ -98,11 +104,14 @@ impl Kernel {
             open: Vec::new(),
             free: Vec::new(),
             pipes: Vec::new(),
+            free_pipes: Vec::new(),
             tasks,
-            max_pid,
+            max_pid: options.max_pid,
             next_pid: tasks,
             next_container: 0,
             cpu: Duration::ZERO,
+            cpus,
+            cpus_free: Time::ZERO,
             wakes: BinaryHeap::new(),
             asked: 0,
             happened: Vec::new(),
@@ -161,6 +170,13 @@ impl Kernel {
 
     fn group(&self, pid: Pid) -> Option<GroupId> {
         self.container(pid)?.group
+    }
+
+    /// When work of so much CPU time is done that begins then: the CPUs are shared, first come, first served.
+    pub fn work(&mut self, me: Pid, begin: Time, time: Duration) -> Time {
+        self.spend(me, time);
+        self.cpus_free = self.cpus_free.max(begin) + time / self.cpus;
+        self.cpus_free.max(begin + time)
     }
 
     /// Counts CPU time of a process.

@@ -110,6 +110,9 @@ pub struct ContainerSpec {
     pub oom_score_adj: i32,
     /// The kernel kills all of it or nothing (`memory.oom.group`).
     pub oom_group: bool,
+    /// Its processes are numbered with those of another (`targetContainerName`, `shareProcessNamespace`): the kernel does not keep signals from
+    /// its first one.
+    pub shares_pids: bool,
 }
 
 /// What the outside notices of a machine.
@@ -173,7 +176,7 @@ impl Machine {
         let capacity = DiskUse { bytes: options.disk, inodes: options.inodes };
         let used = DiskUse { bytes: options.disk_used, inodes: options.inodes_used };
         let disk = Disk::new(capacity, used);
-        let kernel = Kernel::new(options.cgroup, groups, disk, options.processes, options.max_pid);
+        let kernel = Kernel::new(options, groups, disk);
         Ok(Self { cgroup: options.cgroup, kernel, processes: options.processes })
     }
 
@@ -340,9 +343,11 @@ impl Machine {
         }
     }
 
-    /// Forgets a container that has ended, with its layer and its log. One that runs is killed first.
+    /// Forgets a container that has ended, with its layer and its log. One that runs is killed first, and nothing is told of its end.
     pub fn remove(&mut self, id: &str) {
+        let told = self.kernel.happened.len();
         self.signal(id, Signal::Kill, self.kernel.now);
+        self.kernel.happened.truncate(told);
         self.kernel.remove_container(id);
     }
 

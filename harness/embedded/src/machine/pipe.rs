@@ -18,13 +18,21 @@ pub(super) struct Pipe {
     len: u64,
     pub readers: u32,
     pub writers: u32,
-    /// It was opened for writing once; a named pipe has no end before that.
+    /// It has a name: it stays when nobody has it open.
+    pub named: bool,
+    /// It was opened for writing: a named pipe has no end before that.
     pub written: bool,
+    /// It was opened for reading: a named pipe is not broken before that.
+    pub read: bool,
     /// Who waits for something to be read or written.
     pub waiting: Vec<Pid>,
 }
 
 impl Pipe {
+    pub fn new(named: bool) -> Self {
+        Self { named, ..Self::default() }
+    }
+
     /// Puts in what fits; the rest comes back.
     pub fn put(&mut self, data: Data) -> Option<Data> {
         let room = CAPACITY.saturating_sub(self.len);
@@ -37,10 +45,10 @@ impl Pipe {
         rest
     }
 
-    /// Takes out no more than `most` bytes; nothing if it is empty.
+    /// Takes out about `most` bytes; nothing if it is empty.
     pub fn take(&mut self, most: u64) -> Option<Data> {
         let first = self.chunks.pop_front()?;
-        let (now, rest) = first.split(most);
+        let (now, rest) = first.split_near(most);
         if let Some(rest) = rest {
             self.chunks.push_front(rest);
         }
@@ -72,6 +80,21 @@ impl Pipe {
             return None;
         }
         Some(line)
+    }
+
+    /// Nobody will take anything any more.
+    pub fn is_broken(&self) -> bool {
+        self.readers == 0 && self.read
+    }
+
+    /// An end was closed. A pipe that nobody has open any more is as new; whether it is one is the answer.
+    pub fn closed(&mut self) -> bool {
+        let unused = self.readers == 0 && self.writers == 0 && (self.read || !self.named);
+        if unused {
+            (self.written, self.read, self.len) = (false, false, 0);
+            self.chunks.clear();
+        }
+        unused
     }
 
     /// Nothing will come any more.

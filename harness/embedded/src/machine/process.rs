@@ -173,6 +173,7 @@ impl Kernel {
     /// Sends a signal to a process.
     pub fn signal(&mut self, pid: Pid, sig: Sig) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
+        let shares = self.containers.get(&process.container).is_some_and(|of| of.spec.shares_pids);
         if sig == 0 {
             return;
         }
@@ -180,7 +181,7 @@ impl Kernel {
             self.exit(pid, KILLED);
             return;
         }
-        let first = process.inner == 1;
+        let first = process.inner == 1 && !shares;
         let reaction = process.program.as_ref().map_or(Reaction::Know, |program| program.on(sig, first));
         match reaction {
             Reaction::Ignore => {}
@@ -207,6 +208,7 @@ impl Kernel {
         if let Some(group) = container.group.take() {
             let kernel = std::mem::take(&mut container.kernel);
             self.groups.uncharge(group, Pages::kernel(kernel));
+            self.groups.drop_file(container.image);
             self.groups.remove(group);
         }
         let container = self.containers.get_mut(&key);

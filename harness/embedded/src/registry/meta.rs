@@ -14,7 +14,7 @@ pub(super) fn prepare(
     namespace: &str,
     object: &mut Value,
 ) -> Result<String, Status> {
-    if text(object, "resourceVersion") != "" {
+    if !text(object, "resourceVersion").is_empty() {
         return Err(Status::internal("resourceVersion should not be set on objects to be created"));
     }
     in_namespace(kind, namespace, object)?;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::{Kind, Scope};
+use crate::news::{Listener, News};
 use crate::time::{Epoch, Time};
 use crate::world::Rng;
 
@@ -67,7 +67,7 @@ pub struct Store {
     version: u64,
     history: VecDeque<Change>,
     rng: Rng,
-    news: watch::Sender<u64>,
+    news: News,
 }
 
 impl Store {
@@ -79,7 +79,7 @@ impl Store {
             version: 1,
             history: VecDeque::new(),
             rng: Rng::seed_from_u64(seed ^ 0x5eed),
-            news: watch::Sender::new(1),
+            news: News::default(),
         }
     }
 
@@ -89,8 +89,8 @@ impl Store {
     }
 
     /// Tells each new version.
-    pub fn news(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+    pub fn news(&self) -> Listener {
+        self.news.listen()
     }
 
     /// An object; the namespace is empty for kinds that live in none.
@@ -230,12 +230,11 @@ impl Store {
     }
 
     fn remember(&mut self, change: Change) {
-        let version = change.version;
         self.history.push_back(change);
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
-        self.news.send_replace(version);
+        self.news.tell();
     }
 }
 

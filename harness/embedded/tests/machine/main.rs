@@ -1,5 +1,7 @@
 //! A node's machine: what containers do to memory, disk and process numbers.
 
+#![allow(clippy::unwrap_used)]
+
 mod agnhost;
 mod disk;
 mod lab;

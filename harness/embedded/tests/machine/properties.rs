@@ -146,7 +146,7 @@ fn play(deeds: &[Deed], cgroup: CgroupVersion) -> (Vec<Happened>, Vec<MemoryUse>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn groups_hold_what_is_in_them_and_let_go_of_all(deeds in deeds(), v1 in any::<bool>()) {

@@ -79,6 +79,9 @@ fn scripts_say_and_end_as_in_a_shell() {
         ("cd /tmp; touch here; [ -f /tmp/here ] && pwd", "/tmp", Some(0)),
         ("n=3; while [ \"$n\" -gt 0 ]; do n=$((n-1)); done; echo $n", "0", Some(0)),
         ("head -c 5 /dev/zero | wc -c", "5", Some(0)),
+        ("touch /tmp/a /tmp/b; ls /tmp | wc -l", "2", Some(0)),
+        ("yes | head -c 21 | wc -l", "10", Some(0)),
+        ("[ a = [ ] || echo brackets", "brackets", Some(0)),
         ("mkfifo /tmp/p; echo through > /tmp/p & cat /tmp/p", "through", Some(0)),
         ("dd if=/dev/zero of=/dev/null bs=1 count=0 status=none; echo $?", "0", Some(0)),
     ] {
@@ -92,6 +95,7 @@ fn what_is_not_understood_idles_and_says_so() {
         ("foo --bar; echo never", "\"foo --bar\""),
         ("cat <(echo x)", "\"sh -c cat <(echo x)\""),
         ("/opt/tool x", "\"/opt/tool x\""),
+        ("stress --vm 1 --vm-bytes 1G", "\"stress --vm 1 --vm-bytes 1G\""),
     ] {
         let (said, code) = run(script);
         assert_eq!(said, format!("evictlab: this model does not run {what}: the container idles"));

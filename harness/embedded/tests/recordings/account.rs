@@ -1,13 +1,26 @@
 //! What of an eviction is the same each time: the account that the recording and the model must give alike.
+//!
+//! Left out is what hangs on chance in real kubelets, as recordings of one scenario differ in it among themselves:
+//! - figures of usage and of what was left
+//! - how often an event is told again, and the order of what is told from the eviction on
+//! - for ephemeral-storage, offenders with no more than an empty layer and a page of log ([`EMPTY`]): they are named once containerd's
+//!   snapshotter has measured them, every 10 s
+//! - of a pod that has ended, whether `Initialized` still holds, and whether it is said to have failed or to be completed
+//! - phase and reason of a pod of which the kubelet lost a container's end (`ContainerStatusUnknown`)
+//! - events of a pod of which the recording has none
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evictlab_rules::invariant::evicted_events;
+use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::threshold::Resource;
 use serde_json::Value;
 
+/// An empty writable layer and a page of log, in bytes.
+const EMPTY: i64 = 64 * 1024;
+
 /// What came of a recording's pods.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     /// The evicted pods, in the order of their first Evicted events.
     evicted: Vec<String>,
@@ -15,61 +28,130 @@ pub struct Account {
 }
 
 /// What came of one pod.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Pod {
-    phase: String,
-    reason: Option<String>,
+    /// Phase and reason.
+    end: Option<(String, Option<String>)>,
     message: Option<Said>,
     /// Keys, and the starved resource.
     annotations: BTreeSet<String>,
     starved: Option<String>,
     /// Type, status, reason.
     conditions: Vec<(String, String, Option<String>)>,
-    /// What is told before anybody is evicted, in order: reason, and of which part of the pod.
+    told: Option<Told>,
+}
+
+/// Events: each its reason, and of which part of the pod.
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    /// Before anybody is evicted, in order.
     begun: Vec<String>,
-    /// What is told from then on, without order and number.
+    /// From then on.
     ended: BTreeSet<String>,
 }
 
 /// A message without what depends on time.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Said {
     Pressure {
-        resource: String,
+        resource: Resource,
         threshold: Option<String>,
         pod: Option<(String, String)>,
-        /// Name and request.
-        containers: BTreeMap<String, String>,
+        /// Name to request, and whether it is one that only chance names.
+        containers: BTreeMap<String, (String, Chance)>,
     },
     Limit(String),
+}
+
+/// Whether an offender is named by chance; compared, it makes no difference.
+#[derive(Clone, Copy, Debug)]
+struct Chance(bool);
+
+impl PartialEq for Chance {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Account {
     /// The account of pods and events as the API gives them.
     pub fn of(pods: &[Value], events: &[Value]) -> Self {
-        let events_of_pods: Vec<_> = evicted_events(events);
+        let told = evicted_events(events);
+        let uids: BTreeSet<&str> = pods.iter().filter_map(|pod| pod["metadata"]["uid"].as_str()).collect();
         let mut evicted: Vec<String> = Vec::new();
-        for event in &events_of_pods {
+        for event in told.iter().filter(|event| uids.contains(&*event.uid)) {
             if !evicted.contains(&event.pod) {
                 evicted.push(event.pod.clone());
             }
         }
-        let account = |pod: &Value| {
-            let name = text(pod, "/metadata/name").unwrap_or_default();
-            (name.clone(), Pod::of(&name, pod, events))
-        };
+        let account =
+            |pod: &Value| (text(pod, "/metadata/name").unwrap_or_default(), Pod::of(pod, events, &told));
         Self { evicted, pods: pods.iter().map(account).collect() }
+    }
+
+    /// Takes out of both what chance made different.
+    pub fn level(&mut self, other: &mut Self) {
+        for (name, pod) in &mut self.pods {
+            if let Some(other) = other.pods.get_mut(name) {
+                pod.level(other);
+            }
+        }
     }
 }
 
 impl Pod {
-    fn of(name: &str, pod: &Value, events: &[Value]) -> Self {
-        let of_pod = |event: &&Value| {
-            event["involvedObject"]["kind"] == "Pod" && event["involvedObject"]["name"] == name
-        };
-        let told: Vec<(String, String)> = events
+    fn of(pod: &Value, events: &[Value], evicted: &[EvictedEvent]) -> Self {
+        let uid = &pod["metadata"]["uid"];
+        let first = evicted.iter().find(|event| *uid == *event.uid);
+        let annotations = first.map(|event| &event.annotations);
+        let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten().map(|condition| {
+            let field = |field: &str| text(condition, field);
+            let kind = field("/type").unwrap_or_default();
+            let status = field("/status").unwrap_or_default();
+            match (ended, kind.as_str()) {
+                (true, "Initialized") => (kind, "any".to_owned(), None),
+                (true, "Ready" | "ContainersReady") => (kind, status, None),
+                _ => (kind, status, field("/reason")),
+            }
+        });
+        let lost = pod["status"].to_string().contains("ContainerStatusUnknown");
+        let end = (text(pod, "/status/phase").unwrap_or_default(), text(pod, "/status/reason"));
+        Self {
+            end: (!lost).then_some(end),
+            message: first.map(|event| Said::of(&event.message)),
+            annotations: annotations.into_iter().flat_map(BTreeMap::keys).cloned().collect(),
+            starved: annotations.and_then(|all| all.get("starved_resource").cloned()),
+            conditions: conditions.collect(),
+            told: Told::of(uid, events),
+        }
+    }
+
+    fn level(&mut self, other: &mut Self) {
+        if self.end.is_none() || other.end.is_none() {
+            (self.end, other.end) = (None, None);
+        }
+        if self.told.is_none() || other.told.is_none() {
+            (self.told, other.told) = (None, None);
+        }
+        if let (
+            Some(Said::Pressure { containers: ours, .. }),
+            Some(Said::Pressure { containers: theirs, .. }),
+        ) = (&mut self.message, &mut other.message)
+        {
+            let both = |name: &str, there: &BTreeMap<String, (String, Chance)>| there.contains_key(name);
+            let before = ours.clone();
+            ours.retain(|name, (_, chance)| !chance.0 || both(name, theirs));
+            theirs.retain(|name, (_, chance)| !chance.0 || both(name, &before));
+        }
+    }
+}
+
+impl Told {
+    fn of(uid: &Value, events: &[Value]) -> Option<Self> {
+        let all: Vec<(String, String)> = events
             .iter()
-            .filter(of_pod)
+            .filter(|event| event["involvedObject"]["uid"] == *uid)
             .map(|event| {
                 let reason = text(event, "/reason").unwrap_or_default();
                 let part = text(event, "/involvedObject/fieldPath").unwrap_or_default();
@@ -77,42 +159,31 @@ impl Pod {
             })
             .collect();
         let ends = |reason: &str| matches!(reason, "Evicted" | "Killing" | "ExceededGracePeriod");
+        let (last, begun): (Vec<_>, Vec<_>) = all.iter().partition(|(reason, _)| ends(reason));
         let sentence = |(_, told): &(String, String)| told.clone();
-        let (ended, begun): (Vec<_>, Vec<_>) = told.iter().partition(|(reason, _)| ends(reason));
-        let evicted = evicted_events(events);
-        // All that were made for this pod carry the same keys.
-        let annotations: Option<&BTreeMap<String, String>> =
-            evicted.iter().find(|event| event.pod == name).map(|event| &event.annotations);
-        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten().map(|condition| {
-            let field = |field: &str| text(condition, field);
-            (field("/type").unwrap_or_default(), field("/status").unwrap_or_default(), field("/reason"))
-        });
-        Self {
-            phase: text(pod, "/status/phase").unwrap_or_default(),
-            reason: text(pod, "/status/reason"),
-            message: text(pod, "/status/message").map(|message| Said::of(&message)),
-            annotations: annotations.into_iter().flat_map(BTreeMap::keys).cloned().collect(),
-            starved: annotations.and_then(|all| all.get("starved_resource").cloned()),
-            conditions: conditions.collect(),
+        (!all.is_empty()).then(|| Self {
             begun: begun.into_iter().map(sentence).collect(),
-            ended: ended.into_iter().map(sentence).collect(),
-        }
+            ended: last.into_iter().map(sentence).collect(),
+        })
     }
 }
 
 impl Said {
     fn of(message: &str) -> Self {
         match message.parse() {
-            Ok(EvictionMessage::NodePressure(pressure)) => Self::Pressure {
-                resource: pressure.resource.to_string(),
-                threshold: pressure.threshold.map(|threshold| threshold.quantity.to_string()),
-                pod: pressure.pod.map(|pod| (pod.name, pod.request.to_string())),
-                containers: pressure
-                    .containers
-                    .into_iter()
-                    .map(|container| (container.name, container.request.to_string()))
-                    .collect(),
-            },
+            Ok(EvictionMessage::NodePressure(pressure)) => {
+                let storage = pressure.resource == Resource::EphemeralStorage;
+                let container = |container: evictlab_rules::message::Offender| {
+                    let chance = Chance(storage && container.usage.value() <= EMPTY);
+                    (container.name, (container.request.to_string(), chance))
+                };
+                Self::Pressure {
+                    resource: pressure.resource,
+                    threshold: pressure.threshold.map(|threshold| threshold.quantity.to_string()),
+                    pod: pressure.pod.map(|pod| (pod.name, pod.request.to_string())),
+                    containers: pressure.containers.into_iter().map(container).collect(),
+                }
+            }
             Ok(_) => Self::Limit(message.to_owned()),
             Err(error) => panic!("{error}"),
         }

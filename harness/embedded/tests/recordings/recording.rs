@@ -5,6 +5,7 @@ use std::{env, fs};
 
 use evictlab_embedded::{CgroupVersion, NodeOptions};
 use evictlab_rules::KubeletVersion;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -60,7 +61,8 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
 impl Recording {
     /// A node like the recorded one, as it stood before the pods.
     pub fn node(&self) -> NodeOptions {
-        let number = |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
+        let number =
+            |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         let available = number("/node/memory/availableBytes");
         let working_set = number("/node/memory/workingSetBytes");
         // What the pods of the system use, the model's own pods use.
@@ -87,6 +89,24 @@ impl Recording {
     /// Recordings say it; the first ones, all from v1, do not.
     fn cgroup(&self) -> CgroupVersion {
         self.cgroup.as_deref().map_or(CgroupVersion::V1, |text| text.parse().unwrap())
+    }
+
+    /// Whether cAdvisor measured every second or two, as the kubelet's flag `--housekeeping-interval=1s` asks for: told by the
+    /// stamps of the pods' figures. (The first recordings were made to have the flag, and show that they had not.)
+    pub fn fast_housekeeping(&self) -> bool {
+        let stamps = |uid: &Value| -> Vec<Timestamp> {
+            let pods = self.samples.iter().flat_map(|sample| sample["pods"].as_array().into_iter().flatten());
+            let mut stamps: Vec<Timestamp> = pods
+                .filter(|pod| pod["podRef"]["uid"] == *uid)
+                .filter_map(|pod| pod["memory"]["time"].as_str()?.parse().ok())
+                .collect();
+            stamps.dedup();
+            stamps
+        };
+        self.pods_final
+            .iter()
+            .map(|pod| stamps(&pod["metadata"]["uid"]))
+            .any(|stamps| stamps.windows(2).any(|pair| pair[1].duration_since(pair[0]).as_secs() < 8))
     }
 
     /// How long it was watched, in seconds since the first pod was created.

@@ -7,6 +7,7 @@ use evictlab_embedded::registry::{self, Create, Update};
 use evictlab_embedded::store::Kind;
 use evictlab_embedded::time::Time;
 use evictlab_embedded::world::World;
+use evictlab_rules::invariant::evicted_events;
 use serde_json::Value;
 
 use super::recording::Recording;
@@ -51,31 +52,45 @@ pub fn replay(recording: &Recording, seed: u64) -> Replayed {
     run(&mut world, Duration::from_secs(15));
     world.with(|_, nodes, ctx| {
         let node = nodes.get_mut(&recording.node).unwrap();
-        node.configure(&recording.kubelet_config_overrides, true, ctx);
+        node.kubelet.configure(&recording.kubelet_config_overrides, recording.fast_housekeeping(), ctx);
     });
     run(&mut world, Duration::from_secs(5));
     let begun = world.now;
     for pod in &recording.pods_created {
-        world.with(|_, _, ctx| registry::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), Create::default())).unwrap();
+        world
+            .with(|_, _, ctx| registry::create(ctx, Kind::Pod, NAMESPACE, as_asked(pod), Create::default()))
+            .unwrap();
     }
     let mut ephemeral = recording.ephemeral();
-    let victims = recording.pods_final.iter().filter(|pod| pod["status"]["reason"] == "Evicted").count();
+    let wanted = victims(&recording.pods_final, &recording.events);
     let patience = Duration::from_secs_f64(recording.length() * 2.0 + 60.0);
     let unharmed = Duration::from_secs_f64(recording.length());
     loop {
         run(&mut world, TURN);
         ephemeral.retain(|(pod, container)| !added(&mut world, pod, container));
         let watched = world.now.since(begun);
-        let evicted = pods(&world).iter().filter(|pod| pod["status"]["reason"] == "Evicted").count();
-        if watched >= patience || (victims == 0 && watched >= unharmed) || (victims > 0 && evicted >= victims) {
+        let pods = pods(&world);
+        let over =
+            pods.iter().filter(|pod| matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded")));
+        let evicted = victims(over, &events(&world));
+        if watched >= patience || (wanted == 0 && watched >= unharmed) || (wanted > 0 && evicted >= wanted) {
             break;
         }
     }
     // What follows an eviction is told within moments.
     run(&mut world, Duration::from_secs(2));
-    let events = world.store.list(Kind::Event, Some(NAMESPACE)).map(|event| Value::clone(event)).collect();
     let log = world.nodes[&recording.node].kubelet.log.since(begun).map(str::to_owned).collect();
-    Replayed { pods: pods(&world), events, log }
+    Replayed { pods: pods(&world), events: events(&world), log }
+}
+
+/// How many of these pods have an Evicted event.
+fn victims<'a>(pods: impl IntoIterator<Item = &'a Value>, events: &[Value]) -> usize {
+    let evicted = evicted_events(events);
+    pods.into_iter().filter(|pod| evicted.iter().any(|event| pod["metadata"]["uid"] == *event.uid)).count()
+}
+
+fn events(world: &World) -> Vec<Value> {
+    world.store.list(Kind::Event, Some(NAMESPACE)).map(|event| Value::clone(event)).collect()
 }
 
 fn pods(world: &World) -> Vec<Value> {
@@ -97,7 +112,9 @@ fn added(world: &mut World, pod: &str, container: &Value) -> bool {
         None => object["spec"]["ephemeralContainers"] = serde_json::json!([container]),
     }
     world
-        .with(|_, _, ctx| registry::update_ephemeral_containers(ctx, NAMESPACE, pod, object, Update::default()))
+        .with(|_, _, ctx| {
+            registry::update_ephemeral_containers(ctx, NAMESPACE, pod, object, Update::default())
+        })
         .unwrap();
     true
 }

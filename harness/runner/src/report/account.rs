@@ -32,7 +32,7 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
         let _ = write!(text, "\n{notices}");
     }
     let _ = writeln!(text, "\n{}", totals(ledger));
-    if let Some(run_dir) = run_dir {
+    if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_here()) {
         let _ = writeln!(text, "Run directory: {}", code(&shown(run_dir.path())));
     }
     if let Some(model) = ledger.run.as_ref().and_then(|run| run.model.as_ref()) {

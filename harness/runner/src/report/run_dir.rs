@@ -61,6 +61,16 @@ impl RunDir {
         Ok(Self { root })
     }
 
+    /// The same for whoever reads a file at its top: paths begin there, wherever it is.
+    pub(super) fn here() -> Self {
+        Self { root: PathBuf::new() }
+    }
+
+    /// Whether it is the reader's own.
+    pub(super) fn is_here(&self) -> bool {
+        self.root.as_os_str().is_empty()
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.root

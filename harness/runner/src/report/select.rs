@@ -35,7 +35,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
     let mut reports: Vec<Box<dyn Report>> = vec![
         // First what survives a kill, then what may be slow.
         Box::new(JsonLines::create(&run_dir)?),
-        Box::new(Plain::new("build log", log, quiet, shown.clone())),
+        Box::new(Plain::new("build log", log, quiet, Some(RunDir::here()))),
     ];
     match stdout {
         Some(manners) if manners.live => {

@@ -2,30 +2,50 @@
 
 use serde_json::Value;
 
-use crate::machine::ContainerId;
 use crate::registry::Status;
 use crate::store::{Kind, Store};
 
-/// A run of a container.
+/// A container whose log is read.
 pub struct Wanted {
+    /// The pod's node.
+    pub node: String,
     /// The pod's namespace.
     pub namespace: String,
     /// The pod's name.
     pub pod: String,
     /// The container's name in the pod.
     pub container: String,
-    /// What the machine calls the run.
-    pub id: ContainerId,
+    /// The pod's uid.
+    uid: Value,
+    /// How often it had been restarted.
+    restarts: i64,
 }
 
 impl Wanted {
-    /// Whether something may still be written.
-    pub fn runs(&self, store: &Store) -> bool {
-        let pod = store.get(Kind::Pod, &self.namespace, &self.pod);
-        let status = pod.and_then(|pod| status(pod, &self.container));
-        status.is_some_and(|status| {
-            status["state"]["running"].is_object() && plain(&status["containerID"]) == Some(self.id.as_str())
-        })
+    /// A container of a pod on a node.
+    pub fn new(pod: &Value, node: &str, container: String) -> Self {
+        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let status = status(pod, &container);
+        Self {
+            node: node.to_owned(),
+            namespace: text("namespace"),
+            pod: text("name"),
+            uid: pod["metadata"]["uid"].clone(),
+            restarts: status["restartCount"].as_i64().unwrap_or(0),
+            container,
+        }
+    }
+
+    /// Whether the run is over, and nothing is written any more.
+    pub fn is_over(&self, store: &Store) -> bool {
+        let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
+        let status = status(pod, &self.container);
+        let state = &status["state"];
+        let waits_again = state["waiting"].is_object() && status["lastState"]["terminated"].is_object();
+        pod["metadata"]["uid"] != self.uid
+            || state["terminated"].is_object()
+            || waits_again
+            || status["restartCount"].as_i64().unwrap_or(0) != self.restarts
     }
 }
 
@@ -55,55 +75,11 @@ pub fn chosen(pod: &Value, asked: &str) -> Result<String, Status> {
     }
 }
 
-/// Which run of a container is meant (`validateContainerLogStatus` of the kubelet).
-pub fn id(pod: &Value, container: &str, previous: bool) -> Result<ContainerId, Status> {
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-    let refuse = |what: String| Err(Status::bad_request(what));
-    let Some(status) = status(pod, container) else {
-        return refuse(format!("container {container:?} in pod {name:?} is not available"));
-    };
-    let state = &status["state"];
-    let last = &status["lastState"]["terminated"];
-    let found = if previous {
-        match plain(&last["containerID"]) {
-            None => {
-                return refuse(format!(
-                    "previous terminated container {container:?} in pod {name:?} not found"
-                ));
-            }
-            found => found,
-        }
-    } else if state["running"].is_object() {
-        plain(&status["containerID"])
-    } else {
-        let ended = plain(&state["terminated"]["containerID"]).or_else(|| plain(&last["containerID"]));
-        if ended.is_none() && state["terminated"].is_object() {
-            return refuse(format!("container {container:?} in pod {name:?} is terminated"));
-        }
-        ended
-    };
-    if let Some(found) = found {
-        return Ok(found.to_owned());
-    }
-    let place = format!("container {container:?} in pod {name:?} is waiting to start");
-    refuse(match state["waiting"]["reason"].as_str() {
-        Some("ErrImagePull") => format!("{place}: image can't be pulled"),
-        Some("ImagePullBackOff") => format!("{place}: trying and failing to pull image"),
-        Some(reason) => format!("{place}: {reason}"),
-        None => format!("{place} - no logs yet"),
-    })
-}
-
-fn status<'a>(pod: &'a Value, container: &str) -> Option<&'a Value> {
+/// The status of a container; nothing before it has one.
+fn status<'a>(pod: &'a Value, container: &str) -> &'a Value {
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     let mut all = lists.iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
-    all.find(|status| status["name"] == container)
-}
-
-/// What the machine calls a container, without the runtime's name before it.
-fn plain(id: &Value) -> Option<&str> {
-    let id = id.as_str()?;
-    Some(id.split_once("://").map_or(id, |(_, id)| id)).filter(|id| !id.is_empty())
+    all.find(|status| status["name"] == container).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]
@@ -123,46 +99,5 @@ mod tests {
         assert_eq!(message(""), "a container name must be specified for pod p, choose one of: [i1 c1 c2 e1]");
         assert_eq!(message("x"), "container x is not valid for pod p");
         assert_eq!(chosen(&several, "e1"), Ok("e1".into()));
-    }
-
-    #[test]
-    fn finds_the_run() {
-        let pod =
-            |status: Value| json!({"metadata": {"name": "p"}, "status": {"containerStatuses": [status]}});
-        let id = |status: Value, previous| id(&pod(status), "c", previous).map_err(|status| status.message);
-        let ended = |id: &str| json!({"terminated": {"containerID": id}});
-        let running = json!({"name": "c", "containerID": "containerd://b", "state": {"running": {}}, "lastState": ended("containerd://a")});
-        assert_eq!(id(running.clone(), false), Ok("b".into()));
-        assert_eq!(id(running, true), Ok("a".into()));
-        assert_eq!(id(json!({"name": "c", "state": ended("x://d")}), false), Ok("d".into()));
-        let backoff = json!({"waiting": {"reason": "CrashLoopBackOff"}});
-        assert_eq!(
-            id(json!({"name": "c", "state": backoff, "lastState": ended("x://d")}), false),
-            Ok("d".into())
-        );
-        let waiting = |reason: &str| {
-            id(json!({"name": "c", "state": {"waiting": {"reason": reason}}}), false).unwrap_err()
-        };
-        assert_eq!(
-            waiting("ContainerCreating"),
-            r#"container "c" in pod "p" is waiting to start: ContainerCreating"#
-        );
-        assert_eq!(
-            waiting("ErrImagePull"),
-            r#"container "c" in pod "p" is waiting to start: image can't be pulled"#
-        );
-        let unknown = json!({"terminated": {"reason": "ContainerStatusUnknown"}});
-        assert_eq!(
-            id(json!({"name": "c", "state": unknown}), false),
-            Err(r#"container "c" in pod "p" is terminated"#.into())
-        );
-        assert_eq!(
-            id(json!({"name": "c", "state": {"running": {}}}), true),
-            Err(r#"previous terminated container "c" in pod "p" not found"#.into())
-        );
-        assert_eq!(
-            id(json!({"name": "x"}), false),
-            Err(r#"container "c" in pod "p" is not available"#.into())
-        );
     }
 }

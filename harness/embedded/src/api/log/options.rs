@@ -1,76 +1,50 @@
-//! `PodLogOptions`.
+//! `PodLogOptions`, as far as the API server looks at them; the kubelet reads the rest.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use serde_json::json;
 
 use crate::api::request::Query;
 use crate::registry::Status;
 
-/// Which part of which log.
-#[derive(Clone, Debug, Default)]
+/// Which log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The container's name; empty for the only one.
     pub container: String,
-    /// What is written later is sent too.
-    pub follow: bool,
-    /// The log of the container before its last restart.
-    pub previous: bool,
-    /// Each line begins with its time.
-    pub timestamps: bool,
-    /// No more than so many lines at the end.
-    pub tail: Option<usize>,
+    /// How it is followed, if it is.
+    pub follow: Option<Follow>,
+}
+
+/// How a log is followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Follow {
+    /// The options that hold for all of the log, as parameters.
+    pub query: String,
     /// No more than so many bytes.
     pub limit: Option<usize>,
-    ago: Option<Duration>,
-    time: Option<Timestamp>,
 }
 
 impl Options {
     /// Reads them, with the checks of `ValidatePodLogOptions`.
     pub fn read(query: &Query, pod: &str) -> Result<Self, Status> {
-        let invalid = |field: &str, value: i64, least: &str| {
-            let problem = format!("Invalid value: {value}: must be greater than {least}");
-            refused(pod, field, "FieldValueInvalid", &problem)
+        let least = |field: &str, least: i64, words: &str| match query.number(field)? {
+            Some(value) if value < least => {
+                let problem = format!("Invalid value: {value}: must be greater than {words}");
+                Err(refused(pod, field, "FieldValueInvalid", &problem))
+            }
+            value => Ok(value),
         };
-        let tail = query.number("tailLines")?;
-        if let Some(tail) = tail.filter(|tail| *tail < 0) {
-            return Err(invalid("tailLines", tail, "or equal to 0"));
-        }
-        let limit = query.number("limitBytes")?;
-        if let Some(limit) = limit.filter(|limit| *limit < 1) {
-            return Err(invalid("limitBytes", limit, "0"));
-        }
-        let ago = query.number("sinceSeconds")?;
-        if let Some(ago) = ago.filter(|ago| *ago < 1) {
-            return Err(invalid("sinceSeconds", ago, "0"));
-        }
-        let time = match query.text("sinceTime") {
-            "" => None,
-            text => Some(text.parse::<Timestamp>().map_err(|error| {
-                Status::bad_request(format!("sinceTime: parsing time {text:?}: {error}"))
-            })?),
-        };
-        if ago.is_some() && time.is_some() {
+        least("tailLines", 0, "or equal to 0")?;
+        let limit = least("limitBytes", 1, "0")?;
+        least("sinceSeconds", 1, "0")?;
+        if query.get("sinceSeconds").is_some() && query.get("sinceTime").is_some() {
             let problem = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
             return Err(refused(pod, "", "FieldValueForbidden", problem));
         }
-        Ok(Self {
-            container: query.text("container").to_owned(),
-            follow: query.is("follow"),
-            previous: query.is("previous"),
-            timestamps: query.is("timestamps"),
-            tail: tail.map(|tail| tail as usize),
+        let follow = query.is("follow").then(|| Follow {
+            query: format!("timestamps={}&previous={}", query.is("timestamps"), query.is("previous")),
             limit: limit.map(|limit| limit as usize),
-            ago: ago.map(|ago| Duration::from_secs(ago as u64)),
-            time,
-        })
-    }
-
-    /// The time before which lines are left out.
-    pub fn since(&self, now: Timestamp) -> Option<Timestamp> {
-        self.time.or_else(|| now.checked_sub(self.ago?).ok())
+        });
+        Ok(Self { container: query.text("container").to_owned(), follow })
     }
 }
 
@@ -85,5 +59,26 @@ fn refused(pod: &str, field: &str, reason: &str, problem: &str) -> Status {
             "kind": "PodLogOptions",
             "causes": [{"reason": reason, "message": problem, "field": field}],
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_what_it_hands_on() {
+        let read = |query: &str| Options::read(&Query::read(query), "p");
+        let followed = read("follow=true&timestamps=true&limitBytes=9&container=c").unwrap();
+        let follow = Follow { query: "timestamps=true&previous=false".into(), limit: Some(9) };
+        assert_eq!(followed, Options { container: "c".into(), follow: Some(follow) });
+        let refused = |query| read(query).unwrap_err().message;
+        assert_eq!(
+            refused("tailLines=-1"),
+            r#"PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0"#
+        );
+        assert!(refused("limitBytes=0").ends_with("limitBytes: Invalid value: 0: must be greater than 0"));
+        assert!(refused("sinceSeconds=1&sinceTime=x").contains("at most one of"));
+        assert_eq!(read("tailLines=x").unwrap_err().code, 400);
     }
 }

@@ -6,7 +6,6 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures::stream::unfold;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::Place;
@@ -16,6 +15,7 @@ use crate::api::request::{Form, Query, Request};
 use crate::api::respond;
 use crate::api::selector::Selector;
 use crate::cluster::Cluster;
+use crate::news::Listener;
 use crate::registry::Status;
 use crate::store::{Change, ChangeKind};
 use crate::world::World;
@@ -43,9 +43,9 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
         seen: 0,
         news: cluster.with(|world| world.store.news()),
         cuts: cluster.with(|world| world.faults.cuts()),
-        opened: cluster.with(|world| *world.faults.cuts().borrow()),
+        opened: cluster.with(|world| world.faults.cuts().heard()),
         ends,
-        bookmark: bookmarks.then(|| next_bookmark(now, ends)),
+        bookmark: next_bookmark(now, ends).filter(|_| bookmarks),
         columns: true,
         waiting: Vec::new(),
         over: false,
@@ -87,9 +87,10 @@ fn initial(query: &Query) -> Result<Option<bool>, Status> {
     if errors.is_empty() { Ok(stated) } else { Err(refusal::invalid_options(&errors)) }
 }
 
-fn next_bookmark(now: Instant, ends: Instant) -> Instant {
-    let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
-    (now + BOOKMARKS).min(last.unwrap_or(ends))
+/// When the next bookmark is due; none comes after the last one.
+fn next_bookmark(now: Instant, ends: Instant) -> Option<Instant> {
+    let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARKS))
 }
 
 /// One who watches.
@@ -100,9 +101,9 @@ struct Watch {
     selector: Selector,
     /// The version up to which all was sent.
     seen: u64,
-    news: watch::Receiver<u64>,
+    news: Listener,
     /// Tells when the script of faults cuts watches.
-    cuts: watch::Receiver<u64>,
+    cuts: Listener,
     /// How many cuts there had been when it was opened.
     opened: u64,
     ends: Instant,
@@ -126,7 +127,7 @@ impl Watch {
             if self.over || Instant::now() >= self.ends {
                 return None;
             }
-            self.news.mark_unchanged();
+            self.news.catch_up();
             let cluster = self.cluster.clone();
             cluster.with(|world| self.changes(world));
             if !self.waiting.is_empty() {
@@ -135,14 +136,11 @@ impl Watch {
             let bookmark = self.bookmark.unwrap_or(self.ends);
             tokio::select! {
                 biased;
-                cut = self.cuts.changed() => match cut {
-                    Ok(()) => self.cut(),
-                    Err(_) => self.over = true,
-                },
-                news = self.news.changed() => self.over = news.is_err(),
+                () = self.cuts.next() => self.cut(),
+                () = self.news.next() => {}
                 () = sleep_until(bookmark), if self.bookmark.is_some() => {
                     self.mark(false);
-                    self.bookmark = Some(next_bookmark(Instant::now(), self.ends));
+                    self.bookmark = next_bookmark(Instant::now(), self.ends);
                 }
                 () = sleep_until(self.ends) => return None,
             }

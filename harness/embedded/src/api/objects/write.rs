@@ -40,10 +40,15 @@ pub fn update(cluster: &Cluster, request: &Request, place: Place) -> Result<Resp
             "the name of the object ({stated}) does not match the name on the URL ({named})"
         )));
     }
-    let (object, more) = cluster
-        .with(|world| world.with(|_, _, ctx| replace(ctx, request, place, to_stored(place, object), how)))?;
+    let (code, (object, more)) = cluster.with(|world| {
+        world.with(|_, _, ctx| {
+            // Some kinds are created by an update.
+            let code = if get::stored(ctx.store, request, place).is_ok() { 200 } else { 201 };
+            Ok((code, replace(ctx, request, place, to_stored(place, object), how)?))
+        })
+    })?;
     warnings.extend(more);
-    Ok(place.view.one(200, &object, &warnings))
+    Ok(place.view.one(code, &object, &warnings))
 }
 
 /// Hands an object, as it is stored, to the registry's operation for the subresource.

@@ -111,13 +111,12 @@ impl Scheduler {
             return ended && !node_of(pod).is_empty();
         }
         let first = Waiting { since: ctx.now, attempts: 0, due: ctx.now + CYCLE, backoff: Time::ZERO };
-        let spec = |pod: &Value| pod["spec"].clone();
         match self.waiting.get_mut(&key) {
             None => {
                 self.waiting.insert(key, first);
             }
             // Its tolerations or gates may have changed.
-            Some(waiting) if change.before.as_ref().is_some_and(|before| spec(before) != spec(pod)) => {
+            Some(waiting) if change.before.as_ref().is_some_and(|before| before["spec"] != pod["spec"]) => {
                 waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
             }
             Some(_) => {}

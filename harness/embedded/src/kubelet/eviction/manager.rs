@@ -277,9 +277,10 @@ impl Manager {
         }
     }
 
-    /// `immediateEvictionGracePeriodSeconds`
+    /// `immediateEvictionGracePeriodSeconds`, since 1.31 (kubernetes/kubernetes#124063); what OpenShift has of 1.30 got it later. The 0 of before
+    /// means the pod's own.
     fn immediate(&self) -> i64 {
-        i64::from(self.version.at_least(30))
+        i64::from(self.version.at_least(31))
     }
 }
 

@@ -99,8 +99,8 @@ impl Kubelet {
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
     }
 
-    /// `calculateEffectiveGracePeriod`: it can only become shorter. Through 1.29 a 0 asked for counts as nothing asked for, and the pod's own
-    /// period is used; from 1.30 it makes 1.
+    /// `calculateEffectiveGracePeriod`: it can only become shorter. Through 1.30 a 0 asked for counts as nothing asked for, and the pod's own
+    /// period is used; from 1.31 it makes 1 (kubernetes/kubernetes#124063).
     fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<u64>) -> u64 {
         let mut seconds = before;
         let mut asked = false;
@@ -111,7 +111,7 @@ impl Kubelet {
                 asked = true;
             }
         }
-        let counts = asked && self.identity.version.at_least(30);
+        let counts = asked && self.identity.version.at_least(31);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
         }
@@ -119,8 +119,9 @@ impl Kubelet {
     }
 
     /// Nothing of the pod runs any more.
-    pub(super) fn terminated(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+    pub(super) fn terminated(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
         let uid = worker.manifest.uid.clone();
+        machine.stop_sandbox(&uid, ctx.now);
         if let Some(sandbox) = self.pods.runtime.pods.get_mut(&uid).and_then(|pod| pod.sandbox.as_mut()) {
             sandbox.ready = false;
         }

@@ -195,7 +195,7 @@ impl Kubelet {
             PodsEvent::Look(pod) => self.look(&pod, machine, ctx),
             PodsEvent::Report(pod) => self.report(&pod, ctx),
             PodsEvent::Stop(pod) => self.advance(&pod, machine, ctx),
-            PodsEvent::Stopped(pod, serial) => self.stopped(&pod, serial, ctx),
+            PodsEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
             PodsEvent::Overdue(pod, number) => self.overdue(&pod, number, ctx),
             PodsEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodsEvent::Delete(pod) => self.delete(&pod, ctx),

@@ -15,6 +15,7 @@ pub(super) struct Spec {
     pub termination_grace_period_seconds: Option<u64>,
     pub active_deadline_seconds: Option<u64>,
     pub host_network: bool,
+    pub share_process_namespace: bool,
     #[serde(deserialize_with = "null_is_default")]
     pub node_selector: BTreeMap<String, String>,
     #[serde(deserialize_with = "null_is_default")]
@@ -66,6 +67,8 @@ pub(super) struct Container {
     pub volume_mounts: Vec<VolumeMount>,
     pub restart_policy: Option<RestartPolicy>,
     pub lifecycle: Value,
+    /// Of an ephemeral one: whose processes it shares.
+    pub target_container_name: String,
 }
 
 /// A variable of the environment.
@@ -147,6 +150,14 @@ impl Manifest {
     /// `name_namespace(uid)`, as messages name a pod.
     pub fn format(&self) -> String {
         format!("{}_{}({})", self.name, self.namespace, self.uid)
+    }
+
+    /// What all its containers together may use of memory, in bytes, if each says so.
+    pub fn memory_limit(&self) -> Option<u64> {
+        let containers = self.pod.spec.containers.iter().chain(&self.pod.spec.init_containers);
+        let limits =
+            containers.map(|container| container.resources.limits.get("memory").map(Quantity::value));
+        limits.sum::<Option<i64>>().and_then(|limit| u64::try_from(limit).ok())
     }
 
     /// The place of a container of a name.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 use super::backoff::Backoff;
@@ -43,8 +44,7 @@ impl Kubelet {
             let Some(step) = worker.steps.pop_front() else { return };
             match step {
                 Step::Sandbox => {
-                    kubelet.make_sandbox(worker, ctx);
-                    machine.start_sandbox(&worker.manifest.uid, ctx.now);
+                    kubelet.make_sandbox(worker, machine, ctx);
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
                     kubelet.stats_appeared(group, machine, ctx);
                 }
@@ -59,7 +59,7 @@ impl Kubelet {
         });
     }
 
-    fn make_sandbox(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+    fn make_sandbox(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
         let uid = &worker.manifest.uid;
         let ip = if worker.manifest.spec.host_network {
             self.host(ctx)
@@ -71,6 +71,7 @@ impl Kubelet {
             self.pods.runtime.address(&format!("{range}."))
         };
         self.pods.runtime.pods.entry(uid.clone()).or_default().sandbox = Some(Sandbox { ip, ready: true });
+        machine.start_sandbox(uid, ctx.now);
     }
 
     /// Looks for a container's image, if it may be started at all.
@@ -273,23 +274,23 @@ impl Kubelet {
         let Some(container) = manifest.spec.container(place) else { return Err(String::new()) };
         let env = self.environment(worker, place, ctx)?;
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let allocatable = node.and_then(|node| bytes(&node["status"]["allocatable"]["memory"]));
         let mounts = container.volume_mounts.iter().map(|mount| {
             let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
             let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
+            let memory = dir.is_some_and(|dir| dir.medium == "Memory");
+            let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
+            // The least of what the node has, what the pod may use, and what the volume states (SizeMemoryBackedVolumes).
+            let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
             Mount {
                 path: mount.mount_path.clone(),
                 volume: mount.name.clone(),
-                memory: dir.is_some_and(|dir| dir.medium == "Memory"),
-                size_limit: dir
-                    .and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok())
-                    .filter(|bytes| *bytes > 0),
+                memory,
+                size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
             }
         });
-        let limits = &container.resources["limits"];
-        let memory_limit = limits["memory"]
-            .as_str()
-            .and_then(|text| text.parse::<evictlab_rules::quantity::Quantity>().ok())
-            .and_then(|limit| u64::try_from(limit.value()).ok());
+        let memory_limit = bytes(&container.resources["limits"]["memory"]);
         let file = &self.config.file;
         let pids_limit = file.get("podPidsLimit").and_then(Value::as_u64).filter(|limit| *limit > 0);
         // On cgroup v2 a whole container is killed from 1.28; from 1.32 that can be turned off.
@@ -312,6 +313,7 @@ impl Kubelet {
                 &self.identity.version,
             ),
             oom_group,
+            shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
             env,
         })
     }
@@ -330,4 +332,10 @@ impl Kubelet {
         let about = About::Pod(&worker.object, Some(place.field_path(&container.name)));
         self.tell(about, kind, reason, message, None, ctx);
     }
+}
+
+/// A quantity of bytes.
+fn bytes(quantity: &Value) -> Option<u64> {
+    let quantity: Quantity = quantity.as_str()?.parse().ok()?;
+    u64::try_from(quantity.value()).ok()
 }

@@ -145,7 +145,7 @@ impl Kubelet {
     }
 
     /// All that was to stop has stopped.
-    pub(super) fn stopped(&mut self, pod: &str, serial: u64, ctx: &mut Ctx) {
+    pub(super) fn stopped(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut Ctx) {
         self.with_worker(pod, |kubelet, worker| {
             if worker.serial != serial {
                 return;
@@ -154,7 +154,7 @@ impl Kubelet {
                 return;
             };
             if stopping.pod && worker.stage == Stage::Terminating {
-                kubelet.terminated(worker, ctx);
+                kubelet.terminated(worker, machine, ctx);
             } else {
                 kubelet.ask_for_look(worker, ctx);
             }

@@ -4,7 +4,7 @@ use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kubelet::pods::worker::Stop;
+use crate::machine::Signal;
 use crate::options::{NodeOptions, Options};
 use crate::store::Kind;
 use crate::world::World;
@@ -16,11 +16,9 @@ mod refusals;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 
-/// A cluster of one node, and what its containers do.
+/// A cluster of one node.
 struct Lab {
     world: World,
-    /// How containers end when they are told to, by name.
-    ends: BTreeMap<String, i32>,
 }
 
 impl Lab {
@@ -28,7 +26,7 @@ impl Lab {
         let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
         let world = World::new(Options { seed: 7, epoch, nodes: vec![node], faults: Vec::new() }).unwrap();
-        let mut lab = Self { world, ends: BTreeMap::new() };
+        let mut lab = Self { world };
         for name in ["default", "kube-system"] {
             let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
             let _exists = lab.world.store.create(Kind::Namespace, object, Time::ZERO);
@@ -71,66 +69,25 @@ impl Lab {
     }
 
     fn millis(&mut self, millis: u64) {
-        let end = self.world.now + Duration::from_millis(millis);
-        // What a test has done to the store is told of.
-        self.world.run(self.world.now);
-        while self.world.next().is_some_and(|next| next <= end) {
-            let next = self.world.next().unwrap();
-            self.world.run(next);
-            self.signals();
-        }
-        self.world.run(end);
+        self.world.run(self.world.now + Duration::from_millis(millis));
     }
 
-    /// Stands for the processes: `sleep` takes no notice of SIGTERM, all else ends with 2.
-    fn signals(&mut self) {
-        let now = self.world.now;
-        let ends: Vec<(String, i32)> = {
-            let (kubelet, told) = (&self.world.nodes["n1"].kubelet, &self.ends);
-            let stopping = kubelet.pods.workers.values().flat_map(|worker| {
-                worker.stopping.iter().flat_map(move |stopping| {
-                    stopping.containers.iter().filter_map(move |(id, stop)| {
-                        let Stop::Signalled(until) = stop else { return None };
-                        let runtime = &kubelet.pods.runtime.pods[&worker.manifest.uid];
-                        let record = runtime.containers.iter().find(|record| record.id == *id)?;
-                        let place = worker.manifest.place(&record.name)?;
-                        let command = &worker.manifest.spec.container(place)?.command;
-                        // Only the first process of a namespace of its own takes no notice.
-                        let slow = place.group != spec::Group::Ephemeral
-                            && command.first().map(String::as_str) == Some("sleep");
-                        let code = told.get(&record.name).copied();
-                        let code = code.unwrap_or(if slow { 137 } else { 2 });
-                        if code != 137 {
-                            Some((id.clone(), code))
-                        } else if *until == Time::after(Duration::MAX) {
-                            Some((id.clone(), 137))
-                        } else {
-                            None
-                        }
-                    })
-                })
-            });
-            stopping.collect()
-        };
-        for (container, code) in ends {
-            self.exit_of(container, code, now);
-        }
-    }
-
-    fn exit_of(&mut self, container: String, code: i32, at: Time) {
+    /// Has a running container end with a status, as if by itself.
+    fn exit(&mut self, pod: &str, name: &str, status: i32) {
         self.world.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
-            let happened = Happened::Exited { container, code, oom: false, at };
-            node.kubelet.happened(happened, &mut node.machine, ctx);
+            let running = node.kubelet.pods.running(pod);
+            let id = running.into_iter().find(|running| running.name == name).unwrap().id;
+            node.machine.signal(&id, Signal::Kill, ctx.now);
+            for mut happened in node.machine.run(ctx.now, ctx.rng) {
+                if let Happened::Exited { container, code, .. } = &mut happened
+                    && *container == id
+                {
+                    *code = status;
+                }
+                node.kubelet.happened(happened, &mut node.machine, ctx);
+            }
         });
-    }
-
-    /// Has a running container end by itself.
-    fn exit(&mut self, pod: &str, name: &str, code: i32) {
-        let running = self.world.nodes["n1"].kubelet.pods.running(pod);
-        let id = running.into_iter().find(|running| running.name == name).unwrap().id;
-        let now = self.world.now;
-        self.exit_of(id, code, now);
     }
 
     fn evict(&mut self, pod: &str, message: &str, grace: Option<u64>) {

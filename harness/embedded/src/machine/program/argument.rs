@@ -63,9 +63,9 @@ pub(super) fn print_duration(duration: Duration) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
     match nanos {
-        ..1_000 => format!("{nanos}ns"),
-        ..1_000_000 => format!("{}µs", trimmed(nanos as f64 / 1e3)),
-        ..1_000_000_000 => format!("{}ms", trimmed(nanos as f64 / 1e6)),
+        0..1_000 => format!("{nanos}ns"),
+        1_000..1_000_000 => format!("{}µs", trimmed(nanos as f64 / 1e3)),
+        1_000_000..1_000_000_000 => format!("{}ms", trimmed(nanos as f64 / 1e6)),
         _ => {
             let seconds = duration.as_secs();
             let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

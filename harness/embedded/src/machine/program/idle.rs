@@ -11,6 +11,8 @@ pub(in super::super) enum Idle {
     Unknown { what: String, said: bool },
     /// The pause image.
     Pause,
+    /// kube-proxy, which has little to do.
+    Proxy,
 }
 
 impl Idle {
@@ -26,6 +28,7 @@ impl Idle {
                 first.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
             }
             Self::Pause => "pause".to_owned(),
+            Self::Proxy => "kube-proxy".to_owned(),
         }
     }
 
@@ -37,12 +40,20 @@ impl Idle {
                 kernel: cost::SANDBOX.1 - cost::CONTAINER_KERNEL,
                 threads: 1,
             },
+            Self::Proxy => {
+                Footprint { anon: cost::PROXY.0, kernel: cost::PROXY.1, threads: cost::GO_THREADS }
+            }
         }
     }
 
     pub fn on(&self, sig: Sig) -> Option<Reaction> {
-        // pause.c handles both, writes a line and exits with 0.
-        (matches!(self, Self::Pause) && matches!(sig, 2 | SIGTERM)).then_some(Reaction::Know)
+        match self {
+            // pause.c handles both, writes a line and exits with 0.
+            Self::Pause => matches!(sig, 2 | SIGTERM).then_some(Reaction::Know),
+            // Go's runtime ends with 2 where the kernel ignores what it raises again.
+            Self::Proxy => matches!(sig, 2 | SIGTERM).then_some(Reaction::Exit(2)),
+            Self::Unknown { .. } => None,
+        }
     }
 
     pub fn step(&mut self, me: Pid, kernel: &mut Kernel) -> Turn {
@@ -57,6 +68,7 @@ impl Idle {
                 }
                 Turn::Wait
             }
+            Self::Proxy => Turn::Wait,
             Self::Pause => {
                 let signals =
                     kernel.processes.get_mut(&me).map(|process| std::mem::take(&mut process.signals));

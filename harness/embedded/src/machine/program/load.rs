@@ -41,8 +41,10 @@ pub(in super::super) fn load(line: &[String], environment: &BTreeMap<String, Str
         },
         "sh" | "ash" | "dash" | "bash" => known(Shell::of_arguments(name, arguments, environment)),
         "agnhost" => known(Some(Agnhost::of(arguments))),
-        "stress" => known(Some(Stress::of(false, arguments))),
+        // Amos Waterland's program of the same name has other flags.
+        "stress" if Stress::is_vishs(arguments) => known(Some(Stress::of(false, arguments))),
         "pause" => known(Some(Program::Idle(Idle::Pause))),
+        "kube-proxy" => known(Some(Program::Idle(Idle::Proxy))),
         "dd" => known(Some(dd::load(arguments))),
         "tail" => known(Tail::of(arguments).map(Program::Tail)),
         "nohup" | "setsid" => load(arguments, environment),

@@ -52,7 +52,7 @@ impl Logs {
         while self.done < self.total {
             let due = began + delay * u32::try_from(self.done).unwrap_or(u32::MAX);
             if due > kernel.now {
-                return Turn::At(due.max(kernel.now + OFTEN.min(delay)));
+                return Turn::At(due.max(kernel.now + OFTEN));
             }
             let at = self.done as usize;
             let (verb, namespace) = (VERBS[at % 3], NAMESPACES[at / 3 % 3]);

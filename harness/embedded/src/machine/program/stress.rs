@@ -45,6 +45,14 @@ impl Stress {
         }
     }
 
+    /// Whether all flags are those of vish's program.
+    pub fn is_vishs(arguments: &[String]) -> bool {
+        let known =
+            ["mem-total", "mem-alloc-size", "mem-alloc-sleep", "cpus", "logtostderr", "alsologtostderr"];
+        let name = |word: &str| word.trim_start_matches('-').split('=').next().unwrap_or_default().to_owned();
+        arguments.iter().filter(|word| word.starts_with('-')).all(|word| known.contains(&name(word).as_str()))
+    }
+
     fn parse(agnhost: bool, arguments: &[String]) -> Result<Self, (String, i32)> {
         let mut stress = Self {
             agnhost,
@@ -181,7 +189,9 @@ impl Stress {
             }
         }
         if self.done < steps {
-            return waits(Some(filled(self.done).max(kernel.now + COUNT.min(each))));
+            // Small steps are counted together, the last one at its time.
+            let last = filled(steps - 1);
+            return waits(Some(filled(self.done).max(kernel.now + COUNT).min(last)));
         }
         if !self.said {
             let end = if steps == 0 { began } else { filled(steps - 1) + self.pause };

@@ -78,8 +78,8 @@ impl Tail {
         match kernel.read(me, input, most) {
             Ok(Read::Data(data)) => {
                 let time = cost::at_rate(data.len(), rate);
-                kernel.spend(me, time);
-                if self.keep(data, me, kernel).is_err() { Turn::Wait } else { Turn::At(kernel.now + time) }
+                let done = kernel.work(me, kernel.now, time);
+                if self.keep(data, me, kernel).is_err() { Turn::Wait } else { Turn::At(done) }
             }
             Ok(Read::Blocked) => Turn::Wait,
             Ok(Read::End) => {

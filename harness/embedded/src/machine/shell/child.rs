@@ -38,6 +38,7 @@ impl Shell {
             forked: true,
             strict: self.strict,
             leaving: None,
+            until: crate::time::Time::ZERO,
             debt: std::time::Duration::ZERO,
             busy: 0,
         }
@@ -60,8 +61,8 @@ impl Shell {
         me: Pid,
         kernel: &mut Kernel,
     ) -> Result<u64, Flow> {
-        self.debt += cost::EXEC;
-        let at = kernel.now + self.debt;
+        let at = kernel.work(me, self.until, std::mem::take(&mut self.debt) + cost::EXEC);
+        self.until = at;
         match kernel.spawn(me, program, descriptors, at) {
             Ok((_, inner)) => Ok(inner),
             Err(Errno::Killed) => Err(Flow::Stop(Turn::Wait)),

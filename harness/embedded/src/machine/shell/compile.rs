@@ -20,12 +20,8 @@ pub(super) enum Unfit {
 }
 
 pub(super) fn options() -> ParserOptions {
-    ParserOptions {
-        sh_mode: true,
-        posix_mode: true,
-        enable_extended_globbing: false,
-        ..ParserOptions::default()
-    }
+    // busybox's shell understands much of bash's language.
+    ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() }
 }
 
 /// Compiles a script. `end` is what it ends with.

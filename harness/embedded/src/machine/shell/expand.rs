@@ -44,7 +44,7 @@ impl Fields {
             return;
         }
         self.begun = true;
-        if self.pattern.is_none() && text.contains(['*', '?', '[']) {
+        if self.pattern.is_none() && is_special(text) {
             self.pattern = Some(escape(&self.text));
         }
         if let Some(pattern) = &mut self.pattern {
@@ -75,6 +75,11 @@ impl Fields {
     }
 }
 
+/// Whether it may match other texts than itself.
+fn is_special(text: &str) -> bool {
+    text.contains(['*', '?']) || text.split_once('[').is_some_and(|(_, rest)| rest.contains(']'))
+}
+
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -98,7 +103,7 @@ impl Shell {
         for word in words {
             // Most words are plain text.
             if let [Piece::Text { text, quoted }] = word.pieces.as_slice()
-                && (*quoted || !text.contains(['*', '?', '[']))
+                && (*quoted || !is_special(text))
             {
                 out.push(text.clone());
                 continue;

@@ -27,6 +27,7 @@ use super::data::Data;
 use super::kernel::Kernel;
 use super::process::{Pid, Sig};
 use super::program::{Idle, Program, Reaction, Turn};
+use crate::time::Time;
 
 /// A script that does nothing but builtins for so many turns is slowed down: its loops cost the model more than they tell.
 const PATIENCE: u32 = 50;
@@ -61,7 +62,9 @@ pub(super) struct Shell {
     strict: bool,
     /// With what it ends after its last trap.
     leaving: Option<i32>,
-    /// Time that it has used since its last turn began.
+    /// Until when its work is done, of what it has done in its turn.
+    until: Time,
+    /// CPU time of what it has done since.
     debt: Duration,
     /// How many turns it has only computed.
     busy: u32,
@@ -131,7 +134,7 @@ impl Shell {
         let mut rest = arguments.iter();
         let mut script = None;
         while let Some(word) = rest.next() {
-            let Some(flags) = word.strip_prefix(['-', '+']) else { return None };
+            let flags = word.strip_prefix(['-', '+'])?;
             strict |= flags.contains('e') && word.starts_with('-');
             if flags.ends_with('o') {
                 rest.next();
@@ -194,6 +197,7 @@ impl Shell {
             forked: false,
             strict: false,
             leaving: None,
+            until: Time::ZERO,
             debt: Duration::ZERO,
             busy: 0,
         }
@@ -219,6 +223,7 @@ impl Shell {
             self.process = kernel.processes.get(&me).map_or(0, |process| process.inner);
         }
         self.debt = Duration::ZERO;
+        self.until = kernel.now;
         let mut effects = false;
         loop {
             self.hear(me, kernel);
@@ -227,7 +232,7 @@ impl Shell {
                 return turn;
             }
             self.run_traps();
-            let before = self.debt;
+            let before = (self.debt, self.until);
             if let Flow::Stop(turn) = self.operate(me, kernel) {
                 self.busy = 0;
                 return turn;
@@ -235,13 +240,12 @@ impl Shell {
             if !kernel.processes.contains_key(&me) {
                 return Turn::Wait;
             }
+            effects |= before != (self.debt, self.until);
             self.debt += cost::BUILTIN;
-            effects |= self.debt - before > 2 * cost::BUILTIN;
-            if self.debt >= cost::TURN {
-                kernel.spend(me, self.debt);
+            if self.debt + self.until.since(kernel.now) >= cost::TURN {
                 self.busy = if effects { 0 } else { self.busy.saturating_add(1) };
-                let pause = if self.busy > PATIENCE { self.debt * SLOWER } else { self.debt };
-                return Turn::At(kernel.now + pause);
+                let time = if self.busy > PATIENCE { self.debt * SLOWER } else { self.debt };
+                return Turn::At(kernel.work(me, self.until, time));
             }
         }
     }

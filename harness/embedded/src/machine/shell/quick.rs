@@ -304,7 +304,7 @@ impl Kernel {
                 self.make(me, above, true, false)?;
             }
         }
-        let kind = if fifo { FileKind::Fifo(self.new_pipe()) } else { FileKind::Directory };
+        let kind = if fifo { FileKind::Fifo(self.new_pipe(true)) } else { FileKind::Directory };
         self.disk.create(store, &name, kind).map_err(|_| Errno::NoSpace)?;
         Ok(())
     }
@@ -324,8 +324,7 @@ impl Kernel {
                 return Err(Errno::IsDirectory);
             }
             let below = format!("{name}/");
-            let inside: Vec<String> =
-                self.disk.names(store).filter(|name| name.starts_with(&below)).map(str::to_owned).collect();
+            let inside: Vec<String> = self.disk.names(store, &below).map(str::to_owned).collect();
             if !full && !inside.is_empty() {
                 return Err(Errno::NotEmpty);
             }

@@ -9,19 +9,20 @@ use serde_json::Value;
 
 use crate::store::Kind;
 
-/// Fields that are newer than the types: k8s-openapi knows Kubernetes 1.33, the kubelets here go to 1.36. From the types of 1.34
-/// (`hostnameOverride` KEP-4762, `restartPolicyRules` KEP-5307, `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35 (`workloadRef`
-/// KEP-4671, `declaredFeatures` KEP-5328) and 1.36 (`schedulingGroup`).
-const NEWER: [&str; 9] = [
-    "hostnameOverride",
+/// Fields that are newer than the types, by the end of their paths: k8s-openapi knows Kubernetes 1.33, the kubelets here go to 1.36. From the
+/// types of 1.34 (`hostnameOverride` KEP-4762, `restartPolicyRules` KEP-5307, `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35
+/// (`workloadRef` KEP-4671, `declaredFeatures` KEP-5328, a pod's own resources in its status KEP-5419) and 1.36 (`schedulingGroup`).
+const NEWER: [&str; 10] = [
+    "spec.hostnameOverride",
     "restartPolicyRules",
-    "fileKeyRef",
-    "podCertificate",
-    "workloadRef",
-    "schedulingGroup",
-    "declaredFeatures",
-    "extendedResourceClaimStatus",
-    "allocatedResources",
+    "valueFrom.fileKeyRef",
+    "sources.podCertificate",
+    "spec.workloadRef",
+    "spec.schedulingGroup",
+    "status.declaredFeatures",
+    "status.extendedResourceClaimStatus",
+    "status.allocatedResources",
+    "status.resources",
 ];
 
 /// A step into a value.
@@ -67,7 +68,14 @@ impl Unknown {
     }
 
     fn is_newer(&self) -> bool {
-        matches!(self.steps.last(), Some(Step::Field(name)) if NEWER.contains(&name.as_str()))
+        let names = self.steps.iter().filter_map(|step| match step {
+            Step::Field(name) => Some(name.as_str()),
+            Step::Item(_) => None,
+        });
+        let path = names.collect::<Vec<_>>().join(".");
+        NEWER.iter().any(|newer| {
+            path.strip_suffix(newer).is_some_and(|start| start.is_empty() || start.ends_with('.'))
+        })
     }
 }
 

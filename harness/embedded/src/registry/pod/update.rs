@@ -60,7 +60,7 @@ fn check(new: &Value, old: &Value) -> Errors {
 /// How one value differs from another, as a unified diff of their JSON.
 pub(super) fn diff(old: &Value, new: &Value) -> String {
     let lines = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
-    TextDiff::from_lines(&lines(old), &lines(new)).unified_diff().context_radius(3).to_string()
+    TextDiff::from_lines(lines(old), lines(new)).unified_diff().context_radius(3).to_string()
 }
 
 fn added_tolerations(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {

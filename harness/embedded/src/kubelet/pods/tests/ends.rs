@@ -2,7 +2,7 @@ use super::*;
 
 /// One container that ends at once when it is told to, one that does not.
 fn two() -> Value {
-    json!({"containers": [{"name": "el1", "command": ["/agnhost", "stress"]}, {"name": "el2"}]})
+    json!({"containers": [{"name": "el1", "command": ["/agnhost", "pause"]}, {"name": "el2"}]})
 }
 
 fn delete(lab: &mut Lab, name: &str, grace: u64) {
@@ -131,10 +131,10 @@ fn sidecars_end_after_those_that_need_them_where_there_is_time() {
     let spec = json!({
         "terminationGracePeriodSeconds": 30,
         "initContainers": [
-            {"name": "s1", "restartPolicy": "Always", "command": ["/agnhost"]},
-            {"name": "s2", "restartPolicy": "Always", "command": ["/agnhost"]},
+            {"name": "s1", "restartPolicy": "Always", "command": ["/agnhost", "pause"]},
+            {"name": "s2", "restartPolicy": "Always", "command": ["/agnhost", "pause"]},
         ],
-        "containers": [{"name": "c", "command": ["/agnhost"], "lifecycle": {"preStop": {"sleep": {"seconds": 4}}}}],
+        "containers": [{"name": "c", "command": ["/agnhost", "pause"], "lifecycle": {"preStop": {"sleep": {"seconds": 4}}}}],
     });
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", spec);

@@ -1,5 +1,7 @@
 //! What the registry says and does, in a real server's words.
 
+mod recordings;
+
 use serde_json::{Value, json};
 
 use super::*;

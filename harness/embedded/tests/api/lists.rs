@@ -1,0 +1,79 @@
+//! Lists: pages, versions, selectors.
+
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+use crate::lab::{Lab, names};
+
+const MAPS: &str = "/api/v1/namespaces/test/configmaps";
+const ROOT_CA: &str = "kube-root-ca.crt";
+
+#[tokio::test(start_paused = true)]
+async fn pages_show_one_moment() {
+    let lab = Lab::new().await;
+    for name in ["a", "b", "c", "d"] {
+        lab.create_map(name).await;
+    }
+    let first = lab.maps().list(&ListParams::default().limit(2)).await.unwrap();
+    assert_eq!(names(&first.items), ["a", "b"]);
+    assert_eq!(first.metadata.remaining_item_count, Some(3));
+    // What happens in between is not seen.
+    lab.maps().delete("c", &DeleteParams::default()).await.unwrap();
+    lab.create_map("bb").await;
+    let go_on = ListParams::default().limit(2).continue_token(first.metadata.continue_.as_ref().unwrap());
+    let second = lab.maps().list(&go_on).await.unwrap();
+    assert_eq!(names(&second.items), ["c", "d"]);
+    assert_eq!(second.metadata.resource_version, first.metadata.resource_version);
+    let go_on = ListParams::default().continue_token(second.metadata.continue_.as_ref().unwrap());
+    let last = lab.maps().list(&go_on).await.unwrap();
+    assert_eq!((names(&last.items), last.metadata.continue_), (vec![ROOT_CA.to_owned()], None));
+
+    lab.cluster.with(|world| world.store.forget_history());
+    let expired = lab.maps().list(&go_on).await.unwrap_err();
+    let kube::Error::Api(status) = expired else { panic!("{expired}") };
+    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_are_honoured() {
+    let lab = Lab::new().await;
+    let old = lab.get(MAPS).await.json()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    lab.create_map("a").await;
+    let count = async |query: &str| {
+        let answer = lab.get(&format!("{MAPS}?{query}")).await;
+        answer.json()["items"].as_array().map(Vec::len)
+    };
+    assert_eq!(count("").await, Some(2));
+    assert_eq!(count(&format!("resourceVersion={old}&resourceVersionMatch=Exact")).await, Some(1));
+    assert_eq!(count(&format!("resourceVersion={old}&limit=5")).await, Some(1));
+    assert_eq!(count(&format!("resourceVersion={old}&resourceVersionMatch=NotOlderThan")).await, Some(2));
+    assert_eq!(count("resourceVersion=0").await, Some(2));
+    let future = lab.get(&format!("{MAPS}?resourceVersion=999999")).await;
+    assert_eq!(future.code, 504);
+    assert!(
+        future.message().starts_with("Timeout: Too large resource version: 999999, current: "),
+        "{}",
+        future.text
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_choose() {
+    let lab = Lab::new().await;
+    for (name, tier) in [("a", "db"), ("b", "web")] {
+        let map = json!({"metadata": {"name": name, "labels": {"tier": tier}}});
+        assert_eq!(lab.post(MAPS, &map).await.code, 201);
+    }
+    let listed = async |params: ListParams| names(&lab.maps().list(&params).await.unwrap().items);
+    assert_eq!(listed(ListParams::default().labels("tier in (db)")).await, ["a"]);
+    assert_eq!(listed(ListParams::default().labels("tier")).await, ["a", "b"]);
+    assert_eq!(listed(ListParams::default().labels("!tier")).await, [ROOT_CA]);
+    assert_eq!(listed(ListParams::default().fields("metadata.name=b")).await, ["b"]);
+    let refused = lab.get("/api/v1/pods?fieldSelector=spec.image%3Da").await;
+    assert_eq!((refused.code, refused.message().as_str()), (400, "field label not supported: spec.image"));
+
+    let gone =
+        lab.ask(http::Method::DELETE, &format!("{MAPS}?labelSelector=tier%3Ddb"), &[], String::new()).await;
+    assert_eq!((gone.code, gone.json()["items"][0]["metadata"]["name"].as_str()), (200, Some("a")));
+    assert_eq!(listed(ListParams::default().labels("tier")).await, ["b"]);
+}

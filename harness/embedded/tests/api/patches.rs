@@ -1,0 +1,90 @@
+//! Patches.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use crate::lab::Lab;
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_of_patch_does_its_thing() {
+    let lab = Lab::new().await;
+    lab.create_map("a").await;
+    let patched = async |patch: Patch<serde_json::Value>| {
+        let map = lab.maps().patch("a", &PatchParams::default(), &patch).await.unwrap();
+        map.data.map(|data| data.into_iter().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    assert_eq!(
+        patched(Patch::Merge(json!({"data": {"a": "1", "b": "2"}}))).await,
+        [pair("a", "1"), pair("b", "2")]
+    );
+    assert_eq!(
+        patched(Patch::Strategic(json!({"data": {"a": null, "c": "3"}}))).await,
+        [pair("b", "2"), pair("c", "3")]
+    );
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "4"}});
+    let map = lab.maps().patch("a", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
+    assert_eq!(map.data.unwrap()["b"], "4");
+    let made = lab.maps().patch("new", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
+    assert_eq!(made.data.unwrap()["b"], "4");
+
+    const PATH: &str = "/api/v1/namespaces/test/configmaps/a";
+    let json_patch = async |patch| lab.patch(PATH, "application/json-patch+json", &patch).await;
+    let replaced = json_patch(json!([{"op": "replace", "path": "/data/b", "value": "5"}])).await;
+    assert_eq!((replaced.code, &replaced.json()["data"]["b"]), (200, &json!("5")));
+    assert_eq!(json_patch(json!([{"op": "test", "path": "/data/b", "value": "6"}])).await.code, 422);
+    assert_eq!(json_patch(json!([{"op": "jump"}])).await.code, 400);
+    assert_eq!(
+        json_patch(json!([{"op": "replace", "path": "/metadata/name", "value": "z"}])).await.code,
+        400
+    );
+    assert_eq!(lab.patch(PATH, "text/plain", &json!({})).await.code, 415);
+    let stale = json!({"metadata": {"resourceVersion": "1"}, "data": {"x": "y"}});
+    assert_eq!(lab.patch(PATH, "application/merge-patch+json", &stale).await.code, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_patched_apart() {
+    let lab = Lab::new().await;
+    let nodes: Api<Node> = Api::all(lab.client.clone());
+    let condition = json!({"type": "Burning", "status": "True", "reason": "Fire", "message": "hot"});
+    let patch =
+        Patch::Strategic(json!({"spec": {"unschedulable": true}, "status": {"conditions": [condition]}}));
+    let node = nodes.patch_status("worker", &PatchParams::default(), &patch).await.unwrap();
+    let kinds = |node: &Node| {
+        let conditions = node.status.as_ref().unwrap().conditions.clone().unwrap_or_default();
+        conditions.into_iter().map(|condition| condition.type_).collect::<Vec<_>>()
+    };
+    assert!(kinds(&node).contains(&"Burning".to_owned()) && kinds(&node).contains(&"Ready".to_owned()));
+    assert_eq!(node.spec.as_ref().unwrap().unschedulable, None);
+    let node = nodes.patch("worker", &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!(node.spec.unwrap().unschedulable, Some(true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ephemeral_containers_are_patched_and_replaced() {
+    let lab = Lab::new().await;
+    lab.sleeper("p").await;
+    let debugger = |name: &str| json!({"name": name, "image": "busybox:1.36", "command": ["sleep", "1"]});
+    let patch = Patch::Strategic(json!({"spec": {"ephemeralContainers": [debugger("d")]}}));
+    lab.pods().patch_ephemeral_containers("p", &PatchParams::default(), &patch).await.unwrap();
+    let mut pod = lab.pods().get_ephemeral_containers("p").await.unwrap();
+    let list = pod.spec.as_mut().unwrap().ephemeral_containers.as_mut().unwrap();
+    list.push(serde_json::from_value(debugger("e")).unwrap());
+    let pod = lab.pods().replace_ephemeral_containers("p", &Default::default(), &pod).await.unwrap();
+    let names: Vec<_> =
+        pod.spec.unwrap().ephemeral_containers.unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["d", "e"]);
+    let greedy = json!({"spec": {"ephemeralContainers": [{"name": "f", "image": "i", "resources": {"limits": {"memory": "1Gi"}}}]}});
+    let path = "/api/v1/namespaces/test/pods/p/ephemeralcontainers";
+    let refused = lab.patch(path, "application/strategic-merge-patch+json", &greedy).await;
+    assert_eq!(refused.code, 422);
+    assert!(
+        refused.message().contains("resources: Forbidden: cannot be set for an Ephemeral Container"),
+        "{}",
+        refused.text
+    );
+    assert_eq!(lab.pods().get("p").await.unwrap().name_any(), "p");
+}

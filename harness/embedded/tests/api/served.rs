@@ -1,0 +1,52 @@
+//! The API on a port.
+
+use evictlab_embedded::api::Access;
+use evictlab_embedded::{Cluster, NodeOptions, Options};
+use evictlab_rules::KubeletVersion;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::net::TcpListener;
+
+#[tokio::test]
+async fn a_kubeconfig_lets_in_and_a_wrong_token_does_not() {
+    let options = Options {
+        seed: 1,
+        epoch: "2026-01-01T00:00:00Z".parse().unwrap(),
+        nodes: vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
+        faults: Vec::new(),
+    };
+    let cluster = Cluster::new(options).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let access = Access::new("s3cret").unwrap();
+    let text = access.kubeconfig(address);
+    let server = tokio::spawn(async move { cluster.serve(listener, &access).await });
+    let list = async |text: &str| {
+        let config = Kubeconfig::from_yaml(text).unwrap();
+        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+        let nodes: Api<Node> = Api::all(Client::try_from(config).unwrap());
+        nodes.list(&ListParams::default()).await
+    };
+    assert_eq!(list(&text).await.unwrap().items.len(), 1);
+    let refused = list(&text.replace("s3cret", "guess")).await.unwrap_err();
+    let kube::Error::Api(status) = refused else { panic!("{refused}") };
+    assert_eq!((status.code, status.reason.as_str()), (401, "Unauthorized"));
+    // Nothing is served without TLS.
+    let plain = reach_plainly(address).await;
+    assert!(!plain.contains("HTTP/1.1 200"), "{plain}");
+    server.abort();
+}
+
+async fn reach_plainly(address: std::net::SocketAddr) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream
+        .write_all(b"GET /version HTTP/1.1\r\nhost: a\r\nauthorization: Bearer s3cret\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
