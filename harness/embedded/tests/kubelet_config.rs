@@ -1,5 +1,7 @@
 //! What a kubelet takes for its configuration, what it makes of it, and what it refuses.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::time::Duration;
 
 use evictlab_embedded::kubelet::http::Answer;
