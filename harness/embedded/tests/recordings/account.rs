@@ -7,6 +7,8 @@
 //!   snapshotter has measured them, every 10 s
 //! - of a pod that has ended, whether `Initialized` still holds, and whether it is said to have failed or to be completed
 //! - phase and reason of a pod of which the kubelet lost a container's end (`ContainerStatusUnknown`)
+//! - of a pod that lives, how far it had come when nobody looked on any more
+//! - `ExceededGracePeriod`, where only one of both has it: a slow host needs longer than the kubelet waits
 //! - events of a pod of which the recording has none
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,9 @@ use serde_json::Value;
 
 /// An empty writable layer and a page of log, in bytes.
 const EMPTY: i64 = 64 * 1024;
+
+/// The kubelet waited in vain for a pod's end.
+const SLOW: &str = "ExceededGracePeriod";
 
 /// What came of a recording's pods.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,13 +115,15 @@ impl Pod {
             let kind = field("/type").unwrap_or_default();
             let status = field("/status").unwrap_or_default();
             match (ended, kind.as_str()) {
+                (false, _) => (kind, "any".to_owned(), None),
                 (true, "Initialized") => (kind, "any".to_owned(), None),
                 (true, "Ready" | "ContainersReady") => (kind, status, None),
                 _ => (kind, status, field("/reason")),
             }
         });
         let lost = pod["status"].to_string().contains("ContainerStatusUnknown");
-        let end = (text(pod, "/status/phase").unwrap_or_default(), text(pod, "/status/reason"));
+        let phase = if ended { text(pod, "/status/phase").unwrap_or_default() } else { "alive".to_owned() };
+        let end = (phase, text(pod, "/status/reason"));
         Self {
             end: (!lost).then_some(end),
             message: first.map(|event| Said::of(&event.message)),
@@ -131,8 +138,14 @@ impl Pod {
         if self.end.is_none() || other.end.is_none() {
             (self.end, other.end) = (None, None);
         }
-        if self.told.is_none() || other.told.is_none() {
-            (self.told, other.told) = (None, None);
+        match (&mut self.told, &mut other.told) {
+            (Some(ours), Some(theirs)) => {
+                if !(ours.ended.contains(SLOW) && theirs.ended.contains(SLOW)) {
+                    ours.ended.remove(SLOW);
+                    theirs.ended.remove(SLOW);
+                }
+            }
+            (ours, theirs) => (*ours, *theirs) = (None, None),
         }
         if let (
             Some(Said::Pressure { containers: ours, .. }),

@@ -29,30 +29,38 @@ pub struct Recording {
 
 /// The recordings of the folder that was named, or the project's own.
 pub fn all() -> Vec<Recording> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/recordings");
-    let folder = env::var_os("EVICTLAB_RECORDINGS").map_or(own, PathBuf::from);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = match env::var_os("EVICTLAB_RECORDINGS") {
+        Some(folder) => vec![PathBuf::from(folder)],
+        None => vec![here.join("../rules/recordings"), here.join("recordings")],
+    };
     let mut files = Vec::new();
-    find(&folder, &mut files);
+    for folder in &folders {
+        find(folder, folder, &mut files);
+    }
     files.sort();
     files
         .into_iter()
-        .map(|path| {
+        .map(|(place, path)| {
             let mut recording: Recording = serde_json::from_slice(&fs::read(&path).unwrap())
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let place = path.strip_prefix(&folder).unwrap().with_extension("");
-            recording.name = place.to_string_lossy().into_owned();
+            recording.name = place;
             recording
         })
         .collect()
 }
 
-fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Finds recordings in a folder: where each lies in `top`, and its path.
+fn find(folder: &Path, top: &Path, files: &mut Vec<(String, PathBuf)>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.unwrap().path();
         match path.extension() {
-            _ if path.is_dir() => find(&path, files),
-            Some(extension) if extension == "json" => files.push(path),
+            _ if path.is_dir() => find(&path, top, files),
+            Some(extension) if extension == "json" => {
+                let place = path.strip_prefix(top).unwrap().with_extension("");
+                files.push((place.to_string_lossy().into_owned(), path));
+            }
             _ => {}
         }
     }

@@ -14,6 +14,9 @@ pub struct Observations {
     pub kubelet_version: String,
     /// The node's name.
     pub node: String,
+    /// The cgroup version of the node's host, `v1` or `v2`; recordings before it was kept are of v1.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cgroup: String,
     /// What was changed in the node's KubeletConfiguration.
     #[serde(default)]
     pub kubelet_config_overrides: Map<String, Value>,
