@@ -1,7 +1,10 @@
 //! The eviction manager on a node that lives: what it measures, whom it evicts and when, what it tells and logs.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::time::Duration;
 
+use evictlab_embedded::fault::{Fault, Scope};
 use evictlab_embedded::store::Kind;
 use evictlab_embedded::time::Time;
 use evictlab_embedded::world::World;
@@ -352,23 +355,23 @@ fn a_pod_over_its_empty_dirs_limit_is_evicted_once_volumes_are_measured() {
 #[test]
 fn disk_pressure_deletes_images_before_pods() {
     let mut lab = Lab::new(32, CgroupVersion::V2);
-    // 10 MiB a second: the snapshotter sees it grow.
+    // 5 MiB a second: the snapshotter, who comes by every 10 s, sees it grow.
     let writer = |seconds: u32| {
-        let step = "dd if=/dev/zero of=/f$i bs=1M count=10; sleep 1; i=$((i+1))";
+        let step = "dd if=/dev/zero of=/f$i bs=1M count=5; sleep 1; i=$((i+1))";
         let script = format!("i=0; while [ $i -lt {seconds} ]; do {step}; done; sleep infinity");
         json!({"name": "el1", "command": ["sh", "-c", script]})
     };
     let available = lab.summary()["node"]["fs"]["availableBytes"].as_i64().unwrap() / MI;
     lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 100)},
         "evictionPressureTransitionPeriod": "1s"}));
-    lab.pod("writes", json!({"containers": [writer(15)]}));
-    lab.seconds(40.0);
+    lab.pod("writes", json!({"containers": [writer(24)]}));
+    lab.seconds(50.0);
     assert!(!lab.is_evicted("writes"), "what images took was enough: {:#?}", lab.log());
     assert!(
         lab.log().iter().any(|line| line.contains("able to reduce resource pressure without evicting pods."))
     );
-    lab.pod("more", json!({"containers": [writer(90)]}));
-    lab.until(90, |lab| lab.is_evicted("more"));
+    lab.pod("more", json!({"containers": [writer(180)]}));
+    lab.until(180, |lab| lab.is_evicted("more"));
     let said = lab.status("more")["message"].as_str().unwrap().to_owned();
     assert!(
         said.starts_with("The node was low on resource: ephemeral-storage. Threshold quantity: "),
@@ -448,4 +451,21 @@ fn a_summary_has_the_fields_that_real_ones_have() {
         let differ: Vec<_> = real.symmetric_difference(&own).filter(|path| !path.contains(".swap")).collect();
         assert!(differ.is_empty(), "1.{minor}: {differ:#?}");
     }
+}
+
+#[test]
+fn a_pod_whose_figures_are_missing_goes_first_and_is_told_less() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    lab.budget(300, json!({}));
+    let missing: Fault =
+        serde_json::from_value(json!({"stats-missing": {"pod": "quiet", "for": "5m"}})).unwrap();
+    lab.world.with(|_, _, ctx| ctx.faults.arm(&[missing], &Scope::default(), ctx.now, ctx.agenda));
+    lab.pod("quiet", json!({"containers": [idle("el1")]}));
+    lab.pod("hog", json!({"containers": [stress("el1", "1000Mi")]}));
+    lab.until(40, |lab| lab.is_evicted("quiet"));
+    assert!(of(&lab.summary(), "quiet").is_null());
+    let event = lab.events("Evicted").remove(0);
+    assert_eq!(event["involvedObject"]["name"], "quiet");
+    assert!(event["metadata"].get("annotations").is_none_or(|all| *all == json!({})), "{event}");
+    assert!(!event["message"].as_str().unwrap().contains("Container"));
 }

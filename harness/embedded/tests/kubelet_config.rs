@@ -1,5 +1,7 @@
 //! What a kubelet takes for its configuration, what it makes of it, and what it refuses.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::time::Duration;
 
 use evictlab_embedded::kubelet::http::Answer;
@@ -241,4 +243,22 @@ fn the_node_is_registered_and_told_of() {
     let before = renewed(&lab);
     lab.seconds(10.5);
     assert_ne!(renewed(&lab), before);
+}
+
+#[test]
+fn heartbeats_come_as_often_as_they_are_asked_for() {
+    let heartbeat = |lab: &Lab| {
+        let node = lab.world.store.get(Kind::Node, "", "n1").unwrap();
+        node["status"]["conditions"][0]["lastHeartbeatTime"].as_str().unwrap().to_owned()
+    };
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    let first = heartbeat(&lab);
+    lab.seconds(290.0);
+    assert_eq!(heartbeat(&lab), first, "nothing has changed");
+    lab.seconds(25.0);
+    assert_ne!(heartbeat(&lab), first, "five minutes are over");
+    lab.tune(json!({"nodeStatusUpdateFrequency": "2s"})).seconds(5.0);
+    let before = heartbeat(&lab);
+    lab.seconds(3.0);
+    assert_ne!(heartbeat(&lab), before, "each update is a report");
 }

@@ -87,7 +87,7 @@ impl Kubelet {
             pods: pods::Pods::default(),
             stats: stats::Stats::default(),
             eviction: eviction::Eviction::default(),
-            status: status::NodeStatus::default(),
+            status: status::NodeStatus::new(&identity),
             identity,
         })
     }

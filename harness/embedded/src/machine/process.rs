@@ -170,10 +170,16 @@ impl Kernel {
         }
     }
 
+    /// Whether a process is the first of those that are numbered with it: the kernel keeps signals from it.
+    pub fn is_first(&self, pid: Pid) -> bool {
+        let Some(process) = self.processes.get(&pid) else { return false };
+        process.inner == 1 && !self.containers.get(&process.container).is_some_and(|of| of.spec.shares_pids)
+    }
+
     /// Sends a signal to a process.
     pub fn signal(&mut self, pid: Pid, sig: Sig) {
+        let first = self.is_first(pid);
         let Some(process) = self.processes.get_mut(&pid) else { return };
-        let shares = self.containers.get(&process.container).is_some_and(|of| of.spec.shares_pids);
         if sig == 0 {
             return;
         }
@@ -181,7 +187,6 @@ impl Kernel {
             self.exit(pid, KILLED);
             return;
         }
-        let first = process.inner == 1 && !shares;
         let reaction = process.program.as_ref().map_or(Reaction::Know, |program| program.on(sig, first));
         match reaction {
             Reaction::Ignore => {}

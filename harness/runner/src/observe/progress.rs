@@ -195,19 +195,26 @@ impl Watched {
             }
         }
         text += &format!("{} events;", self.events.len());
+        let size = |value: &Value, field: &str, unit: u64| value[field].as_u64().unwrap_or(0) / unit;
+        let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+        let mut used: Vec<String> = Vec::new();
         for pod in latest.and_then(|sample| sample["pods"].as_array()).into_iter().flatten() {
             let Some(containers) = pod["containers"].as_array() else { continue };
-            let size = |value: &Value, field: &str, unit: u64| value[field].as_u64().unwrap_or(0) / unit;
-            for container in containers {
-                text += &format!(
-                    "{} {} {};",
+            let pod_name = name(&pod["podRef"]);
+            used.extend(containers.iter().map(|container| {
+                format!(
+                    "{pod_name}/{} {} {} {};",
+                    name(container),
                     size(&container["memory"], "workingSetBytes", 4 * MIB),
                     size(&container["rootfs"], "usedBytes", MIB),
                     size(&container["logs"], "usedBytes", MIB)
-                );
-            }
-            text += &format!("{};", size(&pod["ephemeral-storage"], "usedBytes", 4 * MIB));
+                )
+            }));
+            used.push(format!("{pod_name} {};", size(&pod["ephemeral-storage"], "usedBytes", 4 * MIB)));
         }
+        // The kubelet lists pods and containers in an order of chance.
+        used.sort();
+        text += &used.concat();
         text
     }
 }
@@ -322,5 +329,19 @@ mod tests {
         watched.event(json!({"metadata": {"uid": "1"}, "count": 2}));
         assert_eq!(watched.events.len(), 2);
         assert_eq!(watched.events[0]["count"], 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_order_of_a_summary_is_no_progress() {
+        let wanted = wanted(&["a"], None);
+        let mut watched = Watched::new();
+        watched.pod(pod("a", "Running", None));
+        let container = |name: &str, mib: u64| json!({"name": name, "rootfs": {"usedBytes": mib * MIB}});
+        let (hog, idle) = (container("hog", 40), container("idle", 0));
+        let sample =
+            |containers: &[&Value]| json!({"pods": [{"podRef": {"name": "a"}, "containers": containers}]});
+        assert_eq!(watched.ended(&wanted, Some(&sample(&[&hog, &idle])), false, TIMES), None);
+        pass(40).await;
+        assert_eq!(watched.ended(&wanted, Some(&sample(&[&idle, &hog])), false, TIMES), Some(Ended::Stalled));
     }
 }

@@ -13,6 +13,7 @@ pub struct Metrics {
     evictions: BTreeMap<&'static str, u64>,
     /// Of each signal, the ages of measurements that were acted on, in seconds.
     ages: BTreeMap<&'static str, Vec<f64>>,
+    preemptions: BTreeMap<&'static str, u64>,
 }
 
 /// The bounds of the histogram (`metrics.DefBuckets`).
@@ -22,6 +23,11 @@ impl Metrics {
     /// A pod was evicted for a signal or a limit.
     pub(super) fn evicted(&mut self, signal: &'static str) {
         *self.evictions.entry(signal).or_default() += 1;
+    }
+
+    /// A pod was killed for a critical one that lacked a resource.
+    pub fn preempted(&mut self, resource: &'static str) {
+        *self.preemptions.entry(resource).or_default() += 1;
     }
 
     /// Measurements are acted on.
@@ -59,16 +65,27 @@ impl Metrics {
             writeln!(text, "{AGE}_sum{{eviction_signal=\"{signal}\"}} {}", ages.iter().sum::<f64>())?;
             writeln!(text, "{AGE}_count{{eviction_signal=\"{signal}\"}} {}", ages.len())?;
         }
-        if !self.evictions.is_empty() {
-            writeln!(
-                text,
-                "# HELP kubelet_evictions [ALPHA] Cumulative number of pod evictions by eviction signal"
-            )?;
-            writeln!(text, "# TYPE kubelet_evictions counter")?;
-        }
-        for (signal, count) in &self.evictions {
-            writeln!(text, "kubelet_evictions{{eviction_signal=\"{signal}\"}} {count}")?;
-        }
-        Ok(())
+        let evictions = "Cumulative number of pod evictions by eviction signal";
+        counter(text, "kubelet_evictions", evictions, "eviction_signal", &self.evictions)?;
+        let preemptions = "Cumulative number of pod preemptions by preemption resource";
+        counter(text, "kubelet_preemptions", preemptions, "preemption_signal", &self.preemptions)
     }
+}
+
+/// A counter, told only once it has counted something.
+fn counter(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    label: &str,
+    counts: &BTreeMap<&'static str, u64>,
+) -> std::fmt::Result {
+    if !counts.is_empty() {
+        writeln!(text, "# HELP {name} [ALPHA] {help}")?;
+        writeln!(text, "# TYPE {name} counter")?;
+    }
+    for (value, count) in counts {
+        writeln!(text, "{name}{{{label}=\"{value}\"}} {count}")?;
+    }
+    Ok(())
 }

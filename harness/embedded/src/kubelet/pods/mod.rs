@@ -2,7 +2,7 @@
 //!
 //! Each pod has a worker that does one thing at a time: it looks at what runs (`sync`), does what is missing step by step, and stops what is
 //! to be stopped. The runtime is looked at once in a second (the PLEG); what has changed there makes the worker look again. All of it holds
-//! no more than what a kubelet has in memory, but for [`runtime`], which is containerd's and outlives the kubelet.
+//! no more than what a kubelet has in memory, but for `runtime`, which is containerd's and outlives the kubelet.
 
 mod admit;
 mod backoff;

@@ -46,6 +46,9 @@ impl Kubelet {
                 disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
             };
             self.kill_now(victim, why, None, machine, ctx);
+            if let Some(short) = shortages.first() {
+                self.eviction.metrics.preempted(short.resource);
+            }
         }
         Ok(victims)
     }

@@ -12,7 +12,7 @@ pub use images::Images;
 
 use self::conditions::Condition;
 use super::recorder::About;
-use super::{Kubelet, KubeletEvent};
+use super::{Identity, Kubelet, KubeletEvent};
 use crate::agenda::Due;
 use crate::machine::{Cgroup, Machine};
 use crate::node::NodeEvent;
@@ -39,6 +39,13 @@ pub struct NodeStatus {
     written: Option<Time>,
     update_due: Option<Time>,
     lease_due: Option<Time>,
+}
+
+impl NodeStatus {
+    /// Nothing was told yet.
+    pub fn new(identity: &Identity) -> Self {
+        Self { images: Images::of_kind(&identity.version), ..Self::default() }
+    }
 }
 
 impl Kubelet {

@@ -243,7 +243,7 @@ impl Shell {
                 }
             }
             if own && sig != 0 {
-                let first = kernel.processes.get(&me).is_some_and(|process| process.inner == 1);
+                let first = kernel.is_first(me);
                 match self.on(sig, first) {
                     super::Reaction::Know => self.pending.push(sig),
                     super::Reaction::Ignore => {}

@@ -149,8 +149,8 @@ fn sidecars_end_after_those_that_need_them_where_there_is_time() {
 }
 
 #[test]
-fn through_1_29_a_grace_period_of_0_is_the_pods_own() {
-    for (minor, over) in [(29, false), (30, true)] {
+fn through_1_30_a_grace_period_of_0_is_the_pods_own() {
+    for (minor, over) in [(30, false), (31, true)] {
         let mut lab = Lab::new(minor);
         let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 30, "containers": [{"name": "c"}]}));
         lab.seconds(5);
