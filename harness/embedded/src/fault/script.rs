@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
 use super::Span;
 
@@ -81,7 +81,7 @@ pub struct ApiError {
     #[serde(rename = "for", default = "three_seconds")]
     pub length: Span,
     /// The HTTP status, 400 to 599.
-    #[serde(default = "internal_error")]
+    #[serde(default = "internal_error", deserialize_with = "an_error")]
     #[schemars(range(min = 400, max = 599))]
     pub code: u16,
     /// What is asked for, such as `pods`; everything, if it is not stated.
@@ -154,6 +154,12 @@ fn internal_error() -> u16 {
     500
 }
 
+fn an_error<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    let code = u16::deserialize(from)?;
+    let problem = || de::Error::custom(format!("{code} is no HTTP error: give one from 400 to 599"));
+    if (400..600).contains(&code) { Ok(code) } else { Err(problem()) }
+}
+
 impl Fault {
     /// What a script calls it.
     pub fn name(&self) -> &'static str {
@@ -184,5 +190,31 @@ impl Fault {
             Self::NodeGone(gone) => (gone.at.get(), get(&gone.length)),
             Self::StatsMissing(missing) => (missing.at.get(), get(&missing.length)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(script: &str) -> Result<Fault, String> {
+        serde_saphyr::from_str(script).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_script_says_where_it_is_wrong() {
+        let error = |script: &str| read(script).unwrap_err();
+        assert!(error("event-lots: {}").contains("event-lost"), "the names are told");
+        assert!(error("api-error: {code: 42}").contains("42 is no HTTP error: give one from 400 to 599"));
+        assert!(error("kubelet-restart: {at: soon}").contains("line 1 column 23"));
+        assert!(error("oom-kill: {when: 3s}").contains("when"));
+    }
+
+    #[test]
+    fn what_is_not_stated_has_a_usual_value() {
+        let event = Event { reason: "Evicted".to_owned(), times: None };
+        assert_eq!(read("event-lost: {}"), Ok(Fault::EventLost(event)));
+        let error = read("api-error: {}").unwrap();
+        assert_eq!(error.times(), (Duration::ZERO, Some(Duration::from_secs(3))));
     }
 }
