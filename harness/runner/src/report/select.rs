@@ -91,7 +91,7 @@ mod tests {
             assert!(dir.path().join(path).is_file(), "{path}");
         }
         let log = std::fs::read_to_string(dir.path().join("run/build-log.txt")).unwrap();
-        assert!(log.contains("Run directory: ") && !log.contains('\x1b'), "{log}");
+        assert!(log.contains("Evidence: `artifacts/message/") && !log.contains('\x1b'), "{log}");
         let events = std::fs::read_to_string(dir.path().join("run/artifacts/events.jsonl")).unwrap();
         for told in [log, events] {
             assert!(told.contains("said (left out: a credential)") && !told.contains("eyJ"), "{told}");
