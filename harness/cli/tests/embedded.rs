@@ -69,6 +69,53 @@ fn every_case_comes_out_as_on_real_kubelets() {
     assert!(ran.out.trim_end().lines().last().unwrap().contains("--backend kind"), "{}", ran.out);
 }
 
+/// What may come of a fault, beside what comes of the case without it.
+const FAULTS: [(&str, &[&str]); 12] = [
+    ("event-lost: {}", &["inconclusive"]),
+    ("event-doubled: {}", &[]),
+    ("event-late: {by: 5s}", &[]),
+    ("event-late: {by: 1m}", &["inconclusive"]),
+    ("watch-closed: {at: 2s}", &[]),
+    ("watch-expired: {at: 2s}", &[]),
+    ("api-error: {at: 2s}", &["error"]),
+    ("api-slow: {at: 2s, by: 1s}", &[]),
+    ("kubelet-restart: {at: 3s}", &["inconclusive"]),
+    ("oom-kill: {at: 3s}", &["inconclusive"]),
+    ("node-gone: {at: 3s}", &["error"]),
+    ("stats-missing: {}", &["inconclusive", "failed"]),
+];
+
+#[test]
+fn no_fault_makes_a_wrong_verdict() {
+    let without = run(&KUBELETS);
+    for (fault, may) in FAULTS {
+        let with = run(&[&KUBELETS[..], &["--fault", fault]].concat());
+        let wrong: Vec<_> = with
+            .verdicts
+            .iter()
+            .filter(|(case, (verdict, _))| {
+                *verdict != without.verdicts[*case].0 && !may.contains(&verdict.as_str())
+            })
+            .collect();
+        assert!(wrong.is_empty() && with.verdicts.len() == 42, "{fault}: {wrong:#?}\n{}", with.out);
+    }
+}
+
+/// A pass must rest on evidence that was there: what the fault took away must not be what the case asks for.
+#[test]
+fn what_a_fault_took_away_is_missed() {
+    let verdict = |fault: &str, case: &str| {
+        let ran = run(&["--kubelet", "v1.31", "--kubelet", "v1.32", "--focus", case, "--fault", fault]);
+        ran.verdicts.into_values().map(|(verdict, _)| verdict).collect::<Vec<_>>()
+    };
+    let unsure = ["inconclusive", "inconclusive"];
+    assert_eq!(verdict("event-lost: {}", "three-witnesses-agree"), unsure);
+    assert_eq!(verdict("stats-missing: {}", "init-container-is-named"), unsure);
+    assert_eq!(verdict("oom-kill: {at: 3s}", "regular-containers-are-named"), unsure);
+    assert_eq!(verdict("node-gone: {at: 3s}", "sidecars-are-named"), ["error", "error"]);
+    assert_eq!(verdict("stats-missing: {}", "summary-lists-sidecars"), ["failed", "failed"]);
+}
+
 #[test]
 fn one_seed_gives_the_same_bytes() {
     let ran = || run(&[&KUBELETS[..], &["--seed", "7"]].concat());

@@ -21,7 +21,7 @@ pub(super) fn of_a_pass(case: &Case, seen: &Seen<'_>) -> Option<Reason> {
         return Some((Doubt::EvidenceLost, "no Summary was had from the node".to_owned()));
     }
     if seen.pods.iter().any(PodSeen::was_evicted) {
-        None
+        seen.pods.iter().filter(|pod| pod.was_evicted()).find_map(|pod| without_statistics(pod, seen))
     } else {
         threshold_not_reached(signal(pressure), seen)
     }
@@ -46,6 +46,10 @@ pub(super) fn of_a_failure(case: &Case, expected: &Expected<'_>, seen: &Seen<'_>
         .or_else(|| seen.pods.iter().find_map(killed_for_memory))
         .or_else(|| seen.pods.iter().find_map(never_started))
         .or_else(|| of_a_pass(case, seen))
+        .or_else(|| {
+            let wanted = expected.evicted().iter().filter_map(|name| seen.pod(name.as_str()));
+            wanted.into_iter().find_map(|pod| without_statistics(pod, seen))
+        })
         .or_else(|| stats_outrun(expected, seen))
 }
 
@@ -134,6 +138,32 @@ fn killed_for_memory(pod: &PodSeen<'_>) -> Option<Reason> {
             };
             unexplained.then(|| (Doubt::KilledForMemory, why()))
         })
+    })
+}
+
+/// A pod that runs or was evicted, and of which the kubelet had no statistics then: it can rank it, but neither name its containers nor
+/// hold it to its limits.
+fn without_statistics(pod: &PodSeen<'_>, seen: &Seen<'_>) -> Option<Reason> {
+    const RECENT: SignedDuration = SignedDuration::from_secs(5);
+    let lives = pod.object["status"]["phase"] == "Running";
+    if !pod.was_evicted() && !lives {
+        return None;
+    }
+    let at = pod.events.first().and_then(|event| event.at);
+    let last = seen.samples.iter().filter_map(polled).max()?;
+    let until = at.unwrap_or(last);
+    let recent = |sample: &&Sample| {
+        polled(sample).is_some_and(|polled| polled <= until + RECENT && polled >= until - RECENT)
+    };
+    let mut around = seen.samples.iter().filter(recent).peekable();
+    around.peek()?;
+    let listed = around
+        .any(|sample| sample.pod(&pod.pod.metadata.uid).is_some_and(|stats| !stats.containers.is_empty()));
+    let when = if at.is_some() { "when it evicted it" } else { "at the end" };
+    (!listed).then(|| {
+        let why =
+            format!("the kubelet had no statistics of {} {when}: the Summary did not list it", pod.name);
+        (Doubt::EvidenceLost, why)
     })
 }
 
