@@ -32,6 +32,15 @@ pub trait Machine: Send + Sync {
     /// What is available of memory on the host that the node runs on, in bytes.
     fn host_memory(&self) -> LocalBoxFuture<'_, Result<u64, NodeError>>;
 
+    /// Bounds the memory of the whole node, which the kubelet does not see, or takes the bound away.
+    fn limit_memory(&self, bytes: Option<u64>) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
+    /// Stops everything on the node, or lets it go on. Either may be so already.
+    fn pause(&self, paused: bool) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
+    /// Puts these pods, and none else of the harness, where the kubelet looks for static ones.
+    fn static_pods<'a>(&'a self, pods: &'a [Value]) -> LocalBoxFuture<'a, Result<(), NodeError>>;
+
     /// Arms faults on the node and on what belongs to a namespace: their times count from now. A backend that knows no faults is not asked.
     ///
     /// # Errors

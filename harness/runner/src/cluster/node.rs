@@ -26,6 +26,14 @@ pub enum NodeError {
     /// No fault can be injected.
     #[error("node {0} is a real one, and faults are for the embedded cluster")]
     Real(String),
+    /// Its cluster's backend cannot do it.
+    #[error("{what} is not done on node {node}")]
+    NotHere {
+        /// What, as a noun phrase.
+        what: &'static str,
+        /// The node.
+        node: String,
+    },
     /// By the API server.
     #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
@@ -137,7 +145,7 @@ impl Node {
         self.client.request_text(request).await.map_err(|source| self.api(doing, source))
     }
 
-    fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
+    pub(super) fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
         NodeError::Api { doing, node: self.name.clone(), source: Box::new(source) }
     }
 }

@@ -14,6 +14,7 @@ use crate::observe::Observations;
 /// What was seen, read.
 pub(super) struct Seen<'a> {
     pub kubelet: &'a KubeletVersion,
+    pub observations: &'a Observations,
     pub pods: Vec<PodSeen<'a>>,
     pub samples: Vec<Sample>,
     pub thresholds: Vec<Threshold>,
@@ -47,6 +48,7 @@ impl<'a> Seen<'a> {
         let pods = seen.pods_created.iter().map(|created| PodSeen::of(created, seen, &evicted)).collect();
         Self {
             kubelet,
+            observations: seen,
             pods,
             samples: seen.samples.iter().filter_map(|sample| Sample::deserialize(sample).ok()).collect(),
             thresholds: thresholds(seen),

@@ -228,5 +228,6 @@ pub fn evidence() -> Observations {
         configz: json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}}),
         evictions_counted: map(json!({"memory.available": 1})),
         refused: Some(json!({"kind": "Status", "code": 422, "reason": "Invalid"})),
+        ..Observations::default()
     }
 }

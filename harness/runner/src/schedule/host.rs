@@ -57,6 +57,8 @@ pub async fn fits(node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<Resul
         Signal::NodefsAvailable => {
             ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
         }
+        // Some thousand inodes or processes; what the host keeps is counted in bytes.
+        Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(Ok(())),
     };
     Ok(enough(what, available, ramp.total()))
 }
@@ -76,12 +78,17 @@ fn enough(what: &'static str, available: u64, takes: u64) -> Result<(), TooSmall
     })
 }
 
-/// What a node has of a signal, in bytes, by its Summary.
+/// What a node has of a signal, in bytes, inodes or processes, by its Summary.
 pub fn available(summary: &serde_json::Value, signal: Signal) -> Option<u64> {
     let node = &summary["node"];
     match signal {
         Signal::MemoryAvailable => node["memory"]["availableBytes"].as_u64(),
         Signal::NodefsAvailable => node["fs"]["availableBytes"].as_u64(),
+        Signal::NodefsInodesFree => node["fs"]["inodesFree"].as_u64(),
+        Signal::PidAvailable => {
+            let rlimit = &node["rlimit"];
+            rlimit["maxpid"].as_u64()?.checked_sub(rlimit["curproc"].as_u64()?)
+        }
     }
 }
 

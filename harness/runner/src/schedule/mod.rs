@@ -9,6 +9,7 @@ mod plan;
 mod queue;
 mod request;
 mod run;
+mod steps;
 
 pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;

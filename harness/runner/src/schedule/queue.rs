@@ -16,7 +16,7 @@ use super::run::Shared;
 use super::{Class, class};
 use crate::case::{Case, LoadedCase};
 use crate::cluster::{Kubelet, Plan};
-use crate::judge::{Doubt, Judgement, Phase, Verdict};
+use crate::judge::{Doubt, Judgement, Phase, Verdict, known_bug, over_runs};
 use crate::observe::Observations;
 use crate::report::{CaseId, What};
 
@@ -120,7 +120,7 @@ impl Shared {
                     Class::Shared => (Some(leased.turn.read().await), None),
                     _ => (None, Some(leased.turn.write().await)),
                 };
-                let outcome = shared.tried(&case, &named, &leased, class).await;
+                let outcome = shared.counted(&case, &named, &leased, class).await;
                 (outcome.judgement, outcome.evidence)
             }))
             .await;
@@ -129,6 +129,33 @@ impl Shared {
             });
             self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
         }
+    }
+
+    /// A case on its node, as often as it counts something.
+    async fn counted(&self, case: &LoadedCase, id: &CaseId, leased: &Leased, class: Class) -> Outcome {
+        let Some(rate) = &case.case.expect.rate else {
+            return self.tried(case, id, leased, class).await;
+        };
+        let (mut judgements, mut evidence) = (vec![], None);
+        for run in 1..=rate.runs {
+            let outcome = self.tried(case, id, leased, class).await;
+            let wrong = outcome.judgement.rate.as_ref().is_none_or(|rate| rate.right < rate.of);
+            // The evidence that is kept is that of the first run in which something was wrong, else that of the first.
+            if evidence.is_none() || wrong && judgements.iter().all(all_right) {
+                evidence = outcome.evidence;
+            }
+            if let (Some(counted), true) = (&outcome.judgement.rate, run < rate.runs) {
+                let text = format!("run {run} of {}: {counted}", rate.runs);
+                self.events.send(What::CaseStep { id: id.clone(), phase: Phase::Judge, text });
+            }
+            judgements.push(outcome.judgement);
+            let over = judgements.last().is_some_and(|last| last.rate.is_none());
+            if over || self.cancel.is_cancelled() {
+                break;
+            }
+        }
+        let bug = known_bug(&case.case, &leased.node.version);
+        Outcome { judgement: over_runs(bug, judgements), evidence }
     }
 
     /// A case on its node, again and slower while its pressure outruns the statistics.
@@ -178,6 +205,10 @@ impl Shared {
         }
         self.events.send(What::CaseEnded { id, node, seconds, judgement: Box::new(judgement), evidence });
     }
+}
+
+fn all_right(judgement: &Judgement) -> bool {
+    judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
 }
 
 /// What reports call a case on a kubelet.

@@ -2,8 +2,9 @@
 
 mod manifest;
 mod namespace;
+mod objects;
 mod pressure;
 
-pub use manifest::{Placement, manifest, place};
+pub use manifest::{Placement, manifest, object, place, static_pod};
 pub use namespace::{Namespace, StageError};
-pub use pressure::{Ramp, ramp, threshold};
+pub use pressure::{Ramp, amount, ramp, threshold};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::wait::{self, Probe, Stalled};
 
 /// The label that says which run a namespace belongs to.
-const RUN_LABEL: &str = "evictlab.dev/run";
+pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
 
 /// A case could not be put on its node.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum StageError {
 pub struct Namespace {
     /// Its name.
     pub name: String,
-    client: Client,
+    pub(super) client: Client,
 }
 
 impl Namespace {
@@ -113,9 +113,16 @@ impl Namespace {
             .map_err(|source| refused(&format!("ephemeral container {name} of pod {pod}"), source))
     }
 
-    /// Deletes the pods at once and the namespace with them; returns when the pods are gone. The namespace itself takes the API server
-    /// some seconds more, which nobody needs to wait for.
+    /// Deletes the namespace and at once the pods in it; returns when the pods are gone. The namespace itself takes the API server some
+    /// seconds more, which nobody needs to wait for.
     pub async fn delete(&self, patience: Duration) -> Result<(), StageError> {
+        // First the namespace: in one that ends, no controller replaces the pods that go.
+        let api: Api<ApiNamespace> = Api::all(self.client.clone());
+        match api.delete(&self.name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(source) => return Err(asked("delete the namespace", source)),
+        }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
         pods.delete_collection(&now, &ListParams::default())
@@ -131,16 +138,10 @@ impl Namespace {
             }
         })
         .await
-        .map_err(|stalled| StageError::Stuck { namespace: self.name.clone(), stalled })?;
-        let api: Api<ApiNamespace> = Api::all(self.client.clone());
-        match api.delete(&self.name, &DeleteParams::default()).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(source) => Err(asked("delete the namespace", source)),
-        }
+        .map_err(|stalled| StageError::Stuck { namespace: self.name.clone(), stalled })
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         request: http::request::Builder,
         content: &str,
@@ -152,11 +153,11 @@ impl Namespace {
     }
 }
 
-fn asked(doing: &str, source: kube::Error) -> StageError {
+pub(super) fn asked(doing: &str, source: kube::Error) -> StageError {
     StageError::Api { doing: doing.to_owned(), source: Box::new(source) }
 }
 
-fn refused(object: &str, source: kube::Error) -> StageError {
+pub(super) fn refused(object: &str, source: kube::Error) -> StageError {
     match source {
         kube::Error::Api(status) => StageError::Refused { object: object.to_owned(), status },
         source => asked(&format!("create {object}"), source),

@@ -12,16 +12,18 @@ const MIB: u64 = 1024 * 1024;
 /// little, so that the crossing is certain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ramp {
-    /// Bytes taken at once.
+    /// Bytes, inodes or processes taken at once.
     pub step: u64,
     /// Time between two steps.
     pub pause: Duration,
     /// How many steps there are.
     pub steps: u64,
+    /// What it takes: 1 Mi of bytes, or 1 for what is counted one by one.
+    pub unit: u64,
 }
 
 impl Ramp {
-    /// All that the hog takes, in bytes.
+    /// All that the hog takes: bytes, inodes or processes.
     pub fn total(&self) -> u64 {
         self.step * self.steps
     }
@@ -29,7 +31,7 @@ impl Ramp {
     /// The environment that a case's `$(NAME)` stands for. `STEP`, `PAUSE` and `TOTAL` are as agnhost's `stress` takes them; the others are
     /// plain numbers for a shell.
     pub fn environment(&self) -> [(&'static str, String); 7] {
-        let quantity = |bytes: u64| format!("{}Mi", bytes / MIB);
+        let quantity = |amount: u64| shown(amount, self.unit);
         [
             ("STEP", quantity(self.step)),
             ("PAUSE", format!("{}ms", self.pause.as_millis())),
@@ -42,22 +44,47 @@ impl Ramp {
     }
 }
 
+impl std::fmt::Display for Ramp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (total, step) = (shown(self.total(), self.unit), shown(self.step, self.unit));
+        write!(f, "up to {total} in steps of {step} every {} ms", self.pause.as_millis())
+    }
+}
+
+/// An amount as a quantity, in mebibytes if that is its unit.
+fn shown(amount: u64, unit: u64) -> String {
+    format!("{}{}", amount / unit, if unit == MIB { "Mi" } else { "" })
+}
+
+/// What a node has of a signal, as a quantity.
+pub fn amount(pressure: &Pressure, available: u64) -> String {
+    shown(available, unit(pressure))
+}
+
 /// How far below what the node has the threshold lies, and how much more than that a hog takes.
 fn reach(pressure: &Pressure) -> (u64, u64) {
     let (distance, beyond) = match pressure.signal {
         Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
         // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
         Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
+        Signal::NodefsInodesFree => (20_000, 4_000),
+        Signal::PidAvailable => (1_000, 200),
     };
     let stated = pressure.distance.as_ref().and_then(|text| text.as_str().parse::<Quantity>().ok());
     (stated.map_or(distance, |distance| distance.value().max(0) as u64), beyond)
 }
 
-/// The threshold for a node that has `available` bytes now, as a quantity; none where the node has not even the distance.
+/// The threshold for a node that has `available` now (bytes, inodes, processes), as a quantity; none where the node has not even the distance.
 pub fn threshold(pressure: &Pressure, available: u64) -> Option<String> {
     let (distance, _) = reach(pressure);
-    let mib = available.checked_sub(distance)? / MIB;
-    (mib > 0).then(|| format!("{mib}Mi"))
+    let left = available.checked_sub(distance)?;
+    let unit = unit(pressure);
+    (left >= unit).then(|| shown(left, unit))
+}
+
+/// In what steps are taken: mebibytes, inodes or processes.
+fn unit(pressure: &Pressure) -> u64 {
+    if pressure.signal.is_bytes() { MIB } else { 1 }
 }
 
 /// The ramp for a case of so many containers on a node where a container takes `start` to start: the threshold may be crossed only when all
@@ -67,9 +94,10 @@ pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
     let stated = pressure.ramp.map_or(Duration::from_secs(3), |ramp| ramp.get());
     let time = stated.max(start.mul_f64(0.4 + 0.2 * containers as f64));
     let crossing = (time.as_millis() as u64 / 250).clamp(8, 64);
-    let step = distance.div_ceil(crossing).next_multiple_of(MIB);
+    let unit = unit(pressure);
+    let step = distance.div_ceil(crossing).next_multiple_of(unit);
     let pause = Duration::from_millis(time.as_millis() as u64 / crossing);
-    Ramp { step, pause, steps: (distance + beyond).div_ceil(step) }
+    Ramp { step, pause, steps: (distance + beyond).div_ceil(step), unit }
 }
 
 #[cfg(test)]
@@ -113,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_environment_is_what_agnhost_and_shells_read() {
-        let ramp = Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28 };
+        let ramp = Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28, unit: MIB };
         let text: Vec<String> =
             ramp.environment().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
