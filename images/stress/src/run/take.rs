@@ -1,0 +1,96 @@
+//! Taking something step by step.
+
+use std::io;
+use std::process::exit;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use evictlab_stress::{OnRefusal, REFUSED, Take, Then, What};
+
+use super::disk::Disk;
+use super::inodes::Inodes;
+use super::logs::Logs;
+use super::memory::Memory;
+use super::page_cache::PageCache;
+use super::pids::Pids;
+use super::signals;
+use super::stay::{park, stop_after};
+
+/// Progress is told no more often.
+const TELL: Duration = Duration::from_secs(1);
+
+/// What there is to take.
+pub trait Taker {
+    /// Takes so much. `taken` grows with what it got, also where the system refuses the rest.
+    fn take(&mut self, amount: u64, taken: &mut u64) -> io::Result<()>;
+
+    /// Gives everything back.
+    fn give_back(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Takes, and does what comes after.
+pub fn take(order: &Take) {
+    signals::handle(order.stay.on_term);
+    let mut taken = 0;
+    sleep(order.pace.delay);
+    let began = Instant::now();
+    let taker = match taken_all(order, began, &mut taken) {
+        Ok(taker) => {
+            eprintln!("{}", order.has_all(taken, began.elapsed()));
+            taker
+        }
+        Err((taker, error)) => {
+            eprintln!("{}", order.refused(taken, began.elapsed(), &error.to_string()));
+            match (order.on_refusal, taker) {
+                (OnRefusal::Hold, Some(taker)) => taker,
+                _ => exit(REFUSED),
+            }
+        }
+    };
+    stop_after(&order.stay);
+    if order.stay.then == Then::Free {
+        match taker.give_back() {
+            Ok(()) => eprintln!("{}", order.freed(taken, began.elapsed())),
+            Err(error) => {
+                eprintln!("{}: it cannot be given back: {error}", order.what.command());
+                exit(REFUSED);
+            }
+        }
+    }
+    park()
+}
+
+/// Takes everything; the error has the taker where there is one.
+fn taken_all(
+    order: &Take,
+    began: Instant,
+    taken: &mut u64,
+) -> Result<Box<dyn Taker>, (Option<Box<dyn Taker>>, io::Error)> {
+    let mut taker = taker(order).map_err(|error| (None, error))?;
+    let mut told = began;
+    while let Some(step) = order.pace.next(*taken) {
+        if let Err(error) = taker.take(step, taken) {
+            return Err((Some(taker), error));
+        }
+        if order.pace.is_all(*taken) {
+            break;
+        }
+        if told.elapsed() >= TELL {
+            told = Instant::now();
+            eprintln!("{}", order.progress(*taken, began.elapsed()));
+        }
+        sleep(order.pace.pause);
+    }
+    Ok(taker)
+}
+
+fn taker(order: &Take) -> io::Result<Box<dyn Taker>> {
+    Ok(match order.what {
+        What::Memory => Box::new(Memory::new()),
+        What::Disk { allocate } => Box::new(Disk::new(&order.path, allocate)?),
+        What::Inodes => Box::new(Inodes::new(&order.path)?),
+        What::Logs => Box::new(Logs::new()),
+        What::Pids => Box::new(Pids::new()?),
+        What::PageCache => Box::new(PageCache::new(&order.path)?),
+    })
+}
