@@ -5,7 +5,7 @@ mod run;
 
 use std::process::exit;
 
-use evictlab_stress::{HELP, Order, WRONG, read};
+use evictlab_stress::{HELP, Order, read};
 
 fn main() {
     match read(std::env::args_os().skip(1)) {

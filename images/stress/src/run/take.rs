@@ -31,22 +31,25 @@ pub trait Taker {
 /// Takes, and does what comes after.
 pub fn take(order: &Take) {
     signals::handle(order.stay.on_term);
-    let mut taken = 0;
     sleep(order.pace.delay);
     let began = Instant::now();
-    let taker = match taken_all(order, began, &mut taken) {
-        Ok(taker) => {
-            eprintln!("{}", order.has_all(taken, began.elapsed()));
-            taker
-        }
-        Err((taker, error)) => {
-            eprintln!("{}", order.refused(taken, began.elapsed(), &error.to_string()));
-            match (order.on_refusal, taker) {
-                (OnRefusal::Hold, Some(taker)) => taker,
-                _ => exit(REFUSED),
+    let refused = |taken, error: io::Error| {
+        eprintln!("{}", order.refused(taken, began.elapsed(), &error.to_string()));
+    };
+    let mut taken = 0;
+    let mut taker = taker(order).unwrap_or_else(|error| {
+        refused(taken, error);
+        exit(REFUSED);
+    });
+    match take_all(order, taker.as_mut(), began, &mut taken) {
+        Ok(()) => eprintln!("{}", order.has_all(taken, began.elapsed())),
+        Err(error) => {
+            refused(taken, error);
+            if order.on_refusal == OnRefusal::Exit {
+                exit(REFUSED);
             }
         }
-    };
+    }
     stop_after(&order.stay);
     if order.stay.then == Then::Free {
         match taker.give_back() {
@@ -60,18 +63,11 @@ pub fn take(order: &Take) {
     park()
 }
 
-/// Takes everything; the error has the taker where there is one.
-fn taken_all(
-    order: &Take,
-    began: Instant,
-    taken: &mut u64,
-) -> Result<Box<dyn Taker>, (Option<Box<dyn Taker>>, io::Error)> {
-    let mut taker = taker(order).map_err(|error| (None, error))?;
+/// Takes everything.
+fn take_all(order: &Take, taker: &mut dyn Taker, began: Instant, taken: &mut u64) -> io::Result<()> {
     let mut told = began;
     while let Some(step) = order.pace.next(*taken) {
-        if let Err(error) = taker.take(step, taken) {
-            return Err((Some(taker), error));
-        }
+        taker.take(step, taken)?;
         if order.pace.is_all(*taken) {
             break;
         }
@@ -81,7 +77,7 @@ fn taken_all(
         }
         sleep(order.pace.pause);
     }
-    Ok(taker)
+    Ok(())
 }
 
 fn taker(order: &Take) -> io::Result<Box<dyn Taker>> {
