@@ -12,6 +12,7 @@ mod signals;
 mod stay;
 mod stress;
 mod take;
+mod tell;
 
 pub use pids::child;
 pub use stay::idle;

@@ -10,6 +10,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
+use super::tell::tell;
+
 /// Has the program do that from now on.
 pub fn handle(on_term: OnTerm) {
     let handled = match on_term {
@@ -24,7 +26,7 @@ pub fn handle(on_term: OnTerm) {
         }
     };
     if let Err(error) = handled {
-        eprintln!("signals cannot be handled: {error}");
+        tell(format_args!("signals cannot be handled: {error}"));
         exit(REFUSED);
     }
 }
@@ -32,7 +34,7 @@ pub fn handle(on_term: OnTerm) {
 fn follow(mut signals: Signals, on_term: OnTerm) {
     for _ in signals.forever() {
         match on_term {
-            OnTerm::Ignore => eprintln!("{STAYS}"),
+            OnTerm::Ignore => tell(STAYS),
             OnTerm::Exit { code, after } => {
                 sleep(after);
                 exit(code.into());

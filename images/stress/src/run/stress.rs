@@ -11,6 +11,7 @@ use evictlab_stress::{OnTerm, REFUSED};
 
 use super::signals;
 use super::stay::park;
+use super::tell::tell;
 
 /// What Go's runtime ends a first process with whose signal it does not get rid of.
 const GO: u8 = 2;
@@ -18,7 +19,7 @@ const GO: u8 = 2;
 /// Takes memory in steps and keeps CPUs busy, as agnhost does.
 pub fn stress(order: &Stress) {
     signals::handle(OnTerm::Exit { code: GO, after: Duration::ZERO });
-    eprintln!("{}", order.begins());
+    tell(order.begins());
     for _ in 0..order.cpus {
         thread::spawn(burn);
     }
@@ -32,21 +33,21 @@ pub fn stress(order: &Stress) {
         // Of noughts, as agnhost's; but what is asked of the system as noughts is not there before it is written to.
         let mut chunk = Vec::new();
         if chunk.try_reserve_exact(size).is_err() {
-            eprintln!("fatal error: runtime: out of memory");
+            tell("fatal error: runtime: out of memory");
             exit(GO.into());
         }
         chunk.extend(std::iter::repeat_n(0, size));
         chunks.push(chunk);
         sleep(order.pause);
     }
-    eprintln!("{}", order.has_all());
+    tell(order.has_all());
     park()
 }
 
 fn burn() {
     let copied = File::open("/dev/zero").and_then(|mut zero| io::copy(&mut zero, &mut io::sink()));
     if let Err(error) = copied {
-        eprintln!("failed to copy from /dev/zero: {error}");
+        tell(format_args!("failed to copy from /dev/zero: {error}"));
         exit(REFUSED);
     }
 }

@@ -15,6 +15,7 @@ use super::page_cache::PageCache;
 use super::pids::Pids;
 use super::signals;
 use super::stay::{park, stop_after};
+use super::tell::tell;
 
 /// Progress is told no more often.
 const TELL: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ pub fn take(order: &Take) {
     sleep(order.pace.delay);
     let began = Instant::now();
     let refused = |taken, error: io::Error| {
-        eprintln!("{}", order.refused(taken, began.elapsed(), &error.to_string()));
+        tell(order.refused(taken, began.elapsed(), &error.to_string()));
     };
     let mut taken = 0;
     let mut taker = taker(order).unwrap_or_else(|error| {
@@ -42,7 +43,7 @@ pub fn take(order: &Take) {
         exit(REFUSED);
     });
     match take_all(order, taker.as_mut(), began, &mut taken) {
-        Ok(()) => eprintln!("{}", order.has_all(taken, began.elapsed())),
+        Ok(()) => tell(order.has_all(taken, began.elapsed())),
         Err(error) => {
             refused(taken, error);
             if order.on_refusal == OnRefusal::Exit {
@@ -53,9 +54,9 @@ pub fn take(order: &Take) {
     stop_after(&order.stay);
     if order.stay.then == Then::Free {
         match taker.give_back() {
-            Ok(()) => eprintln!("{}", order.freed(taken, began.elapsed())),
+            Ok(()) => tell(order.freed(taken, began.elapsed())),
             Err(error) => {
-                eprintln!("{}: it cannot be given back: {error}", order.what.command());
+                tell(format_args!("{}: it cannot be given back: {error}", order.what.command()));
                 exit(REFUSED);
             }
         }
@@ -73,7 +74,7 @@ fn take_all(order: &Take, taker: &mut dyn Taker, began: Instant, taken: &mut u64
         }
         if told.elapsed() >= TELL {
             told = Instant::now();
-            eprintln!("{}", order.progress(*taken, began.elapsed()));
+            tell(order.progress(*taken, began.elapsed()));
         }
         sleep(order.pace.pause);
     }
