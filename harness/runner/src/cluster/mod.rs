@@ -3,6 +3,7 @@
 mod backend;
 mod embedded;
 mod error;
+mod existing;
 mod kind;
 mod kubelet;
 mod machine;
@@ -12,6 +13,9 @@ mod ready;
 pub use backend::{Backend, Ended, Ending, Opened, Plan};
 pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
+pub use existing::{
+    Access, Asked, ExistingBackend, ExistingError, Leftover, Spared, collect_leftovers, leftovers,
+};
 pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
     DockerError, Found, Group, KIND_LABEL, KUBELET_LABEL, Keep, KindBackend, KindError, Made, NODE_FILE,
@@ -20,6 +24,6 @@ pub use kind::{
     label_value, one_group, remove_scratch,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use machine::Machine;
+pub use machine::{Borrowed, Machine};
 pub use node::{Node, NodeError, said};
 pub use ready::is_ready;

@@ -26,6 +26,9 @@ pub enum NodeError {
     /// No fault can be injected.
     #[error("node {0} is a real one, and faults are for the embedded cluster")]
     Real(String),
+    /// Its kubelet is not the run's to change.
+    #[error("node {0} is somebody else's, and its kubelet is not changed")]
+    Borrowed(String),
     /// By the API server.
     #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
@@ -108,8 +111,8 @@ impl Node {
         nodes.get(&self.name).await.map_err(|source| self.api("read the status", source))
     }
 
-    /// The lines of the kubelet's log since a moment.
-    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+    /// The lines of the kubelet's log since a moment; none where it cannot be had.
+    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         self.machine.kubelet_log(since).await
     }
 

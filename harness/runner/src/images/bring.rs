@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 
 use super::pull::{PullError, have, pull, with_tag};
-use crate::cluster::{Docker, DockerError};
+use crate::cluster::{Docker, DockerError, ExistingError};
 
 /// Where a node gets the archive: a volume, which Docker can write to while the node runs.
 pub const ARCHIVE: &str = "/var/lib/evictlab-images.tar";
@@ -32,6 +32,9 @@ pub enum BringError {
         /// Why not.
         source: std::io::Error,
     },
+    /// A node of an existing cluster cannot have one.
+    #[error(transparent)]
+    Existing(Box<ExistingError>),
     /// A node does not say where its containerd unpacks images.
     #[error("the containerd of node {node} tells no snapshotter: {problem}")]
     Snapshotter {

@@ -5,5 +5,5 @@ mod namespace;
 mod pressure;
 
 pub use manifest::{Placement, manifest, place};
-pub use namespace::{Namespace, StageError};
+pub use namespace::{Marked, Namespace, StageError};
 pub use pressure::{Ramp, ramp, threshold};
