@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::own::{self, Archive, BuildError, Words};
 use super::pull::{PullError, have, pull, with_tag};
-use crate::cluster::{Docker, DockerError};
+use crate::cluster::{Docker, DockerError, ExistingError};
 
 /// Where a node gets the archive: a volume, which Docker can write to while the node runs.
 pub const ARCHIVE: &str = "/var/lib/evictlab-images.tar";
@@ -47,6 +47,9 @@ pub enum BringError {
         /// Why not.
         source: std::io::Error,
     },
+    /// A node of an existing cluster cannot have one.
+    #[error(transparent)]
+    Existing(Box<ExistingError>),
     /// A node does not say where its containerd unpacks images.
     #[error("the containerd of node {node} tells no snapshotter: {problem}")]
     Snapshotter {
