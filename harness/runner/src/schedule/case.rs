@@ -105,7 +105,7 @@ impl Run<'_> {
         seen.scenario = case.name.to_string();
         seen.kubelet_version = node.version.to_string();
         seen.node = node.name.clone();
-        seen.cgroup = if node.cgroup_v1 { "v1" } else { "v2" }.to_owned();
+        seen.cgroup = node.cgroup().as_str().to_owned();
         if self.leased.used().await {
             self.step(Phase::Lease, "proving that the node is itself again");
             self.cancellable(self.leased.reset()).await??;

@@ -14,7 +14,7 @@ use super::case::{Outcome, Run};
 use super::lease::Leased;
 use super::run::Shared;
 use super::{Class, class};
-use crate::case::{Case, LoadedCase};
+use crate::case::{Case, Cgroup, LoadedCase};
 use crate::cluster::{Kubelet, Plan};
 use crate::judge::{Doubt, Judgement, Phase, Verdict, known_bug, over_runs};
 use crate::observe::Observations;
@@ -43,12 +43,14 @@ impl Shared {
                     let nodes = leased.iter().filter(|leased| leased.node.kubelet == kubelet.label);
                     // Whoever has the host for itself has no neighbour on another node.
                     let nodes = nodes.take(if wanted == Class::Host { 1 } else { usize::MAX });
+                    let nodes: Vec<_> = nodes.collect();
+                    let cgroup = nodes.first().map(|leased| leased.node.cgroup());
                     let queue: VecDeque<Job> = self
                         .request
                         .cases
                         .iter()
                         .filter(|case| self.class(&case.case) == wanted)
-                        .filter_map(|case| self.planned_on(case, kubelet, attempt))
+                        .filter_map(|case| self.planned_on(case, kubelet, cgroup, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
                     let workers = if wanted == Class::Shared { SHARED } else { 1 };
@@ -83,17 +85,25 @@ impl Shared {
     }
 
     /// A case for a kubelet; one that does not hold for it, or whose faults cannot be injected, is skipped here, once.
-    fn planned_on(&self, case: &Arc<LoadedCase>, kubelet: &Kubelet, attempt: u32) -> Option<Job> {
+    fn planned_on(
+        &self,
+        case: &Arc<LoadedCase>,
+        kubelet: &Kubelet,
+        cgroup: Option<Cgroup>,
+        attempt: u32,
+    ) -> Option<Job> {
         let id = id(case, kubelet, attempt);
+        let elsewhere = case.case.cgroup.filter(|wanted| cgroup.is_some_and(|cgroup| cgroup != *wanted));
         let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
         let matches = case.case.kubelet.matches(&kubelet.version);
-        if matches && !faulty {
+        if matches && !faulty && elsewhere.is_none() {
             return Some(Job { case: case.clone(), id });
         }
         if attempt == 1 {
-            let why = match matches {
-                false => format!("it holds for kubelets {}", case.case.kubelet),
-                true => "its faults are for the embedded cluster".to_owned(),
+            let why = match (matches, elsewhere) {
+                (false, _) => format!("it holds for kubelets {}", case.case.kubelet),
+                (true, Some(cgroup)) => format!("it holds for cgroup {}", cgroup.as_str()),
+                (true, None) => "its faults are for the embedded cluster".to_owned(),
             };
             self.ended(id, None, 0.0, Judgement::without_evidence(Verdict::Skipped, why), None);
         }
