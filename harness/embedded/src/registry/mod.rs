@@ -21,6 +21,7 @@ mod tests;
 mod workload;
 
 pub use decode::read;
+pub use names::is_extended_resource;
 pub use request::{Create, DeleteOptions, Deleted, Preconditions, Propagation, Stored, Strictness, Update};
 pub use status::{Status, success};
 
