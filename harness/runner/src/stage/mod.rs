@@ -6,4 +6,4 @@ mod pressure;
 
 pub use manifest::{Placement, manifest, place};
 pub use namespace::{Marked, Namespace, StageError};
-pub use pressure::{Ramp, ramp, threshold};
+pub use pressure::{Ramp, Way, over, ramp, ramp_time, threshold, way};
