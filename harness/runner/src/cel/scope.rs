@@ -96,7 +96,9 @@ impl<'a> Scope<'a> {
             "podList" => Cow::Owned(self.pods().cloned().collect::<Vec<_>>().into()),
             "pods" => Cow::Owned(by_name(&mut self.pods())),
             "samples" => Cow::Owned(seen.samples.iter().collect::<Vec<_>>().into()),
-            "stats" => Cow::Owned(seen.samples.iter().next_back().map(|sample| by_container(&sample)).unwrap_or_default()),
+            "stats" => Cow::Owned(
+                seen.samples.iter().next_back().map(|sample| by_container(&sample)).unwrap_or_default(),
+            ),
             "summaryBefore" => Cow::Borrowed(&seen.summary_before),
             _ => Cow::Owned(json!(self.now.as_ref().map(|now| now.t).or(seen.seconds))),
         }

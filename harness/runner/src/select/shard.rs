@@ -77,13 +77,16 @@ mod tests {
     fn cases() -> Vec<Arc<LoadedCase>> {
         let case = |nth: usize| {
             let name = format!("c{nth:02}");
-            let more = match nth % 3 {
-                0 => "labels: [Serial, Disruptive]\npressure: {signal: memory.available}\n",
-                1 => "labels: [Slow]\n",
-                _ => "",
+            let (more, grows) = match nth % 3 {
+                0 => (
+                    "labels: [Serial, Disruptive]\npressure: {signal: memory.available}\n",
+                    ", args: [$(TOTAL)]",
+                ),
+                1 => ("labels: [Slow]\n", ""),
+                _ => ("", ""),
             };
             let text = format!(
-                "name: {name}\nabout: b.\n{more}pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: i}}]}}}}]\nexpect: {{}}\n"
+                "name: {name}\nabout: b.\n{more}pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: i{grows}}}]}}}}]\nexpect: {{}}\n"
             );
             let file = format!("s/{name}.yaml");
             Arc::new(parse("s", &file, &file, text.as_bytes()).unwrap())

@@ -7,4 +7,4 @@ mod pressure;
 
 pub use manifest::{Placement, manifest, object, place, static_pod};
 pub use namespace::{Marked, Namespace, StageError};
-pub use pressure::{Ramp, amount, ramp, threshold};
+pub use pressure::{Ramp, Way, amount, over, ramp, ramp_time, threshold, way};
