@@ -67,6 +67,7 @@ impl Asked {
                 .transpose()?,
             focus: regex("EVICTLAB_FOCUS")?,
             skip: regex("EVICTLAB_SKIP")?,
+            shard: None,
         };
         // The suites lie beside this test, wherever it is run from.
         let cases = said("EVICTLAB_CASES").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").to_owned());

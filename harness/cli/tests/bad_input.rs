@@ -73,7 +73,7 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 26] = [
+    let rows: [(&[&str], &str); 33] = [
         (&["run", "--kubelet", "banana"], "write a version (v1.32.13"),
         (&["run", "--kubelet", "./folder"], "./folder is a folder"),
         (&["run", "--kubelet", "v1.32.13=./nothing"], "there is no file ./nothing"),
@@ -106,6 +106,25 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
         (&["run", "--node-memory", "much"], "--node-memory <SIZE>"),
         (&["run", "--cgroup", "v3"], "\"v3\" is no cgroup version: write v1 or v2"),
         (&["run", "--fault", "event-lst: {}"], "event-lst"),
+        (&["run", "--shard", "3/2"], "there is no shard 3 of 2: shards are numbered from 1 to 2"),
+        (
+            &["run", "--context", "mine"],
+            "--context is for existing clusters, and this is an embedded one\nAdd --backend existing.",
+        ),
+        (&["run", "--backend", "kind", "--allow-disruption"], "--allow-disruption is for existing clusters"),
+        (
+            &["run", "--backend", "existing", "--keep"],
+            "--keep is for kind clusters, and this is an existing one",
+        ),
+        (
+            &["run", "--backend", "existing", "--kubelet", "v1.32"],
+            "--kubelet is for clusters that evictlab makes",
+        ),
+        (
+            &["run", "--backend", "existing", "--kubeconfig", "nothing"],
+            "no cluster can be reached: failed to read kubeconfig from 'nothing'",
+        ),
+        (&["run", "--pressure-cap", "1Gi"], "--allow-disruption"),
     ];
     for (args, why) in rows {
         let (status, error) = place.evictlab(&place.path("bin"), Some("unix:///nonexistent"), args);

@@ -15,7 +15,7 @@ use evictlab_runner::schedule::Interrupt;
 use evictlab_runner::select::{Selection, select};
 use serde_json::{Value, json};
 
-use super::embedded::Backend;
+use super::backend::Backend;
 use super::kubelets::KubeletArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, tell};
@@ -49,6 +49,11 @@ pub struct Args {
 
 /// Measures, and prints the figures.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.backend == Some(Backend::Existing) {
+        return Err(bad_input(
+            "the figures are promised of clusters that evictlab makes: --backend kind or embedded",
+        ));
+    }
     let selection = Selection { names: vec![CASE.to_owned()], ..Selection::default() };
     let case = select(&Source::BuiltIn(cases::FILES), &selection)?.remove(0);
     let mut figures = Vec::new();

@@ -9,7 +9,8 @@ use evictlab_runner::cluster::{
 };
 use evictlab_runner::schedule::{Interrupt, new_id};
 
-use super::embedded::{Backend, EmbeddedArgs, only_on_kind};
+use super::backend::Backend;
+use super::embedded::EmbeddedArgs;
 use super::kubelets::KubeletArgs;
 use super::run::NewClusterArgs;
 use super::serve::serve;
@@ -64,9 +65,16 @@ struct CreateArgs {
 /// Does what the subcommand says.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
+        && args.backend == Backend::Existing
+    {
+        return Err(bad_input(
+            "an existing cluster is there already: `evictlab run --backend existing` runs on it",
+        ));
+    }
+    if let Command::Create(args) = &args.command
         && args.backend == Backend::Embedded
     {
-        only_on_kind(&args.cluster.given())?;
+        args.backend.refuse(Backend::Kind, &args.cluster.given())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.lock()?)?;
         return serve(&args.embedded.shape(kubelets, args.nodes.into())).await;
     }
@@ -92,7 +100,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
-    args.embedded.not_on_kind()?;
+    args.embedded.not_on(args.backend)?;
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let plan = async {

@@ -6,19 +6,11 @@ use std::str::FromStr;
 
 use evictlab_embedded::fault::Fault;
 use evictlab_embedded::{CgroupVersion, OptionsError};
-use evictlab_rules::quantity::Quantity;
 use evictlab_runner::cluster::{Kubelet, Shape};
 
+use super::backend::Backend;
+use super::size::Size;
 use crate::failure::{Failure, bad_input};
-
-/// What models kubelets, or what runs them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Backend {
-    /// A model of kubelets in this process: needs nothing installed, and takes seconds
-    Embedded,
-    /// kind clusters: real kubelets in Docker containers
-    Kind,
-}
 
 /// How an embedded cluster is made.
 #[derive(clap::Args)]
@@ -42,25 +34,6 @@ pub struct EmbeddedArgs {
     /// What goes wrong in every case: a YAML file, or YAML such as `event-lost: {times: 1}` (may be given again)
     #[arg(long = "fault", value_name = "SCRIPT")]
     faults: Vec<Script>,
-}
-
-/// A number of bytes as a quantity.
-#[derive(Clone, Debug)]
-struct Size {
-    text: String,
-    bytes: u64,
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let quantity: Quantity = text.parse().map_err(|error| format!("{error}"))?;
-        match u64::try_from(quantity.value()) {
-            Ok(bytes) if bytes > 0 => Ok(Self { text: text.to_owned(), bytes }),
-            _ => Err("a size is greater than nothing".to_owned()),
-        }
-    }
 }
 
 /// A fault script with the text that it came from.
@@ -120,24 +93,11 @@ impl EmbeddedArgs {
         given.flatten().collect()
     }
 
-    /// Refuses them where the kubelets are real.
-    pub fn not_on_kind(&self) -> Result<(), Failure> {
-        match self.words().first() {
-            None => Ok(()),
-            Some(name) => Err(bad_input(format!(
-                "{name} is for the embedded cluster, and --backend kind runs real kubelets: leave one of the two out"
-            ))),
-        }
-    }
-}
-
-/// Refuses what only kind clusters have.
-pub fn only_on_kind(given: &[(bool, &str)]) -> Result<(), Failure> {
-    match given.iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, name)) => Err(bad_input(format!(
-            "{name} is for kind clusters, and this is an embedded one\nAdd --backend kind."
-        ))),
+    /// Refuses them on another backend.
+    pub fn not_on(&self, backend: Backend) -> Result<(), Failure> {
+        let words = self.words();
+        let first: Vec<(bool, &str)> = words.first().iter().map(|name| (true, name.as_str())).collect();
+        backend.refuse(Backend::Embedded, &first)
     }
 }
 

@@ -8,7 +8,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_runner::cluster::{self, Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_runner::images::{Lock, Resolve};
 
-use super::embedded::only_on_kind;
+use super::backend::Backend;
 use crate::failure::{Failure, bad_input};
 use crate::output::tell;
 
@@ -100,9 +100,14 @@ impl KubeletArgs {
         self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
     }
 
+    /// Which of those were given that only kind clusters have.
+    pub fn only_on_kind(&self) -> [(bool, &'static str); 1] {
+        [(!self.node_image.is_empty(), "--node-image")]
+    }
+
     /// The kubelets of an embedded cluster.
     pub fn modelled(&self, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
-        only_on_kind(&[(!self.node_image.is_empty(), "--node-image")])?;
+        Backend::Embedded.refuse(Backend::Kind, &self.only_on_kind())?;
         cluster::modelled(&self.specs(&cluster::every_minor()), lock).map_err(bad_input)
     }
 

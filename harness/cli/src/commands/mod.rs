@@ -1,9 +1,11 @@
 //! One file per subcommand, and the arguments that several share.
 
+pub mod backend;
 pub mod bench;
 pub mod cluster;
 pub mod doctor;
 pub mod embedded;
+pub mod existing;
 pub mod gc;
 pub mod kubelets;
 pub mod lint;
@@ -12,4 +14,5 @@ pub mod run;
 pub mod schema;
 pub mod selection;
 pub mod serve;
+pub mod size;
 pub mod words;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evictlab_runner::case::Source;
-use evictlab_runner::select::{LabelFilter, Selection};
+use evictlab_runner::select::{LabelFilter, Selection, Shard};
 use regex::Regex;
 
 /// Where the suites come from.
@@ -37,6 +37,9 @@ pub struct SelectionArgs {
     /// No cases with a match in "suite/case about" (may be given again: none of them)
     #[arg(long, value_name = "REGEX")]
     skip: Vec<Regex>,
+    /// Only a part of the selected cases, such as 2/3 for the second of three: all parts together are the selection, on as many machines
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -49,23 +52,26 @@ impl SelectionArgs {
 
     /// The arguments as they were given.
     pub fn words(&self) -> Vec<String> {
-        let Self { names, label_filter, focus, skip, source } = self;
+        let Self { names, label_filter, focus, skip, shard, source } = self;
         let named = |name: &'static str, value: String| [name.to_owned(), value];
         let cases = source.cases.iter().map(|dir| named("--cases", dir.display().to_string()));
         let filter = label_filter.iter().map(|filter| named("--label-filter", filter.to_string()));
         let focus = focus.iter().map(|regex| named("--focus", regex.to_string()));
         let skip = skip.iter().map(|regex| named("--skip", regex.to_string()));
-        names.iter().cloned().chain(cases.chain(filter).chain(focus).chain(skip).flatten()).collect()
+        let shard = shard.iter().map(|shard| named("--shard", shard.to_string()));
+        let options = cases.chain(filter).chain(focus).chain(skip).chain(shard).flatten();
+        names.iter().cloned().chain(options).collect()
     }
 
     /// What to select.
     pub fn selection(&self) -> Selection {
-        let Self { names, label_filter, focus, skip, .. } = self;
+        let Self { names, label_filter, focus, skip, shard, source: _ } = self;
         Selection {
             names: names.clone(),
             label_filter: label_filter.clone(),
             focus: focus.clone(),
             skip: skip.clone(),
+            shard: *shard,
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use evictlab_embedded::time::Time;
+use evictlab_embedded::{CgroupVersion, NodeOptions};
 
-use crate::lab::{Lab, sh, spec};
+use crate::lab::{Lab, options, sh, spec};
 
 /// What a script says and with what it ends.
 fn run(script: &str) -> (String, Option<i32>) {
@@ -86,6 +87,16 @@ fn scripts_say_and_end_as_in_a_shell() {
         ("dd if=/dev/zero of=/dev/null bs=1 count=0 status=none; echo $?", "0", Some(0)),
     ] {
         assert_eq!(run(script), (said.to_owned(), code), "{script}");
+    }
+}
+
+#[test]
+fn a_script_tells_the_kernels_cgroups() {
+    for (cgroup, code) in [(CgroupVersion::V1, 1), (CgroupVersion::V2, 0)] {
+        let mut lab = Lab::of(&NodeOptions { cgroup, ..options() });
+        lab.start("c", sh("p", "[ -e /sys/fs/cgroup/cgroup.controllers ]"));
+        lab.seconds(5);
+        assert_eq!(lab.code("c"), Some(code), "{cgroup:?}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use evictlab_rules::KubeletVersion;
 
+use super::ExistingError;
 use super::kind::{ConfigError, DockerError, KindError, StateError};
 use crate::wait;
 
@@ -16,6 +17,9 @@ pub enum ClusterError {
     /// Docker failed.
     #[error(transparent)]
     Docker(#[from] DockerError),
+    /// A cluster that was there before cannot be used.
+    #[error(transparent)]
+    Existing(#[from] ExistingError),
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -5,11 +5,25 @@ use futures::future::LocalBoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::NodeError;
+use super::{NodeError, Spared};
 use crate::tune::TuneError;
+
+/// What goes for a node that is somebody else's: its kubelet is never changed.
+#[derive(Clone, Debug)]
+pub struct Borrowed {
+    /// Why no case may starve it, if none may.
+    pub spared: Option<Spared>,
+    /// The most that a case may take of its memory or disk, in bytes.
+    pub cap: u64,
+}
 
 /// The machine under a node, as its cluster's backend can reach it.
 pub trait Machine: Send + Sync {
+    /// What goes for it if it is somebody else's; none for a node that the run may change.
+    fn borrowed(&self) -> Option<&Borrowed> {
+        None
+    }
+
     /// Gives the kubelet its own configuration with these fields changed and fresh container statistics, and restarts it; returns when the
     /// old kubelet is gone. Maps are merged, everything else is replaced. What an earlier call changed is gone.
     fn configure<'a>(&'a self, changes: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>>;
@@ -23,8 +37,8 @@ pub trait Machine: Send + Sync {
     /// The kubelet that was put back runs: makes sure that nothing was changed since, and forgets what was kept to put it back.
     fn settle(&self) -> LocalBoxFuture<'_, Result<(), NodeError>>;
 
-    /// The lines of the kubelet's log since a moment.
-    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Vec<String>, NodeError>>;
+    /// The lines of the kubelet's log since a moment; none where it cannot be had.
+    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Option<Vec<String>>, NodeError>>;
 
     /// The end of the kubelet's log, for a person who wants to know why it does not come up.
     fn last_words(&self) -> LocalBoxFuture<'_, Result<String, NodeError>>;

@@ -4,6 +4,7 @@ mod backend;
 mod changes;
 mod embedded;
 mod error;
+mod existing;
 mod kind;
 mod kubelet;
 mod machine;
@@ -14,6 +15,9 @@ pub use backend::{Backend, Ended, Ending, Opened, Plan};
 pub use changes::DOMAIN;
 pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
+pub use existing::{
+    Access, Asked, ExistingBackend, ExistingError, Leftover, Spared, collect_leftovers, leftovers,
+};
 pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
     DockerError, Found, Group, KIND_LABEL, KUBELET_LABEL, Keep, KindBackend, KindError, Made, NODE_FILE,
@@ -22,6 +26,6 @@ pub use kind::{
     label_value, one_group, remove_scratch,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use machine::Machine;
+pub use machine::{Borrowed, Machine};
 pub use node::{Node, NodeError, said};
 pub use ready::is_ready;

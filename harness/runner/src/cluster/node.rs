@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::Machine;
 use super::kind::{DockerError, first_cause};
+use crate::case::Cgroup;
 use crate::wait::{self, Probe};
 
 /// How long a kubelet that was restarted may give the same error.
@@ -34,6 +35,9 @@ pub enum NodeError {
         /// The node.
         node: String,
     },
+    /// Its kubelet is not the run's to change.
+    #[error("node {0} is somebody else's, and its kubelet is not changed")]
+    Borrowed(String),
     /// By the API server.
     #[error("the API server could not {doing} of node {node}: {}", said(source))]
     Api {
@@ -77,6 +81,11 @@ impl Node {
         &self.client
     }
 
+    /// The version of its host's control groups.
+    pub fn cgroup(&self) -> Cgroup {
+        if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
+    }
+
     /// What only its cluster's backend can do with it.
     pub fn machine(&self) -> &dyn Machine {
         &*self.machine
@@ -116,8 +125,8 @@ impl Node {
         nodes.get(&self.name).await.map_err(|source| self.api("read the status", source))
     }
 
-    /// The lines of the kubelet's log since a moment.
-    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+    /// The lines of the kubelet's log since a moment; none where it cannot be had.
+    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         self.machine.kubelet_log(since).await
     }
 

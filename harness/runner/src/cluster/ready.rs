@@ -12,6 +12,9 @@ use crate::wait::{self, Probe};
 /// How long a cluster may show no change at all before it is given up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
+/// How long an API server may send nothing before it is taken for gone. Watches hear from it about once a minute at least.
+pub(super) const SILENCE: Duration = Duration::from_secs(90);
+
 /// Waits until `count` nodes are there and all are ready.
 pub(super) async fn ready(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());

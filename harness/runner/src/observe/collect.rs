@@ -75,10 +75,11 @@ pub async fn collect(
         Err(error) => missing.push(error.to_string()),
     }
     match node.kubelet_log(before.at).await {
-        Ok(lines) => {
+        Ok(Some(lines)) => {
             observations.kubelet_log =
                 lines.into_iter().filter(|line| whole_log || about_eviction(line)).collect()
         }
+        Ok(None) => {}
         Err(error) => missing.push(error.to_string()),
     }
     missing

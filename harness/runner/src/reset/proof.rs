@@ -10,10 +10,13 @@ use crate::stage::{Namespace, StageError};
 use crate::wait::{self, Probe, Stalled};
 
 /// How long a node may show no change on its way back.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 /// How much more memory than before the last case a node may still use, in bytes: the kubelet and containerd breathe, and what a
 /// case's containers read stays in the page cache.
 const SLACK: u64 = 128 * 1024 * 1024;
+
+/// How the keys of Kubernetes' own taints begin.
+const OWN_TAINTS: &str = "node.kubernetes.io/";
 
 /// A node that did not come back to itself.
 #[derive(Debug, thiserror::Error)]
@@ -39,21 +42,38 @@ pub enum NotItself {
     Stage(#[from] StageError),
 }
 
-/// Waits until the node's pressure conditions are false and their taints gone, and its working set is back to what it was before
-/// (`before`: `workingSetBytes` in bytes, if it is known); then runs a canary. Returns how long that took to start.
+/// A node when it is itself.
+#[derive(Clone, Debug)]
+pub struct Itself {
+    /// Its `workingSetBytes`, in bytes, if that tells anything.
+    pub working_set: Option<u64>,
+    /// Kubernetes' own taints that it has all the time, such as a cordoned node's.
+    pub taints: Vec<String>,
+    /// How long it may show no change on its way back.
+    pub patience: Duration,
+}
+
+impl Default for Itself {
+    fn default() -> Self {
+        Self { working_set: None, taints: Vec::new(), patience: PATIENCE }
+    }
+}
+
+/// Waits until the node's pressure conditions are false and their taints gone, and its working set is back to what it was; then runs a
+/// canary. Returns how long that took to start.
 pub async fn proof(
     node: &Node,
     namespace: &Namespace,
-    before: Option<u64>,
+    itself: &Itself,
     image: &dyn Fn(&str) -> String,
 ) -> Result<Duration, NotItself> {
-    wait::until(PATIENCE, Duration::from_millis(250), async || {
+    wait::until(itself.patience, Duration::from_millis(250), async || {
         let object = match node.object().await {
             Ok(object) => object,
             Err(error) => return Probe::Pending(error.to_string()),
         };
-        let mut lingers = pressed(&object);
-        if let Some(before) = before
+        let mut lingers = pressed(&object, &itself.taints);
+        if let Some(before) = itself.working_set
             && lingers.is_empty()
         {
             match node.summary().await {
@@ -71,17 +91,23 @@ pub async fn proof(
 }
 
 /// What of pressure a node still shows.
-fn pressed(node: &ApiNode) -> Vec<String> {
+fn pressed(node: &ApiNode, own: &[String]) -> Vec<String> {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let held = conditions
         .filter(|condition| condition.type_.ends_with("Pressure") && condition.status != "False")
         .map(|condition| format!("{} is {}", condition.type_, condition.status));
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let tainted = taints
-        .filter(|taint| taint.key.starts_with("node.kubernetes.io/"))
+        .filter(|taint| taint.key.starts_with(OWN_TAINTS) && !own.contains(&taint.key))
         .map(|taint| format!("taint {} is there", taint.key));
     let unready = (!is_ready(node)).then(|| "it is not ready".to_owned());
     held.chain(tainted).chain(unready).collect()
+}
+
+/// Those of Kubernetes' own taints that a node has.
+pub fn own_taints(node: &ApiNode) -> Vec<String> {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.map(|taint| taint.key.clone()).filter(|key| key.starts_with(OWN_TAINTS)).collect()
 }
 
 fn still_used(summary: &Value, before: u64) -> Option<String> {
@@ -111,10 +137,18 @@ mod tests {
             }))
             .unwrap()
         };
-        assert!(pressed(&node("True", "False", json!([{"key": "mine", "effect": "NoSchedule"}]))).is_empty());
+        let mine = json!([{"key": "mine", "effect": "NoSchedule"}]);
+        assert!(pressed(&node("True", "False", mine), &[]).is_empty());
+        let cordoned = node(
+            "True",
+            "False",
+            json!([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]),
+        );
+        assert_eq!(pressed(&cordoned, &[]), ["taint node.kubernetes.io/unschedulable is there"]);
+        assert!(pressed(&cordoned, &own_taints(&cordoned)).is_empty(), "it was cordoned before");
         let taint = json!([{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]);
         assert_eq!(
-            pressed(&node("False", "True", taint)),
+            pressed(&node("False", "True", taint), &[]),
             [
                 "MemoryPressure is True",
                 "taint node.kubernetes.io/memory-pressure is there",

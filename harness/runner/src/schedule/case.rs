@@ -10,8 +10,10 @@ use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Class;
+use super::approach::{Approach, Unsuited, threshold};
 use super::host::{self, Host};
 use super::lease::{LeaseError, Leased};
+use super::loan::Loan;
 use super::plan::patience;
 use super::steps::Script;
 use crate::case::{LoadedCase, Placed};
@@ -29,6 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const QUIET: Duration = Duration::from_secs(12);
 /// How often the Summary is read.
 const SAMPLING: Duration = Duration::from_millis(500);
+/// How often it is read of a borrowed node, whose statistics are older and whose API server others need.
+const SELDOM: Duration = Duration::from_secs(2);
 
 /// Why a case could not be run to its end.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,9 @@ pub(super) enum CaseError {
     /// The host cannot take it.
     #[error(transparent)]
     TooSmall(#[from] host::TooSmall),
+    /// It is not for this node.
+    #[error(transparent)]
+    Unsuited(#[from] Unsuited),
     /// The node has less than the distance to the threshold.
     #[error("node {0} has less of {1} than the distance of the threshold")]
     NoDistance(String, &'static str),
@@ -77,6 +84,15 @@ pub struct Run<'a> {
     pub cancel: &'a CancellationToken,
 }
 
+/// How quick a node is.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// What it needs to start a container.
+    start: Duration,
+    /// How much longer than elsewhere nothing may move.
+    slack: Duration,
+}
+
 /// What a case came to.
 pub struct Outcome {
     /// The verdict.
@@ -105,17 +121,18 @@ impl Run<'_> {
         seen.scenario = case.name.to_string();
         seen.kubelet_version = node.version.to_string();
         seen.node = node.name.clone();
-        seen.cgroup = if node.cgroup_v1 { "v1" } else { "v2" }.to_owned();
+        seen.cgroup = node.cgroup().as_str().to_owned();
         if self.leased.used().await {
             self.step(Phase::Lease, "proving that the node is itself again");
             self.cancellable(self.leased.reset()).await??;
         }
         let start = self.leased.start().await;
-        let ramp = case.pressure.as_ref().map(|pressure| stage::ramp(pressure, self.containers(), start));
+        let approach = self.cancellable(self.approach()).await??;
+        let ramp = self.ramp(start, approach.as_ref()).await;
         let _room = match (&case.pressure, &ramp) {
             (Some(pressure), Some(ramp)) => {
                 let room = self.cancellable(self.host.room(pressure, ramp)).await?;
-                host::fits(node, pressure, ramp).await??;
+                self.cancellable(self.host.fits(node, pressure, ramp)).await???;
                 room
             }
             _ => None,
@@ -124,7 +141,9 @@ impl Run<'_> {
         let before = self.cancellable(self.tuned(seen)).await??;
         *phase = Phase::Stage;
         let namespace = Namespace::create(node.client(), self.run, case.name.as_str()).await?;
-        let watched = self.watched(&namespace, ramp.as_ref(), start, phase, seen).await;
+        let grace = approach.and_then(|approach| approach.grace).unwrap_or_default();
+        let slack = self.leased.loan.as_ref().map_or(Duration::ZERO, Loan::slack) + grace;
+        let watched = self.watched(&namespace, ramp.as_ref(), Pace { start, slack }, phase, seen).await;
         if let Ok((watched, _)) = &watched {
             self.asked_at_the_end(&namespace, watched, seen).await;
         }
@@ -161,12 +180,32 @@ impl Run<'_> {
         }
     }
 
+    /// How a borrowed node's own threshold is come to, in a case with pressure.
+    async fn approach(&self) -> Result<Option<Approach>, CaseError> {
+        let Some(loan) = &self.leased.loan else { return Ok(None) };
+        let approach = loan.approach(&self.case.case, &self.leased.node).await??;
+        if let (Some(approach), Some(pressure)) = (&approach, &self.case.case.pressure) {
+            let (signal, available) = (pressure.signal.as_str(), approach.available >> 20);
+            let text =
+                format!("{signal} is {available}Mi, the node's own threshold {}Mi", approach.threshold >> 20);
+            self.step(Phase::Lease, text);
+        }
+        Ok(approach)
+    }
+
+    async fn ramp(&self, start: Duration, approach: Option<&Approach>) -> Option<Ramp> {
+        let pressure = self.case.case.pressure.as_ref()?;
+        let Some(approach) = approach else { return Some(stage::ramp(pressure, self.containers(), start)) };
+        let time = stage::ramp_time(pressure, self.containers(), start).max(self.leased.least_ramp().await);
+        Some(stage::over(approach.way, time))
+    }
+
     /// Sets the threshold from what the node has now, and notes how things stand before the pods.
     async fn tuned(&self, seen: &mut Observations) -> Result<Before, CaseError> {
         let node = &self.leased.node;
         let case = &self.case.case;
         let mut changes = case.kubelet_config.clone();
-        if let Some(pressure) = &case.pressure {
+        if let Some(pressure) = case.pressure.as_ref().filter(|_| self.leased.loan.is_none()) {
             let (signal, soft) = (pressure.signal.as_str(), pressure.soft_grace);
             let available = host::available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
             let threshold = stage::threshold(pressure, available)
@@ -176,7 +215,12 @@ impl Run<'_> {
             self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
             changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
         }
-        if self.class == Class::Shared {
+        if self.leased.loan.is_some() {
+            if case.pressure.is_some() {
+                self.leased.use_up().await;
+            }
+            seen.configz = node.configz().await?;
+        } else if self.class == Class::Shared {
             seen.kubelet_config_overrides = tune::base(node.cgroup_v1);
             seen.configz = node.configz().await?;
         } else {
@@ -201,7 +245,7 @@ impl Run<'_> {
         &self,
         namespace: &Namespace,
         ramp: Option<&Ramp>,
-        start: Duration,
+        Pace { start, slack }: Pace,
         phase: &mut Phase,
         seen: &mut Observations,
     ) -> Result<(Watched, Option<Ended>), CaseError> {
@@ -249,12 +293,12 @@ impl Run<'_> {
         }
         *phase = Phase::Observe;
         let mut wanted = self.wanted();
+        let limits = [case.timeout.map_or(PATIENCE, |timeout| timeout.get()), QUIET];
+        let limits: (Duration, Duration) = limits.map(|limit| patience(limit, start) + slack).into();
         let mut script = Script::new(&case.steps);
-        let limits =
-            (patience(case.timeout.map_or(PATIENCE, |timeout| timeout.get()), start), patience(QUIET, start));
         let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
         let mut watched = Watched::new();
-        let mut ticks = tokio::time::interval(SAMPLING);
+        let mut ticks = tokio::time::interval(if self.leased.loan.is_some() { SELDOM } else { SAMPLING });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut broken = None;
         let mut latest = None;
@@ -453,7 +497,7 @@ impl Run<'_> {
         let Some(most) = containers.max_by_key(|container| use_of(container)) else { return };
         let name = most["name"].as_str().unwrap_or_default();
         let left = self.case.case.pressure.as_ref().and_then(|pressure| {
-            let threshold = threshold_bytes(&seen.kubelet_config_overrides, pressure.signal.as_str())?;
+            let threshold = threshold(pressure, &seen.configz, latest)?;
             let available = host::available(latest, pressure.signal)?;
             Some(match available.checked_sub(threshold) {
                 Some(left) => format!(", {}Mi to go", left >> 20),
@@ -469,13 +513,6 @@ fn seconds(began: Instant) -> f64 {
     began.elapsed().as_secs_f64()
 }
 
-fn threshold_bytes(overrides: &Map<String, Value>, signal: &str) -> Option<u64> {
-    let of = |field: &str| {
-        overrides.get(field)?.get(signal)?.as_str()?.parse::<evictlab_rules::quantity::Quantity>().ok()
-    };
-    of("evictionSoft").or_else(|| of("evictionHard")).map(|quantity| quantity.value().max(0) as u64)
-}
-
 fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<String, Value> {
     base.extend(changes);
     base
@@ -485,7 +522,7 @@ fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<Stri
 fn ended_by(error: CaseError, phase: Phase) -> Judgement {
     let (verdict, doubt) = match &error {
         CaseError::TooSmall(_) | CaseError::NoDistance(..) => (Verdict::Inconclusive, Some(Doubt::HostUnfit)),
-        CaseError::Interrupted => (Verdict::Skipped, None),
+        CaseError::Interrupted | CaseError::Unsuited(_) => (Verdict::Skipped, None),
         _ => (Verdict::Error, None),
     };
     let mut judgement = Judgement::without_evidence(verdict, error.to_string());

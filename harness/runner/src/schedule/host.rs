@@ -49,22 +49,34 @@ impl Host {
     }
 }
 
-/// Refuses a case that would leave the host, or its disk, with less than the reserve. Asked through the node: the Docker host may be another
-/// machine than this one.
-pub async fn fits(node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<Result<(), TooSmall>, NodeError> {
-    let (what, available) = match pressure.signal {
-        Signal::MemoryAvailable => ("memory", node.host_memory().await?),
-        Signal::NodefsAvailable => {
-            ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
-        }
-        // Some thousand inodes or processes; what the host keeps is counted in bytes.
-        Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(Ok(())),
-    };
-    Ok(enough(what, available, ramp.total()))
+impl Host {
+    /// Refuses a case that would leave the host, or its disk, with less than the reserve. Asked through the node: the Docker host may be
+    /// another machine than this one.
+    pub async fn fits(
+        &self,
+        node: &Node,
+        pressure: &Pressure,
+        ramp: &Ramp,
+    ) -> Result<Result<(), TooSmall>, NodeError> {
+        let (what, available) = match pressure.signal {
+            Signal::MemoryAvailable => ("memory", node.host_memory().await?),
+            Signal::NodefsAvailable => {
+                ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
+            }
+            // Some thousand inodes or processes; what the host keeps is counted in bytes.
+            Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(Ok(())),
+        };
+        Ok(enough(what, available, ramp.total(), self.reserve(node)))
+    }
+
+    /// What stays. A borrowed node that has its machine for itself keeps what its own threshold leaves it.
+    fn reserve(&self, node: &Node) -> u64 {
+        if node.machine().borrowed().is_some() && self.budget.is_none() { 0 } else { RESERVE }
+    }
 }
 
-fn enough(what: &'static str, available: u64, takes: u64) -> Result<(), TooSmall> {
-    let needs = takes + RESERVE;
+fn enough(what: &'static str, available: u64, takes: u64, reserve: u64) -> Result<(), TooSmall> {
+    let needs = takes + reserve;
     if available >= needs {
         return Ok(());
     }
@@ -73,7 +85,7 @@ fn enough(what: &'static str, available: u64, takes: u64) -> Result<(), TooSmall
         what,
         available: mib(available),
         takes: mib(takes),
-        reserve: mib(RESERVE),
+        reserve: mib(reserve),
         short: (needs - available).div_ceil(MIB),
     })
 }
@@ -98,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_host_that_is_too_small_is_told_with_the_numbers() {
-        assert!(enough("memory", 1400 * MIB, 376 * MIB).is_ok());
-        let error = enough("memory", 1300 * MIB, 376 * MIB).unwrap_err().to_string();
+        assert!(enough("memory", 1400 * MIB, 376 * MIB, RESERVE).is_ok());
+        let error = enough("memory", 1300 * MIB, 376 * MIB, RESERVE).unwrap_err().to_string();
         assert_eq!(
             error,
             "the host has 1300Mi of memory available, and the case takes 376Mi and leaves 1024Mi: 100Mi are missing"

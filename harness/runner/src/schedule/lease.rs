@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, RwLock};
 
-use crate::cluster::Node;
-use crate::reset::{NotItself, proof};
+use super::loan::Loan;
+use crate::cluster::{Node, NodeError};
+use crate::reset::{Itself, NotItself, proof};
 use crate::stage::{Namespace, StageError};
 use crate::tune::{self, TuneError};
 
@@ -19,6 +20,9 @@ pub enum LeaseError {
     /// It could not be tuned.
     #[error(transparent)]
     Tune(#[from] TuneError),
+    /// It could not be asked.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// It did not come back.
     #[error(transparent)]
     NotItself(#[from] NotItself),
@@ -33,6 +37,8 @@ pub struct Leased {
     pub node: Node,
     /// Shared cases hold it for reading, a case that has it for itself for writing.
     pub turn: RwLock<()>,
+    /// What goes for it if it is somebody else's.
+    pub loan: Option<Loan>,
     state: Mutex<State>,
     canaries: Namespace,
     images: Images,
@@ -44,8 +50,8 @@ struct State {
     start: Duration,
     /// How many times slower than measured it is taken to be.
     caution: u32,
-    /// Its working set when it was quiet, in bytes.
-    quiet: Option<u64>,
+    /// How it is when it is quiet.
+    quiet: Itself,
     /// Whether a case had it for itself since it was last proved.
     used: bool,
     /// Why it can be leased no more.
@@ -53,23 +59,33 @@ struct State {
 }
 
 impl Leased {
-    /// Gives the node what every case needs of its kubelet, and proves that it takes pods.
+    /// Gives the node what every case needs of its kubelet, unless it is borrowed, and proves that it takes pods.
     pub async fn prepare(node: Node, run: &str, images: Images) -> Result<Self, LeaseError> {
+        let loan = Loan::of(&node).await?;
         let canaries = Namespace::create(node.client(), run, "canary").await?;
         let base = tune::base(node.cgroup_v1);
-        if !tune::in_shape(&node, &base).await? {
+        if loan.is_none() && !tune::in_shape(&node, &base).await? {
             tune::tune(&node, &base).await?;
         }
-        let start = proof(&node, &canaries, None, &*images).await?;
-        let quiet = working_set(&node).await;
+        let mut quiet = loan.as_ref().map(Loan::itself).unwrap_or_default();
+        let start = proof(&node, &canaries, &quiet, &*images).await?;
+        if loan.is_none() {
+            quiet.working_set = working_set(&node).await;
+        }
         let state = Mutex::new(State { start, caution: 1, quiet, used: false, unfit: None });
-        Ok(Self { node, turn: RwLock::new(()), state, canaries, images })
+        Ok(Self { node, turn: RwLock::new(()), loan, state, canaries, images })
     }
 
     /// What the node needs to start a container, and more for a node that has shown itself slower than its canary.
     pub async fn start(&self) -> Duration {
         let state = self.state.lock().await;
         state.start * state.caution
+    }
+
+    /// The least time that pressure takes to the crossing of a threshold.
+    pub async fn least_ramp(&self) -> Duration {
+        let caution = self.state.lock().await.caution;
+        self.loan.as_ref().map_or(Duration::ZERO, |_| Loan::LEAST_RAMP * caution)
     }
 
     /// Pressure was quicker than the node's statistics: cases get twice the time from now on.
@@ -100,16 +116,20 @@ impl Leased {
     /// Takes the last case's changes back and proves that the node is itself again, before the next case has it. A node that is not is
     /// leased no more.
     pub async fn reset(&self) -> Result<(), LeaseError> {
-        let quiet = self.state.lock().await.quiet;
+        let quiet = self.state.lock().await.quiet.clone();
         let reset = async {
-            tune::tune(&self.node, &tune::base(self.node.cgroup_v1)).await?;
-            Ok(proof(&self.node, &self.canaries, quiet, &*self.images).await?)
+            if self.loan.is_none() {
+                tune::tune(&self.node, &tune::base(self.node.cgroup_v1)).await?;
+            }
+            Ok(proof(&self.node, &self.canaries, &quiet, &*self.images).await?)
         };
         let mut state = self.state.lock().await;
         match reset.await {
             Ok(start) => {
                 // The page cache grows with every case: the next one is measured against what this one left.
-                state.quiet = working_set(&self.node).await.or(quiet);
+                if self.loan.is_none() {
+                    state.quiet.working_set = working_set(&self.node).await.or(quiet.working_set);
+                }
                 (state.start, state.used) = (start, false);
                 Ok(())
             }

@@ -1,9 +1,11 @@
 //! Running a plan: clusters are made, nodes are leased to cases, and everything that happens goes into one stream.
 
+mod approach;
 mod case;
 mod host;
 mod interrupt;
 mod lease;
+mod loan;
 mod on_cluster;
 mod plan;
 mod queue;

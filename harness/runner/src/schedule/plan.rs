@@ -24,6 +24,8 @@ pub fn class(case: &Case, one_host: bool) -> Class {
         // A kubelet that lets a pod live on evicts nobody else meanwhile.
         None if case.expect.killed_within.is_some() => Class::Node,
         None if changes_node(case) => Class::Node,
+        // What neighbours do is counted and logged as well.
+        None if case.speaks_of("counted") || case.speaks_of("kubeletLog") => Class::Node,
         None => Class::Shared,
     }
 }

@@ -10,6 +10,7 @@ use tokio::task::{JoinSet, spawn_local};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::approach::Unsuited;
 use super::case::{Outcome, Run};
 use super::lease::Leased;
 use super::run::Shared;
@@ -29,6 +30,8 @@ const SHARED: usize = 8;
 struct Job {
     case: Arc<LoadedCase>,
     id: CaseId,
+    /// The nodes that it may run on.
+    nodes: Vec<String>,
 }
 
 impl Shared {
@@ -40,15 +43,14 @@ impl Shared {
             for wanted in [Class::Shared, Class::Node, Class::Host] {
                 let mut work = JoinSet::new();
                 for kubelet in &plan.kubelets {
-                    let nodes = leased.iter().filter(|leased| leased.node.kubelet == kubelet.label);
-                    // Whoever has the host for itself has no neighbour on another node.
-                    let nodes = nodes.take(if wanted == Class::Host { 1 } else { usize::MAX });
+                    let nodes: Vec<&Arc<Leased>> =
+                        leased.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
                     let queue: VecDeque<Job> = self
                         .request
                         .cases
                         .iter()
                         .filter(|case| self.class(&case.case) == wanted)
-                        .filter_map(|case| self.planned_on(case, kubelet, attempt))
+                        .filter_map(|case| self.planned_on(case, kubelet, &nodes, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
                     let workers = if wanted == Class::Shared { SHARED } else { 1 };
@@ -56,9 +58,10 @@ impl Shared {
                         for _ in 0..workers {
                             work.spawn_local(self.clone().worker(node.clone(), queue.clone(), wanted));
                         }
-                    }
-                    if wanted == Class::Host {
-                        while work.join_next().await.is_some() {}
+                        // Whoever has the host for itself has no neighbour on another node.
+                        if wanted == Class::Host {
+                            while work.join_next().await.is_some() {}
+                        }
                     }
                 }
                 while work.join_next().await.is_some() {}
@@ -82,19 +85,37 @@ impl Shared {
         }
     }
 
-    /// A case for a kubelet; one that does not hold for it, or whose faults cannot be injected, is skipped here, once.
-    fn planned_on(&self, case: &Arc<LoadedCase>, kubelet: &Kubelet, attempt: u32) -> Option<Job> {
+    /// A case for a kubelet; one that does not hold for it, whose faults cannot be injected, or that none of its nodes is for, is skipped
+    /// here, once.
+    fn planned_on(
+        &self,
+        case: &Arc<LoadedCase>,
+        kubelet: &Kubelet,
+        leased: &[&Arc<Leased>],
+        attempt: u32,
+    ) -> Option<Job> {
         let id = id(case, kubelet, attempt);
+        let elsewhere = case
+            .case
+            .cgroup
+            .filter(|wanted| leased.first().is_some_and(|leased| leased.node.cgroup() != *wanted));
         let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
-        let matches = case.case.kubelet.matches(&kubelet.version);
-        if matches && !faulty {
-            return Some(Job { case: case.clone(), id });
-        }
+        let refused = |leased: &Leased| leased.loan.as_ref().and_then(|loan| loan.refuses(&case.case));
+        let why = if !case.case.kubelet.matches(&kubelet.version) {
+            format!("it holds for kubelets {}", case.case.kubelet)
+        } else if let Some(wanted) = elsewhere {
+            format!("it holds for cgroup {}", wanted.as_str())
+        } else if faulty {
+            "its faults are for the embedded cluster".to_owned()
+        } else {
+            let fit = leased.iter().filter(|leased| refused(leased).is_none());
+            let nodes: Vec<String> = fit.map(|leased| leased.node.name.clone()).collect();
+            if !nodes.is_empty() || leased.is_empty() {
+                return Some(Job { case: case.clone(), id, nodes });
+            }
+            none_fits(leased.iter().filter_map(|leased| Some((leased.node.name.as_str(), refused(leased)?))))
+        };
         if attempt == 1 {
-            let why = match matches {
-                false => format!("it holds for kubelets {}", case.case.kubelet),
-                true => "its faults are for the embedded cluster".to_owned(),
-            };
             self.ended(id, None, 0.0, Judgement::without_evidence(Verdict::Skipped, why), None);
         }
         None
@@ -103,8 +124,10 @@ impl Shared {
     /// Takes one case after the other from the queue, until it is empty or the run is over.
     async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
         while !self.cancel.is_cancelled() {
-            let Some(job) = queue.lock().await.pop_front() else { return };
-            let Job { case, id } = job;
+            let mut jobs = queue.lock().await;
+            let place = jobs.iter().position(|job| job.nodes.contains(&leased.node.name));
+            let Some(Job { case, id, .. }) = place.and_then(|place| jobs.remove(place)) else { return };
+            drop(jobs);
             let began = Instant::now();
             let node = leased.node.name.clone();
             self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
@@ -209,6 +232,16 @@ impl Shared {
 
 fn all_right(judgement: &Judgement) -> bool {
     judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
+}
+
+/// Why a case is for none of the nodes: each reason once, with its node where there are several.
+fn none_fits<'a>(refusals: impl Iterator<Item = (&'a str, Unsuited)>) -> String {
+    let mut reasons: Vec<(&str, Unsuited)> = refusals.collect();
+    reasons.dedup_by(|one, other| one.1 == other.1);
+    match reasons.as_slice() {
+        [(_, only)] => only.to_string(),
+        several => several.iter().map(|(node, why)| format!("{node}: {why}")).collect::<Vec<_>>().join("; "),
+    }
 }
 
 /// What reports call a case on a kubelet.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use super::Shard;
 use super::label_filter::LabelFilter;
 use crate::case::{LoadErrors, LoadedCase, Source, load, load_paths, named_twice, nearest};
 
@@ -21,6 +22,8 @@ pub struct Selection {
     pub focus: Vec<Regex>,
     /// None of these is found in `suite/case about`.
     pub skip: Vec<Regex>,
+    /// Of what is left, this part.
+    pub shard: Option<Shard>,
 }
 
 /// Why there is nothing to run. Each says what there was to choose from.
@@ -77,6 +80,14 @@ pub enum SelectError {
         /// How many cases there were.
         count: usize,
     },
+    /// There are more shards than cases.
+    #[error("shard {shard} has no case: the selection has {count}, so split it into {count} shards at most")]
+    EmptyShard {
+        /// The shard.
+        shard: Shard,
+        /// How many cases there were.
+        count: usize,
+    },
 }
 
 /// The cases that were asked for, ordered by suite and name. Never none.
@@ -107,6 +118,12 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
     cases.retain(|case| !selection.skip.iter().any(|skip| skip.is_match(&line_of(case))));
     if cases.is_empty() {
         return Err(SelectError::AllSkipped { skip: texts(&selection.skip), count });
+    }
+    let Some(shard) = selection.shard else { return Ok(cases) };
+    let count = cases.len();
+    let cases = shard.of(cases);
+    if cases.is_empty() {
+        return Err(SelectError::EmptyShard { shard, count });
     }
     Ok(cases)
 }
@@ -202,6 +219,7 @@ mod tests {
                 .map(|filter| filter.parse().unwrap()),
             focus: regexes(focus),
             skip: regexes(skip),
+            shard: None,
         }
     }
 
@@ -233,6 +251,7 @@ mod tests {
             row("", "", "sidecars-are-nmaed", ""),
             row("", "Slow", "zzz yyy", ""),
             row("limits", "", "", "."),
+            Selection { shard: "3/3".parse().ok(), ..row("message", "", "", "") },
         ];
         let errors: Vec<_> = rows.iter().map(|row| selected(row).unwrap_err()).collect();
         insta::assert_snapshot!(errors.join("\n"));

@@ -3,7 +3,9 @@
 mod cases;
 mod label_filter;
 mod parse;
+mod shard;
 
 pub use cases::{SelectError, Selection, select};
 pub use label_filter::LabelFilter;
 pub use parse::LabelFilterError;
+pub use shard::{Shard, ShardError};

@@ -6,5 +6,5 @@ mod objects;
 mod pressure;
 
 pub use manifest::{Placement, manifest, object, place, static_pod};
-pub use namespace::{Namespace, StageError};
-pub use pressure::{Ramp, amount, ramp, threshold};
+pub use namespace::{Marked, Namespace, StageError};
+pub use pressure::{Ramp, Way, amount, over, ramp, ramp_time, threshold, way};

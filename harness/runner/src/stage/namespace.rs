@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use http::Request;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::cluster::Owner;
 use crate::wait::{self, Probe, Stalled};
 
 /// The label that says which run a namespace belongs to.
 pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
+/// The annotation that says which process answers for it.
+const OWNER: &str = "evictlab.dev/owner";
 
 /// A case could not be put on its node.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +46,17 @@ pub enum StageError {
     },
 }
 
+/// A run's mark on a namespace.
+#[derive(Clone, Debug)]
+pub struct Marked {
+    /// The run.
+    pub run: String,
+    /// The process that answers for it, if it is told.
+    pub owner: Option<Owner>,
+    /// When the namespace was made.
+    pub made: Option<Timestamp>,
+}
+
 /// A namespace that the harness made.
 pub struct Namespace {
     /// Its name.
@@ -57,6 +72,9 @@ impl Namespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
                 labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
+                annotations: serde_json::to_string(&Owner::this())
+                    .ok()
+                    .map(|owner| [(OWNER.to_owned(), owner)].into()),
                 ..Default::default()
             },
             ..Default::default()
@@ -69,15 +87,26 @@ impl Namespace {
         Ok(Self { name: made.name_any(), client: client.clone() })
     }
 
+    /// The API client of its cluster.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The namespaces of a run that are there, or those of every run.
     pub async fn of(client: &Client, run: Option<&str>) -> Result<Vec<Self>, StageError> {
-        let api: Api<ApiNamespace> = Api::all(client.clone());
         let label = run.map_or(RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
-        let listed = api
-            .list(&ListParams::default().labels(&label))
-            .await
-            .map_err(|source| asked("list namespaces", source))?;
+        let listed = labelled(client, &label).await?;
         Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
+    }
+
+    /// The marks of all namespaces that runs made.
+    pub async fn marked(client: &Client) -> Result<Vec<Marked>, StageError> {
+        let marked = |found: &ApiNamespace| Marked {
+            run: found.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
+            owner: found.annotations().get(OWNER).and_then(|owner| serde_json::from_str(owner).ok()),
+            made: found.creation_timestamp().map(|time| time.0),
+        };
+        Ok(labelled(client, RUN_LABEL).await?.iter().map(marked).collect())
     }
 
     /// Creates a pod, with unknown fields refused; the answer is the pod as the API server completed it.
@@ -151,6 +180,12 @@ impl Namespace {
         let request = request.header("Content-Type", content).body(body).map_err(kube::Error::HttpError)?;
         self.client.request(request).await
     }
+}
+
+async fn labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {
+    let api: Api<ApiNamespace> = Api::all(client.clone());
+    let listed = api.list(&ListParams::default().labels(label)).await;
+    Ok(listed.map_err(|source| asked("list namespaces", source))?.items)
 }
 
 pub(super) fn asked(doing: &str, source: kube::Error) -> StageError {

@@ -61,8 +61,19 @@ pub fn amount(pressure: &Pressure, available: u64) -> String {
     shown(available, unit(pressure))
 }
 
-/// How far below what the node has the threshold lies, and how much more than that a hog takes.
-fn reach(pressure: &Pressure) -> (u64, u64) {
+/// The way of a hog: bytes, inodes or processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// How far below what the node has the threshold lies.
+    pub distance: u64,
+    /// How much more than that it takes.
+    pub beyond: u64,
+    /// In what steps it is gone: mebibytes, inodes or processes.
+    pub unit: u64,
+}
+
+/// The way that a case asks for.
+pub fn way(pressure: &Pressure) -> Way {
     let (distance, beyond) = match pressure.signal {
         Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
         // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
@@ -71,13 +82,16 @@ fn reach(pressure: &Pressure) -> (u64, u64) {
         Signal::PidAvailable => (1_000, 200),
     };
     let stated = pressure.distance.as_ref().and_then(|text| text.as_str().parse::<Quantity>().ok());
-    (stated.map_or(distance, |distance| distance.value().max(0) as u64), beyond)
+    Way {
+        distance: stated.map_or(distance, |distance| distance.value().max(0) as u64),
+        beyond,
+        unit: unit(pressure),
+    }
 }
 
 /// The threshold for a node that has `available` now (bytes, inodes, processes), as a quantity; none where the node has not even the distance.
 pub fn threshold(pressure: &Pressure, available: u64) -> Option<String> {
-    let (distance, _) = reach(pressure);
-    let left = available.checked_sub(distance)?;
+    let left = available.checked_sub(way(pressure).distance)?;
     let unit = unit(pressure);
     (left >= unit).then(|| shown(left, unit))
 }
@@ -90,11 +104,20 @@ fn unit(pressure: &Pressure) -> u64 {
 /// The ramp for a case of so many containers on a node where a container takes `start` to start: the threshold may be crossed only when all
 /// of them run and the statistics show them.
 pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
-    let (distance, beyond) = reach(pressure);
+    over(way(pressure), ramp_time(pressure, containers, start))
+}
+
+/// How long a case of so many containers takes to the crossing of the threshold.
+pub fn ramp_time(pressure: &Pressure, containers: usize, start: Duration) -> Duration {
     let stated = pressure.ramp.map_or(Duration::from_secs(3), |ramp| ramp.get());
-    let time = stated.max(start.mul_f64(0.4 + 0.2 * containers as f64));
-    let crossing = (time.as_millis() as u64 / 250).clamp(8, 64);
-    let unit = unit(pressure);
+    stated.max(start.mul_f64(0.4 + 0.2 * containers as f64))
+}
+
+/// The ramp over a way, with so much time to the crossing. Its steps are small beside what it takes beyond the threshold.
+pub fn over(way: Way, time: Duration) -> Ramp {
+    let Way { distance, beyond, unit } = way;
+    let crossing =
+        (time.as_millis() as u64 / 250).clamp(8, 64).max(distance.div_ceil((beyond / 2).max(unit)));
     let step = distance.div_ceil(crossing).next_multiple_of(unit);
     let pause = Duration::from_millis(time.as_millis() as u64 / crossing);
     Ramp { step, pause, steps: (distance + beyond).div_ceil(step), unit }
@@ -128,7 +151,7 @@ mod tests {
         ] {
             let pressure = pressure(case);
             let ramp = ramp(&pressure, containers, Duration::from_millis(start));
-            let (distance, _) = reach(&pressure);
+            let Way { distance, .. } = way(&pressure);
             assert!(ramp.total() > distance + 64 * MIB && ramp.step.is_multiple_of(MIB), "{case}: {ramp:?}");
             let crossing = ramp.pause.as_millis() as u64 * (distance / ramp.step);
             let wanted = pressure.ramp.map_or(3000, |ramp| ramp.get().as_millis() as u64);
@@ -137,6 +160,12 @@ mod tests {
         let (quick, slow) = (Duration::from_millis(500), Duration::from_secs(9));
         let memory = pressure("signal: memory.available");
         assert!(ramp(&memory, 6, slow).pause > ramp(&memory, 6, quick).pause);
+    }
+
+    #[test]
+    fn a_long_way_past_a_low_threshold_has_small_steps() {
+        let ramp = over(Way { distance: 2000 * MIB, beyond: 50 * MIB, unit: MIB }, Duration::from_secs(60));
+        assert!(ramp.step <= 25 * MIB && ramp.total() <= 2075 * MIB, "{ramp:?}");
     }
 
     #[test]

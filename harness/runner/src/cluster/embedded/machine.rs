@@ -66,8 +66,8 @@ impl Machine for EmbeddedMachine {
         ready(Ok(())).boxed_local()
     }
 
-    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Vec<String>, NodeError>> {
-        ready(self.log(since)).boxed_local()
+    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Option<Vec<String>>, NodeError>> {
+        ready(self.log(since).map(Some)).boxed_local()
     }
 
     fn last_words(&self) -> LocalBoxFuture<'_, Result<String, NodeError>> {

@@ -13,7 +13,7 @@ use super::record::NODE_FILE;
 use super::skew::Group;
 use super::workers::{all_workers, put_in, workers};
 use super::{Docker, DockerError, Owner, Record, Standing, StateDir, command, makers};
-use crate::cluster::ready::ready;
+use crate::cluster::ready::{SILENCE, ready};
 use crate::cluster::{ClusterError, Kubelet, Node};
 use crate::images::ARCHIVE;
 use crate::stage::Namespace;
@@ -27,9 +27,6 @@ pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long the pods of a run may show no change on their way out.
 const PODS_PATIENCE: Duration = Duration::from_secs(60);
-
-/// How long an API server may send nothing before it is taken for gone. Watches hear from it about once a minute at least.
-const SILENCE: Duration = Duration::from_secs(90);
 
 /// A kind cluster with its workers.
 pub struct Cluster {

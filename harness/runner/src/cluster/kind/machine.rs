@@ -88,12 +88,12 @@ impl Machine for KindMachine {
         .boxed_local()
     }
 
-    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Vec<String>, NodeError>> {
+    fn kubelet_log(&self, since: Timestamp) -> LocalBoxFuture<'_, Result<Option<Vec<String>>, NodeError>> {
         async move {
             let since = format!("@{}", since.as_second());
             let command = ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "--since", &since];
             let log = self.run(&command).await?;
-            Ok(log.lines().map(str::to_owned).collect())
+            Ok(Some(log.lines().map(str::to_owned).collect()))
         }
         .boxed_local()
     }
@@ -172,7 +172,7 @@ impl KindMachine {
 }
 
 /// `MemAvailable` of a `/proc/meminfo`, in bytes.
-fn available(meminfo: &str) -> Option<u64> {
+pub fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }

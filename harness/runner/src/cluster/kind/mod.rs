@@ -22,6 +22,7 @@ pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub(in crate::cluster) use docker::first_cause;
 pub use docker::{Container, Docker, DockerError, Output, host as docker_host};
 pub use gc::{Found, Removal, collect, find, remove_scratch};
+pub(in crate::cluster) use machine::available;
 pub use name::{ClusterName, ClusterNameError};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};

@@ -30,9 +30,14 @@ impl Owner {
         Some(Self { pid, started: started(pid)?, host: host() })
     }
 
+    /// Whether it is, or was, a process of this host, which can be asked for it.
+    pub fn is_here(&self) -> bool {
+        self.host == host()
+    }
+
     /// Whether the process still runs. One on another host cannot be asked and counts as alive.
     pub fn alive(&self) -> bool {
-        self.host != host() || started(self.pid).is_some_and(|started| started == self.started)
+        !self.is_here() || started(self.pid).is_some_and(|started| started == self.started)
     }
 }
 

@@ -79,7 +79,7 @@ impl Record {
 
     /// What may be done with it.
     pub fn standing(&self) -> Standing {
-        let elsewhere = self.owner.host != Owner::this().host;
+        let elsewhere = !self.owner.is_here();
         match (self.owner.alive(), self.kept) {
             (true, _) if elsewhere && !self.kept && Timestamp::now() > self.deadline => Standing::Dead,
             (true, true) if elsewhere => Standing::Kept,

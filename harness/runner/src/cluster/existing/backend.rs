@@ -1,0 +1,293 @@
+//! Nodes that a run borrows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use evictlab_embedded::fault::Fault;
+use evictlab_rules::KubeletVersion;
+use futures::FutureExt;
+use futures::future::{LocalBoxFuture, try_join_all};
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use tokio_util::sync::CancellationToken;
+
+use super::access::Reached;
+use super::image::is_had;
+use super::look::look;
+use super::machine::ExistingMachine;
+use super::nodes::{Choice, others};
+use super::sweep::sweep;
+use super::{Access, ExistingError, gc, rights};
+use crate::cluster::{Backend, Borrowed, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan, said};
+use crate::images::BringError;
+use crate::report::Model;
+use crate::reset::CANARY;
+use crate::stage::Namespace;
+
+/// Why an existing cluster stays.
+const BEFORE: &str = "it was there before";
+
+/// What is asked of an existing cluster.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// How it is found.
+    pub access: Access,
+    /// The nodes to use, as a label selector; if none is stated, those that are for everybody.
+    pub node_selector: Option<String>,
+    /// Whether nodes that are selected or tainted may be starved.
+    pub allow_disruption: bool,
+    /// The most that a case may take of a node's memory or disk, in bytes.
+    pub cap: u64,
+}
+
+/// A node to be borrowed.
+struct Chosen {
+    name: String,
+    version: KubeletVersion,
+    borrowed: Borrowed,
+}
+
+/// A cluster that was there before.
+pub struct ExistingBackend {
+    run: String,
+    reached: Reached,
+    chosen: Vec<Chosen>,
+    left_out: Vec<String>,
+    one_host: bool,
+    image: String,
+    plans: Vec<Plan>,
+}
+
+impl ExistingBackend {
+    /// Asks the cluster for its nodes, and what may be done there. Nothing is made. `image` gives the full name of a case's image.
+    pub async fn reach(
+        run: &str,
+        asked: &Asked,
+        image: impl Fn(&str) -> String,
+    ) -> Result<Self, ExistingError> {
+        let reached = asked.access.reach().await?;
+        let nodes = nodes(&reached, asked.node_selector.as_deref()).await?;
+        let missing = rights::missing(&reached.client).await;
+        if !missing.is_empty() {
+            return Err(ExistingError::Forbidden { cluster: reached.name, missing });
+        }
+        let pods = match asked.allow_disruption {
+            true => pods(&reached).await?,
+            false => Vec::new(),
+        };
+        let choice = Choice { selected: asked.node_selector.is_some(), disruption: asked.allow_disruption };
+        let (mut chosen, mut left_out, mut boots) = (Vec::new(), Vec::new(), Vec::new());
+        for node in &nodes {
+            let name = node.name_any();
+            let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+            let version = info.map(|info| info.kubelet_version.parse::<KubeletVersion>());
+            match (choice.leaves_out(node), version) {
+                (Some(why), _) => left_out.push(format!("{name} {why}")),
+                (None, Some(Ok(version))) => {
+                    boots.extend(info.map(|info| info.boot_id.clone()).filter(|id| !id.is_empty()));
+                    let spared = choice.spares(node, &others(&pods, &name));
+                    chosen.push(Chosen { name, version, borrowed: Borrowed { spared, cap: asked.cap } });
+                }
+                (None, Some(Err(error))) => {
+                    left_out.push(format!("{name} runs no kubelet that is known ({error})"))
+                }
+                (None, None) => left_out.push(format!("{name} does not tell its kubelet's version")),
+            }
+        }
+        if chosen.is_empty() {
+            let left_out = left_out.join(", ");
+            return Err(match &asked.node_selector {
+                Some(selector) => ExistingError::Selector {
+                    selector: selector.clone(),
+                    problem: format!("selects no node that can be used: {left_out}"),
+                },
+                None => ExistingError::NoNodes { cluster: reached.name, left_out },
+            });
+        }
+        let plans = vec![Plan { name: reached.name.clone(), kubelets: kubelets(&chosen), reused: true }];
+        // Nodes that are containers on one host have one kernel, and so one id of its boot.
+        let one_host = boots.iter().collect::<BTreeSet<_>>().len() < boots.len();
+        Ok(Self { run: run.to_owned(), reached, chosen, left_out, one_host, image: image(CANARY), plans })
+    }
+
+    /// Borrows the nodes: asks each for what only a pod on it can tell.
+    async fn borrow(&self, step: &dyn Fn(&str)) -> Result<Used, ExistingError> {
+        let Reached { name, server, client } = &self.reached;
+        let names: Vec<&str> = self.chosen.iter().map(|chosen| chosen.name.as_str()).collect();
+        step(&format!("{} at {server}: {}", counted(names.len(), "node"), names.join(", ")));
+        if !self.left_out.is_empty() {
+            step(&format!("left alone: {}", self.left_out.join(", ")));
+        }
+        for other in gc::found(&self.reached).await? {
+            let namespaces = counted(other.namespaces, "namespace");
+            step(&match other.left_alone {
+                Some(why) => format!("run {} uses this cluster, too ({namespaces}; {why})", other.run),
+                None => format!(
+                    "run {} is dead and left {namespaces}: `evictlab gc --backend existing` removes them",
+                    other.run
+                ),
+            });
+        }
+        step("asking the nodes for their kernels' cgroups");
+        let namespace = Arc::new(Namespace::create(client, &self.run, "look").await?);
+        let nodes = try_join_all(self.chosen.iter().map(async |chosen| {
+            let looked = look(&namespace, &chosen.name, &self.image).await?;
+            let machine = ExistingMachine {
+                node: chosen.name.clone(),
+                borrowed: chosen.borrowed.clone(),
+                namespace: namespace.clone(),
+                image: self.image.clone(),
+            };
+            Ok::<_, ExistingError>(Node {
+                name: chosen.name.clone(),
+                kubelet: chosen.version.to_string(),
+                version: chosen.version.clone(),
+                cgroup_v1: looked.cgroup_v1,
+                client: client.clone(),
+                machine: Arc::new(machine),
+            })
+        }));
+        let nodes = nodes.await?;
+        Ok(Used { nodes, namespace, cluster: name.clone(), run: self.run.clone(), image: self.image.clone() })
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The kubelets of the nodes, each version once, new ones first.
+fn kubelets(chosen: &[Chosen]) -> Vec<Kubelet> {
+    let versions: BTreeSet<&KubeletVersion> = chosen.iter().map(|chosen| &chosen.version).collect();
+    let kubelet = |version: &KubeletVersion| Kubelet {
+        label: version.to_string(),
+        version: version.clone(),
+        image: String::new(),
+        image_version: version.clone(),
+        binary: None,
+    };
+    versions.into_iter().rev().map(kubelet).collect()
+}
+
+/// The nodes of a cluster, or those that a selector selects.
+async fn nodes(reached: &Reached, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
+    let api: Api<ApiNode> = Api::all(reached.client.clone());
+    let wanted = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
+    match (api.list(&wanted).await, selector) {
+        (Ok(listed), Some(selector)) if listed.items.is_empty() => Err(ExistingError::Selector {
+            selector: selector.to_owned(),
+            problem: format!("selects no node of {}", reached.name),
+        }),
+        (Ok(listed), _) => Ok(listed.items),
+        (Err(kube::Error::Api(status)), Some(selector)) if status.code == 400 => {
+            Err(ExistingError::Selector {
+                selector: selector.to_owned(),
+                problem: format!("is none: {}", status.message),
+            })
+        }
+        (Err(error), _) => Err(refused(reached, "list nodes", &error)),
+    }
+}
+
+async fn pods(reached: &Reached) -> Result<Vec<Pod>, ExistingError> {
+    let api: Api<Pod> = Api::all(reached.client.clone());
+    let listed = api.list(&ListParams::default()).await;
+    Ok(listed.map_err(|error| refused(reached, "list pods", &error))?.items)
+}
+
+fn refused(reached: &Reached, doing: &'static str, error: &kube::Error) -> ExistingError {
+    let (cluster, server) = (reached.name.clone(), reached.server.clone());
+    match error {
+        kube::Error::Api(status) if status.code == 403 => {
+            ExistingError::Forbidden { cluster, missing: vec![doing.to_owned()] }
+        }
+        error => ExistingError::Api { cluster, server, doing, problem: said(error) },
+    }
+}
+
+impl Backend for ExistingBackend {
+    fn name(&self) -> &'static str {
+        "existing"
+    }
+
+    fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    fn model(&self) -> Option<Model> {
+        None
+    }
+
+    fn faults(&self) -> Option<&[Fault]> {
+        None
+    }
+
+    fn is_one_host(&self) -> bool {
+        self.one_host
+    }
+
+    fn open<'a>(
+        &'a self,
+        _: &'a Plan,
+        cancel: &'a CancellationToken,
+        step: &'a dyn Fn(&str),
+    ) -> LocalBoxFuture<'a, Result<Box<dyn Opened>, ClusterError>> {
+        async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(ClusterError::Interrupted),
+                used = self.borrow(step) => Ok(Box::new(used?) as Box<dyn Opened>),
+            }
+        }
+        .boxed_local()
+    }
+
+    fn clear<'a>(&'a self, plan: &'a Plan, _: Ending) -> LocalBoxFuture<'a, Option<Ended>> {
+        left(self.reached.client.clone(), plan.name.clone(), self.run.clone()).boxed_local()
+    }
+}
+
+/// Removes the run's namespaces, and leaves the cluster.
+async fn left(client: Client, cluster: String, run: String) -> Option<Ended> {
+    let swept = sweep(&client, &cluster, &run).await;
+    Some(Ended { kept: Some(BEFORE), error: swept.err().map(ClusterError::from) })
+}
+
+/// An existing cluster that a run uses.
+struct Used {
+    nodes: Vec<Node>,
+    namespace: Arc<Namespace>,
+    cluster: String,
+    run: String,
+    /// What the nodes have shown to have.
+    image: String,
+}
+
+impl Opened for Used {
+    fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// They bring them by themselves.
+    fn bring<'a>(
+        &'a self,
+        images: &'a [String],
+        step: &'a dyn Fn(&str),
+    ) -> LocalBoxFuture<'a, Result<(), BringError>> {
+        async move {
+            for (nth, image) in images.iter().enumerate().filter(|(_, image)| **image != self.image) {
+                step(&format!("letting the nodes pull {image}"));
+                let all = self.nodes.iter().map(|node| is_had(&self.namespace, &node.name, image, nth));
+                try_join_all(all).await.map_err(|error| BringError::Existing(Box::new(error)))?;
+            }
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    fn end(self: Box<Self>, _: Ending) -> LocalBoxFuture<'static, Option<Ended>> {
+        let client = self.namespace.client().clone();
+        left(client, self.cluster, self.run).boxed_local()
+    }
+}

@@ -1,0 +1,18 @@
+//! Clusters that were there before: any kubeconfig. A run makes namespaces in them and removes those; it changes nothing else.
+
+mod access;
+mod backend;
+mod error;
+mod gc;
+mod image;
+mod look;
+mod machine;
+mod nodes;
+mod rights;
+mod sweep;
+
+pub use access::Access;
+pub use backend::{Asked, ExistingBackend};
+pub use error::ExistingError;
+pub use gc::{Leftover, collect_leftovers, leftovers};
+pub use nodes::Spared;

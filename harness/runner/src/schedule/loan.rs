@@ -1,0 +1,158 @@
+//! A borrowed node: its kubelet stays as it is, so that cases are fitted to it, and wait as long as it takes.
+
+use std::time::Duration;
+
+use evictlab_rules::threshold::parse_grace;
+use serde_json::Value;
+
+use super::approach::{Approach, Unsuited, approach};
+use crate::case::{Case, Step};
+use crate::cluster::{Borrowed, Node, NodeError};
+use crate::reset::{Itself, PATIENCE, own_taints};
+use crate::tune::{Difference, differences};
+
+/// How old the statistics of containers may be: cAdvisor looks every 10 to 15 s.
+const STALE: Duration = Duration::from_secs(20);
+/// `evictionPressureTransitionPeriod`, where 0 stands for it, too.
+const TRANSITION: Duration = Duration::from_secs(300);
+/// `volumeStatsAggPeriod`.
+const VOLUMES: Duration = Duration::from_secs(60);
+
+/// What goes for a node that is somebody else's.
+#[derive(Clone, Debug)]
+pub struct Loan {
+    borrowed: Borrowed,
+    configz: Value,
+    summary: Value,
+    taints: Vec<String>,
+}
+
+impl Loan {
+    /// The least time that pressure takes to the crossing of a threshold: several times the age of the statistics.
+    pub const LEAST_RAMP: Duration = Duration::from_secs(60);
+
+    /// What goes for a node; none if it is the run's own.
+    pub async fn of(node: &Node) -> Result<Option<Self>, NodeError> {
+        let Some(borrowed) = node.machine().borrowed().cloned() else { return Ok(None) };
+        let (configz, summary) = (node.configz().await?, node.settled_summary().await?);
+        let taints = own_taints(&node.object().await?);
+        Ok(Some(Self { borrowed, configz, summary, taints }))
+    }
+
+    /// The node when it is itself. Others use its memory, too; pressure that is over is shown for as long as its kubelet is told to.
+    pub fn itself(&self) -> Itself {
+        let transition = self.period("evictionPressureTransitionPeriod").unwrap_or(TRANSITION);
+        Itself { working_set: None, taints: self.taints.clone(), patience: PATIENCE + transition }
+    }
+
+    /// How much longer than elsewhere nothing may move: statistics come when the kubelet looks.
+    pub fn slack(&self) -> Duration {
+        STALE + self.period("volumeStatsAggPeriod").unwrap_or(VOLUMES)
+    }
+
+    /// Why a case is not for this node, as it was when it was borrowed.
+    pub fn refuses(&self, case: &Case) -> Option<Unsuited> {
+        self.suits(case, &self.configz, &self.summary).err()
+    }
+
+    /// How a case comes to the node's threshold now; none for one without pressure.
+    pub async fn approach(
+        &self,
+        case: &Case,
+        node: &Node,
+    ) -> Result<Result<Option<Approach>, Unsuited>, NodeError> {
+        if case.pressure.is_none() {
+            return Ok(Ok(None));
+        }
+        Ok(self.suits(case, &node.configz().await?, &node.settled_summary().await?))
+    }
+
+    fn suits(&self, case: &Case, configz: &Value, summary: &Value) -> Result<Option<Approach>, Unsuited> {
+        // What the node has already need not be changed.
+        let changed = differences(&case.kubelet_config, configz);
+        if !changed.is_empty() {
+            let changed = changed.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
+            return Err(Unsuited::Configuration(changed));
+        }
+        if let Some(changes) = changes(case) {
+            return Err(Unsuited::Changes(changes));
+        }
+        let Some(pressure) = &case.pressure else { return Ok(None) };
+        match &self.borrowed.spared {
+            Some(spared) => Err(spared.clone().into()),
+            None => approach(pressure, configz, summary, self.borrowed.cap).map(Some),
+        }
+    }
+
+    /// A period of the kubelet's configuration; none where it is not stated, or 0.
+    fn period(&self, field: &str) -> Option<Duration> {
+        let period = parse_grace(self.configz[field].as_str()?).ok()?;
+        (!period.is_zero()).then_some(period)
+    }
+}
+
+/// What a case does beyond its namespace.
+fn changes(case: &Case) -> Option<&'static str> {
+    let all = [
+        (case.node.memory.is_some(), "to bound the node's memory"),
+        (!case.node.capacity.is_empty(), "to give the node resources"),
+        (!case.static_pods.is_empty(), "to put files on the node"),
+        (!case.priority_classes.is_empty(), "priority classes of its own"),
+        (case.steps.iter().any(Step::changes_node), "to change the node in its steps"),
+    ];
+    all.into_iter().find(|(does, _)| *does).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Spared;
+    use serde_json::json;
+
+    fn loan(configz: Value, spared: Option<Spared>) -> Loan {
+        let summary =
+            json!({"node": {"memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20}}});
+        Loan { borrowed: Borrowed { spared, cap: 2048 << 20 }, configz, summary, taints: vec![] }
+    }
+
+    fn case(more: &str) -> Case {
+        serde_yaml::from_str(&format!("{{name: a, about: b, pods: [], expect: {{}}, {more}}}")).unwrap()
+    }
+
+    #[test]
+    fn a_case_is_refused_for_what_it_would_do() {
+        let hard = json!({"evictionHard": {"memory.available": "500Mi"}, "evictionMaxPodGracePeriod": 3});
+        let fit = loan(hard.clone(), None);
+        let spared = loan(hard, Some(Spared::NotAllowed));
+        let refused = |loan: &Loan, more: &str| loan.refuses(&case(more)).map(|why| why.to_string());
+        let pressure = "pressure: {signal: memory.available}";
+        assert_eq!(refused(&fit, pressure), None);
+        assert_eq!(refused(&spared, "labels: [Slow]"), None, "it starves nobody");
+        assert!(refused(&spared, pressure).unwrap().contains("takes --allow-disruption"));
+        assert_eq!(
+            refused(&fit, "kubelet-config: {evictionMaxPodGracePeriod: 3}"),
+            None,
+            "the node has that"
+        );
+        let why = refused(&fit, "kubelet-config: {evictionMaxPodGracePeriod: 5}").unwrap();
+        assert!(
+            why.contains(
+                "not done on an existing cluster: evictionMaxPodGracePeriod: 5 was asked for, 3 is in force"
+            ),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn waits_follow_the_nodes_own_periods() {
+        let rows = [
+            (json!({}), 390, 80),
+            (json!({"evictionPressureTransitionPeriod": "0s", "volumeStatsAggPeriod": "0s"}), 390, 80),
+            (json!({"evictionPressureTransitionPeriod": "30s", "volumeStatsAggPeriod": "1m30s"}), 120, 110),
+        ];
+        for (configz, patience, slack) in rows {
+            let loan = loan(configz, None);
+            assert_eq!((loan.itself().patience.as_secs(), loan.slack().as_secs()), (patience, slack));
+        }
+    }
+}
