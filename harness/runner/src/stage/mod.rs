@@ -7,4 +7,4 @@ mod pressure;
 
 pub use manifest::{Placement, manifest, object, place, static_pod};
 pub use namespace::{Namespace, StageError};
-pub use pressure::{Ramp, amount, ramp, threshold};
+pub use pressure::{Ramp, Supply, amount, hard_threshold, ramp, reservation, threshold};
