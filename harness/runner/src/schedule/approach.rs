@@ -149,7 +149,7 @@ pub fn approach(
     let room =
         if is_soft { other.map(|other| other.distance() - wanted.distance()) } else { Some(threshold) };
     let beyond = asked.beyond.min(room.unwrap_or(u64::MAX) / 2);
-    let way = Way { distance: wanted.distance(), beyond, unit: asked.unit };
+    let way = Way { distance: wanted.distance(), beyond, unit: asked.unit, others: asked.others };
     let takes = way.distance + way.beyond;
     if takes > cap {
         let [available, threshold, takes, cap] = [available, threshold, takes, cap].map(|bytes| bytes / MIB);

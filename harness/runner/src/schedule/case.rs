@@ -18,13 +18,13 @@ use super::lease::{LeaseError, Leased};
 use super::loan::Loan;
 use super::plan::patience;
 use super::steps::Script;
-use crate::case::{LoadedCase, Placed};
+use crate::case::{By, LoadedCase, Placed, Pressure};
 use crate::cel::Scope;
 use crate::cluster::NodeError;
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
 use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, logs, sample, watch};
 use crate::report::{CaseId, Events, What};
-use crate::stage::{self, Namespace, Placement, Ramp, StageError, manifest, object, place};
+use crate::stage::{self, Namespace, Placement, Ramp, StageError, Supply, manifest, object, place};
 use crate::tune::{self, TuneError};
 
 /// How long nothing may move on a quick node before a case ends.
@@ -208,14 +208,8 @@ impl Run<'_> {
         let case = &self.case.case;
         let mut changes = case.kubelet_config.clone();
         if let Some(pressure) = case.pressure.as_ref().filter(|_| self.leased.loan.is_none()) {
-            let (signal, soft) = (pressure.signal.as_str(), pressure.soft_grace);
-            let available = host::available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
-            let threshold = stage::threshold(pressure, available)
-                .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
-            let grace = soft.map(|grace| humantime::format_duration(grace.get()).to_string());
-            let is = stage::amount(pressure, available);
-            self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
-            changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
+            let has = host::supply(&node.settled_summary().await?, pressure.signal);
+            changes = self.with_pressure(pressure, has, changes)?;
         }
         if self.leased.loan.is_some() {
             if case.pressure.is_some() {
@@ -240,6 +234,38 @@ impl Run<'_> {
         };
         seen.summary_before = before.summary.clone();
         Ok(before)
+    }
+
+    /// The changes with what makes pressure, for a node that has so much now.
+    fn with_pressure(
+        &self,
+        pressure: &Pressure,
+        has: Supply,
+        changes: Map<String, Value>,
+    ) -> Result<Map<String, Value>, CaseError> {
+        let signal = pressure.signal.as_str();
+        let far_enough = |quantity: Option<String>| {
+            quantity.ok_or_else(|| CaseError::NoDistance(self.leased.node.name.clone(), signal))
+        };
+        let is = stage::amount(pressure, has.available);
+        if pressure.by == By::KubeReserved {
+            let reserved = far_enough(stage::reservation(pressure, has))?;
+            self.step(Phase::Tune, format!("{signal} is {is}, kubeReserved {reserved}"));
+            return Ok(tune::with_reservation(changes, &reserved));
+        }
+        let threshold = far_enough(stage::threshold(pressure, has))?;
+        let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
+        let changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
+        let Some(hard) = stage::hard_threshold(pressure, has) else {
+            self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
+            return Ok(changes);
+        };
+        let hard = far_enough(hard)?;
+        self.step(
+            Phase::Tune,
+            format!("{signal} is {is}, soft threshold {threshold}, hard threshold {hard}"),
+        );
+        Ok(tune::with_threshold(changes, signal, &hard, None))
     }
 
     /// Creates the pods and watches them until the case is over. `None` for the end: it was interrupted.
