@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod case;
+pub mod cel;
 pub mod clock;
 pub mod cluster;
 pub mod doctor;

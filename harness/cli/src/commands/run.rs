@@ -10,6 +10,7 @@ use evictlab_runner::cluster::{
     self, Base, Cluster, ClusterError, ClusterName, Clusters, Docker, EmbeddedBackend, ExistingBackend, Keep,
     KindBackend, Made, Owner, StateDir, Words,
 };
+use evictlab_runner::report::baseline::{self, Baseline};
 use evictlab_runner::report::{Manners, Reports, RunDir, Wanted, reports};
 use evictlab_runner::schedule::{self, Interrupt, Repeat, Request, new_id};
 use evictlab_runner::select::select;
@@ -33,7 +34,7 @@ use crate::output::tell;
 /// not); inconclusive (the evidence does not suffice, and why); skipped; error (in which phase).
 ///
 /// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 the input cannot be used; 3 inconclusive;
-/// 4 the harness, a cluster or the host went wrong; 130 interrupted.
+/// 4 the harness, a cluster or the host went wrong; 5 with --baseline: a verdict changed; 130 interrupted.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -61,6 +62,12 @@ pub struct Args {
     /// Also write each case as a recording, which tests of the rules can be fed with
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Hold the verdicts against this file, tell what changed, and exit with 5 if something did
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
+    baseline: Option<PathBuf>,
+    /// Write the verdicts into this file, for later runs to be held against
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
+    write_baseline: Option<PathBuf>,
     #[command(flatten)]
     embedded: EmbeddedArgs,
     #[command(flatten)]
@@ -178,13 +185,19 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
-    let request = prepared?;
+    let mut request = prepared?;
+    request.baseline = args.baseline.as_deref().map(Baseline::read).transpose().map_err(bad_input)?;
     let run_dir = match &args.output_dir {
         Some(dir) => RunDir::at(dir),
         None => RunDir::create("results".as_ref(), jiff::Timestamp::now()),
     }
     .map_err(bad_input)?;
-    let wanted = Wanted { run_dir, stdout: Some(Manners::of_stdout()), record: args.record.clone() };
+    let wanted = Wanted {
+        run_dir,
+        stdout: Some(Manners::of_stdout()),
+        record: args.record.clone(),
+        write_baseline: args.write_baseline.clone(),
+    };
     let reports = Reports::start(reports(wanted).map_err(bad_input)?, clock).map_err(infrastructure)?;
     schedule::run(request, reports.events(), interrupt).await;
     let finished = reports.finish();
@@ -209,6 +222,7 @@ fn embedded(args: &Args, clock: &Clock) -> Result<Request, Failure> {
         repeat: repeat(args),
         timeout: args.timeout,
         lock: Arc::new(lock),
+        baseline: None,
     })
 }
 
@@ -280,6 +294,7 @@ async fn kind(args: &Args) -> Result<Request, Failure> {
         repeat: repeat(args),
         timeout: args.timeout,
         lock: Arc::new(lock),
+        baseline: None,
     })
 }
 

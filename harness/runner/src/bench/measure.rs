@@ -114,7 +114,12 @@ async fn measured(
 
     let folder = tempfile::tempdir()?;
     // What a run leaves costs it time, so it is left here, too.
-    let wanted = Wanted { run_dir: RunDir::at(&folder.path().join("run"))?, stdout: None, record: None };
+    let wanted = Wanted {
+        run_dir: RunDir::at(&folder.path().join("run"))?,
+        stdout: None,
+        record: None,
+        write_baseline: None,
+    };
     let (stopwatch, times) = Stopwatch::new();
     let mut all = reports(wanted)?;
     all.extend([shown, Box::new(stopwatch)]);
@@ -133,6 +138,7 @@ async fn measured(
         repeat: Repeat::Times(bench.repeat),
         timeout: None,
         lock: bench.lock.clone(),
+        baseline: None,
     };
     schedule::run(request, reports.events(), interrupt.clone()).await;
     reports.finish();

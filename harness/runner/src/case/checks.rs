@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::positions::{Step, way};
 use super::problem::did_you_mean;
-use super::schema::{Case, Message, Resource, Signal};
+use super::schema::{Case, Message, Resource};
 use super::values::Name;
 
 /// Something wrong, and the way to it.
@@ -41,6 +41,9 @@ pub(super) fn check(case: &Case, stem: &str) -> Vec<Finding> {
     checker.growth();
     checker.expect();
     checker.known_bugs();
+    checker.node();
+    checker.steps();
+    checker.facts();
     checker.findings
 }
 
@@ -51,14 +54,14 @@ struct Pod {
     volumes: BTreeSet<String>,
 }
 
-struct Checker<'a> {
-    case: &'a Case,
+pub(super) struct Checker<'a> {
+    pub(super) case: &'a Case,
     pods: Vec<Pod>,
     findings: Vec<Finding>,
 }
 
 impl Checker<'_> {
-    fn find(&mut self, way: &[Step], what: impl Into<String>, note: impl Into<String>) {
+    pub(super) fn find(&mut self, way: &[Step], what: impl Into<String>, note: impl Into<String>) {
         self.findings.push(Finding { way: way.to_vec(), what: what.into(), note: note.into() });
     }
 
@@ -78,7 +81,9 @@ impl Checker<'_> {
     }
 
     fn pods(&mut self) {
-        if self.case.pods.is_empty() {
+        let case = self.case;
+        let made = case.steps.iter().any(|step| step.create.is_some());
+        if case.pods.is_empty() && case.objects.is_empty() && case.static_pods.is_empty() && !made {
             self.find(way!["pods"], "a case needs a pod", "");
         }
         for (at, manifest) in self.case.pods.iter().enumerate() {
@@ -196,6 +201,19 @@ impl Checker<'_> {
                 growing.push(way!["ephemeral-containers", at, "container", "name"].to_vec());
             }
         }
+        let elsewhere = [("objects", &self.case.objects), ("static-pods", &self.case.static_pods)];
+        for (list, manifests) in elsewhere {
+            for (at, manifest) in manifests.iter().enumerate() {
+                if variable.is_match(&Value::Object(manifest.clone()).to_string()) {
+                    growing.push(way![list, at].to_vec());
+                }
+            }
+        }
+        for (at, step) in self.case.steps.iter().enumerate() {
+            if step.create.clone().is_some_and(|made| variable.is_match(&Value::Object(made).to_string())) {
+                growing.push(way!["do", at, "create"].to_vec());
+            }
+        }
         match (&self.case.pressure, growing.as_slice()) {
             (Some(_), []) => {
                 let note = "let one container use them, as in args: [stress, --mem-total, $(TOTAL), …]";
@@ -262,8 +280,9 @@ impl Checker<'_> {
     fn known_bugs(&mut self) {
         for (at, bug) in self.case.known_bugs.iter().enumerate() {
             let way = way!["known-bugs", at];
-            if bug.evicted.is_none() && bug.message.is_none() && bug.killed_after.is_none() {
-                let note = "state `evicted`, `message` or `killed-after` as it is on these kubelets";
+            let facts = !bug.that.is_empty() || bug.sometimes;
+            if bug.evicted.is_none() && bug.message.is_none() && bug.killed_after.is_none() && !facts {
+                let note = "state `evicted`, `message`, `killed-after`, `that` or `sometimes` as it is on these kubelets";
                 self.find(way, "the known bug does not say what is seen", note);
             }
             let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
@@ -309,10 +328,7 @@ impl Checker<'_> {
     }
 
     fn resource(&mut self, way: &[Step], resource: Resource) {
-        let starved = self.case.pressure.as_ref().map(|pressure| match pressure.signal {
-            Signal::MemoryAvailable => Resource::Memory,
-            Signal::NodefsAvailable => Resource::EphemeralStorage,
-        });
+        let starved = self.case.pressure.as_ref().map(|pressure| pressure.signal.resource());
         match starved {
             None => self.find(way, "no resource is starved: the case has no `pressure`", ""),
             Some(starved) if starved != resource => {
@@ -322,11 +338,11 @@ impl Checker<'_> {
         }
     }
 
-    fn containers_of(&self, pod: &Name) -> Option<BTreeSet<String>> {
+    pub(super) fn containers_of(&self, pod: &Name) -> Option<BTreeSet<String>> {
         self.pods.iter().find(|one| *pod == *one.name).map(|pod| pod.containers.clone())
     }
 
-    fn no_such_pod(&mut self, way: &[Step], pod: &Name) {
+    pub(super) fn no_such_pod(&mut self, way: &[Step], pod: &Name) {
         if self.pods.len() < self.case.pods.len() {
             return; // It may be one of those whose name is missing, which has been said.
         }

@@ -117,6 +117,19 @@ fn every_mistake_is_shown_where_it_is() {
         ("colon without quotes", "It holds.", "It holds: always."),
         ("tab", "  - metadata", "\t- metadata"),
         ("two documents", "expect:\n", "---\nexpect:\n"),
+        ("no CEL", "expect:\n", "until: pods.alloc ==\nexpect:\n"),
+        ("unknown variable", "expect:\n", "until: pod.alloc.status.phase == 'Failed'\nexpect:\n"),
+        ("two things in a step", "expect:\n", "do:\n  - {evict: alloc, drain: true}\nexpect:\n"),
+        ("a step that does nothing", "expect:\n", "do:\n  - {about: nothing}\nexpect:\n"),
+        ("a step with no such pod", "expect:\n", "do:\n  - {evict: aloc}\nexpect:\n"),
+        ("a taint of somebody else", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
+        ("no regular expression", "expect:\n", "expect:\n  that: [{what: x, value: t, matches: '('}]\n"),
+        (
+            "a fact twice",
+            "expect:\n",
+            "expect:\n  that: [{what: x, value: t, at-least: 1}, {what: x, value: t, at-most: 2}]\n",
+        ),
+        ("sometimes of nothing", "    message: {containers: {el1: {}}}\n", "    sometimes: true\n"),
         ("not a pod", "  - metadata: {name: alloc}\n", "  - alloc\n  - metadata: {name: alloc}\n"),
     ];
     let all: Vec<_> = rows

@@ -1,14 +1,18 @@
 //! The case files: their shape, and reading them with errors that lead to the line.
 
+mod check_script;
 mod checks;
+mod fact;
 mod json_schema;
 mod load;
 mod positions;
 mod problem;
 mod refusal;
 mod schema;
+mod step;
 mod values;
 
+pub use fact::{Cgroup, Fact, Rate, shown};
 pub use json_schema::json_schema;
 pub(crate) use load::named_twice;
 pub use load::{LoadedCase, SCHEMA_FILE, Source, load, load_paths, parse};
@@ -18,7 +22,10 @@ pub use schema::{
     Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
     Refused, Resource, Signal, VolumeLimit, Witness,
 };
-pub use values::{Comparison, Duration, KubeletReq, Name, QuantityText, Upstream, UsageBound, ValueError};
+pub use step::{Deletion, NodeSetup, Placed, Step, Taint};
+pub use values::{
+    Comparison, Duration, KubeletReq, Matching, Name, QuantityText, Upstream, UsageBound, ValueError,
+};
 
 #[cfg(test)]
 mod load_tests;

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::fact::{Cgroup, Fact, Rate};
+use super::step::{NodeSetup, Placed, Step};
 use super::values::{Duration, KubeletReq, Name, QuantityText, Upstream, UsageBound};
+use crate::cel::Expression;
 
 /// One behaviour of the kubelet: what is put on a node, and what the kubelet must say about it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -29,17 +32,42 @@ pub struct Case {
     /// The kubelets that it holds for; others skip it.
     #[serde(default)]
     pub kubelet: KubeletReq,
+    /// The cgroup version that it holds for; others skip it.
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
     /// How the node is put under pressure; none for a case that needs no pressure.
     #[serde(default)]
     pub pressure: Option<Pressure>,
     /// Fields merged into the node's KubeletConfiguration while the case runs.
     #[serde(default)]
     pub kubelet_config: Map<String, Value>,
+    /// What the node is given while the case runs.
+    #[serde(default)]
+    pub node: NodeSetup,
+    /// Priority classes by name, with their values. Pods name them in `priorityClassName`; the harness gives them names that nobody else has.
+    #[serde(default)]
+    pub priority_classes: BTreeMap<Name, i32>,
+    /// Pods from files on the node (`staticPodPath`).
+    #[serde(default)]
+    pub static_pods: Vec<Map<String, Value>>,
+    /// Objects of any kind that are made before the pods, such as a Deployment or a PodDisruptionBudget.
+    #[serde(default)]
+    pub objects: Vec<Map<String, Value>>,
+    /// How the pods come to their node.
+    #[serde(default)]
+    pub placed: Placed,
     /// The pods, as `kubectl create` would take them (apiVersion and kind may be left out).
+    #[serde(default)]
     pub pods: Vec<Map<String, Value>>,
     /// Ephemeral containers, added once every container of their pod runs.
     #[serde(default)]
     pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// What is done once the pods are created, one step after the other.
+    #[serde(default, rename = "do")]
+    pub steps: Vec<Step>,
+    /// When the case is over, once every step is done. By default, when everything in `expect` that can be waited for was seen.
+    #[serde(default)]
+    pub until: Option<Expression>,
     /// What goes wrong, with times since the first pod is created. For the embedded cluster; elsewhere the case is skipped.
     #[serde(default)]
     pub faults: Vec<Fault>,
@@ -51,6 +79,24 @@ pub struct Case {
     /// How long the whole case may take without progress before it ends as an error; the default is 5m.
     #[serde(default)]
     pub timeout: Option<Duration>,
+    /// Where a model and real kubelets are known to give different verdicts, and why.
+    #[serde(default)]
+    pub on_a_model: Option<String>,
+}
+
+impl Case {
+    /// Every expression of the case.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let of_steps = self.steps.iter().filter_map(|step| step.when.as_ref());
+        let of_bugs = self.known_bugs.iter().flat_map(|bug| &bug.that);
+        let facts = self.expect.that.iter().chain(of_bugs).map(|fact| &fact.value);
+        of_steps.chain(&self.until).chain(facts).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
+    }
+
+    /// Whether an expression of it speaks of a variable.
+    pub fn speaks_of(&self, variable: &str) -> bool {
+        self.expressions().any(|expression| expression.speaks_of(variable))
+    }
 }
 
 /// Pressure on one signal of the node.
@@ -79,6 +125,12 @@ pub enum Signal {
     /// Free bytes of the kubelet's file system. Host-wide in kind.
     #[serde(rename = "nodefs.available")]
     NodefsAvailable,
+    /// Free inodes of the same. Host-wide in kind.
+    #[serde(rename = "nodefs.inodesFree")]
+    NodefsInodesFree,
+    /// Process ids that are left. Host-wide in kind.
+    #[serde(rename = "pid.available")]
+    PidAvailable,
 }
 
 impl Signal {
@@ -87,7 +139,29 @@ impl Signal {
         match self {
             Self::MemoryAvailable => "memory.available",
             Self::NodefsAvailable => "nodefs.available",
+            Self::NodefsInodesFree => "nodefs.inodesFree",
+            Self::PidAvailable => "pid.available",
         }
+    }
+
+    /// What a kubelet calls the starved resource.
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::MemoryAvailable => Resource::Memory,
+            Self::NodefsAvailable => Resource::EphemeralStorage,
+            Self::NodefsInodesFree => Resource::Inodes,
+            Self::PidAvailable => Resource::Pids,
+        }
+    }
+
+    /// Whether it counts bytes; else inodes or processes, one by one.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
+    }
+
+    /// Whether nodes of one host feel it in each other.
+    pub fn is_of_host(self) -> bool {
+        self != Self::MemoryAvailable
     }
 }
 
@@ -129,6 +203,15 @@ pub struct Expect {
     /// Pod name to the containers that the node's Summary lists for it.
     #[serde(default)]
     pub summary: BTreeMap<Name, Vec<Name>>,
+    /// Pods of which it is left open whether they are evicted.
+    #[serde(default)]
+    pub may_be_evicted: Vec<Name>,
+    /// What must be true of everything that was seen.
+    #[serde(default)]
+    pub that: Vec<Fact>,
+    /// What is counted over many pods or many runs of the case.
+    #[serde(default)]
+    pub rate: Option<Rate>,
 }
 
 /// An eviction message. `containers`, if given, is the whole list of those named, in any order.
@@ -256,4 +339,10 @@ pub struct KnownBug {
     /// The least time from the Evicted event to the end of the pod's last container.
     #[serde(default)]
     pub killed_after: Option<Duration>,
+    /// Facts instead of those of the same `what`.
+    #[serde(default)]
+    pub that: Vec<Fact>,
+    /// Not every one that `expect.rate` counts is right: how the bug shows that comes by chance.
+    #[serde(default)]
+    pub sometimes: bool,
 }

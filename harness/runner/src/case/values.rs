@@ -44,6 +44,14 @@ pub enum ValueError {
         /// What is wrong with it.
         why: String,
     },
+    /// Not a regular expression.
+    #[error("{text:?} is no regular expression: {why}")]
+    Matching {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Not a reference to an issue or a pull request.
     #[error(
         "{0:?} is no reference to GitHub: write owner/repository#number, such as kubernetes/kubernetes#124938"
@@ -318,6 +326,43 @@ impl FromStr for KubeletReq {
 impl fmt::Display for KubeletReq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_any() { f.write_str("any") } else { self.0.fmt(f) }
+    }
+}
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub struct Matching(regex::Regex);
+
+read_from_text!(Matching, "");
+
+impl Matching {
+    /// Whether it matches somewhere in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl FromStr for Matching {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let why = |error: regex::Error| ValueError::Matching {
+            text: text.to_owned(),
+            why: error
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned(),
+        };
+        regex::Regex::new(text).map(Self).map_err(why)
+    }
+}
+
+impl fmt::Display for Matching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

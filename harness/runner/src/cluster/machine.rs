@@ -1,5 +1,7 @@
 //! What of a node is not done through its API server.
 
+use std::collections::BTreeMap;
+
 use evictlab_embedded::fault::Fault;
 use futures::future::LocalBoxFuture;
 use jiff::Timestamp;
@@ -24,6 +26,11 @@ pub trait Machine: Send + Sync {
         None
     }
 
+    /// The images that it was asked to pull and cannot, with the reasons.
+    fn lacks(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     /// Gives the kubelet its own configuration with these fields changed and fresh container statistics, and restarts it; returns when the
     /// old kubelet is gone. Maps are merged, everything else is replaced. What an earlier call changed is gone.
     fn configure<'a>(&'a self, changes: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>>;
@@ -45,6 +52,15 @@ pub trait Machine: Send + Sync {
 
     /// What is available of memory on the host that the node runs on, in bytes.
     fn host_memory(&self) -> LocalBoxFuture<'_, Result<u64, NodeError>>;
+
+    /// Bounds the memory of the whole node, which the kubelet does not see, or takes the bound away.
+    fn limit_memory(&self, bytes: Option<u64>) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
+    /// Stops everything on the node, or lets it go on. Either may be so already.
+    fn pause(&self, paused: bool) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
+    /// Puts these pods, and none else of the harness, where the kubelet looks for static ones.
+    fn static_pods<'a>(&'a self, pods: &'a [Value]) -> LocalBoxFuture<'a, Result<(), NodeError>>;
 
     /// Arms faults on the node and on what belongs to a namespace: their times count from now. A backend that knows no faults is not asked.
     ///

@@ -1,6 +1,7 @@
 //! Clusters: where the nodes of a run come from.
 
 mod backend;
+mod changes;
 mod embedded;
 mod error;
 mod existing;
@@ -11,6 +12,7 @@ mod node;
 mod ready;
 
 pub use backend::{Backend, Ended, Ending, Opened, Plan};
+pub use changes::DOMAIN;
 pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
 pub use existing::{

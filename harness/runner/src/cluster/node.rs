@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::Machine;
 use super::kind::{DockerError, first_cause};
+use crate::case::Cgroup;
 use crate::wait::{self, Probe};
 
 /// How long a kubelet that was restarted may give the same error.
@@ -26,6 +27,14 @@ pub enum NodeError {
     /// No fault can be injected.
     #[error("node {0} is a real one, and faults are for the embedded cluster")]
     Real(String),
+    /// Its cluster's backend cannot do it.
+    #[error("{what} is not done on node {node}")]
+    NotHere {
+        /// What, as a noun phrase.
+        what: &'static str,
+        /// The node.
+        node: String,
+    },
     /// Its kubelet is not the run's to change.
     #[error("node {0} is somebody else's, and its kubelet is not changed")]
     Borrowed(String),
@@ -70,6 +79,11 @@ impl Node {
     /// The API client of its cluster.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The version of its host's control groups.
+    pub fn cgroup(&self) -> Cgroup {
+        if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
     }
 
     /// What only its cluster's backend can do with it.
@@ -140,7 +154,7 @@ impl Node {
         self.client.request_text(request).await.map_err(|source| self.api(doing, source))
     }
 
-    fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
+    pub(super) fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {
         NodeError::Api { doing, node: self.name.clone(), source: Box::new(source) }
     }
 }

@@ -6,6 +6,7 @@ use futures::StreamExt;
 use futures::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 
+use super::own::{self, Archive, BuildError, Words};
 use super::pull::{PullError, have, pull, with_tag};
 use crate::cluster::{Docker, DockerError, ExistingError};
 
@@ -21,6 +22,20 @@ pub enum BringError {
     /// An image is not to be had.
     #[error(transparent)]
     Pull(#[from] PullError),
+    /// Our own image cannot be built, and is nowhere else.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Our own image is of another CPU.
+    #[error(
+        "the image {} was built for {built}, and Docker's host is {host}\nBuild it on such a machine: `evictlab image build --output stress.tar`; then here `evictlab image load stress.tar`.",
+        own::NAME
+    )]
+    Foreign {
+        /// What it was built for.
+        built: String,
+        /// What Docker runs on.
+        host: String,
+    },
     /// The archive between Docker and the nodes could not be written here.
     #[error(
         "the images {images} could not be written to a temporary file: {source}\nGive {} more room, or another folder by TMPDIR.",
@@ -56,8 +71,86 @@ pub enum BringError {
 }
 
 /// Makes sure that every node has every image. Nodes that lack some get one archive of all that any lacks; images that Docker lacks are
-/// pulled first. Docker need not have what the nodes have.
+/// pulled first. Docker need not have what the nodes have. Our own image is built, and nodes that have another one get it anew.
 pub async fn bring(
+    docker: &Docker,
+    nodes: &[&str],
+    images: &[String],
+    progress: &dyn Fn(&str),
+) -> Result<(), BringError> {
+    let (own, others): (Vec<String>, Vec<String>) =
+        images.iter().cloned().partition(|image| image == own::NAME);
+    bring_others(docker, nodes, &others, progress).await?;
+    if own.is_empty() {
+        return Ok(());
+    }
+    match built(progress).await {
+        Ok(archive) => bring_own(docker, nodes, &archive, progress).await,
+        // Somebody brought it from elsewhere.
+        Err(why) => {
+            if !have(docker, own::NAME).await? {
+                for node in nodes {
+                    if !lacking(docker, node, &own).await?.is_empty() {
+                        return Err(why);
+                    }
+                }
+            }
+            bring_others(docker, nodes, &own, progress).await
+        }
+    }
+}
+
+/// Our own image, from the source tree.
+async fn built(progress: &dyn Fn(&str)) -> Result<Archive, BringError> {
+    let tree = own::source().ok_or(BuildError::NoSource)?;
+    progress(&format!("building {} from {}", own::NAME, tree.display()));
+    let built = own::build(&tree, None, Words::Kept).await?;
+    built.archive().map_err(|source| BringError::Archive { images: own::NAME.to_owned(), source })
+}
+
+/// Makes sure that every node has this very image.
+async fn bring_own(
+    docker: &Docker,
+    nodes: &[&str],
+    archive: &Archive,
+    progress: &dyn Fn(&str),
+) -> Result<(), BringError> {
+    let has = try_join_all(nodes.iter().map(|node| digest(docker, node, own::NAME))).await?;
+    let poor: Vec<&str> = nodes
+        .iter()
+        .zip(&has)
+        .filter(|(_, has)| has.as_ref() != Some(&archive.digest))
+        .map(|(node, _)| *node)
+        .collect();
+    if poor.is_empty() {
+        return Ok(());
+    }
+    let host = docker.architecture().await?;
+    if host != archive.architecture {
+        return Err(BringError::Foreign { built: archive.architecture.clone(), host });
+    }
+    progress(&format!("putting {} into {}", own::NAME, poor.join(", ")));
+    let failed = |source| BringError::Archive { images: own::NAME.to_owned(), source };
+    let path = temporary().map_err(failed)?;
+    tokio::fs::write(&path, &archive.bytes).await.map_err(failed)?;
+    try_join_all(poor.iter().map(|node| import(docker, node, &path))).await?;
+    for node in poor {
+        if digest(docker, node, own::NAME).await?.as_ref() != Some(&archive.digest) {
+            return Err(BringError::NotThere { node: node.to_owned(), images: own::NAME.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// By what a node's containerd knows the image of a whole name; none where it has no such image.
+async fn digest(docker: &Docker, node: &str, image: &str) -> Result<Option<String>, DockerError> {
+    let listed = docker.run(node, &["ctr", "-n", "k8s.io", "images", "ls"]).await?;
+    // REF TYPE DIGEST …
+    let mut rows = listed.lines().map(|line| line.split_whitespace());
+    Ok(rows.find_map(|mut row| (row.next() == Some(image)).then(|| row.nth(1)).flatten().map(str::to_owned)))
+}
+
+async fn bring_others(
     docker: &Docker,
     nodes: &[&str],
     images: &[String],
@@ -111,12 +204,7 @@ fn full(image: &str) -> String {
 /// An archive of images, as `docker save` makes it: a file here, because Docker takes a file into a container only with its size.
 async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, BringError> {
     let failed = |source| BringError::Archive { images: images.join(", "), source };
-    let path = tempfile::Builder::new()
-        .prefix("evictlab-images")
-        .suffix(".tar")
-        .tempfile()
-        .map_err(failed)?
-        .into_temp_path();
+    let path = temporary().map_err(failed)?;
     let mut file = tokio::fs::File::create(&path).await.map_err(failed)?;
     let mut stream = Box::pin(docker.api().export_images(images));
     while let Some(chunk) = stream.next().await {
@@ -128,6 +216,10 @@ async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, 
     }
     file.flush().await.map_err(failed)?;
     Ok(path)
+}
+
+fn temporary() -> std::io::Result<tempfile::TempPath> {
+    Ok(tempfile::Builder::new().prefix("evictlab-images").suffix(".tar").tempfile()?.into_temp_path())
 }
 
 async fn import(docker: &Docker, node: &str, archive: &Path) -> Result<(), BringError> {

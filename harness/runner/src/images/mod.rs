@@ -2,6 +2,7 @@
 
 mod bring;
 mod lock;
+pub mod own;
 mod pull;
 mod resolve;
 

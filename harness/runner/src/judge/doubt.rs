@@ -37,13 +37,18 @@ pub(super) fn of_a_failure(case: &Case, expected: &Expected<'_>, seen: &Seen<'_>
         ))
     });
     let gone = || {
-        let pod = seen.pods.iter().find(|pod| pod.gone && !pod.was_evicted())?;
+        // Steps of a case have pods deleted, and its budget, taints and controllers.
+        let pod = seen.pods.iter().find(|pod| pod.gone && !pod.was_evicted() && case.steps.is_empty())?;
         Some((Doubt::EvidenceLost, format!("somebody deleted {}: it was gone at the end", pod.name)))
     };
     rejected
         .or_else(gone)
         // One that is killed again and again waits to be started again, and did start.
-        .or_else(|| seen.pods.iter().find_map(killed_for_memory))
+        // A case that evicts nobody may be about that very kill.
+        .or_else(|| {
+            let for_an_eviction = case.pressure.is_some() || !expected.evicted().is_empty();
+            seen.pods.iter().filter(|_| for_an_eviction).find_map(killed_for_memory)
+        })
         .or_else(|| seen.pods.iter().find_map(never_started))
         .or_else(|| of_a_pass(case, seen))
         .or_else(|| {
@@ -57,6 +62,8 @@ fn signal(pressure: &case::Pressure) -> Signal {
     match pressure.signal {
         case::Signal::MemoryAvailable => Signal::MemoryAvailable,
         case::Signal::NodefsAvailable => Signal::NodefsAvailable,
+        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
+        case::Signal::PidAvailable => Signal::PidAvailable,
     }
 }
 

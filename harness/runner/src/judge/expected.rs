@@ -4,8 +4,9 @@ use evictlab_rules::message::EvictionMessage;
 
 use super::killed::{self, Killed};
 use super::seen::{PodSeen, Seen};
-use super::{Check, Doubt, facts};
+use super::{Check, Doubt, asked, facts};
 use crate::case::{Case, KnownBug, Message, Name, Presence, Witness};
+use crate::cel::Scope;
 
 /// An expectation, complete.
 pub(super) struct Expected<'a> {
@@ -13,6 +14,7 @@ pub(super) struct Expected<'a> {
     evicted: &'a [Name],
     message: Option<Message>,
     killed: Option<Killed>,
+    bug: Option<&'a KnownBug>,
 }
 
 /// What came of an expectation.
@@ -41,7 +43,7 @@ impl<'a> Expected<'a> {
     pub(super) fn of(case: &'a Case) -> Self {
         let expect = &case.expect;
         let killed = expect.killed_within.map(Killed::Within);
-        Self { case, evicted: &expect.evicted, message: expect.message.clone(), killed }
+        Self { case, evicted: &expect.evicted, message: expect.message.clone(), killed, bug: None }
     }
 
     /// As a known bug states it; what it leaves out is as the case states it.
@@ -56,6 +58,7 @@ impl<'a> Expected<'a> {
             evicted: bug.evicted.as_deref().unwrap_or(&expect.evicted),
             message,
             killed: bug.killed_after.map(Killed::After).or(expect.killed_within.map(Killed::Within)),
+            bug: Some(bug),
         }
     }
 
@@ -111,13 +114,28 @@ impl<'a> Expected<'a> {
             let observed = observed.unwrap_or_else(|| "it was accepted".to_owned());
             held.checks.push(Check { name: "the API refuses it".to_owned(), holds, expected, observed });
         }
+        if let Some(step) = &seen.observations.stopped_at {
+            held.checks.push(Check {
+                name: "the steps of the case".to_owned(),
+                holds: false,
+                expected: "each is done".to_owned(),
+                observed: format!("waited in vain: {step}"),
+            });
+        }
+        let scope = Scope::of(seen.observations);
+        let facts = asked::facts(self.case, self.bug, seen.observations);
+        held.checks.extend(facts.into_iter().map(|fact| asked::check(fact, &scope)));
         held
     }
 
     fn who(&self, seen: &Seen<'_>) -> Check {
         let is_expected = |pod: &PodSeen<'_>| self.evicted.iter().any(|name| name.as_str() == pod.name);
         let list = |evicted: &dyn Fn(&PodSeen<'_>) -> bool| {
-            let (gone, alive): (Vec<_>, Vec<_>) = seen.pods.iter().partition(|pod| evicted(pod));
+            let open = |pod: &&PodSeen<'_>| {
+                self.case.expect.may_be_evicted.iter().any(|name| name.as_str() == pod.name)
+            };
+            let (gone, alive): (Vec<_>, Vec<_>) =
+                seen.pods.iter().filter(|pod| !open(pod)).partition(|pod| evicted(pod));
             let names = |pods: Vec<&PodSeen<'_>>| {
                 pods.iter().map(|pod| pod.name.clone()).collect::<Vec<_>>().join(", ")
             };

@@ -5,7 +5,7 @@ use evictlab_rules::message::EvictionMessage;
 
 use super::expected::{Expected, Held};
 use super::seen::{PodSeen, Seen};
-use super::{Check, Doubt, Judgement, Phase, Verdict, doubt, invariants};
+use super::{Check, Doubt, Judgement, Phase, Verdict, asked, doubt, invariants};
 use crate::case::{Case, KnownBug};
 use crate::observe::Observations;
 
@@ -25,12 +25,27 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, seen: &Observations) -> Judg
     let invariants = invariants::checks(&seen);
     let expected = Expected::of(case);
     let held = expected.check(&seen);
-    let bug = case.known_bugs.iter().find(|bug| bug.kubelet.matches(kubelet));
+    // A bug that comes by chance is for the count over all runs to tell.
+    let bug = known_bug(case, kubelet).filter(|bug| !bug.sometimes);
     let mut judgement = rule(case, &seen, &expected, &held, bug, &invariants);
     judgement.checks.extend(invariants);
     judgement.testimony = seen.pods.iter().filter(|pod| pod.was_evicted()).map(PodSeen::testimony).collect();
     judgement.diff = held.diff;
+    match asked::rate(case, seen.observations) {
+        None => {}
+        Some(Ok(rate)) => judgement.rate = Some(rate),
+        Some(Err(check)) => {
+            judgement.verdict = Verdict::Failed;
+            judgement.why = broken(std::slice::from_ref(&check));
+            judgement.checks.insert(0, check);
+        }
+    }
     judgement
+}
+
+/// The known bug that a kubelet has, if any.
+pub fn known_bug<'a>(case: &'a Case, kubelet: &KubeletVersion) -> Option<&'a KnownBug> {
+    case.known_bugs.iter().find(|bug| bug.kubelet.matches(kubelet))
 }
 
 fn rule(
@@ -106,7 +121,7 @@ fn broken(checks: &[Check]) -> String {
     format!("{name}: expected {expected}, observed {observed}{more}")
 }
 
-fn named(bug: &KnownBug) -> String {
+pub(super) fn named(bug: &KnownBug) -> String {
     let upstream = bug.upstream.as_ref().map(ToString::to_string);
     upstream.or_else(|| bug.about.clone()).unwrap_or_else(|| "a known bug".to_owned())
 }
@@ -130,7 +145,7 @@ fn summary(expected: &Expected<'_>, seen: &Seen<'_>) -> String {
     }
 }
 
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}", characters.as_str())

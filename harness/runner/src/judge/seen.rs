@@ -14,6 +14,7 @@ use crate::observe::Observations;
 /// What was seen, read.
 pub(super) struct Seen<'a> {
     pub kubelet: &'a KubeletVersion,
+    pub observations: &'a Observations,
     pub pods: Vec<PodSeen<'a>>,
     pub samples: Vec<Sample>,
     pub thresholds: Vec<Threshold>,
@@ -25,7 +26,7 @@ pub(super) struct Seen<'a> {
 pub(super) struct PodSeen<'a> {
     pub name: String,
     pub pod: Pod,
-    /// As the API had it last; as created if it was gone by then.
+    /// As the API had it last; as created if nothing was seen of it since.
     pub object: &'a Value,
     /// Whether the API had it no more at the end.
     pub gone: bool,
@@ -47,6 +48,7 @@ impl<'a> Seen<'a> {
         let pods = seen.pods_created.iter().map(|created| PodSeen::of(created, seen, &evicted)).collect();
         Self {
             kubelet,
+            observations: seen,
             pods,
             samples: seen.samples.iter().filter_map(|sample| Sample::deserialize(sample).ok()).collect(),
             thresholds: thresholds(seen),
@@ -72,7 +74,8 @@ impl<'a> PodSeen<'a> {
     fn of(created: &'a Value, seen: &'a Observations, evicted: &[EvictedEvent]) -> Self {
         let uid = &created["metadata"]["uid"];
         let last = seen.pods_final.iter().find(|pod| pod["metadata"]["uid"] == *uid);
-        let object = last.unwrap_or(created);
+        let before_it_went = || seen.pods_gone.iter().find(|pod| pod["metadata"]["uid"] == *uid);
+        let object = last.or_else(before_it_went).unwrap_or(created);
         let is_its = |event: &&EvictedEvent| *uid == *event.uid;
         let (rejections, events): (Vec<_>, Vec<_>) =
             evicted.iter().filter(is_its).cloned().partition(|event| is_rejection(&event.message));

@@ -106,6 +106,9 @@ pub struct Judgement {
     /// For `reproduced` and `fixed`: the bug, such as `kubernetes/kubernetes#124938` or its sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_bug: Option<String>,
+    /// What was counted, for a case that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<super::Rate>,
     /// Everything that was checked.
     #[serde(default)]
     pub checks: Vec<Check>,
@@ -167,6 +170,7 @@ impl Judgement {
             doubt: None,
             phase: None,
             known_bug: None,
+            rate: None,
             checks: vec![],
             testimony: vec![],
             diff: String::new(),

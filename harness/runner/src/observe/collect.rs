@@ -23,14 +23,22 @@ pub struct Before {
 
 /// Completes the observations: the pods and events as the API has them now, the node's conditions and taints, the eviction counters and the
 /// kubelet's log. What cannot be had is left out, and named in the answer: evidence that was watched is never lost to it.
+///
+/// With `whole_log` every line of the kubelet's log is kept, else those about evictions.
 pub async fn collect(
     node: &Node,
     namespace: &str,
     before: &Before,
     watched: &Watched,
+    whole_log: bool,
     observations: &mut Observations,
 ) -> Vec<String> {
     let mut missing = Vec::new();
+    observations.pods_gone = watched.gone.clone();
+    observations.pod_history =
+        watched.history.iter().map(|(name, history)| (name.clone(), history.clone().into())).collect();
+    observations.node_history = watched.node_history.clone();
+    observations.node_object = watched.node.clone();
     observations.events = watched.events.clone();
     observations.pods_final = watched.pods.values().cloned().collect();
     let pods: Api<Pod> = Api::namespaced(node.client().clone(), namespace);
@@ -68,7 +76,8 @@ pub async fn collect(
     }
     match node.kubelet_log(before.at).await {
         Ok(Some(lines)) => {
-            observations.kubelet_log = lines.into_iter().filter(|line| about_eviction(line)).collect()
+            observations.kubelet_log =
+                lines.into_iter().filter(|line| whole_log || about_eviction(line)).collect()
         }
         Ok(None) => {}
         Err(error) => missing.push(error.to_string()),

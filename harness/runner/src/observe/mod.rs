@@ -1,6 +1,8 @@
 //! Watching a case on its node: the evidence.
 
 mod collect;
+mod history;
+mod logs;
 mod observations;
 mod progress;
 mod sample;
@@ -8,8 +10,11 @@ mod samples;
 mod watch;
 
 pub use collect::{Before, collect};
+pub use history::name_of;
+pub use logs::logs;
 pub use observations::Observations;
 pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
 pub use samples::Samples;
+pub(crate) use watch::plain;
 pub use watch::{Seen, watch};

@@ -57,6 +57,33 @@ pub struct Observations {
     /// `kubelet_evictions` by signal: by how much each grew during the case. The counter restarts with the kubelet.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub evictions_counted: Map<String, Value>,
+    /// What each pod went through, by name: `{t, phase, reason, deleting, gone, conditions, containers}` for each change.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub pod_history: Map<String, Value>,
+    /// What the node went through: `{t, conditions, taints, unschedulable}` for each change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_history: Vec<Value>,
+    /// Pods that were gone at the end, as they last were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods_gone: Vec<Value>,
+    /// The node itself, as it last was.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub node_object: Value,
+    /// The case's objects beside the pods at the end, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub objects: Map<String, Value>,
+    /// What the API answered to the steps that keep it: `{code, reason, message}` by the answer's name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub answers: Map<String, Value>,
+    /// The logs of the containers that were asked for, by pod and container.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub container_logs: Map<String, Value>,
+    /// The step that was waited for in vain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
+    /// How long the case was watched, in seconds since the first pod's creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// The API's Status for an ephemeral container that it refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Value>,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::history;
+
 const MIB: u64 = 1024 * 1024;
 
 /// What a case waits for.
@@ -19,6 +21,10 @@ pub struct Wanted {
     pub summary: BTreeMap<String, Vec<String>>,
     /// An ephemeral container is to be refused.
     pub refusal: bool,
+    /// Whether what the case states as its end holds, where it states one.
+    pub until: Option<bool>,
+    /// Whether steps are left to be done.
+    pub steps_left: bool,
 }
 
 /// Why watching ended.
@@ -41,6 +47,14 @@ pub struct Watched {
     pub pods: BTreeMap<String, Value>,
     /// The events, by uid, in order of arrival.
     pub events: Vec<Value>,
+    /// What each pod went through, by name.
+    pub history: BTreeMap<String, Vec<Value>>,
+    /// The node as it is.
+    pub node: Value,
+    /// What it went through.
+    pub node_history: Vec<Value>,
+    /// Pods that are gone, as they last were.
+    pub gone: Vec<Value>,
     moved: Instant,
     fingerprint: String,
     settled: Option<Instant>,
@@ -53,6 +67,10 @@ impl Watched {
         Self {
             pods: BTreeMap::new(),
             events: Vec::new(),
+            history: BTreeMap::new(),
+            node: Value::Null,
+            node_history: Vec::new(),
+            gone: Vec::new(),
             moved: Instant::now(),
             fingerprint: String::new(),
             settled: None,
@@ -61,9 +79,35 @@ impl Watched {
     }
 
     /// Takes in a pod as it is now.
-    pub fn pod(&mut self, pod: Value) {
-        let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    pub fn pod(&mut self, t: f64, pod: Value) {
+        let name = history::name_of(&pod);
+        history::add(self.history.entry(name.clone()).or_default(), history::of_pod(t, &pod, false));
         self.pods.insert(name, pod);
+    }
+
+    /// Takes in that a pod is gone; what it last was stays known.
+    pub fn pod_gone(&mut self, t: f64, pod: Value) {
+        let name = history::name_of(&pod);
+        history::add(self.history.entry(name.clone()).or_default(), history::of_pod(t, &pod, true));
+        self.pods.remove(&name);
+        self.gone.retain(|gone| gone["metadata"]["uid"] != pod["metadata"]["uid"]);
+        self.gone.push(pod);
+    }
+
+    /// Takes in the node as it is now.
+    pub fn node(&mut self, t: f64, node: Value) {
+        history::add(&mut self.node_history, history::of_node(t, &node));
+        self.node = node;
+    }
+
+    /// The pods, those that are gone first.
+    pub fn all_pods(&self) -> Vec<&Value> {
+        self.gone.iter().chain(self.pods.values()).collect()
+    }
+
+    /// Something moves that is not seen here, such as a step that waits for its time.
+    pub fn goes_on(&mut self) {
+        self.moved = Instant::now();
     }
 
     /// Takes in an event; a counted-up one replaces itself.
@@ -103,6 +147,12 @@ impl Watched {
         let fingerprint = self.fingerprint(latest);
         if fingerprint != self.fingerprint {
             (self.fingerprint, self.moved) = (fingerprint, now);
+        }
+        if wanted.steps_left || wanted.until == Some(false) {
+            return (now - self.moved >= patience).then_some(Ended::Stalled);
+        }
+        if wanted.until == Some(true) {
+            return Some(Ended::Outcome);
         }
         if self.all_evicted(&wanted.evicted) && self.listed(wanted, latest) && refused == wanted.refusal {
             // The last event may be on its way still, and duplicates follow within a moment.
@@ -194,7 +244,12 @@ impl Watched {
                 }
             }
         }
-        text += &format!("{} events;", self.events.len());
+        text += &format!(
+            "{} events, {} of the node, {} gone;",
+            self.events.len(),
+            self.node_history.len(),
+            self.gone.len()
+        );
         let size = |value: &Value, field: &str, unit: u64| value[field].as_u64().unwrap_or(0) / unit;
         let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
         let mut used: Vec<String> = Vec::new();
@@ -249,9 +304,9 @@ mod tests {
     async fn it_ends_with_the_event_or_a_while_after_the_status() {
         let wanted = wanted(&["a"], None);
         let mut watched = Watched::new();
-        watched.pod(pod("a", "Running", None));
+        watched.pod(0.0, pod("a", "Running", None));
         assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
-        watched.pod(pod("a", "Failed", Some("Evicted")));
+        watched.pod(0.0, pod("a", "Failed", Some("Evicted")));
         assert_eq!(watched.ended(&wanted, None, false, TIMES), None, "its event may come still");
         let mut told = watched.clone();
         told.event(json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}}));
@@ -265,7 +320,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_ends_when_a_pod_dies_otherwise() {
         let mut watched = Watched::new();
-        watched.pod(pod("a", "Failed", None));
+        watched.pod(0.0, pod("a", "Failed", None));
         let died = "pod a ended as Failed and was not evicted".to_owned();
         assert_eq!(watched.ended(&wanted(&["a"], None), None, false, TIMES), Some(Ended::Died(died)));
     }
@@ -274,8 +329,8 @@ mod tests {
     async fn it_looks_on_after_what_a_bug_leaves_to_see() {
         let wanted = wanted(&["hog", "control"], Some(&["control"]));
         let mut watched = Watched::new();
-        watched.pod(pod("hog", "Running", None));
-        watched.pod(pod("control", "Failed", Some("Evicted")));
+        watched.pod(0.0, pod("hog", "Running", None));
+        watched.pod(0.0, pod("control", "Failed", Some("Evicted")));
         assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
         pass(13).await;
         assert_eq!(watched.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
@@ -285,7 +340,7 @@ mod tests {
     async fn it_lasts_as_long_as_memory_grows() {
         let wanted = wanted(&["a"], None);
         let mut watched = Watched::new();
-        watched.pod(pod("a", "Running", None));
+        watched.pod(0.0, pod("a", "Running", None));
         let sample =
             |mib: u64| json!({"pods": [{"containers": [{"memory": {"workingSetBytes": mib * MIB}}]}]});
         for mib in (0..200).step_by(8) {
@@ -316,7 +371,7 @@ mod tests {
             ("ErrImageNeverPull", 1, Some(Ended::Stuck)),
         ] {
             pass(seconds).await;
-            watched.pod(waiting(reason));
+            watched.pod(0.0, waiting(reason));
             assert_eq!(watched.ended(&wanted, None, false, TIMES), ended, "{reason}");
         }
     }
@@ -335,7 +390,7 @@ mod tests {
     async fn the_order_of_a_summary_is_no_progress() {
         let wanted = wanted(&["a"], None);
         let mut watched = Watched::new();
-        watched.pod(pod("a", "Running", None));
+        watched.pod(0.0, pod("a", "Running", None));
         let container = |name: &str, mib: u64| json!({"name": name, "rootfs": {"usedBytes": mib * MIB}});
         let (hog, idle) = (container("hog", 40), container("idle", 0));
         let sample =

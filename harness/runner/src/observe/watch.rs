@@ -16,6 +16,10 @@ use serde_json::Value;
 pub enum Seen {
     /// A pod as it is now.
     Pod(Value),
+    /// A pod as it last was: it is gone.
+    PodGone(Value),
+    /// The node as it is now.
+    Node(Value),
     /// An event, new or counted up.
     Event(Value),
     /// A watch broke; it is opened again.
@@ -45,24 +49,37 @@ impl Backoff for Pause {
     }
 }
 
-/// Everything that happens to the pods and events of a namespace, from its beginning.
-pub fn watch(client: &Client, namespace: &str) -> impl Stream<Item = Seen> + Send + Unpin + use<> {
-    let of = |kind: &str, wrap: fn(Value) -> Seen| {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
-        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
-        watcher(api, watcher::Config::default()).backoff(Pause::default()).filter_map(
-            move |seen| async move {
-                match seen {
-                    Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                        serde_json::to_value(object).ok().map(|object| wrap(plain(object)))
-                    }
-                    Ok(_) => None,
-                    Err(error) => Some(Seen::Broken(error.to_string())),
-                }
-            },
-        )
-    };
-    stream::select(of("Pod", Seen::Pod).boxed(), of("Event", Seen::Event).boxed())
+/// Everything that happens to the pods and events of a namespace, from its beginning, and to a node.
+pub fn watch(
+    client: &Client,
+    namespace: &str,
+    node: &str,
+) -> impl Stream<Item = Seen> + Send + Unpin + use<> {
+    let resource = |kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
+    let in_namespace = |kind: &str| Api::namespaced_with(client.clone(), namespace, &resource(kind));
+    let everything = watcher::Config::default;
+    let pods = of(in_namespace("Pod"), everything(), Seen::Pod, Some(Seen::PodGone));
+    let events = of(in_namespace("Event"), everything(), Seen::Event, None);
+    let only = everything().fields(&format!("metadata.name={node}"));
+    let node = of(Api::all_with(client.clone(), &resource("Node")), only, Seen::Node, None);
+    stream::select_all([pods.boxed(), events.boxed(), node.boxed()])
+}
+
+fn of(
+    api: Api<DynamicObject>,
+    config: watcher::Config,
+    wrap: fn(Value) -> Seen,
+    wrap_gone: Option<fn(Value) -> Seen>,
+) -> impl Stream<Item = Seen> + Send + use<> {
+    watcher(api, config).backoff(Pause::default()).filter_map(move |seen| async move {
+        let value = |object: DynamicObject| serde_json::to_value(object).ok().map(plain);
+        match seen {
+            Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => value(object).map(wrap),
+            Ok(watcher::Event::Delete(object)) => wrap_gone.and_then(|wrap| value(object).map(wrap)),
+            Ok(_) => None,
+            Err(error) => Some(Seen::Broken(error.to_string())),
+        }
+    })
 }
 
 /// An object without `managedFields`, which nobody reads and which are half of it.

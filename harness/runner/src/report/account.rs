@@ -5,6 +5,7 @@ use std::path::Path;
 
 use comfy_table::{Table, presets};
 
+use super::changes::Changes;
 use super::ledger::{Ended, Ledger};
 use super::testimony::witnesses;
 use super::{CaseId, Model, Planned, RunDir};
@@ -30,6 +31,9 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
     let notices = notices(ledger);
     if !notices.is_empty() {
         let _ = write!(text, "\n{notices}");
+    }
+    if let Some(changes) = Changes::of(ledger) {
+        let _ = write!(text, "\n{}", changes.told());
     }
     let _ = writeln!(text, "\n{}", totals(ledger));
     if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_here()) {

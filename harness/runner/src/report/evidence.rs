@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ledger::Ledger;
 use super::redact::{redacted, redacted_text};
@@ -59,6 +59,13 @@ fn write_observations(dir: &Path, seen: &Observations) -> Result<(), ReportError
         "secondsToOutcome": seen.seconds_to_outcome,
         "evictionsCounted": seen.evictions_counted,
     });
+    let map =
+        |map: &Map<String, Value>| if map.is_empty() { Value::Null } else { Value::Object(map.clone()) };
+    let history = match (&seen.pod_history, &seen.node_history[..]) {
+        (pods, []) if pods.is_empty() => Value::Null,
+        (pods, node) => json!({"pods": pods, "node": node}),
+    };
+    let objects: Vec<Value> = seen.objects.values().cloned().collect();
     for (name, documents) in [
         ("facts.yaml", &[facts][..]),
         ("pods-created.yaml", &seen.pods_created),
@@ -67,9 +74,18 @@ fn write_observations(dir: &Path, seen: &Observations) -> Result<(), ReportError
         ("node.yaml", std::slice::from_ref(&seen.node_status)),
         ("configz.yaml", std::slice::from_ref(&seen.configz)),
         ("refused.yaml", seen.refused.as_slice()),
+        ("history.yaml", &[history][..]),
+        ("answers.yaml", &[map(&seen.answers)]),
+        ("objects.yaml", &objects),
     ] {
         if documents.iter().any(|document| !document.is_null()) {
             write_file(&dir.join(name), yaml(documents)?.as_bytes())?;
+        }
+    }
+    for (pod, containers) in &seen.container_logs {
+        for (container, log) in containers.as_object().into_iter().flatten() {
+            let text = redacted_text(log.as_str().unwrap_or_default());
+            write_file(&dir.join(format!("{pod}-{container}.log")), text.as_bytes())?;
         }
     }
     write_file(&dir.join("summary-before.json"), &pretty(&seen.summary_before)?)?;

@@ -1,6 +1,8 @@
 //! Everything a run leaves for people and machines to read, made from one stream of events.
 
 mod account;
+pub mod baseline;
+mod changes;
 mod evidence;
 pub mod exit_code;
 mod github;

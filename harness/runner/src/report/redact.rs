@@ -64,8 +64,17 @@ pub(super) fn redact_event(what: &mut What) {
         What::ClusterDeleted { kept, error, .. } => kept.iter_mut().chain(error).for_each(redact_text),
         What::CaseEnded { judgement, .. } => {
             let judgement = &mut **judgement;
-            let Judgement { why, known_bug, checks, testimony, diff, verdict: _, doubt: _, phase: _ } =
-                judgement;
+            let Judgement {
+                why,
+                known_bug,
+                checks,
+                testimony,
+                diff,
+                verdict: _,
+                doubt: _,
+                phase: _,
+                rate: _,
+            } = judgement;
             [why, diff].into_iter().chain(known_bug).for_each(redact_text);
             for Check { expected, observed, name: _, holds: _ } in checks {
                 [expected, observed].into_iter().for_each(redact_text);

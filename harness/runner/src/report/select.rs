@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use super::baseline::BaselineWriter;
 use super::{
     Annotations, Evidence, JobSummary, JsonLines, Junit, Live, Manners, Plain, Prow, Recording, Report,
     ReportError, RunDir,
@@ -19,6 +20,8 @@ pub struct Wanted {
     pub stdout: Option<Manners>,
     /// `--record`: where to record each case.
     pub record: Option<PathBuf>,
+    /// `--write-baseline`: where to write the verdicts.
+    pub write_baseline: Option<PathBuf>,
 }
 
 /// Every report of a run: standard output, `build-log.txt`, Prow's files, JUnit, the stream, the evidence, and what
@@ -27,7 +30,7 @@ pub struct Wanted {
 /// # Errors
 /// A file cannot be made.
 pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
-    let Wanted { run_dir, stdout, record } = wanted;
+    let Wanted { run_dir, stdout, record, write_baseline } = wanted;
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = File::create(&path).map_err(|source| ReportError::Write { path, source })?;
@@ -47,6 +50,9 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
     reports.push(Box::new(Evidence::new(run_dir)));
+    if let Some(path) = write_baseline {
+        reports.push(Box::new(BaselineWriter::new(path)));
+    }
     if let Some(dir) = record {
         reports.push(Box::new(Recording::new(dir)?));
     }
@@ -70,9 +76,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
         let record = Some(dir.path().join("recordings"));
-        let reports =
-            Reports::start(super::reports(Wanted { run_dir, stdout: None, record }).unwrap(), Clock::wall())
-                .unwrap();
+        let reports = Reports::start(
+            super::reports(Wanted { run_dir, stdout: None, record, write_baseline: None }).unwrap(),
+            Clock::wall(),
+        )
+        .unwrap();
         story::whole().into_iter().for_each(|event| reports.events().send(event.what));
         let text = "said eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
         reports.events().send(What::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });

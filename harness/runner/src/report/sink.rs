@@ -249,9 +249,10 @@ fn feed(receiver: &Receiver<Item>, reports: Vec<Box<dyn Report>>, clock: Clock) 
 
 fn end(ledger: &Ledger, mut reports: Vec<Fed>, at: Timestamp) -> Finished {
     let interrupted = ledger.interrupted > 0;
-    let verdicts = || ledger.ended.iter().map(|ended| ended.judgement.verdict);
+    let changed = ledger.has_changed();
     let report_failed = reports.iter().any(|fed| fed.failure.is_some());
-    let code = exit_code(verdicts(), ledger.infrastructure_failed() || report_failed, interrupted);
+    let code =
+        exit_code(ledger.telling(), changed, ledger.infrastructure_failed() || report_failed, interrupted);
     if let Some(run) = &ledger.run {
         let seconds = at.duration_since(run.at).as_secs_f64();
         let event = RunEvent { at, what: What::RunEnded { exit_code: code, seconds } };
@@ -259,7 +260,7 @@ fn end(ledger: &Ledger, mut reports: Vec<Fed>, at: Timestamp) -> Finished {
     }
     let failures: Vec<_> = reports.into_iter().filter_map(Fed::finish).collect();
     let infrastructure_failed = ledger.infrastructure_failed() || !failures.is_empty();
-    Finished { exit_code: exit_code(verdicts(), infrastructure_failed, interrupted), failures }
+    Finished { exit_code: exit_code(ledger.telling(), changed, infrastructure_failed, interrupted), failures }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A run told by hand: the stream that the reports' tests share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -34,6 +35,7 @@ pub fn planned(suite: &str, case: &str) -> Planned {
         labels: vec!["Serial".to_owned(), "NodeFeature:Eviction".to_owned()],
         upstream: vec!["https://github.com/kubernetes/kubernetes/issues/124938".to_owned()],
         file: format!("{suite}/{case}.yaml"),
+        baseline: BTreeMap::new(),
     }
 }
 
@@ -228,5 +230,6 @@ pub fn evidence() -> Observations {
         configz: json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}}),
         evictions_counted: map(json!({"memory.available": 1})),
         refused: Some(json!({"kind": "Status", "code": 422, "reason": "Invalid"})),
+        ..Observations::default()
     }
 }

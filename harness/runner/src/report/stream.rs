@@ -1,11 +1,12 @@
 //! The one stream of events that every report is made from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::judge::{Judgement, Phase};
+use crate::judge::{Judgement, Phase, Verdict};
 use crate::observe::Observations;
 
 /// One thing that happened in a run.
@@ -187,4 +188,7 @@ pub struct Planned {
     pub upstream: Vec<String>,
     /// Its file, relative to where the suites lie.
     pub file: String,
+    /// The verdicts of the baseline that the run is held against, by kubelet.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub baseline: BTreeMap<String, Verdict>,
 }

@@ -34,7 +34,7 @@ pub async fn canary(
             "containers": [{"name": "canary", "image": CANARY, "command": ["sleep", "infinity"]}],
         },
     });
-    let placement = Placement { namespace: &namespace.name, node: &node.name, environment: &[], image };
+    let placement = Placement::bound(&namespace.name, &node.name, image);
     let Some(pod) = pod.as_object() else { return Ok(Err("no pod".to_owned())) };
     let began = Instant::now();
     namespace.create_pod(&manifest(pod, &placement)).await?;

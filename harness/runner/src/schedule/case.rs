@@ -15,12 +15,14 @@ use super::host::{self, Host};
 use super::lease::{LeaseError, Leased};
 use super::loan::Loan;
 use super::plan::patience;
-use crate::case::LoadedCase;
+use super::steps::Script;
+use crate::case::{LoadedCase, Placed};
+use crate::cel::Scope;
 use crate::cluster::NodeError;
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
-use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, sample, watch};
+use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, logs, sample, watch};
 use crate::report::{CaseId, Events, What};
-use crate::stage::{self, Namespace, Placement, Ramp, StageError, manifest, place};
+use crate::stage::{self, Namespace, Placement, Ramp, StageError, manifest, object, place};
 use crate::tune::{self, TuneError};
 
 /// How long nothing may move on a quick node before a case ends.
@@ -34,7 +36,7 @@ const SELDOM: Duration = Duration::from_secs(2);
 
 /// Why a case could not be run to its end.
 #[derive(Debug, thiserror::Error)]
-enum CaseError {
+pub(super) enum CaseError {
     #[error(transparent)]
     Node(#[from] NodeError),
     #[error(transparent)]
@@ -119,7 +121,7 @@ impl Run<'_> {
         seen.scenario = case.name.to_string();
         seen.kubelet_version = node.version.to_string();
         seen.node = node.name.clone();
-        seen.cgroup = if node.cgroup_v1 { "v1" } else { "v2" }.to_owned();
+        seen.cgroup = node.cgroup().as_str().to_owned();
         if self.leased.used().await {
             self.step(Phase::Lease, "proving that the node is itself again");
             self.cancellable(self.leased.reset()).await??;
@@ -142,9 +144,14 @@ impl Run<'_> {
         let grace = approach.and_then(|approach| approach.grace).unwrap_or_default();
         let slack = self.leased.loan.as_ref().map_or(Duration::ZERO, Loan::slack) + grace;
         let watched = self.watched(&namespace, ramp.as_ref(), Pace { start, slack }, phase, seen).await;
+        if let Ok((watched, _)) = &watched {
+            self.asked_at_the_end(&namespace, watched, seen).await;
+        }
+        let taken_back = self.taken_back().await;
         let judgement = match &watched {
             Ok((watched, _)) => {
-                for lost in collect(node, &namespace.name, &before, watched, seen).await {
+                let whole_log = case.speaks_of("kubeletLog");
+                for lost in collect(node, &namespace.name, &before, watched, whole_log, seen).await {
                     self.step(Phase::Observe, format!("could not be collected: {lost}"));
                 }
                 *phase = Phase::Judge;
@@ -157,6 +164,8 @@ impl Run<'_> {
                 *phase = Phase::Reset;
             }
             self.step(Phase::Reset, "deleting the pods");
+            taken_back?;
+            namespace.delete_priority_classes(case.priority_classes.keys().map(|name| name.as_str())).await?;
             let deleted =
                 self.cancellable(namespace.delete(patience(Duration::from_secs(60), start))).await?;
             // What ended the case is told before what its end met.
@@ -188,7 +197,7 @@ impl Run<'_> {
         let pressure = self.case.case.pressure.as_ref()?;
         let Some(approach) = approach else { return Some(stage::ramp(pressure, self.containers(), start)) };
         let time = stage::ramp_time(pressure, self.containers(), start).max(self.leased.least_ramp().await);
-        Some(stage::over(approach.way, time))
+        Some(stage::over(pressure, approach.way, time))
     }
 
     /// Sets the threshold from what the node has now, and notes how things stand before the pods.
@@ -202,7 +211,8 @@ impl Run<'_> {
             let threshold = stage::threshold(pressure, available)
                 .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
             let grace = soft.map(|grace| humantime::format_duration(grace.get()).to_string());
-            self.step(Phase::Tune, format!("{signal} is {}Mi, threshold {threshold}", available >> 20));
+            let is = stage::amount(pressure, available);
+            self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
             changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
         }
         if self.leased.loan.is_some() {
@@ -241,21 +251,33 @@ impl Run<'_> {
     ) -> Result<(Watched, Option<Ended>), CaseError> {
         let node = &self.leased.node;
         let case = &self.case.case;
-        let mut told = watch(node.client(), &namespace.name);
+        let mut told = watch(node.client(), &namespace.name, &node.name);
         let environment = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
         let images = self.leased.images();
+        let mut classes = vec![];
+        for (name, value) in &case.priority_classes {
+            let made = namespace.create_priority_class(name.as_str(), *value, self.run).await?;
+            classes.push((name.to_string(), made));
+        }
+        let tolerations = match case.placed {
+            Placed::Bound => vec![],
+            Placed::Scheduled => node.tolerations().await?,
+        };
         let placement = Placement {
             namespace: &namespace.name,
             node: &node.name,
+            placed: case.placed,
+            tolerations: &tolerations,
+            priority_classes: &classes,
             environment: &environment,
             image: &**images,
         };
         if let Some(ramp) = ramp {
-            let (step, pause) = (ramp.step >> 20, ramp.pause.as_millis());
-            self.step(
-                Phase::Stage,
-                format!("up to {}Mi in steps of {step}Mi every {pause} ms", ramp.total() >> 20),
-            );
+            self.step(Phase::Stage, ramp.to_string());
+        }
+        self.set_up(&placement).await?;
+        for manifest in &case.objects {
+            namespace.create_object(&object(manifest, &placement)).await?;
         }
         for faults in [self.faults, &case.faults] {
             if !faults.is_empty() {
@@ -270,7 +292,8 @@ impl Run<'_> {
             seen.pods_created.push(created.map_err(|error| self.refused_pod(place, error))?);
         }
         *phase = Phase::Observe;
-        let wanted = self.wanted();
+        let mut wanted = self.wanted();
+        let mut script = Script::new(&case.steps);
         let limits = [case.timeout.map_or(PATIENCE, |timeout| timeout.get()), QUIET];
         let limits: (Duration, Duration) = limits.map(|limit| patience(limit, start) + slack).into();
         let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
@@ -284,7 +307,9 @@ impl Run<'_> {
                 biased;
                 () = self.cancel.cancelled() => return Ok((watched, None)),
                 Some(news) = told.next() => match news {
-                    Seen::Pod(pod) => watched.pod(pod),
+                    Seen::Pod(pod) => watched.pod(seconds(began), pod),
+                    Seen::PodGone(pod) => watched.pod_gone(seconds(began), pod),
+                    Seen::Node(node) => watched.node(seconds(began), node),
                     Seen::Event(event) => {
                         self.tell_event(&event);
                         watched.event(event);
@@ -316,6 +341,23 @@ impl Run<'_> {
             {
                 seen.seconds_to_outcome = Some(began.elapsed().as_secs_f64());
             }
+            let t = seconds(began);
+            seen.seconds = Some(t);
+            if script.is_left() {
+                let due = script.due(&self.scope(t, &watched, seen));
+                if let Some(step) = due {
+                    self.step_done(step, namespace, &placement, &watched, seen).await?;
+                }
+                if due.is_some() || script.waits() {
+                    watched.goes_on();
+                }
+            }
+            wanted.steps_left = script.is_left();
+            wanted.until = match &case.until {
+                Some(until) if !wanted.steps_left => Some(until.holds(&self.scope(t, &watched, seen))),
+                until => until.as_ref().map(|_| false),
+            };
+            seen.stopped_at = script.waited_for();
             match watched.ended(&wanted, latest.as_ref(), seen.refused.is_some(), limits) {
                 Some(Ended::Stalled) if broken.is_some() => {
                     let why = broken.unwrap_or_default();
@@ -323,6 +365,40 @@ impl Run<'_> {
                 }
                 Some(ended) => return Ok((watched, Some(ended))),
                 None => {}
+            }
+        }
+    }
+
+    /// What was seen so far, as expressions speak of it.
+    fn scope<'s>(&self, t: f64, watched: &'s Watched, seen: &'s mut Observations) -> Scope<'s> {
+        if self.case.case.expressions().any(|one| one.speaks_of("history")) {
+            let history = watched.history.iter();
+            seen.pod_history =
+                history.map(|(name, history)| (name.clone(), history.clone().into())).collect();
+        }
+        seen.node_history.clone_from(&watched.node_history);
+        seen.node_object.clone_from(&watched.node);
+        Scope::live(seen, t, watched.all_pods(), &watched.events)
+    }
+
+    /// What only the end of a case knows, and its pods' end would take away.
+    async fn asked_at_the_end(&self, namespace: &Namespace, watched: &Watched, seen: &mut Observations) {
+        let case = &self.case.case;
+        if case.speaks_of("logs") {
+            for (name, pod) in &watched.pods {
+                let logs = logs(self.leased.node.client(), &namespace.name, pod).await;
+                seen.container_logs.entry(name.clone()).or_insert(Value::Object(logs));
+            }
+        }
+        let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+        for manifest in case.objects.iter().chain(created).filter(|manifest| manifest["kind"] != "Pod") {
+            let manifest = Value::Object(manifest.clone());
+            match namespace.object(&manifest).await {
+                Ok(object) => {
+                    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+                    seen.objects.insert(name.to_owned(), object);
+                }
+                Err(error) => self.step(Phase::Observe, error.to_string()),
             }
         }
     }
@@ -372,6 +448,7 @@ impl Run<'_> {
             instead: bug.and_then(|bug| bug.evicted.as_deref()).map(names),
             summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
             refusal: case.expect.refused.is_some(),
+            ..Wanted::default()
         }
     }
 
@@ -397,7 +474,7 @@ impl Run<'_> {
         }
     }
 
-    fn step(&self, phase: Phase, text: impl Into<String>) {
+    pub(super) fn step(&self, phase: Phase, text: impl Into<String>) {
         self.events.send(What::CaseStep { id: self.id.clone(), phase, text: text.into() });
     }
 
@@ -430,6 +507,10 @@ impl Run<'_> {
         let text = format!("{name} at {}Mi{}", use_of(most) >> 20, left.unwrap_or_default());
         self.events.send(What::CaseProgress { id: self.id.clone(), phase: Phase::Observe, text });
     }
+}
+
+fn seconds(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64()
 }
 
 fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<String, Value> {

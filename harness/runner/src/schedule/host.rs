@@ -63,6 +63,8 @@ impl Host {
             Signal::NodefsAvailable => {
                 ("disk", available(&node.settled_summary().await?, pressure.signal).unwrap_or(0))
             }
+            // Some thousand inodes or processes; what the host keeps is counted in bytes.
+            Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(Ok(())),
         };
         Ok(enough(what, available, ramp.total(), self.reserve(node)))
     }
@@ -88,12 +90,17 @@ fn enough(what: &'static str, available: u64, takes: u64, reserve: u64) -> Resul
     })
 }
 
-/// What a node has of a signal, in bytes, by its Summary.
+/// What a node has of a signal, in bytes, inodes or processes, by its Summary.
 pub fn available(summary: &serde_json::Value, signal: Signal) -> Option<u64> {
     let node = &summary["node"];
     match signal {
         Signal::MemoryAvailable => node["memory"]["availableBytes"].as_u64(),
         Signal::NodefsAvailable => node["fs"]["availableBytes"].as_u64(),
+        Signal::NodefsInodesFree => node["fs"]["inodesFree"].as_u64(),
+        Signal::PidAvailable => {
+            let rlimit = &node["rlimit"];
+            rlimit["maxpid"].as_u64()?.checked_sub(rlimit["curproc"].as_u64()?)
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod approach;
 mod case;
 mod host;
+mod images;
 mod interrupt;
 mod lease;
 mod loan;
@@ -11,6 +12,7 @@ mod plan;
 mod queue;
 mod request;
 mod run;
+mod steps;
 
 pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;

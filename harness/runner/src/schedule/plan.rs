@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Signal};
+use crate::case::{Case, Step};
 
 /// What a case needs for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,13 +19,24 @@ pub enum Class {
 /// all nodes are on one host (kind), disk is the host's.
 pub fn class(case: &Case, one_host: bool) -> Class {
     match &case.pressure {
-        Some(pressure) if one_host && pressure.signal == Signal::NodefsAvailable => Class::Host,
+        Some(pressure) if one_host && pressure.signal.is_of_host() => Class::Host,
         Some(_) => Class::Node,
         // A kubelet that lets a pod live on evicts nobody else meanwhile.
         None if case.expect.killed_within.is_some() => Class::Node,
-        None if case.kubelet_config.is_empty() && case.faults.is_empty() => Class::Shared,
-        None => Class::Node,
+        None if changes_node(case) => Class::Node,
+        // What neighbours do is counted and logged as well.
+        None if case.speaks_of("counted") || case.speaks_of("kubeletLog") => Class::Node,
+        None => Class::Shared,
     }
+}
+
+fn changes_node(case: &Case) -> bool {
+    !case.kubelet_config.is_empty()
+        || !case.faults.is_empty()
+        || !case.static_pods.is_empty()
+        || case.node.memory.is_some()
+        || !case.node.capacity.is_empty()
+        || case.steps.iter().any(Step::changes_node)
 }
 
 /// How often the plan is run.

@@ -17,7 +17,7 @@ use super::run::Shared;
 use super::{Class, class};
 use crate::case::{Case, LoadedCase};
 use crate::cluster::{Kubelet, Plan};
-use crate::judge::{Doubt, Judgement, Phase, Verdict};
+use crate::judge::{Doubt, Judgement, Phase, Verdict, known_bug, over_runs};
 use crate::observe::Observations;
 use crate::report::{CaseId, What};
 
@@ -96,7 +96,7 @@ impl Shared {
     ) -> Option<Job> {
         let id = id(case, kubelet, attempt);
         let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
-        let refused = |leased: &Leased| leased.loan.as_ref().and_then(|loan| loan.refuses(&case.case));
+        let refused = |leased: &Leased| leased.refuses(&case.case);
         let why = if !case.case.kubelet.matches(&kubelet.version) {
             format!("it holds for kubelets {}", case.case.kubelet)
         } else if faulty {
@@ -137,7 +137,7 @@ impl Shared {
                     Class::Shared => (Some(leased.turn.read().await), None),
                     _ => (None, Some(leased.turn.write().await)),
                 };
-                let outcome = shared.tried(&case, &named, &leased, class).await;
+                let outcome = shared.counted(&case, &named, &leased, class).await;
                 (outcome.judgement, outcome.evidence)
             }))
             .await;
@@ -146,6 +146,33 @@ impl Shared {
             });
             self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
         }
+    }
+
+    /// A case on its node, as often as it counts something.
+    async fn counted(&self, case: &LoadedCase, id: &CaseId, leased: &Leased, class: Class) -> Outcome {
+        let Some(rate) = &case.case.expect.rate else {
+            return self.tried(case, id, leased, class).await;
+        };
+        let (mut judgements, mut evidence) = (vec![], None);
+        for run in 1..=rate.runs {
+            let outcome = self.tried(case, id, leased, class).await;
+            let wrong = outcome.judgement.rate.as_ref().is_none_or(|rate| rate.right < rate.of);
+            // The evidence that is kept is that of the first run in which something was wrong, else that of the first.
+            if evidence.is_none() || wrong && judgements.iter().all(all_right) {
+                evidence = outcome.evidence;
+            }
+            if let (Some(counted), true) = (&outcome.judgement.rate, run < rate.runs) {
+                let text = format!("run {run} of {}: {counted}", rate.runs);
+                self.events.send(What::CaseStep { id: id.clone(), phase: Phase::Judge, text });
+            }
+            judgements.push(outcome.judgement);
+            let over = judgements.last().is_some_and(|last| last.rate.is_none());
+            if over || self.cancel.is_cancelled() {
+                break;
+            }
+        }
+        let bug = known_bug(&case.case, &leased.node.version);
+        Outcome { judgement: over_runs(bug, judgements), evidence }
     }
 
     /// A case on its node, again and slower while its pressure outruns the statistics.
@@ -205,6 +232,10 @@ fn none_fits<'a>(refusals: impl Iterator<Item = (&'a str, Unsuited)>) -> String 
         [(_, only)] => only.to_string(),
         several => several.iter().map(|(node, why)| format!("{node}: {why}")).collect::<Vec<_>>().join("; "),
     }
+}
+
+fn all_right(judgement: &Judgement) -> bool {
+    judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
 }
 
 /// What reports call a case on a kubelet.

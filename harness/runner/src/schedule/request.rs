@@ -7,6 +7,7 @@ use super::Repeat;
 use crate::case::LoadedCase;
 use crate::cluster::Backend;
 use crate::images::Lock;
+use crate::report::baseline::Baseline;
 
 /// All that a run is asked for.
 pub struct Request {
@@ -22,6 +23,8 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// Image names.
     pub lock: Arc<Lock>,
+    /// The verdicts that the run is held against.
+    pub baseline: Option<Baseline>,
 }
 
 /// A new run's id: eight letters and digits, good for a name.

@@ -31,13 +31,14 @@ pub async fn run(request: Request, events: Events, interrupt: Interrupt) {
 }
 
 async fn on_one_thread(request: Request, events: Events, interrupt: Interrupt) {
+    let kubelets = labels(request.backend.plans());
     events.send(What::RunStarted {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
         backend: request.backend.name().to_owned(),
         model: request.backend.model(),
-        kubelets: labels(request.backend.plans()),
-        cases: request.cases.iter().map(|case| planned(case)).collect(),
+        cases: request.cases.iter().map(|case| planned(case, &request, &kubelets)).collect(),
+        kubelets,
     });
     let timeout = request.timeout;
     let shared = Rc::new(Shared {
@@ -106,8 +107,15 @@ fn labels(plans: &[Plan]) -> Vec<String> {
     kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
-fn planned(case: &LoadedCase) -> Planned {
+fn planned(case: &LoadedCase, request: &Request, kubelets: &[String]) -> Planned {
+    // Where a model is known to differ, it is not held against what real kubelets did.
+    let differs = request.backend.model().is_some() && case.case.on_a_model.is_some();
+    let baseline = request.baseline.iter().filter(|_| !differs).flat_map(|baseline| {
+        let expected = |kubelet: &String| baseline.expected(&case.suite, case.case.name.as_str(), kubelet);
+        kubelets.iter().filter_map(move |kubelet| Some((kubelet.clone(), expected(kubelet)?)))
+    });
     Planned {
+        baseline: baseline.collect(),
         suite: case.suite.clone(),
         case: case.case.name.to_string(),
         about: case.case.about.clone(),

@@ -2,16 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::case::Placed;
+
 /// What a pod is given beside its own manifest.
 pub struct Placement<'a> {
     /// The namespace.
     pub namespace: &'a str,
-    /// The node; pods are bound to it directly, because its Allocatable is small and its taints are no accident.
+    /// The node.
     pub node: &'a str,
+    /// How pods come to it. Bound ones pass by the scheduler, because the node's Allocatable is small and its taints are no accident.
+    pub placed: Placed,
+    /// The taints that the node had before the case, as tolerations: a scheduled pod tolerates no other.
+    pub tolerations: &'a [Value],
+    /// The case's priority classes: the name that the case has for one, and the name that it has.
+    pub priority_classes: &'a [(String, String)],
     /// The environment of every container.
     pub environment: &'a [(&'static str, String)],
     /// The full name of a case's image.
     pub image: &'a dyn Fn(&str) -> String,
+}
+
+impl<'a> Placement<'a> {
+    /// A pod that is bound to its node, and is given nothing else.
+    pub fn bound(namespace: &'a str, node: &'a str, image: &'a dyn Fn(&str) -> String) -> Self {
+        let placed = Placed::Bound;
+        Self { namespace, node, placed, tolerations: &[], priority_classes: &[], environment: &[], image }
+    }
 }
 
 /// The manifest with `apiVersion` and `kind`, namespace and node, every taint tolerated, and each container with the harness's environment
@@ -21,9 +37,52 @@ pub fn manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
     put(&mut pod, "apiVersion", json!("v1"));
     put(&mut pod, "kind", json!("Pod"));
     pod["metadata"]["namespace"] = json!(placement.namespace);
-    let spec = &mut pod["spec"];
-    spec["nodeName"] = json!(placement.node);
-    put(spec, "tolerations", json!([{"operator": "Exists"}]));
+    place_spec(&mut pod["spec"], placement);
+    pod
+}
+
+/// A static pod: what a kubelet reads from a file of its node is bound to it already.
+pub fn static_pod(pod: &Map<String, Value>, placement: &Placement) -> Value {
+    let mut pod = manifest(pod, &Placement { placed: Placed::Bound, ..*placement });
+    if let Some(spec) = pod["spec"].as_object_mut() {
+        spec.remove("nodeName");
+    }
+    pod
+}
+
+/// An object of another kind, with the template of its pods placed in the same way.
+pub fn object(object: &Map<String, Value>, placement: &Placement) -> Value {
+    let mut object = Value::Object(object.clone());
+    object["metadata"]["namespace"] = json!(placement.namespace);
+    if object["kind"] == "Pod" {
+        return object.as_object().map(|pod| manifest(pod, placement)).unwrap_or_default();
+    }
+    if object["spec"]["template"]["spec"].is_object() {
+        place_spec(&mut object["spec"]["template"]["spec"], placement);
+    }
+    object
+}
+
+fn place_spec(spec: &mut Value, placement: &Placement) {
+    match placement.placed {
+        Placed::Bound => {
+            spec["nodeName"] = json!(placement.node);
+            put(spec, "tolerations", json!([{"operator": "Exists"}]));
+        }
+        Placed::Scheduled => {
+            spec["nodeSelector"]["kubernetes.io/hostname"] = json!(placement.node);
+            let mut tolerations = placement.tolerations.to_vec();
+            tolerations.extend(spec["tolerations"].as_array().into_iter().flatten().cloned());
+            if !tolerations.is_empty() {
+                spec["tolerations"] = Value::Array(tolerations);
+            }
+        }
+    }
+    if let Some(class) = spec.get("priorityClassName").and_then(Value::as_str)
+        && let Some((_, name)) = placement.priority_classes.iter().find(|(own, _)| own == class)
+    {
+        spec["priorityClassName"] = json!(name);
+    }
     // No case talks to the API; a token that is not there cannot leak.
     put(spec, "automountServiceAccountToken", json!(false));
     for list in ["initContainers", "containers"] {
@@ -31,7 +90,6 @@ pub fn manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
             place(container, placement);
         }
     }
-    pod
 }
 
 /// The same for one container, such as an ephemeral one.
@@ -78,7 +136,7 @@ mod tests {
         });
         let environment = [("STEP", "13Mi".to_owned()), ("TOTAL", "364Mi".to_owned())];
         let image = |name: &str| format!("registry.example/{name}");
-        let placement = Placement { namespace: "ns", node: "n1", environment: &environment, image: &image };
+        let placement = Placement { environment: &environment, ..Placement::bound("ns", "n1", &image) };
         let pod = manifest(written.as_object().unwrap(), &placement);
         assert_eq!(
             pod,

@@ -2,8 +2,9 @@
 
 mod manifest;
 mod namespace;
+mod objects;
 mod pressure;
 
-pub use manifest::{Placement, manifest, place};
+pub use manifest::{Placement, manifest, object, place, static_pod};
 pub use namespace::{Marked, Namespace, StageError};
-pub use pressure::{Ramp, Way, over, ramp, ramp_time, threshold, way};
+pub use pressure::{Ramp, Way, amount, over, ramp, ramp_time, threshold, way};

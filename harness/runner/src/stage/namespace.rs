@@ -13,7 +13,7 @@ use crate::cluster::Owner;
 use crate::wait::{self, Probe, Stalled};
 
 /// The label that says which run a namespace belongs to.
-const RUN_LABEL: &str = "evictlab.dev/run";
+pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
 /// The annotation that says which process answers for it.
 const OWNER: &str = "evictlab.dev/owner";
 
@@ -61,7 +61,7 @@ pub struct Marked {
 pub struct Namespace {
     /// Its name.
     pub name: String,
-    client: Client,
+    pub(super) client: Client,
 }
 
 impl Namespace {
@@ -142,9 +142,16 @@ impl Namespace {
             .map_err(|source| refused(&format!("ephemeral container {name} of pod {pod}"), source))
     }
 
-    /// Deletes the pods at once and the namespace with them; returns when the pods are gone. The namespace itself takes the API server
-    /// some seconds more, which nobody needs to wait for.
+    /// Deletes the namespace and at once the pods in it; returns when the pods are gone. The namespace itself takes the API server some
+    /// seconds more, which nobody needs to wait for.
     pub async fn delete(&self, patience: Duration) -> Result<(), StageError> {
+        // First the namespace: in one that ends, no controller replaces the pods that go.
+        let api: Api<ApiNamespace> = Api::all(self.client.clone());
+        match api.delete(&self.name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(source) => return Err(asked("delete the namespace", source)),
+        }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
         pods.delete_collection(&now, &ListParams::default())
@@ -160,16 +167,10 @@ impl Namespace {
             }
         })
         .await
-        .map_err(|stalled| StageError::Stuck { namespace: self.name.clone(), stalled })?;
-        let api: Api<ApiNamespace> = Api::all(self.client.clone());
-        match api.delete(&self.name, &DeleteParams::default()).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(source) => Err(asked("delete the namespace", source)),
-        }
+        .map_err(|stalled| StageError::Stuck { namespace: self.name.clone(), stalled })
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         request: http::request::Builder,
         content: &str,
@@ -187,11 +188,11 @@ async fn labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, Sta
     Ok(listed.map_err(|source| asked("list namespaces", source))?.items)
 }
 
-fn asked(doing: &str, source: kube::Error) -> StageError {
+pub(super) fn asked(doing: &str, source: kube::Error) -> StageError {
     StageError::Api { doing: doing.to_owned(), source: Box::new(source) }
 }
 
-fn refused(object: &str, source: kube::Error) -> StageError {
+pub(super) fn refused(object: &str, source: kube::Error) -> StageError {
     match source {
         kube::Error::Api(status) => StageError::Refused { object: object.to_owned(), status },
         source => asked(&format!("create {object}"), source),

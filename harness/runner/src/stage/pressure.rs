@@ -12,16 +12,18 @@ const MIB: u64 = 1024 * 1024;
 /// little, so that the crossing is certain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ramp {
-    /// Bytes taken at once.
+    /// Bytes, inodes or processes taken at once.
     pub step: u64,
     /// Time between two steps.
     pub pause: Duration,
     /// How many steps there are.
     pub steps: u64,
+    /// What it takes: 1 Mi of bytes, or 1 for what is counted one by one.
+    pub unit: u64,
 }
 
 impl Ramp {
-    /// All that the hog takes, in bytes.
+    /// All that the hog takes: bytes, inodes or processes.
     pub fn total(&self) -> u64 {
         self.step * self.steps
     }
@@ -29,7 +31,7 @@ impl Ramp {
     /// The environment that a case's `$(NAME)` stands for. `STEP`, `PAUSE` and `TOTAL` are as agnhost's `stress` takes them; the others are
     /// plain numbers for a shell.
     pub fn environment(&self) -> [(&'static str, String); 7] {
-        let quantity = |bytes: u64| format!("{}Mi", bytes / MIB);
+        let quantity = |amount: u64| shown(amount, self.unit);
         [
             ("STEP", quantity(self.step)),
             ("PAUSE", format!("{}ms", self.pause.as_millis())),
@@ -42,7 +44,24 @@ impl Ramp {
     }
 }
 
-/// The way of a hog, in bytes.
+impl std::fmt::Display for Ramp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (total, step) = (shown(self.total(), self.unit), shown(self.step, self.unit));
+        write!(f, "up to {total} in steps of {step} every {} ms", self.pause.as_millis())
+    }
+}
+
+/// An amount as a quantity, in mebibytes if that is its unit.
+fn shown(amount: u64, unit: u64) -> String {
+    format!("{}{}", amount / unit, if unit == MIB { "Mi" } else { "" })
+}
+
+/// What a node has of a signal, as a quantity.
+pub fn amount(pressure: &Pressure, available: u64) -> String {
+    shown(available, unit(pressure))
+}
+
+/// The way of a hog, in bytes, inodes or processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// How far below what the node has the threshold lies.
@@ -57,21 +76,29 @@ pub fn way(pressure: &Pressure) -> Way {
         Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
         // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
         Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
+        Signal::NodefsInodesFree => (20_000, 4_000),
+        Signal::PidAvailable => (1_000, 200),
     };
     let stated = pressure.distance.as_ref().and_then(|text| text.as_str().parse::<Quantity>().ok());
     Way { distance: stated.map_or(distance, |distance| distance.value().max(0) as u64), beyond }
 }
 
-/// The threshold for a node that has `available` bytes now, as a quantity; none where the node has not even the distance.
+/// The threshold for a node that has `available` now (bytes, inodes, processes), as a quantity; none where the node has not even the distance.
 pub fn threshold(pressure: &Pressure, available: u64) -> Option<String> {
-    let mib = available.checked_sub(way(pressure).distance)? / MIB;
-    (mib > 0).then(|| format!("{mib}Mi"))
+    let left = available.checked_sub(way(pressure).distance)?;
+    let unit = unit(pressure);
+    (left >= unit).then(|| shown(left, unit))
+}
+
+/// In what steps are taken: mebibytes, inodes or processes.
+fn unit(pressure: &Pressure) -> u64 {
+    if pressure.signal.is_bytes() { MIB } else { 1 }
 }
 
 /// The ramp for a case of so many containers on a node where a container takes `start` to start: the threshold may be crossed only when all
 /// of them run and the statistics show them.
 pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
-    over(way(pressure), ramp_time(pressure, containers, start))
+    over(pressure, way(pressure), ramp_time(pressure, containers, start))
 }
 
 /// How long a case of so many containers takes to the crossing of the threshold.
@@ -81,12 +108,13 @@ pub fn ramp_time(pressure: &Pressure, containers: usize, start: Duration) -> Dur
 }
 
 /// The ramp over a way, with so much time to the crossing. Its steps are small beside what it takes beyond the threshold.
-pub fn over(way: Way, time: Duration) -> Ramp {
-    let Way { distance, beyond } = way;
-    let crossing = (time.as_millis() as u64 / 250).clamp(8, 64).max(distance.div_ceil((beyond / 2).max(MIB)));
-    let step = distance.div_ceil(crossing).next_multiple_of(MIB);
+pub fn over(pressure: &Pressure, way: Way, time: Duration) -> Ramp {
+    let (Way { distance, beyond }, unit) = (way, unit(pressure));
+    let crossing =
+        (time.as_millis() as u64 / 250).clamp(8, 64).max(distance.div_ceil((beyond / 2).max(unit)));
+    let step = distance.div_ceil(crossing).next_multiple_of(unit);
     let pause = Duration::from_millis(time.as_millis() as u64 / crossing);
-    Ramp { step, pause, steps: (distance + beyond).div_ceil(step) }
+    Ramp { step, pause, steps: (distance + beyond).div_ceil(step), unit }
 }
 
 #[cfg(test)]
@@ -130,13 +158,14 @@ mod tests {
 
     #[test]
     fn a_long_way_past_a_low_threshold_has_small_steps() {
-        let ramp = over(Way { distance: 2000 * MIB, beyond: 50 * MIB }, Duration::from_secs(60));
+        let way = Way { distance: 2000 * MIB, beyond: 50 * MIB };
+        let ramp = over(&pressure("signal: memory.available"), way, Duration::from_secs(60));
         assert!(ramp.step <= 25 * MIB && ramp.total() <= 2075 * MIB, "{ramp:?}");
     }
 
     #[test]
     fn the_environment_is_what_agnhost_and_shells_read() {
-        let ramp = Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28 };
+        let ramp = Ramp { step: 13 * MIB, pause: Duration::from_millis(250), steps: 28, unit: MIB };
         let text: Vec<String> =
             ramp.environment().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(

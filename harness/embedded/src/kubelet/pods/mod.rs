@@ -160,7 +160,7 @@ impl Pods {
 
 impl Kubelet {
     pub(super) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
-        self.pods.workers.clear();
+        let before = std::mem::take(&mut self.pods.workers);
         self.pods.first_look = ctx.now + latency::between(ctx.rng, 20, 1000);
         self.pods.looking = false;
         self.pods.seen = ctx.store.version();
@@ -169,6 +169,19 @@ impl Kubelet {
         for pod in own {
             self.add_pod(pod, machine, ctx);
         }
+        for (uid, worker) in before {
+            if !self.pods.workers.contains_key(&uid) && !self.pods.running(&uid).is_empty() {
+                self.end_orphan(worker, machine, ctx);
+            }
+        }
+    }
+
+    /// Kills what runs of a pod that the API does not have any more (`HandlePodCleanups` in pkg/kubelet/kubelet_pods.go).
+    fn end_orphan(&mut self, before: Worker, machine: &mut Machine, ctx: &mut Ctx) {
+        let mut worker = Worker::new(before.object, before.manifest);
+        worker.gone = true;
+        self.terminate(&mut worker, None, Some(1), machine, ctx);
+        self.pods.workers.insert(worker.manifest.uid.clone(), worker);
     }
 
     pub(super) fn pods_changed(&mut self, machine: &mut Machine, ctx: &mut Ctx) {

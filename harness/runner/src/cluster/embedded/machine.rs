@@ -36,6 +36,10 @@ impl EmbeddedMachine {
         })
     }
 
+    fn not_here(&self, what: &'static str) -> NodeError {
+        NodeError::NotHere { what, node: self.node.clone() }
+    }
+
     fn log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
         self.with(|node, ctx| {
             let since = since.duration_since(ctx.epoch().0).try_into().unwrap_or_default();
@@ -80,6 +84,18 @@ impl Machine for EmbeddedMachine {
             node.machine.memory_total().saturating_sub(used)
         });
         ready(available).boxed_local()
+    }
+
+    fn limit_memory(&self, bytes: Option<u64>) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        ready(bytes.map_or(Ok(()), |_| Err(self.not_here("a bound on the node's memory")))).boxed_local()
+    }
+
+    fn pause(&self, paused: bool) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        ready(if paused { Err(self.not_here("a pause")) } else { Ok(()) }).boxed_local()
+    }
+
+    fn static_pods<'a>(&'a self, pods: &'a [Value]) -> LocalBoxFuture<'a, Result<(), NodeError>> {
+        ready(if pods.is_empty() { Ok(()) } else { Err(self.not_here("a static pod")) }).boxed_local()
     }
 
     fn arm(&self, faults: &[Fault], namespace: &str) -> Result<(), NodeError> {

@@ -52,7 +52,7 @@ pub(super) async fn run<T>(
         "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]},
     });
     let as_named = |name: &str| name.to_owned();
-    let placement = Placement { namespace: &namespace.name, node, environment: &[], image: &as_named };
+    let placement = Placement::bound(&namespace.name, node, &as_named);
     let no_pods = |why: String| ExistingError::NoPods { node: node.to_owned(), why };
     let Some(pod) = pod.as_object() else { return Err(no_pods("it is none".to_owned())) };
     namespace.create_pod(&manifest(pod, &placement)).await?;

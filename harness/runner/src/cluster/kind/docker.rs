@@ -300,6 +300,13 @@ impl Docker {
         Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
     }
 
+    /// The CPU that containers run on, as images name it: `amd64`, `arm64`.
+    pub async fn architecture(&self) -> Result<String, DockerError> {
+        let version = self.api.version().await;
+        let version = version.map_err(|source| request("tell its version".to_owned(), source))?;
+        Ok(version.arch.unwrap_or_default())
+    }
+
     /// Makes a container of an image without starting it, labelled so that `gc` finds it; returns its id.
     pub async fn make(&self, image: &str) -> Result<String, DockerError> {
         let body = ContainerCreateBody {

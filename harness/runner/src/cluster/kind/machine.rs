@@ -13,6 +13,8 @@ use crate::tune::TuneError;
 
 /// The kubelet's configuration file in a kind node.
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";
+/// Where a kubelet that kubeadm set up looks for static pods.
+const STATIC_PODS: &str = "/etc/kubernetes/manifests";
 /// Where systemd finds more flags for the kubelet.
 const FLAGS: &str = "/etc/default/kubelet";
 /// The node's own files, as they were before the harness came.
@@ -109,6 +111,26 @@ impl Machine for KindMachine {
                 node: self.node.clone(),
                 problem: "it has no MemAvailable".to_owned(),
             })
+        }
+        .boxed_local()
+    }
+
+    fn limit_memory(&self, bytes: Option<u64>) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        async move { Ok(self.docker.limit_memory(&self.node, bytes).await?) }.boxed_local()
+    }
+
+    fn pause(&self, paused: bool) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        async move { Ok(self.docker.pause(&self.node, paused).await?) }.boxed_local()
+    }
+
+    fn static_pods<'a>(&'a self, pods: &'a [Value]) -> LocalBoxFuture<'a, Result<(), NodeError>> {
+        async move {
+            self.run(&["sh", "-c", &format!("rm -f {STATIC_PODS}/evictlab-*.yaml")]).await?;
+            for (place, pod) in pods.iter().enumerate() {
+                let path = format!("{STATIC_PODS}/evictlab-{place}.yaml");
+                self.write_file(&path, 0o600, pod.to_string().as_bytes()).await?;
+            }
+            Ok(())
         }
         .boxed_local()
     }

@@ -6,6 +6,7 @@ mod command;
 mod config;
 mod docker;
 mod gc;
+mod limits;
 mod machine;
 mod makers;
 mod name;
