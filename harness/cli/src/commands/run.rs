@@ -311,5 +311,6 @@ async fn existing(args: &Args) -> Result<Request, Failure> {
         repeat: repeat(args),
         timeout: args.timeout,
         lock: Arc::new(lock),
+        baseline: None,
     })
 }

@@ -134,7 +134,8 @@ fn listed(resource: &Resource) -> Vec<Value> {
 
 /// Whether `kubectl get all` means it too.
 fn is_common(resource: &Resource) -> bool {
-    matches!(resource.source, Source::Stored(Kind::Pod) | Source::DaemonSets)
+    use Kind::{Deployment, Job, Pod, ReplicaSet};
+    matches!(resource.source, Source::Stored(Pod | Deployment | ReplicaSet | Job) | Source::DaemonSets)
 }
 
 /// `APIGroupDiscoveryList` of some groups.

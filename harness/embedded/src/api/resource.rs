@@ -97,6 +97,9 @@ const fn core(kind: Kind, short: &'static [&'static str], subresources: &'static
             ("PodDisruptionBudget", "poddisruptionbudget", "poddisruptionbudgets", Scope::Namespaced)
         }
         Kind::Lease => ("Lease", "lease", "leases", Scope::Namespaced),
+        Kind::Deployment => ("Deployment", "deployment", "deployments", Scope::Namespaced),
+        Kind::ReplicaSet => ("ReplicaSet", "replicaset", "replicasets", Scope::Namespaced),
+        Kind::Job => ("Job", "job", "jobs", Scope::Namespaced),
     };
     Resource {
         group: "",
@@ -172,12 +175,15 @@ pub static RESOURCES: &[Resource] = &[
         short: &["ds"],
         ..made("daemonsets", "DaemonSet", Scope::Namespaced, Source::DaemonSets)
     },
+    in_group("apps", core(Kind::Deployment, &["deploy"], &[part(STATUS, "Deployment", WRITE)])),
+    in_group("apps", core(Kind::ReplicaSet, &["rs"], &[part(STATUS, "ReplicaSet", WRITE)])),
     Resource {
         group: "authorization.k8s.io",
         singular: "selfsubjectaccessreview",
         verbs: CREATE,
         ..made("selfsubjectaccessreviews", "SelfSubjectAccessReview", Scope::Cluster, Source::AccessReviews)
     },
+    in_group("batch", core(Kind::Job, &[], &[part(STATUS, "Job", WRITE)])),
     in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
     Resource { group: "events.k8s.io", source: Source::NewEvents, ..core(Kind::Event, &["ev"], &[]) },
     Resource {

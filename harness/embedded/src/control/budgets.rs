@@ -1,6 +1,6 @@
 //! The status of pod disruption budgets: `pkg/controller/disruption`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::events::{Recorder, Told, Weight};
 use super::{ControlEvent, after, meta};
+use crate::registry::share::{Round, scaled};
 use crate::registry::{condition, selector};
 use crate::store::{Change, ChangeKind, Kind};
 use crate::world::Ctx;
@@ -71,7 +72,7 @@ fn status(budget: &Value, pods: &[Arc<Value>], ctx: &Ctx) -> Value {
     };
     let current = pods.iter().filter(healthy).count() as i64;
     let generation = &budget["metadata"]["generation"];
-    let (expected, desired) = match expected(&budget["spec"], pods) {
+    let (expected, desired) = match expected(&budget["spec"], pods, ctx) {
         Ok(counts) => counts,
         Err(why) => {
             // The old status stays, but nothing is allowed.
@@ -97,21 +98,41 @@ fn status(budget: &Value, pods: &[Arc<Value>], ctx: &Ctx) -> Value {
     status
 }
 
-/// How many pods there should be, and how many must be healthy. Pods without a controller count only for a plain `minAvailable`; there are
-/// no controllers of pods here.
-fn expected(spec: &Value, pods: &[Arc<Value>]) -> Result<(i64, i64), String> {
+/// How many pods there should be, and how many must be healthy (`getExpectedPodCount`). Pods without a controller count only for a plain
+/// `minAvailable`.
+fn expected(spec: &Value, pods: &[Arc<Value>], ctx: &Ctx) -> Result<(i64, i64), String> {
     if let Some(least) = spec["minAvailable"].as_i64() {
         return Ok((pods.len() as i64, least));
     }
-    let controlled = |pod: &&Arc<Value>| {
-        let mut owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-        owners.any(|owner| owner["controller"] == true)
-    };
-    if let Some(pod) = pods.iter().find(controlled) {
-        return Err(format!("found no controllers for pod {:?}", meta(pod, "name")));
+    let mut scales = BTreeMap::new();
+    for pod in pods {
+        let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        if let Some(owner) = owners.into_iter().find(|owner| owner["controller"] == true) {
+            let scale = scale(owner, meta(pod, "namespace"), ctx);
+            let (uid, replicas) =
+                scale.ok_or_else(|| format!("found no controllers for pod {:?}", meta(pod, "name")))?;
+            scales.insert(uid, replicas);
+        }
     }
-    // Of no pods at all, every share is none.
-    Ok((0, 0))
+    let all: i64 = scales.into_values().sum();
+    let share = |field: &str| scaled(&spec[field], all, Round::Up);
+    let healthy = share("maxUnavailable").map(|most| (all - most).max(0)).or_else(|| share("minAvailable"));
+    Ok((all, healthy.unwrap_or(0)))
+}
+
+/// How many pods a replica set is to have, or the deployment that it belongs to, and whose number that is. Others are not asked: jobs have none.
+fn scale(owner: &Value, namespace: &str, ctx: &Ctx) -> Option<(String, i64)> {
+    let find = |kind: Kind, reference: &Value| {
+        let name = reference["name"].as_str().filter(|_| reference["kind"] == kind.names().0)?;
+        ctx.store.get(kind, namespace, name).filter(|object| object["metadata"]["uid"] == reference["uid"])
+    };
+    let set = find(Kind::ReplicaSet, owner)?;
+    let above = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let object = match above.into_iter().find(|owner| owner["controller"] == true) {
+        Some(above) => find(Kind::Deployment, above)?,
+        None => set,
+    };
+    Some((meta(object, "uid").to_owned(), object["spec"]["replicas"].as_i64()?))
 }
 
 /// The pods that were evicted and that are not being deleted yet (`buildDisruptedPodMap`).

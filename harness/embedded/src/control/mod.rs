@@ -4,6 +4,7 @@
 
 mod budgets;
 mod events;
+mod garbage;
 mod health;
 mod namespaces;
 mod orphans;
@@ -13,6 +14,7 @@ mod taint_eviction;
 mod taints;
 #[cfg(test)]
 mod tests;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,6 +52,12 @@ pub enum ControlEvent {
     },
     /// A namespace's disruption budgets are computed again.
     Budgets(String),
+    /// What an object of a uid owned, which is gone, goes too.
+    Collect(String),
+    /// What an object owns goes first: its kind, its namespace and name.
+    Dependents(Kind, (String, String)),
+    /// A deployment, a replica set, a job or one of their pods is looked at.
+    Workload(workloads::Key),
 }
 
 /// What the control plane remembers.
@@ -62,6 +70,7 @@ pub struct Control {
     orphans: orphans::Orphans,
     taint_eviction: taint_eviction::TaintEviction,
     scheduler: scheduler::Scheduler,
+    workloads: workloads::Workloads,
 }
 
 impl Control {
@@ -89,8 +98,16 @@ impl Control {
                     self.taint_eviction.pod_changed(change, &mut self.recorder, ctx);
                     self.orphans.pod_changed(change, ctx);
                 }
-                Kind::PodDisruptionBudget | Kind::Event | Kind::PriorityClass | Kind::Lease => {}
+                Kind::PodDisruptionBudget
+                | Kind::Event
+                | Kind::PriorityClass
+                | Kind::Lease
+                | Kind::Deployment
+                | Kind::ReplicaSet
+                | Kind::Job => {}
             }
+            self.workloads.changed(change, ctx);
+            garbage::changed(change, ctx);
         }
         budgets::changed(&changes, &mut self.recorder, ctx);
         self.scheduler.changed(&changes, ctx);
@@ -108,6 +125,9 @@ impl Control {
                 self.taint_eviction.due(&namespace, &name, &mut self.recorder, ctx);
             }
             ControlEvent::Budgets(namespace) => budgets::compute(&namespace, &mut self.recorder, ctx),
+            ControlEvent::Collect(uid) => garbage::collect(&uid, ctx),
+            ControlEvent::Dependents(kind, place) => garbage::dependents_first(kind, &place, ctx),
+            ControlEvent::Workload(key) => self.workloads.due(&key, &mut self.recorder, ctx),
         }
     }
 

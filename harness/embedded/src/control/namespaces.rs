@@ -6,7 +6,7 @@ use rand::RngExt;
 use serde_json::json;
 
 use super::{ControlEvent, after, meta};
-use crate::registry::{self, Create, DeleteOptions};
+use crate::registry::{self, Create, DeleteOptions, Propagation};
 use crate::store::{Change, ChangeKind, Kind, Scope};
 use crate::world::Ctx;
 
@@ -75,7 +75,9 @@ pub(super) fn empty(namespace: &str, ctx: &mut Ctx) {
             ctx.store.list(kind, Some(namespace)).map(|object| meta(object, "name").to_owned()).collect();
         for name in names {
             // What is gone meanwhile is as good as deleted.
-            let _ = registry::delete(ctx, kind, namespace, &name, DeleteOptions::default());
+            let how =
+                DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+            let _ = registry::delete(ctx, kind, namespace, &name, how);
         }
     }
     if kinds().any(|kind| ctx.store.list(kind, Some(namespace)).next().is_some()) {

@@ -11,16 +11,17 @@ use crate::store::Kind;
 use crate::time::Time;
 use crate::world::World;
 
-struct Bench(World);
+/// A cluster whose nodes run nothing: what kubelets would tell is told by the test.
+pub(super) struct Bench(pub(super) World);
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
         Self(World::new(Options { seed: 1, epoch, nodes: Vec::new(), faults: Vec::new() }).unwrap())
     }
 
     /// With nodes of 4 CPUs, 8 GiB and 3 pods.
-    fn with_nodes(names: &[&str]) -> Self {
+    pub(super) fn with_nodes(names: &[&str]) -> Self {
         let mut bench = Self::new();
         for name in names {
             bench.node(name, "v1.36.2");
@@ -28,7 +29,7 @@ impl Bench {
         bench
     }
 
-    fn node(&mut self, name: &str, version: &str) {
+    pub(super) fn node(&mut self, name: &str, version: &str) {
         let condition = |kind: &str, status: &str| {
             json!({"type": kind, "status": status, "reason": "R", "message": "m",
                 "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"})
@@ -45,7 +46,7 @@ impl Bench {
         self.0.store.create(Kind::Node, node, now).unwrap();
     }
 
-    fn create(&mut self, kind: Kind, namespace: &str, object: Value) {
+    pub(super) fn create(&mut self, kind: Kind, namespace: &str, object: Value) {
         self.0.with(|_, _, ctx| registry::create(ctx, kind, namespace, object, Create::default())).unwrap();
     }
 
@@ -58,11 +59,11 @@ impl Bench {
         self.create(Kind::Pod, "default", pod);
     }
 
-    fn run_until(&mut self, seconds: f64) {
+    pub(super) fn run_until(&mut self, seconds: f64) {
         self.0.run(Time::after(Duration::from_secs_f64(seconds)));
     }
 
-    fn get(&self, kind: Kind, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<&Value> {
         let namespace = if matches!(kind, Kind::Node | Kind::Namespace) { "" } else { "default" };
         self.0.store.get(kind, namespace, name).map(|object| &**object)
     }
@@ -76,7 +77,7 @@ impl Bench {
     }
 
     /// Events of a reason: what they are about, and what they say.
-    fn told(&self, reason: &str) -> Vec<String> {
+    pub(super) fn told(&self, reason: &str) -> Vec<String> {
         let all = self.0.store.list(Kind::Event, None).filter(|event| event["reason"] == reason);
         all.map(|event| {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -98,7 +99,7 @@ impl Bench {
     }
 
     /// A pod runs on its node.
-    fn running(&mut self, name: &str) {
+    pub(super) fn running(&mut self, name: &str) {
         self.0.store.update(Kind::Pod, "default", name, |pod| {
             pod["status"]["phase"] = json!("Running");
             pod["status"]["startTime"] = json!("2026-01-01T00:00:00Z");
@@ -106,7 +107,7 @@ impl Bench {
         });
     }
 
-    fn finish(&mut self, name: &str) {
+    pub(super) fn finish(&mut self, name: &str) {
         let uid = self.get(Kind::Pod, name).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
         self.0.with(|_, _, ctx| registry::finish_pod(ctx, "default", name, &uid));
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::field::{Errors, Path};
-use super::{meta, names};
+use super::{meta, names, share};
 
 /// Makes a new budget whole; its controller computes the status.
 pub(super) fn prepare(budget: &mut Value) {
@@ -20,23 +20,7 @@ pub(super) fn validate(budget: &Value) -> Errors {
         errors.invalid(&path, spec.clone(), "minAvailable and maxUnavailable cannot be both set");
     }
     for field in ["minAvailable", "maxUnavailable"] {
-        let path = path.child(field);
-        match &spec[field] {
-            Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
-                errors.invalid(&path, number.as_i64(), "must be greater than or equal to 0");
-            }
-            Value::String(text) => match percent(text) {
-                None => {
-                    let why = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
-                    errors.invalid(&path, text.as_str(), why);
-                }
-                Some(percent) if percent > 100 => {
-                    errors.invalid(&path, text.as_str(), "must not be greater than 100%");
-                }
-                Some(_) => {}
-            },
-            _ => {}
-        }
+        share::check(&spec[field], &path.child(field), &mut errors);
     }
     const POLICIES: [&str; 2] = ["AlwaysAllow", "IfHealthyBudget"];
     if let Some(policy) =
@@ -45,10 +29,4 @@ pub(super) fn validate(budget: &Value) -> Errors {
         errors.not_supported(&path.child("unhealthyPodEvictionPolicy"), policy, &POLICIES);
     }
     errors
-}
-
-/// A percentage such as `30%`.
-fn percent(text: &str) -> Option<u64> {
-    let digits = text.strip_suffix('%')?;
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }

@@ -70,6 +70,11 @@ impl Errors {
         self.add("FieldValueInvalid", path, format!("Invalid value: {}", value.into()), detail);
     }
 
+    /// Something is wrong with a field, whatever its value (`field.OmitValueType`).
+    pub(super) fn unfit(&mut self, path: &Path, detail: &str) {
+        self.add("FieldValueInvalid", path, "Invalid value".to_owned(), detail);
+    }
+
     pub(super) fn duplicate(&mut self, path: &Path, value: &str) {
         self.add("FieldValueDuplicate", path, format!("Duplicate value: {value:?}"), "");
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::field::{Errors, Path};
-use super::{Status, names};
+use super::{Propagation, Status, names};
 use crate::store::{Kind, Scope};
 use crate::world::Ctx;
 
@@ -146,11 +146,7 @@ pub(super) fn validate(object: &Value, rule: fn(&str) -> Vec<String>) -> Errors 
         name => rule(name).iter().for_each(|wrong| errors.invalid(&path.child("name"), name, wrong)),
     }
     labels(&object["metadata"]["labels"], &path.child("labels"), &mut errors);
-    let annotations = path.child("annotations");
-    for (key, _) in object["metadata"]["annotations"].as_object().into_iter().flatten() {
-        let lower = key.to_lowercase();
-        names::qualified(&lower).iter().for_each(|wrong| errors.invalid(&annotations, key.as_str(), wrong));
-    }
+    annotations(object, &path.child("annotations"), &mut errors);
     for finalizer in finalizers(object) {
         let path = path.child("finalizers");
         names::qualified(finalizer).iter().for_each(|wrong| errors.invalid(&path, finalizer, wrong));
@@ -171,9 +167,41 @@ pub(super) fn labels(labels: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
+/// Checks the annotations of an object or a template.
+pub(super) fn annotations(object: &Value, path: &Path, errors: &mut Errors) {
+    for (key, _) in object["metadata"]["annotations"].as_object().into_iter().flatten() {
+        let lower = key.to_lowercase();
+        names::qualified(&lower).iter().for_each(|wrong| errors.invalid(path, key.as_str(), wrong));
+    }
+}
+
 /// What keeps an object that is deleted.
 pub(super) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Has an object wait for the garbage collector as the way wants that its dependents take; another way, if it was chosen before, is left.
+pub(super) fn collect(object: &mut Value, way: Propagation) {
+    for other in Propagation::ALL.into_iter().filter(|other| *other != way).filter_map(Propagation::finalizer)
+    {
+        without_finalizer(object, other);
+    }
+    if let Some(finalizer) = way.finalizer()
+        && finalizers(object).all(|other| other != finalizer)
+    {
+        let all: Vec<&str> = finalizers(object).chain([finalizer]).collect();
+        let all = json!(all);
+        object["metadata"]["finalizers"] = all;
+    }
+}
+
+/// Takes a finalizer from an object.
+pub(super) fn without_finalizer(object: &mut Value, finalizer: &str) {
+    let left: Vec<&str> = finalizers(object).filter(|other| *other != finalizer).collect();
+    let left = json!(left);
+    let fields = fields(object);
+    fields.insert("finalizers".to_owned(), left);
+    without_empty(fields);
 }
 
 /// A text of the metadata; empty if there is none.

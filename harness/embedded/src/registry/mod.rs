@@ -14,12 +14,15 @@ pub(crate) mod pod;
 mod priority_class;
 mod request;
 pub(crate) mod selector;
+pub(crate) mod share;
 mod status;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 pub use decode::read;
-pub use request::{Create, DeleteOptions, Deleted, Preconditions, Stored, Strictness, Update};
+pub use names::is_extended_resource;
+pub use request::{Create, DeleteOptions, Deleted, Preconditions, Propagation, Stored, Strictness, Update};
 pub use status::{Status, success};
 
 use std::sync::Arc;
@@ -52,6 +55,7 @@ pub fn create(
         Kind::Event => event::prepare(&mut object),
         Kind::PriorityClass => priority_class::prepare(ctx, &name, &mut object)?,
         Kind::PodDisruptionBudget => budget::prepare(&mut object),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::prepare(ctx, kind, &name, &mut object)?,
         Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
     }
     validate(kind, &object).into_result(kind, &name)?;
@@ -91,6 +95,7 @@ pub fn update(
     meta::carry_over(kind, namespace, name, &old, &mut object)?;
     let mut errors = match kind {
         Kind::Pod => pod::update::prepare(ctx, &mut object, &old),
+        kind if workload::is_one(kind) => workload::update(kind, &mut object, &old),
         _ => validate(kind, &object),
     };
     keep_status(kind, &mut object, &old);
@@ -101,7 +106,7 @@ pub fn update(
         Kind::ConfigMap => immutable(&object, &old, &mut errors),
         _ => {}
     }
-    let counted = matches!(kind, Kind::Pod | Kind::PodDisruptionBudget);
+    let counted = matches!(kind, Kind::Pod | Kind::PodDisruptionBudget) || workload::is_one(kind);
     if let Some(generation) = old["metadata"]["generation"].as_i64()
         && counted
         && object["spec"] != old["spec"]
@@ -156,11 +161,18 @@ pub fn delete(
     }
     let old = found(ctx, kind, namespace, name)?;
     check_preconditions(kind, name, &old, &how.preconditions)?;
-    if meta::finalizers(&old).next().is_some() {
-        let mut object = Value::clone(&old);
+    let mut object = Value::clone(&old);
+    if workload::is_one(kind) {
+        let propagation = how.propagation.unwrap_or(workload::propagation(kind));
+        meta::collect(&mut object, propagation);
+    }
+    if meta::finalizers(&object).next().is_some() {
         if object["metadata"]["deletionTimestamp"].is_null() {
             object["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            if let Some(generation) = object["metadata"]["generation"].as_i64() {
+                object["metadata"]["generation"] = json!(generation + 1);
+            }
         }
         let object = if how.dry_run { object.into() } else { replace(ctx, kind, name, object)? };
         return Ok(Deleted::Object(object));
@@ -214,6 +226,15 @@ pub fn update_ephemeral_containers(
     finish_update(ctx, Kind::Pod, namespace, pod, new, warnings, how)
 }
 
+/// Takes a finalizer from an object, which goes if it was the last thing that kept it.
+pub fn release(ctx: &mut Ctx, kind: Kind, namespace: &str, name: &str, finalizer: &str) {
+    let Ok(old) = found(ctx, kind, namespace, name) else { return };
+    let mut object = Value::clone(&old);
+    meta::without_finalizer(&mut object, finalizer);
+    // It was there a line ago.
+    let _ = finish_update(ctx, kind, namespace, name, object, Vec::new(), Update::default());
+}
+
 /// Takes out a pod that is being deleted and of which its kubelet has nothing left. A pod of another uid stays, one with finalizers too.
 pub fn finish_pod(ctx: &mut Ctx, namespace: &str, name: &str, uid: &str) {
     pod::deletion::finish(ctx, namespace, name, uid);
@@ -236,6 +257,7 @@ fn validate(kind: Kind, object: &Value) -> Errors {
         Kind::Event => event::validate(object),
         Kind::PriorityClass => priority_class::validate(object),
         Kind::PodDisruptionBudget => budget::validate(object),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object),
         Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => meta::validate(object, names::subdomain),
     }
 }
@@ -301,7 +323,8 @@ fn refusal(kind: Kind, name: &str, trouble: Trouble) -> Status {
 
 /// Kinds with the subresource `status` keep theirs when the rest is replaced.
 fn keep_status(kind: Kind, object: &mut Value, old: &Value) {
-    if matches!(kind, Kind::Pod | Kind::Node | Kind::Namespace | Kind::PodDisruptionBudget) {
+    let has_one = matches!(kind, Kind::Pod | Kind::Node | Kind::Namespace | Kind::PodDisruptionBudget);
+    if has_one || workload::is_one(kind) {
         put(object, "status", old.get("status"));
     }
 }

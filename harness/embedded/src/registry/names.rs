@@ -48,6 +48,11 @@ pub(super) fn qualified(text: &str) -> Vec<String> {
     wrong
 }
 
+/// Whether a resource is none of Kubernetes' own (`IsExtendedResourceName`): nodes have of it what somebody says they have.
+pub fn is_extended_resource(name: &str) -> bool {
+    name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
+}
+
 /// What is wrong with the value of a label.
 pub(super) fn label_value(text: &str) -> Vec<String> {
     let mut wrong = longer(text, 63);

@@ -41,8 +41,44 @@ pub struct DeleteOptions {
     pub grace: Option<u64>,
     /// What must hold.
     pub preconditions: Preconditions,
+    /// What becomes of dependents, if it is not what the kind's default is.
+    pub propagation: Option<Propagation>,
     /// Everything but deleting is done.
     pub dry_run: bool,
+}
+
+/// `propagationPolicy`: what becomes of the objects that a deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They stay, and are nobody's.
+    Orphan,
+    /// They are deleted when it is gone.
+    Background,
+    /// It is gone when they are deleted.
+    Foreground,
+}
+
+impl Propagation {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Foreground, Self::Background, Self::Orphan];
+
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Orphan => "Orphan",
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+        }
+    }
+
+    /// What keeps the object until the garbage collector has done its part.
+    pub(crate) fn finalizer(self) -> Option<&'static str> {
+        match self {
+            Self::Orphan => Some("orphan"),
+            Self::Background => None,
+            Self::Foreground => Some("foregroundDeletion"),
+        }
+    }
 }
 
 /// What must hold for a deletion.

@@ -30,11 +30,17 @@ pub enum Kind {
     PodDisruptionBudget,
     /// coordination.k8s.io/v1
     Lease,
+    /// apps/v1
+    Deployment,
+    /// apps/v1
+    ReplicaSet,
+    /// batch/v1
+    Job,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Namespace,
         Self::Node,
         Self::Pod,
@@ -44,6 +50,9 @@ impl Kind {
         Self::PriorityClass,
         Self::PodDisruptionBudget,
         Self::Lease,
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::Job,
     ];
 
     /// `kind` and `apiVersion`.
@@ -58,6 +67,9 @@ impl Kind {
             Self::PriorityClass => ("PriorityClass", "scheduling.k8s.io/v1"),
             Self::PodDisruptionBudget => ("PodDisruptionBudget", "policy/v1"),
             Self::Lease => ("Lease", "coordination.k8s.io/v1"),
+            Self::Deployment => ("Deployment", "apps/v1"),
+            Self::ReplicaSet => ("ReplicaSet", "apps/v1"),
+            Self::Job => ("Job", "batch/v1"),
         }
     }
 
@@ -73,6 +85,9 @@ impl Kind {
             Self::PriorityClass => "priorityclasses",
             Self::PodDisruptionBudget => "poddisruptionbudgets",
             Self::Lease => "leases",
+            Self::Deployment => "deployments",
+            Self::ReplicaSet => "replicasets",
+            Self::Job => "jobs",
         }
     }
 

@@ -120,7 +120,10 @@ impl Store {
         if metadata["name"].as_str().is_none_or(str::is_empty) {
             metadata["name"] = json!(generated.unwrap_or_default());
         }
-        metadata["uid"] = json!(self.uid());
+        // One whose parts name it has its uid already.
+        if metadata["uid"].is_null() {
+            metadata["uid"] = json!(self.uid());
+        }
         metadata["creationTimestamp"] = json!(self.epoch.seconds(now));
         let key = key(kind, &object);
         if self.objects.get(&kind).is_some_and(|all| all.contains_key(&key)) {

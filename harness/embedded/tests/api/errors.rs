@@ -13,9 +13,9 @@ async fn what_is_not_served_is_named() {
         assert_eq!(answer.json()["kind"], "Status");
         (answer.code, answer.message())
     };
-    let (code, message) = told(Method::GET, "/apis/apps/v1/deployments").await;
+    let (code, message) = told(Method::GET, "/apis/apps/v1/statefulsets").await;
     assert_eq!(code, 404);
-    assert!(message.ends_with("the embedded cluster serves no apps/v1/deployments"), "{message}");
+    assert!(message.ends_with("the embedded cluster serves no apps/v1/statefulsets"), "{message}");
     let (code, message) = told(Method::GET, "/api/v1/namespaces/test/pods/p/resize").await;
     assert_eq!(code, 404);
     assert!(message.ends_with("serves no v1/pods/resize"), "{message}");

@@ -16,6 +16,7 @@ async fn discovery_finds_what_is_served() {
         "",
         "apps",
         "authorization.k8s.io",
+        "batch",
         "coordination.k8s.io",
         "events.k8s.io",
         "metrics.k8s.io",

@@ -12,3 +12,4 @@ mod pods;
 mod served;
 mod tables;
 mod watches;
+mod workloads;

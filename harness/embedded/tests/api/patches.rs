@@ -88,3 +88,38 @@ async fn ephemeral_containers_are_patched_and_replaced() {
     );
     assert_eq!(lab.pods().get("p").await.unwrap().name_any(), "p");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_is_said_to_have_is_given_to_pods() {
+    const PATH: &str = "/api/v1/nodes/worker";
+    let lab = Lab::new().await;
+    let patch = json!([{"op": "add", "path": "/status/capacity/example.com~1toy", "value": "2"}]);
+    let answer = lab.patch(&format!("{PATH}/status"), "application/json-patch+json", &patch).await;
+    assert_eq!(answer.json()["status"]["capacity"]["example.com/toy"], "2", "{}", answer.text);
+    let merged = json!({"status": {"capacity": {"example.com/other": "1"}}});
+    lab.patch(&format!("{PATH}/status"), "application/merge-patch+json", &merged).await;
+    tokio::time::sleep(std::time::Duration::from_secs(15)).await;
+    let allocatable = lab.get(PATH).await.json()["status"]["allocatable"].take();
+    assert_eq!(
+        (&allocatable["example.com/toy"], &allocatable["example.com/other"]),
+        (&json!("2"), &json!("1"))
+    );
+    let class = json!({"metadata": {"name": "high"}, "value": 1000});
+    assert_eq!(lab.post("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await.code, 201);
+    let pod = |name: &str, class: Option<&str>, toys: &str| {
+        json!({"metadata": {"name": name}, "spec": {
+            "priorityClassName": class, "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "c", "image": "pause", "resources": {"limits": {"example.com/toy": toys}}}],
+        }})
+    };
+    const PODS: &str = "/api/v1/namespaces/test/pods";
+    for (name, toys) in [("first", "1"), ("second", "1"), ("third", "1")] {
+        assert_eq!(lab.post(PODS, &pod(name, None, toys)).await.code, 201);
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    }
+    let third = lab.get(&format!("{PODS}/third")).await.json();
+    let told = third["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(told.starts_with("0/1 nodes are available: 1 Insufficient example.com/toy."), "{told}");
+    assert_eq!(lab.post(PODS, &pod("important", Some("high"), "2")).await.code, 201);
+    lab.running("important").await;
+}

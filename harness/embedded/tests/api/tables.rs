@@ -21,6 +21,25 @@ async fn every_kind_has_a_table_whose_rows_fit() {
     lab.sleeper("p").await;
     let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}});
     assert_eq!(lab.post("/apis/policy/v1/namespaces/test/poddisruptionbudgets", &budget).await.code, 201);
+    let template = |policy: &str| {
+        json!({
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"restartPolicy": policy, "containers": [{"name": "c", "image": "pause"}]},
+        })
+    };
+    let selector = json!({"matchLabels": {"a": "b"}});
+    for (path, spec) in [
+        (
+            "apps/v1/namespaces/test/deployments",
+            json!({"selector": selector, "template": template("Always")}),
+        ),
+        ("batch/v1/namespaces/test/jobs", json!({"template": template("Never")})),
+    ] {
+        let made =
+            lab.post(&format!("/apis/{path}"), &json!({"metadata": {"name": "w"}, "spec": spec})).await;
+        assert_eq!(made.code, 201, "{}", made.text);
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     for path in [
         "/api/v1/namespaces",
         "/api/v1/nodes",
@@ -29,6 +48,9 @@ async fn every_kind_has_a_table_whose_rows_fit() {
         "/api/v1/serviceaccounts",
         "/api/v1/configmaps",
         "/apis/apps/v1/daemonsets",
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/replicasets",
+        "/apis/batch/v1/jobs",
         "/apis/coordination.k8s.io/v1/leases",
         "/apis/events.k8s.io/v1/events",
         "/apis/policy/v1/poddisruptionbudgets",

@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::ExpressionError;
 use super::functions;
+use super::value::value;
 use crate::observe::{Observations, name_of};
 
 /// The variables, by name; `cases/README.md` says what is in each.
-pub(super) const VARIABLES: [&str; 19] = [
+pub(super) const VARIABLES: [&str; 20] = [
     "answers",
     "cgroup",
     "configz",
@@ -29,6 +30,7 @@ pub(super) const VARIABLES: [&str; 19] = [
     "podList",
     "pods",
     "samples",
+    "stats",
     "summaryBefore",
     "t",
 ];
@@ -64,8 +66,7 @@ impl<'a> Scope<'a> {
         let mut context = Context::default();
         functions::register(&mut context).map_err(|error| no_value(error.to_string()))?;
         for name in VARIABLES.into_iter().filter(|name| spoken_of.contains(name)) {
-            let value = self.variable(name);
-            context.add_variable(name, value.as_ref()).map_err(|error| no_value(error.to_string()))?;
+            context.add_variable_from_value(name, value(self.variable(name).as_ref()));
         }
         Ok(context)
     }
@@ -95,6 +96,9 @@ impl<'a> Scope<'a> {
             "podList" => Cow::Owned(self.pods().cloned().collect::<Vec<_>>().into()),
             "pods" => Cow::Owned(by_name(&mut self.pods())),
             "samples" => Cow::Owned(seen.samples.iter().collect::<Vec<_>>().into()),
+            "stats" => Cow::Owned(
+                seen.samples.iter().next_back().map(|sample| by_container(&sample)).unwrap_or_default(),
+            ),
             "summaryBefore" => Cow::Borrowed(&seen.summary_before),
             _ => Cow::Owned(json!(self.now.as_ref().map(|now| now.t).or(seen.seconds))),
         }
@@ -116,4 +120,16 @@ impl<'a> Scope<'a> {
 
 fn by_name(pods: &mut dyn Iterator<Item = &Value>) -> Value {
     Value::Object(pods.map(|pod| (name_of(pod), pod.clone())).collect())
+}
+
+/// A sample's figures by pod and container.
+fn by_container(sample: &Value) -> Value {
+    let named = |of: &Value, name: &Value| Some((name.as_str()?.to_owned(), of.clone()));
+    let pods = sample["pods"].as_array().into_iter().flatten().filter_map(|pod| {
+        let containers = pod["containers"].as_array()?.iter();
+        let containers: Map<String, Value> =
+            containers.filter_map(|container| named(container, &container["name"])).collect();
+        Some((pod["podRef"]["name"].as_str()?.to_owned(), Value::Object(containers)))
+    });
+    Value::Object(pods.collect())
 }

@@ -28,6 +28,9 @@ pub enum Unsuited {
     /// It does something to the node.
     #[error("it changes the node ({0}), which is not done on an existing cluster")]
     ChangesNode(String),
+    /// The scheduler keeps off the node.
+    #[error("it leaves its pods to the scheduler, and the node is cordoned")]
+    Cordoned,
     /// It makes what lies in no namespace.
     #[error(
         "it makes priority classes, which are the whole cluster's: in an existing one nothing is made but namespaces"
@@ -174,7 +177,7 @@ pub fn approach(
     let room =
         if is_soft { other.map(|other| other.distance() - wanted.distance()) } else { Some(threshold) };
     let beyond = asked.beyond.min(room.unwrap_or(u64::MAX) / 2);
-    let way = Way { distance: wanted.distance(), beyond };
+    let way = Way { distance: wanted.distance(), beyond, unit: asked.unit };
     let takes = way.distance + way.beyond;
     if takes > cap {
         let [available, threshold, takes, cap] = [available, threshold, takes, cap].map(|bytes| bytes / MIB);

@@ -1,11 +1,13 @@
 //! One case on one node, from its lease to its verdict.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_embedded::fault::Fault;
 use futures::StreamExt;
 use serde_json::{Map, Value};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -197,7 +199,7 @@ impl Run<'_> {
         let pressure = self.case.case.pressure.as_ref()?;
         let Some(approach) = approach else { return Some(stage::ramp(pressure, self.containers(), start)) };
         let time = stage::ramp_time(pressure, self.containers(), start).max(self.leased.least_ramp().await);
-        Some(stage::over(pressure, approach.way, time))
+        Some(stage::over(approach.way, time))
     }
 
     /// Sets the threshold from what the node has now, and notes how things stand before the pods.
@@ -293,15 +295,16 @@ impl Run<'_> {
         }
         *phase = Phase::Observe;
         let mut wanted = self.wanted();
-        let mut script = Script::new(&case.steps);
         let limits = [case.timeout.map_or(PATIENCE, |timeout| timeout.get()), QUIET];
         let limits: (Duration, Duration) = limits.map(|limit| patience(limit, start) + slack).into();
+        let mut script = Script::new(&case.steps);
         let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
         let mut watched = Watched::new();
         let mut ticks = tokio::time::interval(if self.leased.loan.is_some() { SELDOM } else { SAMPLING });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut broken = None;
         let mut latest = None;
+        let mut asking: Option<Asking<'_>> = None;
         loop {
             tokio::select! {
                 biased;
@@ -316,19 +319,29 @@ impl Run<'_> {
                     }
                     Seen::Broken(why) => broken = Some(why),
                 },
-                // A server that takes the question and never answers must not hold up the end.
-                _ = ticks.tick() => match self.cancellable(timeout(limits.0, node.summary())).await? {
-                    Ok(Ok(summary)) => {
-                        let t = began.elapsed().as_secs_f64();
-                        let sample = latest.insert(sample(t, &summary, &namespace.name));
-                        seen.samples.push(sample);
-                        self.tell_progress(sample, seen);
+                answer = answer_to(&mut asking) => {
+                    asking = None;
+                    match answer {
+                        Ok(Ok(summary)) => {
+                            let sample = latest.insert(sample(seconds(began), &summary, &namespace.name));
+                            seen.samples.push(sample);
+                            self.tell_progress(sample, seen);
+                            broken = None;
+                        }
+                        Ok(Err(error)) => broken = Some(error.to_string()),
+                        Err(_) => {
+                            let waited = limits.0.as_secs();
+                            broken = Some(format!("the Summary of {} did not come in {waited} s", node.name));
+                        }
+                    }
+                    // A node that the case stops has nothing to say, and that is no failure.
+                    if case.steps.iter().any(|step| step.pause) {
                         broken = None;
                     }
-                    Ok(Err(error)) => broken = Some(error.to_string()),
-                    Err(_) => {
-                        broken = Some(format!("the Summary of {} did not come in {} s", node.name, limits.0.as_secs()));
-                    }
+                }
+                // Asked beside: a server that takes the question and never answers must not hold up anything else.
+                _ = ticks.tick() => if asking.is_none() {
+                    asking = Some(Box::pin(timeout(limits.0, node.summary())));
                 },
             }
             let ready = late.iter().position(|at| watched.runs(case.ephemeral_containers[*at].pod.as_str()));
@@ -506,6 +519,17 @@ impl Run<'_> {
         });
         let text = format!("{name} at {}Mi{}", use_of(most) >> 20, left.unwrap_or_default());
         self.events.send(What::CaseProgress { id: self.id.clone(), phase: Phase::Observe, text });
+    }
+}
+
+/// A question to the node's kubelet for its Summary.
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<Result<Value, NodeError>, Elapsed>> + 'a>>;
+
+/// The answer to a question; never, where none is asked.
+async fn answer_to(asking: &mut Option<Asking<'_>>) -> Result<Result<Value, NodeError>, Elapsed> {
+    match asking {
+        Some(asked) => asked.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::approach::{Approach, Unsuited, approach};
 use super::images::images_of;
-use crate::case::{Case, Step};
-use crate::cluster::{Borrowed, Node, NodeError};
+use crate::case::{Case, Placed, Step};
+use crate::cluster::{Borrowed, CORDONED, Node, NodeError};
 use crate::reset::{Itself, PATIENCE, own_taints};
 use crate::tune::{Difference, differences};
 
@@ -78,6 +78,10 @@ impl Loan {
         let changed = changes(case);
         if !changed.is_empty() {
             return Err(Unsuited::ChangesNode(changed.join(", ")));
+        }
+        let cordoned = self.taints.iter().any(|taint| taint == CORDONED);
+        if cordoned && case.placed == Placed::Scheduled {
+            return Err(Unsuited::Cordoned);
         }
         if !case.priority_classes.is_empty() {
             return Err(Unsuited::ClusterWide);

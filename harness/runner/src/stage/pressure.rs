@@ -61,13 +61,15 @@ pub fn amount(pressure: &Pressure, available: u64) -> String {
     shown(available, unit(pressure))
 }
 
-/// The way of a hog, in bytes, inodes or processes.
+/// The way of a hog: bytes, inodes or processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// How far below what the node has the threshold lies.
     pub distance: u64,
     /// How much more than that it takes.
     pub beyond: u64,
+    /// In what steps it is gone: mebibytes, inodes or processes.
+    pub unit: u64,
 }
 
 /// The way that a case asks for.
@@ -80,7 +82,11 @@ pub fn way(pressure: &Pressure) -> Way {
         Signal::PidAvailable => (1_000, 200),
     };
     let stated = pressure.distance.as_ref().and_then(|text| text.as_str().parse::<Quantity>().ok());
-    Way { distance: stated.map_or(distance, |distance| distance.value().max(0) as u64), beyond }
+    Way {
+        distance: stated.map_or(distance, |distance| distance.value().max(0) as u64),
+        beyond,
+        unit: unit(pressure),
+    }
 }
 
 /// The threshold for a node that has `available` now (bytes, inodes, processes), as a quantity; none where the node has not even the distance.
@@ -98,7 +104,7 @@ fn unit(pressure: &Pressure) -> u64 {
 /// The ramp for a case of so many containers on a node where a container takes `start` to start: the threshold may be crossed only when all
 /// of them run and the statistics show them.
 pub fn ramp(pressure: &Pressure, containers: usize, start: Duration) -> Ramp {
-    over(pressure, way(pressure), ramp_time(pressure, containers, start))
+    over(way(pressure), ramp_time(pressure, containers, start))
 }
 
 /// How long a case of so many containers takes to the crossing of the threshold.
@@ -108,8 +114,8 @@ pub fn ramp_time(pressure: &Pressure, containers: usize, start: Duration) -> Dur
 }
 
 /// The ramp over a way, with so much time to the crossing. Its steps are small beside what it takes beyond the threshold.
-pub fn over(pressure: &Pressure, way: Way, time: Duration) -> Ramp {
-    let (Way { distance, beyond }, unit) = (way, unit(pressure));
+pub fn over(way: Way, time: Duration) -> Ramp {
+    let Way { distance, beyond, unit } = way;
     let crossing =
         (time.as_millis() as u64 / 250).clamp(8, 64).max(distance.div_ceil((beyond / 2).max(unit)));
     let step = distance.div_ceil(crossing).next_multiple_of(unit);
@@ -158,8 +164,7 @@ mod tests {
 
     #[test]
     fn a_long_way_past_a_low_threshold_has_small_steps() {
-        let way = Way { distance: 2000 * MIB, beyond: 50 * MIB };
-        let ramp = over(&pressure("signal: memory.available"), way, Duration::from_secs(60));
+        let ramp = over(Way { distance: 2000 * MIB, beyond: 50 * MIB, unit: MIB }, Duration::from_secs(60));
         assert!(ramp.step <= 25 * MIB && ramp.total() <= 2075 * MIB, "{ramp:?}");
     }
 

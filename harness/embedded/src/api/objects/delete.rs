@@ -8,16 +8,24 @@ use crate::api::request::{self, Request};
 use crate::api::respond;
 use crate::api::selector::Selector;
 use crate::cluster::Cluster;
-use crate::registry::{self, DeleteOptions, Deleted, Preconditions, Status};
+use crate::registry::{self, DeleteOptions, Deleted, Preconditions, Propagation, Status};
+use crate::store::Kind;
+
+/// Whoever does not say what is to become of a job's pods is told.
+const PRESERVED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// Deletes an object.
 pub fn delete(cluster: &Cluster, request: &Request, place: Place) -> Result<Response, Status> {
     let how = options(request)?;
+    let warnings = match (place.kind, how.propagation) {
+        (Kind::Job, None) => vec![PRESERVED.to_owned()],
+        _ => Vec::new(),
+    };
     let (namespace, name) = (request.target.namespace(), request.target.name());
     let deleted = cluster
         .with(|world| world.with(|_, _, ctx| registry::delete(ctx, place.kind, namespace, name, how)))?;
     Ok(match deleted {
-        Deleted::Object(object) => place.view.one(200, &object, &[]),
+        Deleted::Object(object) => place.view.one(200, &object, &warnings),
         Deleted::Status(status) => respond::json(200, &status),
     })
 }
@@ -59,7 +67,9 @@ fn options(request: &Request) -> Result<DeleteOptions, Status> {
     };
     if request.body.is_empty() {
         let grace = request.query.number("gracePeriodSeconds")?.map(seconds).transpose()?;
-        return Ok(DeleteOptions { grace, dry_run: request.query.dry_run()?, ..DeleteOptions::default() });
+        let propagation = propagation(request.query.text("propagationPolicy"))?;
+        let dry_run = request.query.dry_run()?;
+        return Ok(DeleteOptions { grace, propagation, dry_run, ..DeleteOptions::default() });
     }
     let body = request::json(&request.headers, &request.body)?;
     let sent: Value =
@@ -84,6 +94,23 @@ fn from(
     Ok(DeleteOptions {
         grace: sent["gracePeriodSeconds"].as_i64().map(seconds).transpose()?,
         preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
+        propagation: propagation(sent["propagationPolicy"].as_str().unwrap_or_default())?,
         dry_run,
+    })
+}
+
+/// `propagationPolicy`; nothing if it is absent.
+fn propagation(text: &str) -> Result<Option<Propagation>, Status> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let known = Propagation::ALL.into_iter().find(|known| known.name() == text);
+    known.map(Some).ok_or_else(|| Status {
+        code: 422,
+        reason: "Invalid",
+        message: format!(
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {text:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+        ),
+        details: None,
     })
 }

@@ -21,8 +21,19 @@ pub fn list(kind: Kind, path: &[&str]) -> Strategy {
     match (kind, path) {
         (_, ["metadata", "ownerReferences"]) => MergeBy("uid"),
         (_, ["metadata", "finalizers"]) => MergeValues,
-        (Kind::Pod | Kind::Node | Kind::Namespace | Kind::PodDisruptionBudget, ["status", "conditions"]) => {
-            MergeBy("type")
+        (
+            Kind::Pod
+            | Kind::Node
+            | Kind::Namespace
+            | Kind::PodDisruptionBudget
+            | Kind::Deployment
+            | Kind::ReplicaSet
+            | Kind::Job,
+            ["status", "conditions"],
+        ) => MergeBy("type"),
+        // A template is patched as the pod is that it makes.
+        (Kind::Deployment | Kind::ReplicaSet | Kind::Job, ["spec", "template", path @ ..]) => {
+            list(Kind::Pod, path)
         }
         (Kind::Pod, ["spec", list]) => match *list {
             list if CONTAINERS.contains(&list) => MergeBy("name"),

@@ -26,6 +26,8 @@ enum Field {
     Switch(&'static str),
     /// The first of two paths that has anything.
     Either(&'static str, &'static str),
+    /// A number there, 0 where it is absent.
+    Count(&'static str),
     /// Known but never set.
     Nowhere,
 }
@@ -63,6 +65,9 @@ impl Field {
                 "" => at(object, second) == value,
                 first => first == value,
             },
+            Self::Count(path) => {
+                object.pointer(path).and_then(Value::as_i64).unwrap_or(0).to_string() == value
+            }
             Self::Nowhere => value.is_empty(),
         }
     }
@@ -93,6 +98,8 @@ fn field(label: &str, source: Source) -> Result<Field, String> {
         (Source::Stored(Kind::Pod), "status.nominatedNodeName") => Field::At("/status/nominatedNodeName"),
         (Source::Stored(Kind::Node), "spec.unschedulable") => Field::Switch("/spec/unschedulable"),
         (Source::Stored(Kind::Namespace), "status.phase") => Field::At("/status/phase"),
+        (Source::Stored(Kind::Job), "status.successful") => Field::Count("/status/succeeded"),
+        (Source::Stored(Kind::Job), _) => return Err(format!("field label {label:?} not supported for Job")),
         (Source::Stored(Kind::Event), label) => event(label, "involvedObject.").ok_or_else(unknown)?,
         (Source::NewEvents, label) => event(label, "regarding.").ok_or_else(unknown)?,
         (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unknown()),

@@ -17,7 +17,7 @@ pub fn moment(time: &Value) -> Option<Timestamp> {
 }
 
 /// Two or three figures of a time in seconds.
-fn human(seconds: i64) -> String {
+pub fn human(seconds: i64) -> String {
     if seconds < -1 {
         return "<invalid>".into();
     }

@@ -136,5 +136,47 @@ fn stored(kind: Kind) -> &'static [Column] {
             const { &[NAME, text("Min Available"), text("Max Unavailable"), number("Allowed Disruptions"), AGE] }
         }
         Kind::Lease => const { &[NAME, text("Holder"), AGE] },
+        Kind::Deployment => {
+            const {
+                &[
+                    NAME,
+                    text("Ready"),
+                    text("Up-to-date"),
+                    text("Available"),
+                    AGE,
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        Kind::ReplicaSet => {
+            const {
+                &[
+                    NAME,
+                    number("Desired"),
+                    number("Current"),
+                    number("Ready"),
+                    AGE,
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        Kind::Job => {
+            const {
+                &[
+                    NAME,
+                    text("Status"),
+                    text("Completions"),
+                    text("Duration"),
+                    AGE,
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ mod columns;
 mod events;
 mod nodes;
 mod pods;
+mod workloads;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -78,6 +79,9 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
             vec![name, json!(bound("minAvailable")), json!(bound("maxUnavailable")), json!(allowed), age]
         }
         Source::Stored(Kind::Lease) => vec![name, json!(text(object, "/spec/holderIdentity")), age],
+        Source::Stored(Kind::Deployment) => workloads::deployment(object, now),
+        Source::Stored(Kind::ReplicaSet) => workloads::replica_set(object, now),
+        Source::Stored(Kind::Job) => workloads::job(object, now),
         Source::NodeMetrics => vec![
             name,
             object["usage"]["cpu"].clone(),

@@ -13,7 +13,7 @@ pub struct Metrics {
     evictions: BTreeMap<&'static str, u64>,
     /// Of each signal, the ages of measurements that were acted on, in seconds.
     ages: BTreeMap<&'static str, Vec<f64>>,
-    preemptions: BTreeMap<&'static str, u64>,
+    preemptions: BTreeMap<String, u64>,
 }
 
 /// The bounds of the histogram (`metrics.DefBuckets`).
@@ -26,8 +26,8 @@ impl Metrics {
     }
 
     /// A pod was killed for a critical one that lacked a resource.
-    pub fn preempted(&mut self, resource: &'static str) {
-        *self.preemptions.entry(resource).or_default() += 1;
+    pub fn preempted(&mut self, resource: &str) {
+        *self.preemptions.entry(resource.to_owned()).or_default() += 1;
     }
 
     /// Measurements are acted on.
@@ -78,7 +78,7 @@ fn counter(
     name: &str,
     help: &str,
     label: &str,
-    counts: &BTreeMap<&'static str, u64>,
+    counts: &BTreeMap<impl std::fmt::Display, u64>,
 ) -> std::fmt::Result {
     if !counts.is_empty() {
         writeln!(text, "# HELP {name} [ALPHA] {help}")?;

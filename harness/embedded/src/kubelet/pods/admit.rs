@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Kubelet;
 use super::worker::Worker;
 use crate::machine::{Machine, PodUid};
+use crate::registry::is_extended_resource;
 use crate::store::Kind;
 use crate::world::Ctx;
 
@@ -23,7 +24,7 @@ pub(super) struct Rejection {
 /// Something of which too little is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shortage {
-    pub resource: &'static str,
+    pub resource: String,
     pub requested: i64,
     pub used: i64,
     pub capacity: i64,
@@ -101,15 +102,23 @@ impl Kubelet {
         let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
         let places = amount("pods", &allocatable["pods"]).unwrap_or(110);
         if there + 1 > places {
-            shortages.push(Shortage { resource: "pods", requested: 1, used: there, capacity: places });
+            let resource = "pods".to_owned();
+            shortages.push(Shortage { resource, requested: 1, used: there, capacity: places });
         }
-        for resource in RESOURCES {
+        // Those that the node does not have are not looked at (`removeMissingExtendedResources`).
+        let spec = &pod.spec;
+        let asked =
+            spec.containers.iter().chain(&spec.init_containers).flat_map(|one| one.resources.requests.keys());
+        let extended: BTreeSet<&str> =
+            asked.map(String::as_str).filter(|name| is_extended_resource(name)).collect();
+        for resource in RESOURCES.into_iter().chain(extended) {
             let requested = request(pod, resource);
             let Some(capacity) = amount(resource, &allocatable[resource]).filter(|_| requested > 0) else {
                 continue;
             };
             let used = others.iter().map(|pod| request(pod, resource)).sum();
             if requested > capacity - used {
+                let resource = resource.to_owned();
                 shortages.push(Shortage { resource, requested, used, capacity });
             }
         }

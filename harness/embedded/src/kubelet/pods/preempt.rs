@@ -21,7 +21,7 @@ struct Candidate<'a> {
 }
 
 /// What is still wanted.
-type Wants = Vec<(&'static str, i64)>;
+type Wants = Vec<(String, i64)>;
 
 impl Kubelet {
     /// Kills what must go for a critical pod, which starts when that has ended.
@@ -32,8 +32,9 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut Ctx,
     ) -> Result<BTreeSet<PodUid>, Rejection> {
-        let wants =
-            shortages.iter().map(|short| (short.resource, short.requested - (short.capacity - short.used)));
+        let wants = shortages
+            .iter()
+            .map(|short| (short.resource.clone(), short.requested - (short.capacity - short.used)));
         let victims = self.victims(&worker.manifest.pod, wants.collect())?;
         for victim in &victims {
             let Some(object) = self.pods.workers.get(victim).map(|worker| worker.object.clone()) else {
@@ -47,7 +48,7 @@ impl Kubelet {
             };
             self.kill_now(victim, why, None, machine, ctx);
             if let Some(short) = shortages.first() {
-                self.eviction.metrics.preempted(short.resource);
+                self.eviction.metrics.preempted(&short.resource);
             }
         }
         Ok(victims)
@@ -111,7 +112,7 @@ fn nearest<'a>(mut pods: Vec<Candidate<'a>>, mut wants: Wants) -> Result<Vec<Can
 /// What is still wanted when some pods are gone.
 fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'b>> + Clone) -> Wants {
     let left = wants.iter().map(|(resource, wanted)| {
-        (*resource, wanted - pods.clone().map(|candidate| own(candidate.pod, resource)).sum::<i64>())
+        (resource.clone(), wanted - pods.clone().map(|candidate| own(candidate.pod, resource)).sum::<i64>())
     });
     left.filter(|(_, wanted)| *wanted > 0).collect()
 }

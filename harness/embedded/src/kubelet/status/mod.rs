@@ -17,6 +17,7 @@ use crate::agenda::Due;
 use crate::machine::{Cgroup, Machine};
 use crate::node::NodeEvent;
 use crate::options::CgroupVersion;
+use crate::registry::is_extended_resource;
 use crate::store::Kind;
 use crate::time::Time;
 use crate::world::Ctx;
@@ -86,7 +87,7 @@ impl Kubelet {
         let mut conditions = conditions::pressure(self.conditions());
         conditions.push(conditions::ready());
         if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
-            let (capacity, allocatable) = self.node_resources();
+            let (capacity, allocatable) = self.node_resources(&node["status"]["capacity"]);
             let images = self.status.images.listed();
             let told = |condition: &&Condition| condition.is_told(&node) == Some(true);
             let changed: Vec<Condition> =
@@ -150,8 +151,9 @@ impl Kubelet {
         ctx.agenda.at(time, Due::Node(node, NodeEvent::Kubelet(KubeletEvent::Status(event))));
     }
 
-    /// Capacity and allocatable: what is not kept from pods.
-    fn node_resources(&self) -> (Value, Value) {
+    /// Capacity and allocatable: what is not kept from pods. Of extended resources the node has what its object says already, and all of it
+    /// is allocatable (`MachineInfo` of `setters.go`).
+    fn node_resources(&self, known: &Value) -> (Value, Value) {
         use evictlab_rules::quantity::Quantity;
         let settings = &self.config.settings;
         let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -170,7 +172,16 @@ impl Kubelet {
             resources["hugepages-1Gi"] = json!("0");
             resources["hugepages-2Mi"] = json!("0");
             resources["pods"] = json!(settings.max_pods.to_string());
+            for (name, amount) in extended(known) {
+                resources[name] = amount.clone();
+            }
         }
         (capacity, allocatable)
     }
+}
+
+/// The extended resources among others.
+fn extended(resources: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let all = resources.as_object().into_iter().flatten();
+    all.map(|(name, amount)| (name.as_str(), amount)).filter(|(name, _)| is_extended_resource(name))
 }

@@ -7,7 +7,9 @@ use crate::store::Kind;
 use crate::world::Ctx;
 
 impl Kubelet {
-    /// Makes the node's object unless there is one; its labels and what it says of the machine are put right in any case.
+    /// Makes the node's object unless there is one; its labels and what it says of the machine are put right in any case. Extended resources are
+    /// none from then on, until somebody says how many there are again: without a device plugin's checkpoint the kubelet takes the node for a
+    /// new one (`reconcileExtendedResource`).
     pub(super) fn register(&mut self, ctx: &mut Ctx) {
         let name = self.identity.node.clone();
         let labels = self.labels();
@@ -16,6 +18,13 @@ impl Kubelet {
                 node["metadata"]["labels"][label] = value.clone();
             }
             node["status"]["nodeInfo"]["kubeletVersion"] = json!(self.identity.version.to_string());
+            let names: Vec<String> =
+                super::extended(&node["status"]["capacity"]).map(|(name, _)| name.to_owned()).collect();
+            for (list, name) in
+                ["capacity", "allocatable"].iter().flat_map(|list| names.iter().map(move |name| (list, name)))
+            {
+                node["status"][list][name] = json!("0");
+            }
         });
         if known.is_some() {
             return;
@@ -23,7 +32,7 @@ impl Kubelet {
         let place = ctx.store.list(Kind::Node, None).count();
         let cidr = format!("10.244.{place}.0/24");
         let address = format!("172.18.0.{}", place + 2);
-        let (capacity, allocatable) = self.node_resources();
+        let (capacity, allocatable) = self.node_resources(&Value::Null);
         let node = json!({
             "metadata": {
                 "name": name,

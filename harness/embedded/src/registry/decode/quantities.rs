@@ -8,10 +8,13 @@ use crate::store::Kind;
 const WRONG: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// Writes all quantities of a pod or node in their canonical form.
+/// Writes all quantities of a pod, a pod's template or a node in their canonical form.
 pub(in super::super) fn canonical(kind: Kind, object: &mut Value) -> Result<(), String> {
     match kind {
         Kind::Pod => walk(&mut object["spec"]),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => {
+            object.pointer_mut("/spec/template/spec").map_or(Ok(()), walk)
+        }
         Kind::Node => walk(&mut object["status"]),
         _ => Ok(()),
     }

@@ -1,5 +1,7 @@
 //! Types by library: what fits them, what they do not know.
 
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -109,6 +111,9 @@ pub(super) fn check(kind: Kind, object: &Value) -> Result<Vec<Unknown>, String> 
         Kind::PriorityClass => by::<PriorityClass>(kind, object),
         Kind::PodDisruptionBudget => by::<PodDisruptionBudget>(kind, object),
         Kind::Lease => by::<Lease>(kind, object),
+        Kind::Deployment => by::<Deployment>(kind, object),
+        Kind::ReplicaSet => by::<ReplicaSet>(kind, object),
+        Kind::Job => by::<Job>(kind, object),
     }
 }
 

@@ -10,7 +10,22 @@ use super::CONTAINERS;
 
 /// Fills in a pod. Pod-level resources are known since 1.34 (`PodLevelResources`, KEP-2837); before, they are dropped.
 pub(in super::super) fn set(pod: &mut Value, control_plane: &KubeletVersion) {
+    template(pod);
     let spec = &mut pod["spec"];
+    default(spec, "enableServiceLinks", json!(true));
+    for list in ["containers", "initContainers"] {
+        spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten().for_each(requests_from_limits);
+    }
+    if control_plane.at_least(34) {
+        pod_level_requests(pod);
+    } else if let Some(spec) = spec.as_object_mut() {
+        spec.shift_remove("resources");
+    }
+}
+
+/// Fills in a pod's template: what is filled in of a pod's spec wherever it is (`SetDefaults_PodSpec` and those of its parts).
+pub(in super::super) fn template(template: &mut Value) {
+    let spec = &mut template["spec"];
     tidy(spec);
     for (field, value) in [
         ("restartPolicy", json!("Always")),
@@ -18,7 +33,6 @@ pub(in super::super) fn set(pod: &mut Value, control_plane: &KubeletVersion) {
         ("dnsPolicy", json!("ClusterFirst")),
         ("securityContext", json!({})),
         ("schedulerName", json!("default-scheduler")),
-        ("enableServiceLinks", json!(true)),
     ] {
         default(spec, field, value);
     }
@@ -30,20 +44,12 @@ pub(in super::super) fn set(pod: &mut Value, control_plane: &KubeletVersion) {
     for list in CONTAINERS {
         for one in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             container(one);
-            if list != "ephemeralContainers" {
-                requests_from_limits(one);
-                if host_network {
-                    host_ports(one);
-                }
+            if list != "ephemeralContainers" && host_network {
+                host_ports(one);
             }
         }
     }
     spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten().for_each(volume);
-    if control_plane.at_least(34) {
-        pod_level_requests(pod);
-    } else if let Some(spec) = spec.as_object_mut() {
-        spec.shift_remove("resources");
-    }
 }
 
 /// Fills in an ephemeral container.

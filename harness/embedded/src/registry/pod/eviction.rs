@@ -49,6 +49,7 @@ fn options(eviction: &Value) -> DeleteOptions {
     DeleteOptions {
         grace: options["gracePeriodSeconds"].as_u64(),
         preconditions: Preconditions { uid: text("uid"), resource_version: text("resourceVersion") },
+        propagation: None,
         dry_run: options["dryRun"].as_array().is_some_and(|all| all.iter().any(|one| one == "All")),
     }
 }

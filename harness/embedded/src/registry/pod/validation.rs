@@ -26,24 +26,38 @@ pub(in super::super) fn create(pod: &Value) -> Errors {
 /// Checks metadata and spec of a pod.
 pub(super) fn whole(pod: &Value) -> Errors {
     let mut errors = meta::validate(pod, names::subdomain);
+    spec(pod, &Path::new("spec"), &mut errors);
+    errors
+}
+
+/// Checks a pod's template: labels, annotations and spec (`ValidatePodTemplateSpec`).
+pub(in super::super) fn template(template: &Value, path: &Path, errors: &mut Errors) {
+    let metadata = path.child("metadata");
+    meta::labels(&template["metadata"]["labels"], &metadata.child("labels"), errors);
+    meta::annotations(template, &metadata.child("annotations"), errors);
+    let path = path.child("spec");
+    spec(template, &path, errors);
+    if containers(template, "ephemeralContainers").next().is_some() {
+        errors.forbidden(
+            &path.child("ephemeralContainers"),
+            "ephemeral containers not allowed in pod template",
+        );
+    }
+}
+
+/// Checks the spec of a pod or a template, which is at a path.
+fn spec(pod: &Value, path: &Path, errors: &mut Errors) {
     let spec = &pod["spec"];
-    let path = Path::new("spec");
-    let volumes = volumes::check(spec, &path.child("volumes"), &mut errors);
-    regular(pod, &volumes, &path.child("containers"), &mut errors);
-    init(pod, &volumes, &path.child("initContainers"), &mut errors);
-    super::ephemeral::check(pod, &volumes, &path.child("ephemeralContainers"), &mut errors);
-    resources::pod_level(pod, &path, &mut errors);
-    host_ports(spec, &path.child("containers"), &mut errors);
-    one_of(spec, &path, "restartPolicy", &["Always", "OnFailure", "Never"], &mut errors);
-    one_of(
-        spec,
-        &path,
-        "dnsPolicy",
-        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
-        &mut errors,
-    );
-    meta::labels(&spec["nodeSelector"], &path.child("nodeSelector"), &mut errors);
-    security_context(&spec["securityContext"], &path.child("securityContext"), &mut errors);
+    let volumes = volumes::check(spec, &path.child("volumes"), errors);
+    regular(pod, &volumes, &path.child("containers"), errors);
+    init(pod, &volumes, &path.child("initContainers"), errors);
+    super::ephemeral::check(pod, &volumes, &path.child("ephemeralContainers"), errors);
+    resources::pod_level(pod, path, errors);
+    host_ports(spec, &path.child("containers"), errors);
+    one_of(spec, path, "restartPolicy", &["Always", "OnFailure", "Never"], errors);
+    one_of(spec, path, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], errors);
+    meta::labels(&spec["nodeSelector"], &path.child("nodeSelector"), errors);
+    security_context(&spec["securityContext"], &path.child("securityContext"), errors);
     for (field, rule) in [
         ("serviceAccountName", names::subdomain as fn(&str) -> Vec<String>),
         ("nodeName", names::subdomain),
@@ -62,15 +76,14 @@ pub(super) fn whole(pod: &Value) -> Errors {
         let range = "must be between 1 and 2147483647, inclusive";
         errors.invalid(&path.child("activeDeadlineSeconds"), deadline, range);
     }
-    tolerations(spec, &path.child("tolerations"), &mut errors);
-    one_of(spec, &path, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &mut errors);
+    tolerations(spec, &path.child("tolerations"), errors);
+    one_of(spec, path, "preemptionPolicy", &["PreemptLowerPriority", "Never"], errors);
     // Whitespace around an image is looked for after everything else.
     for list in ["containers", "initContainers"] {
         for (index, container) in containers(pod, list).enumerate() {
-            image_space(container, &path.child(list).index(index), &mut errors);
+            image_space(container, &path.child(list).index(index), errors);
         }
     }
-    errors
 }
 
 /// What is demanded of containers of every kind.

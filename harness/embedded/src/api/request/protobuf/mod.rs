@@ -130,7 +130,7 @@ mod tests {
     fn refuses_what_it_does_not_know() {
         let message = |body: &[u8]| json(body).unwrap_err().message;
         assert_eq!(message(b"{}"), "error decoding protobuf: the body has no prefix");
-        assert!(message(&body("apps/v1", "Deployment", b"")).ends_with("reads no Deployment of apps/v1"));
+        assert!(message(&body("apps/v1", "StatefulSet", b"")).ends_with("reads no StatefulSet of apps/v1"));
         assert!(json(&body("v1", "Pod", &[0x0a, 200])).is_err());
     }
 

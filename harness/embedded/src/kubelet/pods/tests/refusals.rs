@@ -101,6 +101,51 @@ fn a_critical_pod_has_others_killed_for_it() {
 }
 
 #[test]
+fn what_somebody_says_the_node_has_is_kept_and_counted() {
+    const TOY: &str = "example.com/toy";
+    let mut lab = Lab::new(31);
+    let asks = |count: u32, priority: i64| {
+        let amounts = json!({TOY: count.to_string()});
+        json!({
+            "priority": priority,
+            "containers": [{"name": "c", "resources": {"requests": amounts, "limits": amounts}}],
+        })
+    };
+    let has = |lab: &Lab, list: &str| {
+        lab.world.store.get(Kind::Node, "", "n1").unwrap()["status"][list][TOY].clone()
+    };
+    // Of what the node does not know at all, everybody may have any number.
+    lab.pod("early", asks(9, 0));
+    lab.seconds(3);
+    assert_eq!(lab.status("early")["phase"], "Running");
+    lab.world.store.remove(Kind::Pod, "default", "early");
+    lab.world.store.update(Kind::Node, "", "n1", |node| node["status"]["capacity"][TOY] = json!("2"));
+    lab.seconds(12);
+    assert_eq!((has(&lab, "capacity"), has(&lab, "allocatable")), (json!("2"), json!("2")));
+    lab.pod("a", asks(2, 0));
+    lab.seconds(3);
+    lab.pod("b", asks(1, 0));
+    lab.seconds(3);
+    let status = lab.status("b");
+    assert_eq!(status["reason"], "OutOfexample.com/toy");
+    let message = "Node didn't have enough resource: example.com/toy, requested: 1, used: 2, capacity: 2";
+    assert_eq!(status["message"], format!("Pod was rejected: {message}"));
+    lab.pod("critical", asks(1, 2_000_000_000));
+    lab.seconds(6);
+    assert_eq!(lab.status("a")["reason"], "Preempting");
+    assert_eq!(lab.messages("a", "Preempting"), ["Preempted in order to admit critical pod"]);
+    assert_eq!(lab.status("critical")["phase"], "Running");
+    // A kubelet that starts again takes the node for a new one.
+    lab.world.with(|_, nodes, ctx| {
+        let node = nodes.get_mut("n1").unwrap();
+        node.kubelet.stop();
+        node.kubelet.start(&mut node.machine, ctx);
+    });
+    lab.seconds(12);
+    assert_eq!((has(&lab, "capacity"), has(&lab, "allocatable")), (json!("0"), json!("0")));
+}
+
+#[test]
 fn images_that_cannot_be_had_are_told_of() {
     for (image, policy, reason, events) in [
         ("Not/A name", "IfNotPresent", "InvalidImageName", vec!["InspectFailed c", "Failed c"]),
