@@ -67,6 +67,19 @@ fn untouched_nothing_is_violated() {
 }
 
 #[test]
+fn a_minimum_reclaim_keeps_a_threshold_met() {
+    let with_reclaim = |reclaim: &'static str| {
+        violated(SIDECARS, move |recording| {
+            everywhere("available: 23968152Ki", "available: 23506Mi")(recording);
+            recording["kubeletConfigOverrides"]["evictionMinimumReclaim"] =
+                serde_json::json!({"memory.available": reclaim});
+        })
+    };
+    assert_eq!(with_reclaim("100Mi"), []);
+    assert_eq!(with_reclaim("99Mi"), [Invariant::AvailableIsBelowTheThreshold]);
+}
+
+#[test]
 fn tampering_is_noticed() {
     use Invariant::*;
     type Tamper = Box<dyn Fn(&mut Value)>;

@@ -52,6 +52,8 @@ pub(super) struct Pod {
     pub group: GroupId,
     pub volumes: BTreeMap<String, StoreId>,
     pub shm: Option<StoreId>,
+    /// The most tasks that it may have.
+    pub pids_limit: Option<u64>,
     /// Whether its pause process runs.
     pub sandbox: bool,
     /// CPU time of containers that were removed.
@@ -63,7 +65,14 @@ impl Kernel {
     pub fn start_sandbox(&mut self, uid: &str) {
         if !self.pods.contains_key(uid) {
             let group = self.groups.create(PODS, None);
-            let pod = Pod { group, volumes: BTreeMap::new(), shm: None, sandbox: false, cpu: Duration::ZERO };
+            let pod = Pod {
+                group,
+                volumes: BTreeMap::new(),
+                shm: None,
+                pids_limit: None,
+                sandbox: false,
+                cpu: Duration::ZERO,
+            };
             self.pods.insert(uid.to_owned(), pod);
         }
         let Some(pod) = self.pods.get_mut(uid) else { return };
@@ -92,10 +101,14 @@ impl Kernel {
     pub fn start_container(&mut self, id: String, spec: ContainerSpec, now: Time, rng: &mut Rng) {
         self.now = self.now.max(now);
         self.start_sandbox(&spec.pod);
-        let Some(pod) = self.pods.get(&spec.pod) else { return };
+        let Some(pod) = self.pods.get_mut(&spec.pod) else { return };
+        pod.pids_limit = spec.pids_limit;
         let group = self.groups.create(pod.group, spec.memory_limit);
         for mount in &spec.mounts {
-            self.volume(&spec.pod, mount);
+            match &mount.host {
+                Some(path) => self.make_host_path(path),
+                None => self.volume(&spec.pod, mount),
+            }
         }
         // No two containers have quite the same.
         let kernel = cost::CONTAINER_KERNEL + rng.random_range(0..8) * BLOCK;
@@ -130,6 +143,7 @@ impl Kernel {
                 cpu: Duration::ZERO,
             },
         );
+        self.link_log(key);
         let input = self.open(Target::Null);
         let output = self.open(Target::Log { container: key, stderr: false });
         let error = self.open(Target::Log { container: key, stderr: true });
@@ -181,6 +195,7 @@ impl Kernel {
         self.remove_store(container.layer);
         self.disk.give(container.made.bytes, container.made.inodes);
         self.disk.give(container.log_blocks, u64::from(container.log_blocks > 0));
+        self.unlink_log(&container.spec.log_path);
         match self.pods.get_mut(&container.spec.pod) {
             Some(pod) => pod.cpu += container.cpu,
             None => self.cpu += container.cpu,

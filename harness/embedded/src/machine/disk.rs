@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use super::container::ContainerKey;
 use super::pipe::PipeId;
 use super::{DiskUse, Filesystem};
 
@@ -25,6 +26,8 @@ pub(super) enum FileKind {
     Directory,
     /// A named pipe.
     Fifo(PipeId),
+    /// A container's log, which is kept with the container.
+    Log(ContainerKey),
 }
 
 /// A file.
@@ -44,6 +47,8 @@ pub(super) struct File {
     named: bool,
     /// How often it is open.
     opens: u32,
+    /// Whether its entry takes an inode and blocks of its filesystem.
+    counted: bool,
 }
 
 /// A tree of files.
@@ -56,8 +61,9 @@ struct Store {
 }
 
 /// Why nothing could be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoSpace;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no space is left on the node's disk")]
+pub struct NoSpace;
 
 /// All files of a node.
 #[derive(Clone, Debug)]
@@ -155,6 +161,17 @@ impl Disk {
     pub fn create(&mut self, store: StoreId, name: &str, kind: FileKind) -> Result<FileId, NoSpace> {
         let blocks = if kind == FileKind::Directory && !self.is_memory(store) { BLOCK } else { 0 };
         self.occupy(store, DiskUse { bytes: blocks, inodes: 1 })?;
+        Ok(self.insert(store, name, kind, blocks, true))
+    }
+
+    /// Makes an entry that takes nothing: it was there before, or is counted elsewhere. One of this name is left as it is.
+    pub fn create_uncounted(&mut self, store: StoreId, name: &str, kind: FileKind) {
+        if self.named(store, name).is_none() {
+            self.insert(store, name, kind, 0, false);
+        }
+    }
+
+    fn insert(&mut self, store: StoreId, name: &str, kind: FileKind, blocks: u64, counted: bool) -> FileId {
         self.next += 1;
         let file = File {
             kind,
@@ -165,12 +182,13 @@ impl Disk {
             referenced: false,
             named: true,
             opens: 0,
+            counted,
         };
         self.files.insert(self.next, file);
         if let Some(store) = &mut self.stores[store] {
             store.names.insert(name.to_owned(), self.next);
         }
-        Ok(self.next)
+        self.next
     }
 
     /// How many of `bytes` a tree can take.
@@ -271,8 +289,8 @@ impl Disk {
         if file.named || file.opens > 0 {
             return None;
         }
-        let (store, blocks) = (file.store, file.blocks);
-        self.vacate(store, DiskUse { bytes: blocks, inodes: 1 });
+        let (store, blocks, inodes) = (file.store, file.blocks, u64::from(file.counted));
+        self.vacate(store, DiskUse { bytes: blocks, inodes });
         self.files.remove(&id);
         Some(id)
     }

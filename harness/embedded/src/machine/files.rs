@@ -8,7 +8,7 @@ use super::kernel::{Errno, Kernel};
 use super::process::Pid;
 
 /// Directories that every image has.
-const COMMON: [&str; 26] = [
+const COMMON: [&str; 27] = [
     "",
     "bin",
     "dev",
@@ -24,6 +24,7 @@ const COMMON: [&str; 26] = [
     "sbin",
     "srv",
     "sys",
+    "sys/fs",
     "tmp",
     "usr",
     "usr/bin",
@@ -44,6 +45,8 @@ pub(super) enum Place {
     Device(Target),
     /// One of the process's own descriptors.
     Descriptor(usize),
+    /// A file that the kernel makes when it is read, with what is in it now.
+    Fact(String),
     /// A name in a tree of files, without a slash at its beginning; the tree's root has none.
     Name(StoreId, String),
 }
@@ -95,6 +98,9 @@ impl Kernel {
             }
             _ => {}
         }
+        if let Some(text) = self.fact(me, &path) {
+            return Some(Place::Fact(text));
+        }
         let container = self.container(me)?;
         let mounts = container.spec.mounts.iter();
         let within = |mount: &str| {
@@ -102,10 +108,14 @@ impl Kernel {
             (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').to_owned())
         };
         let best = mounts
-            .filter_map(|mount| Some((mount.path.len(), mount.volume.as_str(), within(&mount.path)?)))
+            .filter_map(|mount| Some((mount.path.len(), mount, within(&mount.path)?)))
             .max_by_key(|(len, ..)| *len);
         let pod = &container.spec.pod;
-        if let Some((_, volume, name)) = best {
+        if let Some((_, mount, name)) = best {
+            if let Some(host) = &mount.host {
+                return Some(self.on_host(host, &name));
+            }
+            let volume = mount.volume.as_str();
             return Some(Place::Name(*self.pods.get(pod)?.volumes.get(volume)?, name));
         }
         if let Some(name) = within("/dev/shm") {
@@ -129,7 +139,8 @@ impl Kernel {
             mount == name || mount.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
         };
         store == container.layer
-            && (COMMON.contains(&name)
+            && (self.facts(&format!("/{name}")).is_some()
+                || COMMON.contains(&name)
                 || way("/dev/shm")
                 || container.spec.mounts.iter().any(|mount| way(&mount.path)))
     }
@@ -143,6 +154,8 @@ impl Kernel {
     pub fn open_path(&mut self, me: Pid, path: &str, mode: Mode) -> Result<OpenId, Errno> {
         match self.place(me, path).ok_or(Errno::Missing)? {
             Place::Device(target) => Ok(self.open(target)),
+            Place::Fact(_) if mode != Mode::Read => Err(Errno::ReadOnly),
+            Place::Fact(text) => Ok(self.open(Target::Text { text: text.into_bytes().into(), at: 0 })),
             Place::Descriptor(at) => {
                 let id = self
                     .processes
@@ -168,6 +181,14 @@ impl Kernel {
                     let target = if mode == Mode::Read { Target::Reader(pipe) } else { Target::Writer(pipe) };
                     return Ok(self.open(target));
                 }
+                if let Some(FileKind::Log(key)) = kind {
+                    let text = self.log_text(key).into_bytes().into();
+                    return if mode == Mode::Read {
+                        Ok(self.open(Target::Text { text, at: 0 }))
+                    } else {
+                        Err(Errno::ReadOnly)
+                    };
+                }
                 if mode == Mode::Write {
                     self.empty(id);
                 }
@@ -189,11 +210,13 @@ impl Kernel {
     /// The paths that match a pattern's expression, in order; `directory` is where its fixed part ends.
     pub fn matching(&mut self, me: Pid, directory: &str, matches: impl Fn(&str) -> bool) -> Vec<String> {
         let Some(Place::Name(store, name)) = self.place(me, directory) else { return Vec::new() };
+        let made = self.facts(&self.absolute(me, directory)).unwrap_or_default();
         let below = if name.is_empty() { String::new() } else { format!("{name}/") };
         let base = directory.trim_end_matches('/');
         self.disk
             .names(store, &below)
             .filter_map(|name| name.strip_prefix(&below))
+            .chain(made.iter().copied())
             .filter(|rest| !rest.is_empty())
             .map(|rest| if directory.is_empty() { rest.to_owned() } else { format!("{base}/{rest}") })
             .filter(|path| matches(path))

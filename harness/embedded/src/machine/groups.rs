@@ -125,6 +125,11 @@ impl Groups {
         MemoryUse { usage, working_set: usage - pages.inactive, rss: pages.anon }
     }
 
+    /// What a group holds.
+    pub fn pages(&self, id: GroupId) -> Pages {
+        self.all[id].pages
+    }
+
     pub fn limit(&self, id: GroupId) -> Option<u64> {
         self.all[id].limit
     }

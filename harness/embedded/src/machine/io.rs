@@ -1,5 +1,7 @@
 //! Open descriptors: reading and writing.
 
+use std::sync::Arc;
+
 use super::container::ContainerKey;
 use super::cost;
 use super::data::Data;
@@ -27,6 +29,8 @@ pub(super) enum Target {
     Log { container: ContainerKey, stderr: bool },
     /// A file, at a place in it.
     File { id: FileId, at: u64, append: bool },
+    /// What was made when it was opened, at a place in it.
+    Text { text: Arc<[u8]>, at: u64 },
     /// A pipe's end to read from.
     Reader(PipeId),
     /// A pipe's end to write to.
@@ -161,14 +165,16 @@ impl Kernel {
     /// Where in its file a descriptor is.
     pub fn position(&self, id: OpenId) -> Option<u64> {
         match self.target(id)? {
-            Target::File { at, .. } => Some(*at),
+            Target::File { at, .. } | Target::Text { at, .. } => Some(*at),
             _ => None,
         }
     }
 
     /// Goes to a place in a file.
     pub fn seek(&mut self, id: OpenId, to: u64) {
-        if let Some(Some(Open { target: Target::File { at, .. }, .. })) = self.open.get_mut(id) {
+        if let Some(Some(Open { target: Target::File { at, .. } | Target::Text { at, .. }, .. })) =
+            self.open.get_mut(id)
+        {
             *at = to;
         }
     }
@@ -196,7 +202,7 @@ impl Kernel {
     /// Writes. What a full pipe does not take comes back: the writer is woken when there is room.
     pub fn write(&mut self, me: Pid, id: OpenId, data: Data) -> Result<Option<Data>, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::Reader(_)) => Err(Errno::BadDescriptor),
+            None | Some(Target::Reader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
             Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
             Some(Target::Full) => Err(Errno::NoSpace),
             Some(Target::Log { container, stderr }) => {
@@ -290,6 +296,12 @@ impl Kernel {
                 }
                 Ok(self.wait_for_pipe(me, pipe))
             }
+            Some(Target::Text { text, at }) => {
+                let rest = &text[(at as usize).min(text.len())..];
+                let data = rest[..rest.len().min(most as usize)].to_vec();
+                self.seek(id, at + data.len() as u64);
+                Ok(if data.is_empty() { Read::End } else { Read::Data(Data::Bytes(data)) })
+            }
             Some(Target::File { id: file, at, .. }) => {
                 let Some(of) = self.disk.file(file) else { return Ok(Read::End) };
                 let len = most.min(of.size.saturating_sub(at));
@@ -320,13 +332,13 @@ impl Kernel {
             Some(Target::File { id: file, at, .. }) => {
                 let Some(of) = self.disk.file(file) else { return Ok(Read::End) };
                 let Some(text) = &of.text else { return Ok(Read::End) };
-                let rest = &text[(at as usize).min(text.len())..];
-                if rest.is_empty() {
-                    return Ok(Read::End);
-                }
-                let len = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
-                let line = rest[..len].to_vec();
-                self.seek(id, at + len as u64);
+                let Some(line) = line_at(text, at) else { return Ok(Read::End) };
+                self.seek(id, at + line.len() as u64);
+                Ok(Read::Data(Data::Bytes(line)))
+            }
+            Some(Target::Text { text, at }) => {
+                let Some(line) = line_at(&text, at) else { return Ok(Read::End) };
+                self.seek(id, at + line.len() as u64);
                 Ok(Read::Data(Data::Bytes(line)))
             }
             _ => Ok(Read::End),
@@ -341,4 +353,11 @@ impl Kernel {
         pipe.waiting.push(me);
         Read::Blocked
     }
+}
+
+/// The line of a text from a place on, its end included; none at the end of the text.
+fn line_at(text: &[u8], at: u64) -> Option<Vec<u8>> {
+    let rest = &text[(at as usize).min(text.len())..];
+    let len = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+    (len > 0).then(|| rest[..len].to_vec())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use super::container::{Container, ContainerKey, Pod};
-use super::disk::{Disk, FileId};
+use super::disk::{Disk, FileId, StoreId};
 use super::groups::{GroupId, Groups, Pages};
 use super::io::{Open, OpenId};
 use super::pipe::{Pipe, PipeId};
@@ -37,6 +37,8 @@ pub(super) enum Errno {
     CannotFork,
     /// EBADF
     BadDescriptor,
+    /// EROFS
+    ReadOnly,
 }
 
 impl Errno {
@@ -53,6 +55,7 @@ impl Errno {
             Self::NotEmpty => "Directory not empty",
             Self::CannotFork => "Resource temporarily unavailable",
             Self::BadDescriptor => "Bad file descriptor",
+            Self::ReadOnly => "Read-only file system",
         }
     }
 }
@@ -65,6 +68,8 @@ pub(super) struct Kernel {
     pub cgroup: CgroupVersion,
     pub groups: Groups,
     pub disk: Disk,
+    /// The node's own files.
+    pub host: StoreId,
     pub containers: BTreeMap<ContainerKey, Container>,
     pub names: BTreeMap<String, ContainerKey>,
     pub pods: BTreeMap<String, Pod>,
@@ -89,14 +94,16 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(options: &NodeOptions, groups: Groups, disk: Disk) -> Self {
+    pub fn new(options: &NodeOptions, groups: Groups, mut disk: Disk) -> Self {
         let (tasks, cpus) = (options.processes, options.cpus);
-        Self {
+        let host = disk.create_store(None);
+        let mut kernel = Self {
             now: Time::ZERO,
             epoch: Epoch(jiff::Timestamp::UNIX_EPOCH),
             cgroup: options.cgroup,
             groups,
             disk,
+            host,
             containers: BTreeMap::new(),
             names: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -115,7 +122,9 @@ impl Kernel {
             wakes: BinaryHeap::new(),
             asked: 0,
             happened: Vec::new(),
-        }
+        };
+        kernel.make_host();
+        kernel
     }
 
     /// Has a process go on at a time, instead of when it would.

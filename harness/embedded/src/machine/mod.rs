@@ -5,8 +5,10 @@ mod container;
 mod cost;
 mod data;
 mod disk;
+mod facts;
 mod files;
 mod groups;
+mod host;
 mod io;
 mod kernel;
 mod log;
@@ -19,6 +21,7 @@ mod shell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use self::disk::NoSpace;
 use self::disk::{BLOCK, Disk};
 use self::groups::{GroupId, Groups, PODS, Pages, ROOT};
 use self::kernel::Kernel;
@@ -85,6 +88,8 @@ pub struct Mount {
     pub memory: bool,
     /// For one in memory: its size in bytes, as the kubelet sets it; without, half of the node's memory.
     pub size_limit: Option<u64>,
+    /// For one that is a part of the node's own files: its path there (`hostPath`).
+    pub host: Option<String>,
 }
 
 /// A container to be started.
@@ -104,8 +109,10 @@ pub struct ContainerSpec {
     pub mounts: Vec<Mount>,
     /// `memory.max`, in bytes.
     pub memory_limit: Option<u64>,
-    /// The most processes that it may have (`pids.max`).
+    /// The most tasks that its pod may have (`pids.max` of the pod's group).
     pub pids_limit: Option<u64>,
+    /// Where its log lies on the node, such as `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/0.log`; nowhere if empty.
+    pub log_path: String,
     /// Whom the kernel prefers to kill: -1000 to 1000.
     pub oom_score_adj: i32,
     /// The kernel kills all of it or nothing (`memory.oom.group`).
@@ -295,6 +302,19 @@ impl Machine {
         let own = self.kernel.disk.used(store);
         let root = if self.kernel.disk.is_memory(store) { 0 } else { BLOCK };
         DiskUse { bytes: own.bytes + root, inodes: own.inodes + 1 }
+    }
+
+    /// Puts a file on the node, at a path from its root on, or takes it away.
+    ///
+    /// # Errors
+    /// If the disk is full.
+    pub fn put_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
+        self.kernel.put_host_file(path, text)
+    }
+
+    /// The files right in a directory of the node, by name, with what is in them, if that is known: large ones are left out.
+    pub fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
+        self.kernel.host_files(directory)
     }
 
     /// How many processes a group has: of the node all tasks, threads included, as the kernel counts them against the highest number; of

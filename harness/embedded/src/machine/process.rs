@@ -68,7 +68,15 @@ impl Kernel {
     }
 
     fn has_numbers(&self, container: &Container) -> bool {
-        self.tasks < self.max_pid && container.spec.pids_limit.is_none_or(|limit| container.tasks < limit)
+        let pod = &container.spec.pod;
+        // Its pause process counts too.
+        let within = |limit: u64| {
+            let all = self.containers.values().filter(|other| other.spec.pod == *pod);
+            all.map(|other| other.tasks).sum::<u64>() + 1 < limit
+        };
+        self.tasks < self.max_pid
+            && container.tasks < self.scope_limit()
+            && self.pods.get(pod).and_then(|pod| pod.pids_limit).is_none_or(within)
     }
 
     /// Begins a process in a container.

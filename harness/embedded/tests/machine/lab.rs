@@ -40,7 +40,7 @@ pub fn sh(pod: &str, script: &str) -> ContainerSpec {
 }
 
 pub fn mount(path: &str, volume: &str, memory: bool) -> Mount {
-    Mount { path: path.to_owned(), volume: volume.to_owned(), memory, size_limit: None }
+    Mount { path: path.to_owned(), volume: volume.to_owned(), memory, ..Mount::default() }
 }
 
 impl Lab {

@@ -4,6 +4,7 @@
 
 mod agnhost;
 mod disk;
+mod facts;
 mod lab;
 mod memory;
 mod oom;

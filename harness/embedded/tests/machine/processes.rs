@@ -15,6 +15,21 @@ fn a_pods_limit_stops_its_forks() {
 }
 
 #[test]
+fn a_limit_is_that_of_all_containers_of_a_pod() {
+    let mut lab = Lab::new();
+    let limited = |script: &str| ContainerSpec { pids_limit: Some(20), ..sh("p", script) };
+    lab.start("c", limited("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; wait"));
+    lab.seconds(1);
+    lab.start("d", limited("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; wait"));
+    lab.seconds(1);
+    assert_eq!((lab.processes("c"), lab.code("c")), (11, None));
+    assert_eq!(lab.code("d"), Some(2));
+    lab.start("e", sh("q", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; wait"));
+    lab.seconds(1);
+    assert_eq!(lab.processes("e"), 11, "another pod's is another's");
+}
+
+#[test]
 fn a_bomb_is_bounded_by_the_node() {
     let mut options = options();
     (options.max_pid, options.processes) = (3000, 700);

@@ -53,6 +53,7 @@ fn scripts_say_and_end_as_in_a_shell() {
         ("set -e; true; false; echo never", "", Some(1)),
         ("set -e; false || true; if false; then :; fi; echo here", "here", Some(0)),
         ("echo a > /tmp/f; echo b >> /tmp/f; cat /tmp/f; cat < /tmp/f | head -n 1", "a|b|a", Some(0)),
+        ("echo 5 6 > /tmp/f; read a b < /tmp/f; echo $b $a", "6 5", Some(0)),
         ("cat <<EOF\nx $((1+1))\nEOF\n", "x 2", Some(0)),
         (
             "mkdir -p /a/b; touch /a/b/1 /a/b/2; for f in /a/b/*; do echo $f; done; rm -r /a; [ -e /a ] || echo gone",

@@ -142,25 +142,35 @@ fn complete(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
 
 fn threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let Some(clause) = &message.threshold else { return vec![] };
-    let below = Finding::of(
-        Invariant::AvailableIsBelowTheThreshold,
-        clause.available < clause.quantity,
-        format!("less than {}", clause.quantity),
-        clause.available.to_string(),
-    );
     let configured =
         evidence.thresholds.iter().filter(|threshold| threshold.signal.resource() == message.resource);
+    let given = clause.quantity.to_string();
     let mut texts = vec![];
     let mut unknown = false;
+    // Once met, a threshold is met until as much more is left as its minimum reclaim; the message does not give that.
+    let mut needed = vec![clause.quantity.clone()];
     for threshold in configured {
         let mut nodes = evidence.samples.iter().map(|sample| &sample.node);
         let capacity = nodes.find_map(|node| Observation::of(threshold.signal, node)?.capacity);
         match threshold.amount.of(capacity.as_ref()) {
-            Some(quantity) => texts.push(quantity.to_string()),
+            Some(quantity) => {
+                let reclaim =
+                    threshold.min_reclaim.as_ref().and_then(|reclaim| reclaim.of(capacity.as_ref()));
+                if let Some(reclaim) = reclaim.filter(|_| quantity.to_string() == given) {
+                    needed.push(clause.quantity.clone() + &reclaim);
+                }
+                texts.push(quantity.to_string());
+            }
             None => unknown = true,
         }
     }
-    let given = clause.quantity.to_string();
+    let needed = needed.into_iter().max().unwrap_or_else(|| clause.quantity.clone());
+    let below = Finding::of(
+        Invariant::AvailableIsBelowTheThreshold,
+        clause.available < needed,
+        format!("less than {needed}"),
+        clause.available.to_string(),
+    );
     let outcome = match texts.contains(&given) {
         true => Outcome::Holds,
         false if texts.is_empty() || unknown => Outcome::Unproven,

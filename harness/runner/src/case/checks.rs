@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use evictlab_rules::quantity::Quantity;
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -18,9 +17,6 @@ pub(super) struct Finding {
     pub(super) what: String,
     pub(super) note: String,
 }
-
-/// The fields of a KubeletConfiguration that `pressure` sets.
-const SET_BY_PRESSURE: [&str; 3] = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod"];
 
 /// A variable that the harness puts into the containers of a case with pressure.
 static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -100,6 +96,15 @@ impl Checker<'_> {
                 self.pods.push(Pod { name, containers, volumes });
             }
         }
+        let made = case.steps.iter().filter_map(|step| step.create.as_ref());
+        for manifest in made.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
+            let name = manifest.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
+            let of =
+                |list: &str| named(manifest.get("spec").and_then(|spec| spec.get(list))).map(str::to_owned);
+            let containers = of("initContainers").chain(of("containers")).collect();
+            let volumes = of("volumes").collect();
+            self.pods.extend(name.map(|name| Pod { name: name.to_owned(), containers, volumes }));
+        }
     }
 
     fn name_of_pod(&mut self, at: usize, manifest: &Map<String, Value>) -> Option<String> {
@@ -159,25 +164,6 @@ impl Checker<'_> {
             let mut names = std::mem::take(&mut self.pods[pod].containers);
             self.add_container(&mut names, &join(way, way!["container"]), ephemeral.container.get("name"));
             self.pods[pod].containers = names;
-        }
-    }
-
-    fn pressure(&mut self) {
-        let Some(pressure) = &self.case.pressure else { return };
-        for field in SET_BY_PRESSURE {
-            if self.case.kubelet_config.contains_key(field) {
-                let what =
-                    format!("`{field}` is set by `pressure`, from what the node has when the case runs");
-                self.find(way!["kubelet-config", field], what, "leave it out, or leave out `pressure`");
-            }
-        }
-        if pressure.distance.as_ref().is_some_and(|distance| distance.quantity() <= &Quantity::ZERO) {
-            self.find(way!["pressure", "distance"], "the distance to the threshold must be more than 0", "");
-        }
-        for (field, value) in [("ramp", pressure.ramp), ("soft-grace", pressure.soft_grace)] {
-            if value.is_some_and(|value| value.get().is_zero()) {
-                self.find(way!["pressure", field], format!("`{field}` must be more than 0"), "");
-            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The case files: their shape, and reading them with errors that lead to the line.
 
+mod check_pressure;
 mod check_script;
 mod checks;
 mod fact;
@@ -19,7 +20,7 @@ pub use load::{LoadedCase, SCHEMA_FILE, Source, load, load_paths, parse};
 pub use problem::{LoadErrors, Mark, Place, Problem};
 pub(crate) use problem::{did_you_mean, nearest};
 pub use schema::{
-    Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
+    By, Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
     Refused, Resource, Signal, VolumeLimit, Witness,
 };
 pub use step::{Deletion, NodeSetup, Placed, Step, Taint};

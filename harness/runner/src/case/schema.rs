@@ -105,15 +105,38 @@ impl Case {
 pub struct Pressure {
     /// The eviction signal.
     pub signal: Signal,
-    /// How far below what the node has now the threshold is set.
+    /// What is set so that pressure comes.
+    #[serde(default)]
+    pub by: By,
+    /// How far below what the node has now the threshold is set; by `kube-reserved`, how much more pods may take than they have now.
     #[serde(default)]
     pub distance: Option<QuantityText>,
+    /// A hard threshold beside the soft one, so far below what the node has now. The container that grows crosses this one, too.
+    #[serde(default)]
+    pub hard_distance: Option<QuantityText>,
+    /// The threshold in percent of what the node's whole capacity is.
+    #[serde(default)]
+    pub as_percentage: bool,
+    /// What the case's other containers take together. The one that grows takes so much less: once they are gone, the node has enough again.
+    #[serde(default)]
+    pub others: Option<QuantityText>,
     /// The least time from the start of the pods to the crossing of the threshold; slow nodes get more.
     #[serde(default)]
     pub ramp: Option<Duration>,
     /// A soft threshold with this grace instead of a hard one.
     #[serde(default)]
     pub soft_grace: Option<Duration>,
+}
+
+/// How a node is made to have little.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// By a threshold close below what it has.
+    #[default]
+    Threshold,
+    /// By reserving all other memory for Kubernetes' own processes (`kubeReserved`), which bounds the pods' cgroup. No threshold is set.
+    KubeReserved,
 }
 
 /// The eviction signals that a case can starve.

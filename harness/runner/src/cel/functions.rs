@@ -6,6 +6,8 @@ use cel::{Context, DeclarationError, ExecutionError, Value};
 use evictlab_rules::quantity::Quantity;
 use serde_json::Value as Json;
 
+use super::value::value as to_value;
+
 /// The functions of the harness, by name:
 /// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
 /// - `evicted(pod)`: `status.reason` is `Evicted`;
@@ -60,8 +62,7 @@ fn json(function: &str, value: &Value) -> Result<Json, ExecutionError> {
 }
 
 fn found(function: &str, value: Option<&Json>, otherwise: &str) -> Result<Value, ExecutionError> {
-    let value = value.ok_or_else(|| refused(function, otherwise.to_owned()))?;
-    cel::to_value(value).map_err(|why| refused(function, why.to_string()))
+    value.map(to_value).ok_or_else(|| refused(function, otherwise.to_owned()))
 }
 
 fn refused(function: &str, message: String) -> ExecutionError {

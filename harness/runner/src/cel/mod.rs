@@ -3,6 +3,7 @@
 mod expression;
 mod functions;
 mod scope;
+mod value;
 
 pub use expression::{Expression, ExpressionError};
 pub use scope::Scope;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::ExpressionError;
 use super::functions;
+use super::value::value;
 use crate::observe::{Observations, name_of};
 
 /// The variables, by name; `cases/README.md` says what is in each.
@@ -65,8 +66,7 @@ impl<'a> Scope<'a> {
         let mut context = Context::default();
         functions::register(&mut context).map_err(|error| no_value(error.to_string()))?;
         for name in VARIABLES.into_iter().filter(|name| spoken_of.contains(name)) {
-            let value = self.variable(name);
-            context.add_variable(name, value.as_ref()).map_err(|error| no_value(error.to_string()))?;
+            context.add_variable_from_value(name, value(self.variable(name).as_ref()));
         }
         Ok(context)
     }

@@ -1,5 +1,7 @@
 //! What of a node is not done through its API server.
 
+use std::collections::BTreeMap;
+
 use evictlab_embedded::fault::Fault;
 use futures::future::LocalBoxFuture;
 use jiff::Timestamp;
@@ -22,6 +24,11 @@ pub trait Machine: Send + Sync {
     /// What goes for it if it is somebody else's; none for a node that the run may change.
     fn borrowed(&self) -> Option<&Borrowed> {
         None
+    }
+
+    /// The images that it was asked to pull and cannot, with the reasons.
+    fn lacks(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 
     /// Gives the kubelet its own configuration with these fields changed and fresh container statistics, and restarts it; returns when the

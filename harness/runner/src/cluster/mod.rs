@@ -16,7 +16,7 @@ pub use changes::DOMAIN;
 pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
 pub use existing::{
-    Access, Asked, ExistingBackend, ExistingError, Leftover, Spared, collect_leftovers, leftovers,
+    Access, Asked, CORDONED, ExistingBackend, ExistingError, Leftover, Spared, collect_leftovers, leftovers,
 };
 pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,

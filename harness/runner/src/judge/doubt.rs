@@ -20,6 +20,10 @@ pub(super) fn of_a_pass(case: &Case, seen: &Seen<'_>) -> Option<Reason> {
     if seen.samples.is_empty() {
         return Some((Doubt::EvidenceLost, "no Summary was had from the node".to_owned()));
     }
+    // A bound on the pods is no threshold.
+    if pressure.by == case::By::KubeReserved {
+        return None;
+    }
     if seen.pods.iter().any(PodSeen::was_evicted) {
         seen.pods.iter().filter(|pod| pod.was_evicted()).find_map(|pod| without_statistics(pod, seen))
     } else {
@@ -93,11 +97,13 @@ fn threshold_not_reached(signal: Signal, seen: &Seen<'_>) -> Option<Reason> {
     })
 }
 
+fn ran(status: &Value) -> bool {
+    ["running", "terminated"].iter().any(|state| !status["state"][state].is_null())
+}
+
 /// A container that waits for something that does not come, or a pod of which nothing ever ran.
 fn never_started(pod: &PodSeen<'_>) -> Option<Reason> {
     const ON_THE_WAY: [&str; 2] = ["PodInitializing", "ContainerCreating"];
-    let ran =
-        |status: &Value| ["running", "terminated"].iter().any(|state| !status["state"][state].is_null());
     let stuck = pod.containers().find_map(|status| {
         let waiting = &status["state"]["waiting"];
         let reason = waiting["reason"].as_str().filter(|reason| !ON_THE_WAY.contains(reason))?;
@@ -153,7 +159,8 @@ fn killed_for_memory(pod: &PodSeen<'_>) -> Option<Reason> {
 fn without_statistics(pod: &PodSeen<'_>, seen: &Seen<'_>) -> Option<Reason> {
     const RECENT: SignedDuration = SignedDuration::from_secs(5);
     let lives = pod.object["status"]["phase"] == "Running";
-    if !pod.was_evicted() && !lives {
+    // One of which nothing ever ran has none, and needs none.
+    if !pod.was_evicted() && !lives || !pod.containers().any(ran) {
         return None;
     }
     let at = pod.events.first().and_then(|event| event.at);

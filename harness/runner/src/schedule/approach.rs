@@ -7,7 +7,7 @@ use evictlab_rules::threshold::{Observation, Signal, Threshold, ThresholdConfig,
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::case::{self, Pressure};
+use crate::case::{self, Cgroup, Pressure};
 use crate::cluster::Spared;
 use crate::stage::{Way, way};
 
@@ -16,15 +16,40 @@ const MIB: u64 = 1024 * 1024;
 /// Why a case is not run on a borrowed node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsuited {
+    /// Its host has other control groups.
+    #[error("it holds for cgroup {}", .0.as_str())]
+    Cgroup(Cgroup),
     /// The node must not be starved.
     #[error(transparent)]
     Spared(#[from] Spared),
     /// The kubelet would have to be configured otherwise.
     #[error("it needs to change the kubelet's configuration, which is not done on an existing cluster: {0}")]
     Configuration(String),
-    /// It would change more than a namespace.
-    #[error("it needs {0}, which is not done on an existing cluster")]
-    Changes(&'static str),
+    /// It does something to the node.
+    #[error("it changes the node ({0}), which is not done on an existing cluster")]
+    ChangesNode(String),
+    /// The scheduler keeps off the node.
+    #[error("it leaves its pods to the scheduler, and the node is cordoned")]
+    Cordoned,
+    /// It makes what lies in no namespace.
+    #[error(
+        "it makes priority classes, which are the whole cluster's: in an existing one nothing is made but namespaces"
+    )]
+    ClusterWide,
+    /// It asks for what the API server does not tell.
+    #[error("it reads the kubelet's log, which cannot be had from an existing cluster")]
+    NoLog,
+    /// The node cannot have an image.
+    #[error("the node has no image {image} and cannot pull it: {why}")]
+    NoImage {
+        /// The image.
+        image: String,
+        /// What its kubelet says.
+        why: String,
+    },
+    /// It starves the node of what is counted one by one.
+    #[error("it starves a node of {0}, which is not done on an existing cluster: no cap in bytes bounds it")]
+    NotBytes(&'static str),
     /// The node has no such threshold.
     #[error("the node has no {kind} threshold on {signal}, and its kubelet is not reconfigured")]
     NoThreshold {
@@ -121,6 +146,9 @@ pub fn approach(
     cap: u64,
 ) -> Result<Approach, Unsuited> {
     let signal = pressure.signal.as_str();
+    if !pressure.signal.is_bytes() {
+        return Err(Unsuited::NotBytes(signal));
+    }
     let is_soft = pressure.soft_grace.is_some();
     let marks = marks(pressure.signal, configz, summary)?;
     let nearest = |soft: bool| {
@@ -149,7 +177,7 @@ pub fn approach(
     let room =
         if is_soft { other.map(|other| other.distance() - wanted.distance()) } else { Some(threshold) };
     let beyond = asked.beyond.min(room.unwrap_or(u64::MAX) / 2);
-    let way = Way { distance: wanted.distance(), beyond, unit: asked.unit };
+    let way = Way { distance: wanted.distance(), beyond, unit: asked.unit, others: asked.others };
     let takes = way.distance + way.beyond;
     if takes > cap {
         let [available, threshold, takes, cap] = [available, threshold, takes, cap].map(|bytes| bytes / MIB);
@@ -171,15 +199,15 @@ fn marks(signal: case::Signal, configz: &Value, summary: &Value) -> Result<Vec<M
     let own = match signal {
         case::Signal::MemoryAvailable => Signal::MemoryAvailable,
         case::Signal::NodefsAvailable => Signal::NodefsAvailable,
-        case::Signal::NodefsInodesFree | case::Signal::PidAvailable => {
-            return Err(Unsuited::Changes("to take what a whole machine shares"));
-        }
+        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
+        case::Signal::PidAvailable => Signal::PidAvailable,
     };
     let stated = Observation::of(own, &node).ok_or(Unsuited::NoStatistics(signal.as_str()))?;
     let related = match own {
         Signal::MemoryAvailable => Observation::of(Signal::AllocatableMemoryAvailable, &node),
-        _ => Observation::of(Signal::ImagefsAvailable, &node)
+        Signal::NodefsAvailable => Observation::of(Signal::ImagefsAvailable, &node)
             .filter(|images| images.capacity == stated.capacity),
+        _ => None,
     };
     let observations: Vec<Observation> = [Some(stated), related].into_iter().flatten().collect();
     let config = ThresholdConfig::deserialize(configz).unwrap_or_default();

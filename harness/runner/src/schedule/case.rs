@@ -1,11 +1,13 @@
 //! One case on one node, from its lease to its verdict.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_embedded::fault::Fault;
 use futures::StreamExt;
 use serde_json::{Map, Value};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -16,13 +18,13 @@ use super::lease::{LeaseError, Leased};
 use super::loan::Loan;
 use super::plan::patience;
 use super::steps::Script;
-use crate::case::{LoadedCase, Placed};
+use crate::case::{By, LoadedCase, Placed, Pressure};
 use crate::cel::Scope;
 use crate::cluster::NodeError;
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
 use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, logs, sample, watch};
 use crate::report::{CaseId, Events, What};
-use crate::stage::{self, Namespace, Placement, Ramp, StageError, manifest, object, place};
+use crate::stage::{self, Namespace, Placement, Ramp, StageError, Supply, manifest, object, place};
 use crate::tune::{self, TuneError};
 
 /// How long nothing may move on a quick node before a case ends.
@@ -206,14 +208,8 @@ impl Run<'_> {
         let case = &self.case.case;
         let mut changes = case.kubelet_config.clone();
         if let Some(pressure) = case.pressure.as_ref().filter(|_| self.leased.loan.is_none()) {
-            let (signal, soft) = (pressure.signal.as_str(), pressure.soft_grace);
-            let available = host::available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
-            let threshold = stage::threshold(pressure, available)
-                .ok_or_else(|| CaseError::NoDistance(node.name.clone(), signal))?;
-            let grace = soft.map(|grace| humantime::format_duration(grace.get()).to_string());
-            let is = stage::amount(pressure, available);
-            self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
-            changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
+            let has = host::supply(&node.settled_summary().await?, pressure.signal);
+            changes = self.with_pressure(pressure, has, changes)?;
         }
         if self.leased.loan.is_some() {
             if case.pressure.is_some() {
@@ -238,6 +234,38 @@ impl Run<'_> {
         };
         seen.summary_before = before.summary.clone();
         Ok(before)
+    }
+
+    /// The changes with what makes pressure, for a node that has so much now.
+    fn with_pressure(
+        &self,
+        pressure: &Pressure,
+        has: Supply,
+        changes: Map<String, Value>,
+    ) -> Result<Map<String, Value>, CaseError> {
+        let signal = pressure.signal.as_str();
+        let far_enough = |quantity: Option<String>| {
+            quantity.ok_or_else(|| CaseError::NoDistance(self.leased.node.name.clone(), signal))
+        };
+        let is = stage::amount(pressure, has.available);
+        if pressure.by == By::KubeReserved {
+            let reserved = far_enough(stage::reservation(pressure, has))?;
+            self.step(Phase::Tune, format!("{signal} is {is}, kubeReserved {reserved}"));
+            return Ok(tune::with_reservation(changes, &reserved));
+        }
+        let threshold = far_enough(stage::threshold(pressure, has))?;
+        let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
+        let changes = tune::with_threshold(changes, signal, &threshold, grace.as_deref());
+        let Some(hard) = stage::hard_threshold(pressure, has) else {
+            self.step(Phase::Tune, format!("{signal} is {is}, threshold {threshold}"));
+            return Ok(changes);
+        };
+        let hard = far_enough(hard)?;
+        self.step(
+            Phase::Tune,
+            format!("{signal} is {is}, soft threshold {threshold}, hard threshold {hard}"),
+        );
+        Ok(tune::with_threshold(changes, signal, &hard, None))
     }
 
     /// Creates the pods and watches them until the case is over. `None` for the end: it was interrupted.
@@ -302,6 +330,7 @@ impl Run<'_> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut broken = None;
         let mut latest = None;
+        let mut asking: Option<Asking<'_>> = None;
         loop {
             tokio::select! {
                 biased;
@@ -316,19 +345,29 @@ impl Run<'_> {
                     }
                     Seen::Broken(why) => broken = Some(why),
                 },
-                // A server that takes the question and never answers must not hold up the end.
-                _ = ticks.tick() => match self.cancellable(timeout(limits.0, node.summary())).await? {
-                    Ok(Ok(summary)) => {
-                        let t = began.elapsed().as_secs_f64();
-                        let sample = latest.insert(sample(t, &summary, &namespace.name));
-                        seen.samples.push(sample);
-                        self.tell_progress(sample, seen);
+                answer = answer_to(&mut asking) => {
+                    asking = None;
+                    match answer {
+                        Ok(Ok(summary)) => {
+                            let sample = latest.insert(sample(seconds(began), &summary, &namespace.name));
+                            seen.samples.push(sample);
+                            self.tell_progress(sample, seen);
+                            broken = None;
+                        }
+                        Ok(Err(error)) => broken = Some(error.to_string()),
+                        Err(_) => {
+                            let waited = limits.0.as_secs();
+                            broken = Some(format!("the Summary of {} did not come in {waited} s", node.name));
+                        }
+                    }
+                    // A node that the case stops has nothing to say, and that is no failure.
+                    if case.steps.iter().any(|step| step.pause) {
                         broken = None;
                     }
-                    Ok(Err(error)) => broken = Some(error.to_string()),
-                    Err(_) => {
-                        broken = Some(format!("the Summary of {} did not come in {} s", node.name, limits.0.as_secs()));
-                    }
+                }
+                // Asked beside: a server that takes the question and never answers must not hold up anything else.
+                _ = ticks.tick() => if asking.is_none() {
+                    asking = Some(Box::pin(timeout(limits.0, node.summary())));
                 },
             }
             let ready = late.iter().position(|at| watched.runs(case.ephemeral_containers[*at].pod.as_str()));
@@ -506,6 +545,17 @@ impl Run<'_> {
         });
         let text = format!("{name} at {}Mi{}", use_of(most) >> 20, left.unwrap_or_default());
         self.events.send(What::CaseProgress { id: self.id.clone(), phase: Phase::Observe, text });
+    }
+}
+
+/// A question to the node's kubelet for its Summary.
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<Result<Value, NodeError>, Elapsed>> + 'a>>;
+
+/// The answer to a question; never, where none is asked.
+async fn answer_to(asking: &mut Option<Asking<'_>>) -> Result<Result<Value, NodeError>, Elapsed> {
+    match asking {
+        Some(asked) => asked.await,
+        None => std::future::pending().await,
     }
 }
 

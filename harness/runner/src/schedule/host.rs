@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::case::{Pressure, Signal};
 use crate::cluster::{Node, NodeError};
-use crate::stage::Ramp;
+use crate::stage::{Ramp, Supply};
 
 const MIB: u64 = 1024 * 1024;
 /// What the host keeps, whatever the cases take, in bytes.
@@ -44,7 +44,7 @@ impl Host {
             return None;
         }
         // A case larger than the budget has all of it.
-        let takes = (ramp.total().min(BUDGET) / MIB) as u32;
+        let takes = (ramp.takes().min(BUDGET) / MIB) as u32;
         self.budget.clone()?.acquire_many_owned(takes).await.ok()
     }
 }
@@ -66,7 +66,7 @@ impl Host {
             // Some thousand inodes or processes; what the host keeps is counted in bytes.
             Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(Ok(())),
         };
-        Ok(enough(what, available, ramp.total(), self.reserve(node)))
+        Ok(enough(what, available, ramp.takes(), self.reserve(node)))
     }
 
     /// What stays. A borrowed node that has its machine for itself keeps what its own threshold leaves it.
@@ -102,6 +102,22 @@ pub fn available(summary: &serde_json::Value, signal: Signal) -> Option<u64> {
             rlimit["maxpid"].as_u64()?.checked_sub(rlimit["curproc"].as_u64()?)
         }
     }
+}
+
+/// What a node has of a signal and all there is, by its Summary; nothing of what that does not tell.
+pub fn supply(summary: &serde_json::Value, signal: Signal) -> Supply {
+    let node = &summary["node"];
+    let available = available(summary, signal).unwrap_or(0);
+    let bytes = |memory: &serde_json::Value| memory["workingSetBytes"].as_u64().unwrap_or(0);
+    let capacity = match signal {
+        Signal::MemoryAvailable => available + bytes(&node["memory"]),
+        Signal::NodefsAvailable => node["fs"]["capacityBytes"].as_u64().unwrap_or(0),
+        Signal::NodefsInodesFree => node["fs"]["inodes"].as_u64().unwrap_or(0),
+        Signal::PidAvailable => node["rlimit"]["maxpid"].as_u64().unwrap_or(0),
+    };
+    let mut groups = node["systemContainers"].as_array().into_iter().flatten();
+    let pods = groups.find(|group| group["name"] == "pods").filter(|_| signal == Signal::MemoryAvailable);
+    Supply { available, capacity, of_pods: pods.map_or(0, |pods| bytes(&pods["memory"])) }
 }
 
 #[cfg(test)]

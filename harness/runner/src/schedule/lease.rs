@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, RwLock};
 
+use super::approach::Unsuited;
 use super::loan::Loan;
+use crate::case::Case;
 use crate::cluster::{Node, NodeError};
 use crate::reset::{Itself, NotItself, proof};
 use crate::stage::{Namespace, StageError};
@@ -74,6 +76,14 @@ impl Leased {
         }
         let state = Mutex::new(State { start, caution: 1, quiet, used: false, unfit: None });
         Ok(Self { node, turn: RwLock::new(()), loan, state, canaries, images })
+    }
+
+    /// Why a case is not for this node.
+    pub fn refuses(&self, case: &Case) -> Option<Unsuited> {
+        match case.cgroup.filter(|wanted| *wanted != self.node.cgroup()) {
+            Some(wanted) => Some(Unsuited::Cgroup(wanted)),
+            None => self.loan.as_ref()?.refuses(case, &*self.images),
+        }
     }
 
     /// What the node needs to start a container, and more for a node that has shown itself slower than its canary.

@@ -1,13 +1,15 @@
 //! A borrowed node: its kubelet stays as it is, so that cases are fitted to it, and wait as long as it takes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::threshold::parse_grace;
 use serde_json::Value;
 
 use super::approach::{Approach, Unsuited, approach};
-use crate::case::{Case, Step};
-use crate::cluster::{Borrowed, Node, NodeError};
+use super::images::images_of;
+use crate::case::{Case, Placed, Step};
+use crate::cluster::{Borrowed, CORDONED, Node, NodeError};
 use crate::reset::{Itself, PATIENCE, own_taints};
 use crate::tune::{Difference, differences};
 
@@ -25,6 +27,7 @@ pub struct Loan {
     configz: Value,
     summary: Value,
     taints: Vec<String>,
+    lacks: BTreeMap<String, String>,
 }
 
 impl Loan {
@@ -36,7 +39,7 @@ impl Loan {
         let Some(borrowed) = node.machine().borrowed().cloned() else { return Ok(None) };
         let (configz, summary) = (node.configz().await?, node.settled_summary().await?);
         let taints = own_taints(&node.object().await?);
-        Ok(Some(Self { borrowed, configz, summary, taints }))
+        Ok(Some(Self { borrowed, configz, summary, taints, lacks: node.machine().lacks() }))
     }
 
     /// The node when it is itself. Others use its memory, too; pressure that is over is shown for as long as its kubelet is told to.
@@ -50,9 +53,13 @@ impl Loan {
         STALE + self.period("volumeStatsAggPeriod").unwrap_or(VOLUMES)
     }
 
-    /// Why a case is not for this node, as it was when it was borrowed.
-    pub fn refuses(&self, case: &Case) -> Option<Unsuited> {
-        self.suits(case, &self.configz, &self.summary).err()
+    /// Why a case is not for this node, as it was when it was borrowed. `image` gives the full name of a case's image.
+    pub fn refuses(&self, case: &Case, image: &dyn Fn(&str) -> String) -> Option<Unsuited> {
+        let lacking = images_of(case).into_iter().find_map(|own| self.lacks.get_key_value(&image(&own)));
+        match lacking {
+            Some((image, why)) => Some(Unsuited::NoImage { image: image.clone(), why: why.clone() }),
+            None => self.suits(case, &self.configz, &self.summary).err(),
+        }
     }
 
     /// How a case comes to the node's threshold now; none for one without pressure.
@@ -68,14 +75,25 @@ impl Loan {
     }
 
     fn suits(&self, case: &Case, configz: &Value, summary: &Value) -> Result<Option<Approach>, Unsuited> {
+        let changed = changes(case);
+        if !changed.is_empty() {
+            return Err(Unsuited::ChangesNode(changed.join(", ")));
+        }
+        let cordoned = self.taints.iter().any(|taint| taint == CORDONED);
+        if cordoned && case.placed == Placed::Scheduled {
+            return Err(Unsuited::Cordoned);
+        }
+        if !case.priority_classes.is_empty() {
+            return Err(Unsuited::ClusterWide);
+        }
+        if case.speaks_of("kubeletLog") {
+            return Err(Unsuited::NoLog);
+        }
         // What the node has already need not be changed.
         let changed = differences(&case.kubelet_config, configz);
         if !changed.is_empty() {
             let changed = changed.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ");
             return Err(Unsuited::Configuration(changed));
-        }
-        if let Some(changes) = changes(case) {
-            return Err(Unsuited::Changes(changes));
         }
         let Some(pressure) = &case.pressure else { return Ok(None) };
         match &self.borrowed.spared {
@@ -91,16 +109,18 @@ impl Loan {
     }
 }
 
-/// What a case does beyond its namespace.
-fn changes(case: &Case) -> Option<&'static str> {
-    let all = [
-        (case.node.memory.is_some(), "to bound the node's memory"),
-        (!case.node.capacity.is_empty(), "to give the node resources"),
-        (!case.static_pods.is_empty(), "to put files on the node"),
-        (!case.priority_classes.is_empty(), "priority classes of its own"),
-        (case.steps.iter().any(Step::changes_node), "to change the node in its steps"),
+/// What a case does to its node, other than starving it.
+fn changes(case: &Case) -> Vec<&'static str> {
+    let stated = [
+        ("its memory is bounded", case.node.memory.is_some()),
+        ("resources are added", !case.node.capacity.is_empty()),
+        ("static pods", !case.static_pods.is_empty()),
     ];
-    all.into_iter().find(|(does, _)| *does).map(|(_, what)| what)
+    let setup = stated.into_iter().filter(|(_, stated)| *stated).map(|(name, _)| name);
+    let steps = case.steps.iter().filter(|step| step.changes_node()).flat_map(Step::actions);
+    let mut all: Vec<&str> = setup.chain(steps).collect();
+    all.dedup();
+    all
 }
 
 #[cfg(test)]
@@ -112,7 +132,13 @@ mod tests {
     fn loan(configz: Value, spared: Option<Spared>) -> Loan {
         let summary =
             json!({"node": {"memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20}}});
-        Loan { borrowed: Borrowed { spared, cap: 2048 << 20 }, configz, summary, taints: vec![] }
+        Loan {
+            borrowed: Borrowed { spared, cap: 2048 << 20 },
+            configz,
+            summary,
+            taints: vec![],
+            lacks: [("full/mine".to_owned(), "ErrImagePull".to_owned())].into(),
+        }
     }
 
     fn case(more: &str) -> Case {
@@ -124,7 +150,9 @@ mod tests {
         let hard = json!({"evictionHard": {"memory.available": "500Mi"}, "evictionMaxPodGracePeriod": 3});
         let fit = loan(hard.clone(), None);
         let spared = loan(hard, Some(Spared::NotAllowed));
-        let refused = |loan: &Loan, more: &str| loan.refuses(&case(more)).map(|why| why.to_string());
+        let refused = |loan: &Loan, more: &str| {
+            loan.refuses(&case(more), &|name| format!("full/{name}")).map(|why| why.to_string())
+        };
         let pressure = "pressure: {signal: memory.available}";
         assert_eq!(refused(&fit, pressure), None);
         assert_eq!(refused(&spared, "labels: [Slow]"), None, "it starves nobody");
@@ -141,6 +169,31 @@ mod tests {
             ),
             "{why}"
         );
+    }
+
+    #[test]
+    fn nothing_but_namespaces_is_changed() {
+        let loan = loan(json!({}), None);
+        let rows = [
+            ("node: {memory: 1Gi}", "it changes the node (its memory is bounded), which is not done"),
+            (
+                "do: [{taint: {key: a, effect: NoExecute}}, {untaint: a}, {evict: p}]",
+                "changes the node (taint, untaint)",
+            ),
+            ("static-pods: [{}]", "changes the node (static pods)"),
+            ("priority-classes: {high: 1000}", "makes priority classes, which are the whole cluster's"),
+            ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
+            ("pressure: {signal: pid.available}", "starves a node of pid.available"),
+            (
+                "objects: [{kind: Job, spec: {template: {spec: {containers: [{image: mine}]}}}}]",
+                "has no image full/mine and cannot pull it: ErrImagePull",
+            ),
+        ];
+        for (more, says) in rows {
+            let why = loan.refuses(&case(more), &|name| format!("full/{name}"));
+            assert!(why.as_ref().is_some_and(|why| why.to_string().contains(says)), "{more}: {why:?}");
+        }
+        assert_eq!(loan.refuses(&case("do: [{evict: p}, {create: {kind: Pod}}]"), &str::to_owned), None);
     }
 
     #[test]

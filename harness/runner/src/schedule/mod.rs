@@ -3,6 +3,7 @@
 mod approach;
 mod case;
 mod host;
+mod images;
 mod interrupt;
 mod lease;
 mod loan;

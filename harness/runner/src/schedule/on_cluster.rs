@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::future::try_join_all;
-use serde_json::Value;
 use tokio::time::Instant;
 
+use super::images::images_of;
 use super::lease::{Images, Leased};
 use super::run::Shared;
-use crate::case::LoadedCase;
 use crate::cluster::{Ended, Ending, Opened, Plan};
 use crate::report::What;
 use crate::reset::CANARY;
@@ -86,22 +85,7 @@ impl Shared {
     }
 
     fn images_of_cases(&self) -> Vec<String> {
-        let containers = |case: &LoadedCase| -> Vec<String> {
-            let in_pods = case.case.pods.iter().flat_map(|pod| {
-                ["initContainers", "containers"]
-                    .into_iter()
-                    .filter_map(|list| pod.get("spec")?.get(list)?.as_array())
-            });
-            let in_pods = in_pods.flatten().filter_map(Value::as_object);
-            let late = case.case.ephemeral_containers.iter().map(|late| &late.container);
-            in_pods
-                .chain(late)
-                // A case that says where its image comes from is taken at its word.
-                .filter(|container| !container.contains_key("imagePullPolicy"))
-                .filter_map(|container| Some(container.get("image")?.as_str()?.to_owned()))
-                .collect()
-        };
-        let mut all: Vec<String> = self.request.cases.iter().flat_map(|case| containers(case)).collect();
+        let mut all: Vec<String> = self.request.cases.iter().flat_map(|case| images_of(&case.case)).collect();
         all.push(CANARY.to_owned());
         all.iter_mut().for_each(|image| *image = self.request.lock.case_image(image));
         all.sort();

@@ -95,16 +95,10 @@ impl Shared {
         attempt: u32,
     ) -> Option<Job> {
         let id = id(case, kubelet, attempt);
-        let elsewhere = case
-            .case
-            .cgroup
-            .filter(|wanted| leased.first().is_some_and(|leased| leased.node.cgroup() != *wanted));
         let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
-        let refused = |leased: &Leased| leased.loan.as_ref().and_then(|loan| loan.refuses(&case.case));
+        let refused = |leased: &Leased| leased.refuses(&case.case);
         let why = if !case.case.kubelet.matches(&kubelet.version) {
             format!("it holds for kubelets {}", case.case.kubelet)
-        } else if let Some(wanted) = elsewhere {
-            format!("it holds for cgroup {}", wanted.as_str())
         } else if faulty {
             "its faults are for the embedded cluster".to_owned()
         } else {
@@ -230,10 +224,6 @@ impl Shared {
     }
 }
 
-fn all_right(judgement: &Judgement) -> bool {
-    judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
-}
-
 /// Why a case is for none of the nodes: each reason once, with its node where there are several.
 fn none_fits<'a>(refusals: impl Iterator<Item = (&'a str, Unsuited)>) -> String {
     let mut reasons: Vec<(&str, Unsuited)> = refusals.collect();
@@ -242,6 +232,10 @@ fn none_fits<'a>(refusals: impl Iterator<Item = (&'a str, Unsuited)>) -> String 
         [(_, only)] => only.to_string(),
         several => several.iter().map(|(node, why)| format!("{node}: {why}")).collect::<Vec<_>>().join("; "),
     }
+}
+
+fn all_right(judgement: &Judgement) -> bool {
+    judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
 }
 
 /// What reports call a case on a kubelet.

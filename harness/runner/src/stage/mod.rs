@@ -7,4 +7,6 @@ mod pressure;
 
 pub use manifest::{Placement, manifest, object, place, static_pod};
 pub use namespace::{Marked, Namespace, StageError};
-pub use pressure::{Ramp, Way, amount, over, ramp, ramp_time, threshold, way};
+pub use pressure::{
+    Ramp, Supply, Way, amount, hard_threshold, over, ramp, ramp_time, reservation, threshold, way,
+};

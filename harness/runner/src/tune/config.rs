@@ -41,6 +41,12 @@ pub fn with_threshold(
     config
 }
 
+/// Memory that is reserved for Kubernetes' own processes added to a case's own changes: pods are bounded to what is left.
+pub fn with_reservation(mut config: Map<String, Value>, quantity: &str) -> Map<String, Value> {
+    config.entry("kubeReserved").or_insert_with(|| json!({}))["memory"] = json!(quantity);
+    config
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +61,11 @@ mod tests {
         assert_eq!(soft["evictionSoft"], json!({"memory.available": "1Gi"}));
         assert_eq!(soft["evictionSoftGracePeriod"], json!({"memory.available": "5s"}));
         assert_eq!(soft["evictionMaxPodGracePeriod"], 3);
+        let both = with_threshold(soft, "memory.available", "512Mi", None);
+        assert_eq!(both["evictionHard"]["memory.available"], "512Mi");
+        assert_eq!(both["evictionSoft"]["memory.available"], "1Gi");
+        let reserved = json!({"kubeReserved": {"cpu": "100m"}});
+        let reserved = with_reservation(reserved.as_object().unwrap().clone(), "23Gi");
+        assert_eq!(reserved["kubeReserved"], json!({"cpu": "100m", "memory": "23Gi"}));
     }
 }

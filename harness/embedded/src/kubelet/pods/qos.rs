@@ -3,20 +3,24 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod, Qos};
 
-use super::spec::{Group, Place};
+use super::spec::{Group, Manifest, Place};
 
 const GUARANTEED: i64 = -997;
 const BEST_EFFORT: i64 = 1000;
-/// `system-node-critical`.
-const NODE_CRITICAL: i64 = 2_000_001_000;
+/// The class of pods that go last on their node.
+const NODE_CRITICAL: &str = "system-node-critical";
 
 /// A container's `oom_score_adj` on a node of so many bytes.
-pub(super) fn oom_score_adj(pod: &Pod, place: Place, capacity: u64, version: &KubeletVersion) -> i32 {
-    // IsNodeCriticalPod, before 1.20 only static ones.
-    let annotations = &pod.metadata.annotations;
-    let is_static = annotations.contains_key("kubernetes.io/config.mirror")
-        || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api");
-    let score = if is_static || pod.priority() >= NODE_CRITICAL {
+pub(super) fn oom_score_adj(
+    manifest: &Manifest,
+    place: Place,
+    capacity: u64,
+    version: &KubeletVersion,
+) -> i32 {
+    let pod = &manifest.pod;
+    // IsNodeCriticalPod: a static pod, or one of the cluster's, is none without the class.
+    let critical = pod.is_critical() && manifest.spec.priority_class_name.as_deref() == Some(NODE_CRITICAL);
+    let score = if critical {
         GUARANTEED
     } else {
         match pod.qos() {
@@ -66,8 +70,8 @@ mod tests {
 
     use super::*;
 
-    fn pod(spec: serde_json::Value) -> Pod {
-        serde_json::from_value(json!({"spec": spec})).unwrap()
+    fn pod(spec: serde_json::Value) -> Manifest {
+        Manifest::read(&json!({"spec": spec}), true)
     }
 
     #[test]

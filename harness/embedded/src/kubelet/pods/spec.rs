@@ -86,15 +86,24 @@ pub(super) struct Env {
 pub(super) struct VolumeMount {
     pub name: String,
     pub mount_path: String,
+    pub sub_path: String,
     pub read_only: bool,
 }
 
-/// A volume; of its sources only the emptyDir matters here.
+/// A volume; of its sources those that matter here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Volume {
     pub name: String,
     pub empty_dir: Option<EmptyDir>,
+    pub host_path: Option<HostPath>,
+}
+
+/// A part of the node's own files.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct HostPath {
+    pub path: String,
 }
 
 /// An emptyDir.
@@ -150,6 +159,12 @@ impl Manifest {
     /// `name_namespace(uid)`, as messages name a pod.
     pub fn format(&self) -> String {
         format!("{}_{}({})", self.name, self.namespace, self.uid)
+    }
+
+    /// Where the log of a container lies on the node (`BuildContainerLogsDirectory`).
+    pub fn log_path(&self, container: &str, attempt: u64) -> String {
+        let Self { namespace, name, uid, .. } = self;
+        format!("/var/log/pods/{namespace}_{name}_{uid}/{container}/{attempt}.log")
     }
 
     /// What all its containers together may use of memory, in bytes, if each says so.

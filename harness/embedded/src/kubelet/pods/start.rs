@@ -288,6 +288,10 @@ impl Kubelet {
                 volume: mount.name.clone(),
                 memory,
                 size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
+                host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
+                    let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
+                    path.trim_end_matches('/').to_owned()
+                }),
             }
         });
         let memory_limit = bytes(&container.resources["limits"]["memory"]);
@@ -298,7 +302,9 @@ impl Kubelet {
             && file.get("singleProcessOOMKill").and_then(Value::as_bool) == Some(true);
         let oom_group =
             self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
+        let attempt = self.pods.runtime.pods.get(&manifest.uid).and_then(|pod| pod.latest(&container.name));
         Ok(ContainerSpec {
+            log_path: manifest.log_path(&container.name, attempt.map_or(0, |latest| latest.attempt)),
             pod: manifest.uid.clone(),
             image: container.image.clone(),
             command: words(&container.command),
@@ -307,7 +313,7 @@ impl Kubelet {
             memory_limit,
             pids_limit,
             oom_score_adj: qos::oom_score_adj(
-                &manifest.pod,
+                manifest,
                 place,
                 machine.memory_total(),
                 &self.identity.version,

@@ -10,6 +10,7 @@ use crate::store::Kind;
 use crate::world::World;
 
 mod ends;
+mod facts;
 mod lifecycle;
 mod recordings;
 mod refusals;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::shell::{self, Shell};
 use super::agnhost::Agnhost;
 use super::copy::Copy;
+use super::filter::Filter;
 use super::idle::Idle;
 use super::sleep::Sleep;
 use super::stress::Stress;
@@ -47,6 +48,9 @@ pub(in super::super) fn load(line: &[String], environment: &BTreeMap<String, Str
         "kube-proxy" => known(Some(Program::Idle(Idle::Proxy))),
         "dd" => known(Some(dd::load(arguments))),
         "tail" => known(Tail::of(arguments).map(Program::Tail)),
+        "grep" | "egrep" | "fgrep" | "cut" | "awk" => {
+            known(Filter::of(name, arguments).map(|filter| Program::Filter(Box::new(filter))))
+        }
         "nohup" | "setsid" => load(arguments, environment),
         "busybox" => load(arguments, environment),
         "nice" | "ionice" => {

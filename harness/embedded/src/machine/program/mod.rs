@@ -4,6 +4,7 @@ mod agnhost;
 mod argument;
 mod copy;
 mod dd;
+mod filter;
 mod idle;
 mod image;
 mod load;
@@ -19,6 +20,7 @@ pub(super) use load::{Loaded, load};
 
 use self::agnhost::Agnhost;
 use self::copy::Copy;
+use self::filter::Filter;
 pub(super) use self::idle::Idle;
 use self::logs::Logs;
 use self::sleep::Sleep;
@@ -79,6 +81,7 @@ pub(super) enum Program {
     Logs(Logs),
     Copy(Box<Copy>),
     Tail(Tail),
+    Filter(Box<Filter>),
     /// Says something and ends.
     Say {
         name: &'static str,
@@ -113,13 +116,16 @@ impl Program {
             Self::Agnhost(_) | Self::Logs(_) => "agnhost".to_owned(),
             Self::Copy(copy) => copy.name.to_owned(),
             Self::Tail(_) => "tail".to_owned(),
+            Self::Filter(filter) => filter.name.to_owned(),
             Self::Say { name, .. } => (*name).to_owned(),
         }
     }
 
     pub fn footprint(&self) -> Footprint {
         match self {
-            Self::Sleep(_) | Self::Copy(_) | Self::Tail(_) | Self::Say { .. } => Footprint::APPLET,
+            Self::Sleep(_) | Self::Copy(_) | Self::Tail(_) | Self::Filter(_) | Self::Say { .. } => {
+                Footprint::APPLET
+            }
             Self::Idle(idle) => idle.footprint(),
             Self::Shell(_) => Footprint::SHELL,
             Self::Stress(stress) => stress.footprint(),
@@ -163,6 +169,7 @@ impl Program {
             Self::Logs(logs) => logs.step(me, kernel),
             Self::Copy(copy) => copy.step(me, kernel),
             Self::Tail(tail) => tail.step(me, kernel),
+            Self::Filter(filter) => filter.step(me, kernel),
             Self::Say { text, stderr, code, .. } => {
                 kernel.say(me, if *stderr { 2 } else { 1 }, text);
                 Turn::Exit(*code)

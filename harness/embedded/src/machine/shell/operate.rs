@@ -269,6 +269,13 @@ impl Shell {
             {
                 flow = Flow::Stop(turn);
             }
+            // What is read from a file is read before that is put back.
+            if matches!(self.state, State::Read(_))
+                && !saved.is_empty()
+                && let Some(turn) = self.resume(me, kernel)
+            {
+                flow = Flow::Stop(turn);
+            }
             match self.frames.last() {
                 // What `eval` was given has the redirections of `eval`.
                 Some(Frame::Call { .. }) if name == "eval" => self.frames.push(Frame::Redirect(saved)),

@@ -140,13 +140,9 @@ impl Shell {
             // A second name takes no space worth counting, and nobody looks.
             "ln" => Outcome::status(0),
             "ls" => {
-                let path = operands().next().map_or(".", String::as_str);
-                let directory = kernel.absolute(me, path);
-                let all = Pattern::new(&format!("{}/*", directory.trim_end_matches('/')), true);
-                let names = kernel.matching(me, &directory, |path| all.matches(path));
-                let names =
-                    names.iter().filter_map(|path| path.rsplit('/').next()).map(|name| format!("{name}\n"));
-                Outcome::text(names.collect::<String>())
+                let paths: Vec<&str> = operands().map(String::as_str).collect();
+                let paths = if paths.is_empty() { vec!["."] } else { paths };
+                list(&paths, me, kernel)
             }
             "seq" => {
                 let numbers: Vec<i64> = operands().filter_map(|word| word.parse().ok()).collect();
@@ -225,6 +221,33 @@ impl Shell {
         }
         Outcome::status(status)
     }
+}
+
+/// `ls`: the names in directories, and files by their own.
+fn list(paths: &[&str], me: Pid, kernel: &mut Kernel) -> Outcome {
+    let mut text = String::new();
+    let mut status = 0;
+    for path in paths {
+        let place = kernel.place(me, path);
+        match place {
+            Some(Place::Name(store, name)) if kernel.is_directory(me, store, &name) => {
+                let directory = kernel.absolute(me, path);
+                let all = Pattern::new(&format!("{}/*", directory.trim_end_matches('/')), true);
+                let names = kernel.matching(me, &directory, |path| all.matches(path));
+                if paths.len() > 1 {
+                    text.push_str(&format!("{}{path}:\n", if text.is_empty() { "" } else { "\n" }));
+                }
+                let names = names.iter().filter_map(|path| path.rsplit('/').next());
+                names.for_each(|name| text.extend([name, "\n"]));
+            }
+            Some(Place::Name(store, name)) if kernel.disk.named(store, &name).is_none() => {
+                kernel.say(me, 2, &format!("ls: {path}: {}\n", Errno::Missing.text()));
+                status = 1;
+            }
+            _ => text.extend([path, "\n"]),
+        }
+    }
+    Outcome { status, ..Outcome::text(text) }
 }
 
 fn echo(arguments: &[String]) -> String {

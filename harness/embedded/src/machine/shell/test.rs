@@ -50,9 +50,13 @@ fn unary(predicate: &UnaryPredicate, operand: &str, me: Pid, kernel: &mut Kernel
                     | P::FileExistsAndIsWritable
             );
         }
+        Some(Place::Fact(_)) => (FileKind::Regular, 0),
         Some(Place::Name(store, name)) => {
             match kernel.disk.named(store, &name).and_then(|id| kernel.disk.file(id)) {
-                Some(file) => (file.kind, file.size),
+                Some(file) => match file.kind {
+                    FileKind::Log(key) => (file.kind, kernel.log_blocks(key).bytes),
+                    kind => (kind, file.size),
+                },
                 None if kernel.is_directory(me, store, &name) => (FileKind::Directory, 4096),
                 None => return false,
             }
@@ -61,7 +65,7 @@ fn unary(predicate: &UnaryPredicate, operand: &str, me: Pid, kernel: &mut Kernel
     match predicate {
         P::FileExists | P::FileExistsAndIsReadable | P::FileExistsAndIsWritable => true,
         P::FileExistsAndIsDir => kind == FileKind::Directory,
-        P::FileExistsAndIsRegularFile => kind == FileKind::Regular,
+        P::FileExistsAndIsRegularFile => matches!(kind, FileKind::Regular | FileKind::Log(_)),
         P::FileExistsAndIsFifo => matches!(kind, FileKind::Fifo(_)),
         P::FileExistsAndIsNotZeroLength => size > 0,
         P::FileExistsAndIsExecutable => kind == FileKind::Directory,

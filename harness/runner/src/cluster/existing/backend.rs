@@ -1,7 +1,7 @@
 //! Nodes that a run borrows.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use evictlab_embedded::fault::Fault;
 use evictlab_rules::KubeletVersion;
@@ -13,7 +13,6 @@ use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::access::Reached;
-use super::image::is_had;
 use super::look::look;
 use super::machine::ExistingMachine;
 use super::nodes::{Choice, others};
@@ -133,23 +132,32 @@ impl ExistingBackend {
         let namespace = Arc::new(Namespace::create(client, &self.run, "look").await?);
         let nodes = try_join_all(self.chosen.iter().map(async |chosen| {
             let looked = look(&namespace, &chosen.name, &self.image).await?;
-            let machine = ExistingMachine {
+            let machine = Arc::new(ExistingMachine {
                 node: chosen.name.clone(),
                 borrowed: chosen.borrowed.clone(),
                 namespace: namespace.clone(),
                 image: self.image.clone(),
-            };
-            Ok::<_, ExistingError>(Node {
+                lacks: Mutex::default(),
+            });
+            let node = Node {
                 name: chosen.name.clone(),
                 kubelet: chosen.version.to_string(),
                 version: chosen.version.clone(),
                 cgroup_v1: looked.cgroup_v1,
                 client: client.clone(),
-                machine: Arc::new(machine),
-            })
+                machine: machine.clone(),
+            };
+            Ok::<_, ExistingError>((node, machine))
         }));
-        let nodes = nodes.await?;
-        Ok(Used { nodes, namespace, cluster: name.clone(), run: self.run.clone(), image: self.image.clone() })
+        let (nodes, machines) = nodes.await?.into_iter().unzip();
+        Ok(Used {
+            nodes,
+            machines,
+            namespace,
+            cluster: name.clone(),
+            run: self.run.clone(),
+            image: self.image.clone(),
+        })
     }
 }
 
@@ -257,6 +265,7 @@ async fn left(client: Client, cluster: String, run: String) -> Option<Ended> {
 /// An existing cluster that a run uses.
 struct Used {
     nodes: Vec<Node>,
+    machines: Vec<Arc<ExistingMachine>>,
     namespace: Arc<Namespace>,
     cluster: String,
     run: String,
@@ -278,7 +287,7 @@ impl Opened for Used {
         async move {
             for (nth, image) in images.iter().enumerate().filter(|(_, image)| **image != self.image) {
                 step(&format!("letting the nodes pull {image}"));
-                let all = self.nodes.iter().map(|node| is_had(&self.namespace, &node.name, image, nth));
+                let all = self.machines.iter().map(|machine| machine.pull(image, nth));
                 try_join_all(all).await.map_err(|error| BringError::Existing(Box::new(error)))?;
             }
             Ok(())

@@ -1,6 +1,7 @@
 //! A node of somebody else's: only what its API server tells can be known of it, and nothing is changed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evictlab_embedded::fault::Fault;
 use futures::FutureExt;
@@ -8,6 +9,8 @@ use futures::future::{LocalBoxFuture, ready};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::ExistingError;
+use super::image::is_had;
 use super::look::look;
 use crate::cluster::{Borrowed, Machine, NodeError};
 use crate::stage::Namespace;
@@ -21,11 +24,17 @@ pub(super) struct ExistingMachine {
     pub namespace: Arc<Namespace>,
     /// The image of small pods.
     pub image: String,
+    /// The images that it cannot have, with the reasons.
+    pub lacks: Mutex<BTreeMap<String, String>>,
 }
 
 impl Machine for ExistingMachine {
     fn borrowed(&self) -> Option<&Borrowed> {
         Some(&self.borrowed)
+    }
+
+    fn lacks(&self) -> BTreeMap<String, String> {
+        self.lacks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn configure<'a>(&'a self, _: &'a Map<String, Value>) -> LocalBoxFuture<'a, Result<(), TuneError>> {
@@ -86,6 +95,17 @@ impl Machine for ExistingMachine {
 }
 
 impl ExistingMachine {
+    /// Lets the node pull an image. One that it cannot have is noted: cases that need it are skipped.
+    pub(super) async fn pull(&self, image: &str, nth: usize) -> Result<(), ExistingError> {
+        match is_had(&self.namespace, &self.node, image, nth).await {
+            Err(ExistingError::Image { image, why, .. }) => {
+                self.lacks.lock().unwrap_or_else(PoisonError::into_inner).insert(image, why);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
     /// What would change the node is refused; where there is nothing to take back, nothing is done.
     fn nothing_if(&self, nothing: bool) -> Result<(), NodeError> {
         if nothing { Ok(()) } else { Err(NodeError::Borrowed(self.node.clone())) }

@@ -15,4 +15,4 @@ pub use access::Access;
 pub use backend::{Asked, ExistingBackend};
 pub use error::ExistingError;
 pub use gc::{Leftover, collect_leftovers, leftovers};
-pub use nodes::Spared;
+pub use nodes::{CORDONED, Spared};

@@ -8,7 +8,7 @@ use crate::cluster::is_ready;
 /// The labels of nodes that carry the cluster itself.
 const CONTROL_PLANE: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 /// The taint of a cordoned node.
-const CORDONED: &str = "node.kubernetes.io/unschedulable";
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
 /// How nodes are chosen.
 #[derive(Clone, Copy, Debug, Default)]

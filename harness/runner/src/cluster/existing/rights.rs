@@ -9,7 +9,7 @@ use kube::{Api, Client};
 
 /// Verbs and resources, in every namespace, for a run's namespaces have names of their own.
 const RIGHTS: [(&str, &[&str]); 6] = [
-    ("nodes", &["get", "list"]),
+    ("nodes", &["get", "list", "watch"]),
     ("nodes/proxy", &["get"]),
     ("namespaces", &["create", "list", "delete"]),
     ("pods", &["create", "get", "list", "watch", "delete", "deletecollection"]),

@@ -5,13 +5,15 @@ use bollard::models::ContainerUpdateBody;
 use super::Docker;
 use super::docker::DockerError;
 
+/// What the kernel takes for no bound: the largest number of whole pages. Docker's own word for it, -1, is good for swap alone.
+const UNBOUND: i64 = i64::MAX / 4096 * 4096;
+
 impl Docker {
     /// Bounds a container's memory, swap included, or takes the bound away.
     pub async fn limit_memory(&self, container: &str, bytes: Option<u64>) -> Result<(), DockerError> {
-        // -1 is Docker's word for no bound.
-        let bound = bytes.map_or(-1, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-        let body =
-            ContainerUpdateBody { memory: Some(bound), memory_swap: Some(bound), ..Default::default() };
+        let bound = bytes.map_or(UNBOUND, |bytes| i64::try_from(bytes).unwrap_or(UNBOUND));
+        let swap = if bytes.is_some() { bound } else { -1 };
+        let body = ContainerUpdateBody { memory: Some(bound), memory_swap: Some(swap), ..Default::default() };
         let done = self.api().update_container(container, body).await;
         done.map(drop).map_err(|source| request(format!("bound the memory of {container}"), source))
     }
