@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod doctor;
 pub mod embedded;
 pub mod gc;
+pub mod image;
 pub mod kubelets;
 pub mod lint;
 pub mod list;

@@ -7,6 +7,7 @@ mod disk;
 mod lab;
 mod memory;
 mod oom;
+mod own;
 mod processes;
 mod properties;
 mod recorded;
