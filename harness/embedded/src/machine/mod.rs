@@ -420,4 +420,6 @@ pub struct LogLine {
     pub stderr: bool,
     /// Without its end.
     pub text: String,
+    /// Whether its end is not the end of a line (`P` in the log's file).
+    pub partial: bool,
 }
