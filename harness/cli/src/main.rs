@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-use commands::{bench, cluster, doctor, gc, lint, list, run, schema};
+use commands::{bench, cluster, doctor, gc, image, lint, list, run, schema};
 use failure::{Failure, infrastructure};
 
 /// Makes the kubelet evict a pod on demand, on a cluster made for the purpose, and judges what it said about it.
@@ -30,6 +30,7 @@ enum Command {
     Doctor(doctor::Args),
     Cluster(cluster::Args),
     Bench(bench::Args),
+    Image(image::Args),
     Gc(gc::Args),
 }
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => wait_for(doctor::run(&args)),
         Command::Bench(args) => wait_for(bench::run(&args)),
         Command::Cluster(args) => wait_for(cluster::run(&args)),
+        Command::Image(args) => wait_for(image::run(&args)),
         Command::Gc(args) => wait_for(gc::run(&args)),
     };
     done.unwrap_or_else(|failure| failure.tell())

@@ -183,6 +183,27 @@ fn a_pod_that_grows_over_the_threshold_is_evicted_by_the_loop() {
 }
 
 #[test]
+fn a_static_pod_is_never_evicted() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    let mut grows = stress("c", "1000Mi");
+    grows["image"] = json!(AGNHOST);
+    let manifest = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "static", "namespace": "test"},
+        "spec": {"containers": [grows]},
+    });
+    lab.budget(300, json!({}));
+    lab.pod("innocent", json!({"containers": [idle("c")]}));
+    lab.world
+        .with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().static_pod("static", Some(&manifest), ctx))
+        .unwrap();
+    lab.until(60, |lab| lab.is_evicted("innocent"));
+    lab.seconds(20.0);
+    assert_eq!(lab.status("static-n1")["phase"], "Running");
+    let refused = "eviction manager: cannot evict a critical pod";
+    assert!(lab.log().iter().any(|line| line.to_lowercase().contains(refused)), "{:#?}", lab.log());
+}
+
+#[test]
 fn on_cgroup_v1_the_kernel_tells_and_each_threshold_has_a_lane_of_its_own() {
     let mut doubled = 0;
     for seed in 1..=6 {

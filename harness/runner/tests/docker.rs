@@ -12,6 +12,7 @@ use bollard::query_parameters::{
     CreateContainerOptions, CreateImageOptionsBuilder, RemoveImageOptions, StartContainerOptions,
 };
 use evictlab_runner::cluster::Docker;
+use evictlab_runner::images::own::{self, Built};
 use evictlab_runner::images::{Lock, Resolve, bring, have, pull};
 use futures::{FutureExt, StreamExt};
 
@@ -125,6 +126,35 @@ async fn get_the_images(docker: &Docker, nodes: [&str; 2], name: &str) {
     // What all nodes have need not be in Docker.
     docker.api().remove_image(name, None::<RemoveImageOptions>, None).await.unwrap();
     bring(docker, &nodes, &wanted, &|text| panic!("nothing is to be done: {text}")).await.unwrap();
+}
+
+#[tokio::test]
+async fn our_own_image_is_built_and_takes_an_older_ones_place() {
+    let (docker, image) = docker_or_return!();
+    let node = node(&docker, &image).await;
+    let outcome = AssertUnwindSafe(get_our_own(&docker, &node)).catch_unwind().await;
+    docker.remove(&node).await.unwrap();
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+async fn get_our_own(docker: &Docker, node: &str) {
+    let older = Built { program: b"older".to_vec(), architecture: docker.architecture().await.unwrap() };
+    docker.write_file(node, "/older.tar", 0o600, &older.archive().unwrap().bytes).await.unwrap();
+    docker.run(node, &["ctr", "-n", "k8s.io", "images", "import", "/older.tar"]).await.unwrap();
+
+    let wanted = [own::NAME.to_owned()];
+    let told = RefCell::new(Vec::new());
+    let tell = |text: &str| told.borrow_mut().push(text.to_owned());
+    bring(docker, &[node], &wanted, &tell).await.unwrap();
+    let put = format!("putting {} into {node}", own::NAME);
+    assert!(told.take().contains(&put));
+    let look = format!("ctr -n k8s.io images mount {} /mnt > /dev/null && /mnt/stress help", own::NAME);
+    let said = docker.run(node, &["sh", "-c", &look]).await.unwrap();
+    assert!(said.starts_with("Takes something of its node"), "{said}");
+    bring(docker, &[node], &wanted, &tell).await.unwrap();
+    assert!(!told.take().contains(&put), "it is there already");
 }
 
 /// An image of one small file.

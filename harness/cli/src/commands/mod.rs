@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod embedded;
 pub mod existing;
 pub mod gc;
+pub mod image;
 pub mod kubelets;
 pub mod lint;
 pub mod list;

@@ -24,6 +24,8 @@ pub(super) const APPLET: u64 = 96 * KIB;
 pub(super) const SHELL: (u64, u64) = (116 * KIB, 96 * KIB);
 /// agnhost before it allocates: recorded with totals of 100 and 300 MiB.
 pub(super) const AGNHOST: (u64, u64) = (6 * MIB + 400 * KIB, 360 * KIB);
+/// The program of our own image, before it takes anything.
+pub(super) const OURS: (u64, u64) = (120 * KIB, 84 * KIB);
 /// kube-proxy: recorded of the pods of `kube-system`.
 pub(super) const PROXY: (u64, u64) = (11 * MIB + 600 * KIB, 700 * KIB);
 /// What a Go program with little to do has of threads.
@@ -44,6 +46,8 @@ pub(super) const EXEC: Duration = Duration::from_millis(1);
 pub(super) const BUILTIN: Duration = Duration::from_micros(5);
 /// A write to the container's log: a pipe to the shim, which wakes up and writes to a file.
 pub(super) const LOG_WRITE: Duration = Duration::from_micros(20);
+/// Making an empty file.
+pub(super) const CREATE: Duration = Duration::from_micros(15);
 /// A system call.
 pub(super) const SYSCALL: Duration = Duration::from_micros(1);
 /// The shortest turn of who has much to do: what it does within one is done at its beginning or end.

@@ -58,6 +58,8 @@ struct Store {
     used: DiskUse,
     /// For one in memory: its size.
     memory: Option<u64>,
+    /// How often something in it has changed.
+    changes: u64,
 }
 
 /// Why nothing could be written.
@@ -103,6 +105,17 @@ impl Disk {
             self.files.remove(file);
         }
         gone
+    }
+
+    /// How often something in a tree has changed.
+    pub fn changes(&self, id: StoreId) -> u64 {
+        self.stores[id].as_ref().map_or(0, |store| store.changes)
+    }
+
+    fn changed(&mut self, id: StoreId) {
+        if let Some(store) = &mut self.stores[id] {
+            store.changes += 1;
+        }
     }
 
     /// What the files of a tree take.
@@ -187,6 +200,7 @@ impl Disk {
         self.files.insert(self.next, file);
         if let Some(store) = &mut self.stores[store] {
             store.names.insert(name.to_owned(), self.next);
+            store.changes += 1;
         }
         self.next
     }
@@ -229,6 +243,7 @@ impl Disk {
             _ => {}
         }
         file.size = file.size.max(at + len);
+        self.changed(store);
         (len, got)
     }
 
@@ -253,12 +268,14 @@ impl Disk {
             file.size = size;
             file.text = (size == 0).then(Vec::new);
         }
+        self.changed(store);
         Ok(grown)
     }
 
     /// Takes an entry's name away. The answer is the file if it is gone with that: one that is open stays.
     pub fn unlink(&mut self, store: StoreId, name: &str) -> Option<FileId> {
         let id = self.stores[store].as_mut()?.names.remove(name)?;
+        self.changed(store);
         self.files.get_mut(&id)?.named = false;
         self.release(id)
     }
@@ -269,6 +286,7 @@ impl Disk {
             && let Some(id) = store.names.remove(from)
         {
             store.names.insert(to.to_owned(), id);
+            store.changes += 1;
         }
     }
 

@@ -90,7 +90,8 @@ impl Kernel {
         let line = |line: &super::LogLine| {
             let at = self.epoch.at(line.at).strftime("%Y-%m-%dT%H:%M:%S%.9fZ");
             let stream = if line.stderr { "stderr" } else { "stdout" };
-            format!("{at} {stream} F {}\n", line.text)
+            let tag = if line.partial { 'P' } else { 'F' };
+            format!("{at} {stream} {tag} {}\n", line.text)
         };
         lines.iter().map(line).collect()
     }

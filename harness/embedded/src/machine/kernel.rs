@@ -42,6 +42,22 @@ pub(super) enum Errno {
 }
 
 impl Errno {
+    /// Its number on Linux.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Killed => 4,
+            Self::NoSpace => 28,
+            Self::BrokenPipe => 32,
+            Self::Missing => 2,
+            Self::IsDirectory => 21,
+            Self::NotDirectory => 20,
+            Self::Exists => 17,
+            Self::NotEmpty => 39,
+            Self::CannotFork => 11,
+            Self::BadDescriptor => 9,
+        }
+    }
+
     /// As `strerror` has it.
     pub fn text(self) -> &'static str {
         match self {

@@ -44,23 +44,23 @@ impl Log {
                         let begun = &mut self.begun[usize::from(stderr)];
                         let rest = begun.split_off(LONGEST);
                         let line = std::mem::replace(begun, rest);
-                        self.line(at, stderr, &line);
+                        self.line(at, stderr, &line, true);
                     }
                     if ended {
                         let line = std::mem::take(&mut self.begun[usize::from(stderr)]);
-                        self.line(at, stderr, &line);
+                        self.line(at, stderr, &line, false);
                     }
                 }
             }
             Data::Fill(len) => {
                 let parts = len.div_ceil(LONGEST as u64);
                 self.size += len + parts * PREFIX;
-                self.keep(LogLine { at, stderr, text: String::new() });
+                self.keep(LogLine { at, stderr, text: String::new(), partial: false });
             }
             Data::Lines(line, count) => {
                 self.size += (line.len() as u64 + PREFIX) * count;
                 for _ in 0..(*count).min(MASS) {
-                    self.keep(LogLine { at, stderr, text: line.to_string() });
+                    self.keep(LogLine { at, stderr, text: line.to_string(), partial: false });
                 }
             }
         }
@@ -71,14 +71,14 @@ impl Log {
         for stderr in [false, true] {
             let begun = std::mem::take(&mut self.begun[usize::from(stderr)]);
             if !begun.is_empty() {
-                self.line(at, stderr, &begun);
+                self.line(at, stderr, &begun, true);
             }
         }
     }
 
-    fn line(&mut self, at: Time, stderr: bool, text: &[u8]) {
+    fn line(&mut self, at: Time, stderr: bool, text: &[u8], partial: bool) {
         self.size += text.len() as u64 + PREFIX;
-        self.keep(LogLine { at, stderr, text: String::from_utf8_lossy(text).into_owned() });
+        self.keep(LogLine { at, stderr, text: String::from_utf8_lossy(text).into_owned(), partial });
     }
 
     fn keep(&mut self, line: LogLine) {

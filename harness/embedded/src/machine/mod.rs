@@ -312,6 +312,11 @@ impl Machine {
         self.kernel.put_host_file(path, text)
     }
 
+    /// How often files of the node have changed.
+    pub fn file_changes(&self) -> u64 {
+        self.kernel.disk.changes(self.kernel.host)
+    }
+
     /// The files right in a directory of the node, by name, with what is in them, if that is known: large ones are left out.
     pub fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
         self.kernel.host_files(directory)
@@ -415,4 +420,6 @@ pub struct LogLine {
     pub stderr: bool,
     /// Without its end.
     pub text: String,
+    /// Whether its end is not the end of a line (`P` in the log's file).
+    pub partial: bool,
 }

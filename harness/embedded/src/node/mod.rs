@@ -5,13 +5,17 @@ mod events;
 use std::time::Duration;
 
 pub use events::NodeEvent;
+use serde_json::Value;
 
 use crate::agenda::Due;
 use crate::kubelet::Kubelet;
-use crate::machine::Machine;
+use crate::machine::{Machine, NoSpace};
 use crate::options::{NodeOptions, OptionsError};
 use crate::time::Time;
 use crate::world::Ctx;
+
+/// Where kubeadm's kubelets look for static pods.
+const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
 /// A machine and its kubelet.
 pub struct Node {
@@ -23,6 +27,8 @@ pub struct Node {
     pub kubelet: Kubelet,
     /// For when the machine's next step is asked for already.
     asked: Option<Time>,
+    /// How often files of the node had changed when the kubelet was told last.
+    files: u64,
 }
 
 impl Node {
@@ -33,6 +39,7 @@ impl Node {
             machine: Machine::new(&options)?,
             kubelet: Kubelet::new(&options)?,
             asked: None,
+            files: 0,
         })
     }
 
@@ -63,8 +70,26 @@ impl Node {
         self.ask(ctx);
     }
 
-    /// Asks for the machine's next step.
+    /// Puts the manifest of a static pod on the node, or takes it away, as a file where the kubelet looks for such (`staticPodPath`).
+    ///
+    /// # Errors
+    /// If the disk is full.
+    pub fn static_pod(&mut self, name: &str, manifest: Option<&Value>, ctx: &mut Ctx) -> Result<(), NoSpace> {
+        let directory = self.kubelet.manifests().unwrap_or(MANIFESTS).trim_end_matches('/');
+        let path = format!("{directory}/{name}.yaml");
+        // JSON is YAML.
+        let text = manifest.map(Value::to_string);
+        self.machine.put_file(&path, text.as_ref().map(String::as_bytes))?;
+        self.ask(ctx);
+        Ok(())
+    }
+
+    /// Asks for the machine's next step, and tells the kubelet of files that have changed.
     pub fn ask(&mut self, ctx: &mut Ctx) {
+        let files = self.machine.file_changes();
+        if std::mem::replace(&mut self.files, files) != files {
+            self.kubelet.files_changed(ctx);
+        }
         let Some(next) = self.machine.next() else { return };
         // What is due now is done in the next turn, so that no step can go on for ever within one moment.
         let next = next.max(ctx.now + Duration::from_micros(1));

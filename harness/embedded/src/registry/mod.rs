@@ -248,6 +248,17 @@ pub(crate) fn control_plane(ctx: &Ctx) -> KubeletVersion {
     versions.max().unwrap_or_else(|| KubeletVersion::minor(36))
 }
 
+/// Fills in a pod that no API server has seen, as a server of a version would, and checks it.
+///
+/// # Errors
+/// 422 for what the validation finds.
+pub fn complete_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
+    decode::decode(Kind::Pod, pod, Strictness::Ignore)?;
+    pod::defaults::set(pod, version);
+    let name = meta::text(pod, "name").to_owned();
+    pod::validation::create(pod).into_result(Kind::Pod, &name)
+}
+
 /// Checks an object as one of its kind. Pods that exist are checked by [`pod::update`].
 fn validate(kind: Kind, object: &Value) -> Errors {
     match kind {

@@ -8,6 +8,7 @@ mod facts;
 mod lab;
 mod memory;
 mod oom;
+mod own;
 mod processes;
 mod properties;
 mod recorded;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::admit::Rejection;
+use super::mirror;
 use super::spec::Manifest;
+use super::statics::is_static;
 use super::status::Phase;
 use super::worker::{Stage, Worker};
 use super::{Kubelet, PodsEvent, latency};
@@ -21,9 +23,15 @@ impl Kubelet {
         let seen = std::mem::replace(&mut self.pods.seen, ctx.store.version());
         let changes: Option<Vec<_>> = ctx.store.since(seen).ok().map(|changes| {
             let pods = changes.filter(|change| change.kind == Kind::Pod && self.is_own(&change.object));
-            pods.map(|change| (change.what == ChangeKind::Deleted, change.object.clone())).collect()
+            pods.cloned().collect()
         });
-        let changes = changes.unwrap_or_else(|| self.all_that_may_have_changed(ctx));
+        let changes: Vec<_> = match changes {
+            Some(changes) => {
+                let pods = changes.into_iter().filter(|change| !self.mirror_changed(change, ctx));
+                pods.map(|change| (change.what == ChangeKind::Deleted, change.object)).collect()
+            }
+            None => self.all_that_may_have_changed(ctx),
+        };
         for (gone, object) in changes {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
             if !self.pods.workers.contains_key(&uid) {
@@ -39,9 +47,13 @@ impl Kubelet {
 
     /// Too much has happened to go through it: everything is looked at.
     fn all_that_may_have_changed(&self, ctx: &Ctx) -> Vec<(bool, Arc<Value>)> {
-        let there: Vec<_> = ctx.store.list(Kind::Pod, None).filter(|pod| self.is_own(pod)).cloned().collect();
-        let is_there =
-            |worker: &Worker| there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid);
+        let there = ctx.store.list(Kind::Pod, None);
+        let there: Vec<_> =
+            there.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        let is_there = |worker: &Worker| {
+            is_static(&worker.object)
+                || there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid)
+        };
         let gone = self.pods.workers.values().filter(|worker| !is_there(worker));
         let gone: Vec<_> = gone.map(|worker| (true, worker.object.clone())).collect();
         gone.into_iter().chain(there.into_iter().map(|pod| (false, pod))).collect()

@@ -14,7 +14,8 @@ pub(super) enum Found {
 }
 
 /// Repositories whose images every node of the model has, whatever their tag.
-const HERE: [&str; 4] = ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging"];
+const HERE: [&str; 5] =
+    ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging", "localhost/evictlab/"];
 
 /// Looks for an image by its name.
 pub(super) fn find(image: &str) -> Found {
@@ -94,6 +95,7 @@ mod tests {
         for (image, found) in [
             ("registry.k8s.io/e2e-test-images/agnhost:2.52", Found::Here),
             ("busybox", Found::Here),
+            ("localhost/evictlab/stress:1", Found::Here),
             ("busybox:1.36", Found::Here),
             ("busyboxes", Found::Pullable),
             (

@@ -160,7 +160,7 @@ impl Kubelet {
                 ctx.agenda.at(at, kubelet.due(PodsEvent::Delete(worker.manifest.uid.clone())));
             }
         });
-        self.drop_if_over(pod, machine);
+        self.drop_static_if_over(pod, machine, ctx);
     }
 
     /// The object's deletion is complete as far as this node goes.

@@ -147,7 +147,10 @@ impl Options {
                 let time = ctx.epoch().at(line.at).strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string();
                 text = text + &time + " ";
             }
-            text = text + &line.text + "\n";
+            text += &line.text;
+            if !line.partial || self.timestamps {
+                text.push('\n');
+            }
             if let Some(limit) = self.limit.filter(|limit| text.len() >= *limit) {
                 let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
                 text.truncate(end);

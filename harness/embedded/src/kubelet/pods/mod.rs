@@ -12,12 +12,14 @@ mod images;
 mod kill;
 mod latency;
 mod logs;
+mod mirror;
 mod preempt;
 mod proxy;
 mod qos;
 mod runtime;
 mod spec;
 mod start;
+mod statics;
 mod status;
 mod stop;
 mod sync;
@@ -68,6 +70,10 @@ pub enum PodsEvent {
     CleanUp(PodUid),
     /// Its object is deleted.
     Delete(PodUid),
+    /// The files of static pods are read.
+    Manifests,
+    /// It is a static one, and its mirror is made if there is none.
+    Mirror(PodUid),
 }
 
 /// A pod that the kubelet knows and that has not fully ended.
@@ -112,6 +118,8 @@ pub struct Pods {
     first_look: Time,
     /// A look at the runtime is asked for.
     looking: bool,
+    /// The files of static pods are to be read.
+    reading: bool,
     /// Numbers for what may become stale; they outlive the process.
     serial: u64,
 }
@@ -164,8 +172,11 @@ impl Kubelet {
         self.pods.first_look = ctx.now + latency::between(ctx.rng, 20, 1000);
         self.pods.looking = false;
         self.pods.seen = ctx.store.version();
+        self.read_manifests(machine, ctx);
+        self.delete_orphaned_mirrors(ctx);
         self.ensure_proxy(ctx);
-        let own: Vec<_> = ctx.store.list(Kind::Pod, None).filter(|pod| self.is_own(pod)).cloned().collect();
+        let own = ctx.store.list(Kind::Pod, None);
+        let own: Vec<_> = own.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
         for pod in own {
             self.add_pod(pod, machine, ctx);
         }
@@ -212,6 +223,10 @@ impl Kubelet {
             PodsEvent::Overdue(pod, number) => self.overdue(&pod, number, ctx),
             PodsEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodsEvent::Delete(pod) => self.delete(&pod, ctx),
+            PodsEvent::Manifests => self.read_manifests(machine, ctx),
+            PodsEvent::Mirror(pod) => {
+                self.with_worker(&pod, |kubelet, worker| kubelet.mirror(worker, ctx));
+            }
         }
     }
 

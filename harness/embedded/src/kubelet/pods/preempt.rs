@@ -122,9 +122,11 @@ fn own(pod: &Pod, resource: &str) -> i64 {
     if resource == "pods" { 1 } else { request(pod, resource) }
 }
 
-/// `kubelettypes.Preemptable`: a critical pod goes before all others, and before critical ones of less priority.
+/// `kubelettypes.Preemptable`: a critical pod goes before all others, and before critical ones of less priority. A static pod whose manifest
+/// states none has no priority that could be less.
 fn is_preemptable(critical: &Pod, other: &Pod) -> bool {
-    !other.is_critical() || critical.priority() > other.priority()
+    !other.is_critical()
+        || critical.spec.priority.zip(other.spec.priority).is_some_and(|(own, other)| own > other)
 }
 
 fn unexpected(wants: &Wants) -> Rejection {

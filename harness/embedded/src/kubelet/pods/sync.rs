@@ -37,6 +37,7 @@ impl Kubelet {
             return;
         }
         worker.dirty = false;
+        self.mirror(worker, ctx);
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(false);
         let ended = Phase::read(&status).is_some_and(Phase::is_terminal);

@@ -14,6 +14,7 @@ mod facts;
 mod lifecycle;
 mod recordings;
 mod refusals;
+mod statics;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 

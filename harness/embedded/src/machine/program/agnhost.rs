@@ -6,7 +6,7 @@ use super::super::kernel::Kernel;
 use super::super::process::{Pid, SIGTERM, Sig};
 use super::idle::Idle;
 use super::logs::Logs;
-use super::stress::Stress;
+use super::stress::{Stress, Whose};
 use super::{Program, Turn};
 use crate::time::Time;
 
@@ -73,7 +73,7 @@ impl Agnhost {
             }
         };
         let kind = match name {
-            "stress" => return Stress::of(true, rest),
+            "stress" => return Stress::of(Whose::Agnhost, rest),
             "logs-generator" => {
                 return Logs::of(rest).map_or_else(
                     |text| Program::Say { name: "agnhost", text, stderr: true, code: 255 },

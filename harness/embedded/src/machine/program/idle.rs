@@ -11,6 +11,8 @@ pub(in super::super) enum Idle {
     Unknown { what: String, said: bool },
     /// The pause image.
     Pause,
+    /// A child of our own image's `pids`.
+    Child,
     /// kube-proxy, which has little to do.
     Proxy,
 }
@@ -28,6 +30,7 @@ impl Idle {
                 first.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
             }
             Self::Pause => "pause".to_owned(),
+            Self::Child => "stress".to_owned(),
             Self::Proxy => "kube-proxy".to_owned(),
         }
     }
@@ -40,6 +43,7 @@ impl Idle {
                 kernel: cost::SANDBOX.1 - cost::CONTAINER_KERNEL,
                 threads: 1,
             },
+            Self::Child => Footprint::OURS,
             Self::Proxy => {
                 Footprint { anon: cost::PROXY.0, kernel: cost::PROXY.1, threads: cost::GO_THREADS }
             }
@@ -52,7 +56,7 @@ impl Idle {
             Self::Pause => matches!(sig, 2 | SIGTERM).then_some(Reaction::Know),
             // Go's runtime ends with 2 where the kernel ignores what it raises again.
             Self::Proxy => matches!(sig, 2 | SIGTERM).then_some(Reaction::Exit(2)),
-            Self::Unknown { .. } => None,
+            Self::Unknown { .. } | Self::Child => None,
         }
     }
 
@@ -68,7 +72,7 @@ impl Idle {
                 }
                 Turn::Wait
             }
-            Self::Proxy => Turn::Wait,
+            Self::Proxy | Self::Child => Turn::Wait,
             Self::Pause => {
                 let signals =
                     kernel.processes.get_mut(&me).map(|process| std::mem::take(&mut process.signals));

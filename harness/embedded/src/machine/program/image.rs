@@ -6,6 +6,7 @@ use super::super::ContainerSpec;
 pub(super) fn command_line(spec: &ContainerSpec) -> Option<Vec<String>> {
     let line = if spec.command.is_empty() {
         let (entrypoint, command): (&[&str], &[&str]) = match name(&spec.image) {
+            "stress" if is_own(&spec.image) => (&["/stress"], &["idle"]),
             "agnhost" => (&["/agnhost"], &["pause"]),
             "pause" => (&["/pause"], &[]),
             "busybox" | "alpine" => (&[], &["sh"]),
@@ -23,6 +24,11 @@ pub(super) fn command_line(spec: &ContainerSpec) -> Option<Vec<String>> {
         spec.command.iter().chain(&spec.args).cloned().collect::<Vec<_>>()
     };
     Some(line)
+}
+
+/// Whether an image is evictlab's own.
+fn is_own(image: &str) -> bool {
+    image.split(['@', ':']).next().is_some_and(|path| path.ends_with("evictlab/stress"))
 }
 
 /// An image's name, without its registry, tag and digest.
@@ -52,6 +58,8 @@ mod tests {
         assert_eq!(line("registry.example:5000/e2e/agnhost:2.52", &[], &[]).unwrap(), "/agnhost pause");
         assert_eq!(line("agnhost@sha256:00", &[], &["stress"]).unwrap(), "/agnhost stress");
         assert_eq!(line("agnhost", &["sleep"], &["1"]).unwrap(), "sleep 1");
+        assert_eq!(line("localhost/evictlab/stress:1", &[], &[]).unwrap(), "/stress idle");
+        assert_eq!(line("vish/stress", &[], &[]).unwrap(), "/stress --logtostderr");
         assert_eq!(line("nginx", &[], &["-v"]), None);
         assert_eq!(line("nginx", &["sleep", "1"], &[]).unwrap(), "sleep 1");
     }

@@ -8,9 +8,9 @@ use super::copy::Copy;
 use super::filter::Filter;
 use super::idle::Idle;
 use super::sleep::Sleep;
-use super::stress::Stress;
+use super::stress::{Stress, Whose};
 use super::tail::Tail;
-use super::{Program, dd};
+use super::{Program, dd, own};
 
 /// What a command line is.
 pub(in super::super) enum Loaded {
@@ -43,7 +43,11 @@ pub(in super::super) fn load(line: &[String], environment: &BTreeMap<String, Str
         "sh" | "ash" | "dash" | "bash" => known(Shell::of_arguments(name, arguments, environment)),
         "agnhost" => known(Some(Agnhost::of(arguments))),
         // Amos Waterland's program of the same name has other flags.
-        "stress" if Stress::is_vishs(arguments) => known(Some(Stress::of(false, arguments))),
+        // vish's program and evictlab's lie at the same place; only evictlab's has commands.
+        "stress" if path == "/stress" && !(has_flags_first(arguments) && Stress::is_vishs(arguments)) => {
+            known(Some(own::load(arguments)))
+        }
+        "stress" if Stress::is_vishs(arguments) => known(Some(Stress::of(Whose::Vish, arguments))),
         "pause" => known(Some(Program::Idle(Idle::Pause))),
         "kube-proxy" => known(Some(Program::Idle(Idle::Proxy))),
         "dd" => known(Some(dd::load(arguments))),
@@ -64,6 +68,10 @@ pub(in super::super) fn load(line: &[String], environment: &BTreeMap<String, Str
             None => Loaded::Unknown,
         },
     }
+}
+
+fn has_flags_first(arguments: &[String]) -> bool {
+    arguments.first().is_none_or(|first| first.starts_with('-'))
 }
 
 /// Whether a program would lie at this path in the images that are known.

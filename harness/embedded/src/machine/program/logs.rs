@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use evictlab_stress::duration;
+
 use super::super::kernel::Kernel;
 use super::super::process::Pid;
 use super::Turn;
-use super::argument::duration;
 use crate::time::Time;
 
 /// Writes lines.
@@ -29,7 +30,9 @@ impl Logs {
             };
             match (name, value) {
                 ("log-lines-total" | "t", Some(value)) => logs.total = value.parse().unwrap_or_default(),
-                ("run-duration" | "d", Some(value)) => logs.duration = duration(&value).unwrap_or_default(),
+                ("run-duration" | "d", Some(value)) => {
+                    logs.duration = duration::parse(&value).unwrap_or_default()
+                }
                 _ => return Err(format!("Error: unknown flag: {argument}\n")),
             }
         }

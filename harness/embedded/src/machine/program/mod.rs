@@ -9,6 +9,7 @@ mod idle;
 mod image;
 mod load;
 mod logs;
+mod own;
 mod sleep;
 mod stress;
 mod tail;
@@ -23,8 +24,9 @@ use self::copy::Copy;
 use self::filter::Filter;
 pub(super) use self::idle::Idle;
 use self::logs::Logs;
+use self::own::Own;
 use self::sleep::Sleep;
-use self::stress::Stress;
+use self::stress::{Stress, Whose};
 use self::tail::Tail;
 use super::ContainerSpec;
 use super::cost;
@@ -68,6 +70,7 @@ pub(super) struct Footprint {
 impl Footprint {
     const APPLET: Self = Self { anon: cost::APPLET, kernel: cost::PROCESS_KERNEL, threads: 1 };
     const SHELL: Self = Self { anon: cost::SHELL.0, kernel: cost::SHELL.1, threads: 1 };
+    const OURS: Self = Self { anon: cost::OURS.0, kernel: cost::OURS.1, threads: 1 };
     const AGNHOST: Self = Self { anon: cost::AGNHOST.0, kernel: cost::AGNHOST.1, threads: cost::GO_THREADS };
 }
 
@@ -82,6 +85,7 @@ pub(super) enum Program {
     Copy(Box<Copy>),
     Tail(Tail),
     Filter(Box<Filter>),
+    Own(Box<Own>),
     /// Says something and ends.
     Say {
         name: &'static str,
@@ -112,7 +116,8 @@ impl Program {
             Self::Sleep(_) => "sleep".to_owned(),
             Self::Idle(idle) => idle.name(),
             Self::Shell(shell) => shell.name(),
-            Self::Stress(stress) => stress.name().to_owned(),
+            Self::Stress(stress) => stress.whose().program().to_owned(),
+            Self::Own(_) => "stress".to_owned(),
             Self::Agnhost(_) | Self::Logs(_) => "agnhost".to_owned(),
             Self::Copy(copy) => copy.name.to_owned(),
             Self::Tail(_) => "tail".to_owned(),
@@ -129,6 +134,7 @@ impl Program {
             Self::Idle(idle) => idle.footprint(),
             Self::Shell(_) => Footprint::SHELL,
             Self::Stress(stress) => stress.footprint(),
+            Self::Own(_) => Footprint::OURS,
             Self::Agnhost(_) | Self::Logs(_) => Footprint::AGNHOST,
         }
     }
@@ -143,6 +149,10 @@ impl Program {
         }
         match self {
             Self::Shell(shell) => shell.on(sig, first),
+            Self::Own(own) if matches!(sig, 2 | SIGTERM) => own.on_term(),
+            Self::Stress(stress) if stress.whose() == Whose::Evictlab && matches!(sig, 2 | SIGTERM) => {
+                Reaction::Exit(2)
+            }
             Self::Agnhost(agnhost) if agnhost.handles(sig) => Reaction::Know,
             // Go's runtime dies of the signal; a first process does not die of it and is told to exit with 2 then (runtime/signal_unix.go).
             Self::Agnhost(_) | Self::Stress(_) | Self::Logs(_) if matches!(sig, 1 | 2 | SIGTERM) && first => {
@@ -170,6 +180,7 @@ impl Program {
             Self::Copy(copy) => copy.step(me, kernel),
             Self::Tail(tail) => tail.step(me, kernel),
             Self::Filter(filter) => filter.step(me, kernel),
+            Self::Own(own) => own.step(me, kernel),
             Self::Say { text, stderr, code, .. } => {
                 kernel.say(me, if *stderr { 2 } else { 1 }, text);
                 Turn::Exit(*code)

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use evictlab_rules::quantity::Quantity;
+use evictlab_stress::agnhost::{self, Complaint, Steps};
 
 use super::super::cost;
 use super::super::kernel::Kernel;
 use super::super::process::Pid;
-use super::argument::{duration, print_duration};
 use super::{Footprint, Program, Turn};
 use crate::time::Time;
 
@@ -16,13 +15,21 @@ const COUNT: Duration = Duration::from_millis(10);
 /// How often CPU time is counted.
 const BURN: Duration = Duration::from_secs(1);
 
+/// Whose `stress` it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Whose {
+    /// agnhost's.
+    Agnhost,
+    /// vish's, from which agnhost's is forked: it knows flags with one dash, too, and klog's.
+    Vish,
+    /// That of evictlab's own image.
+    Evictlab,
+}
+
 /// What the arguments say.
 pub(in super::super) struct Stress {
-    agnhost: bool,
-    total: String,
-    step: String,
-    pause: Duration,
-    cpus: u64,
+    whose: Whose,
+    order: agnhost::Stress,
     /// Bytes of a step.
     size: u64,
     /// How many steps there are; none: without an end.
@@ -36,13 +43,24 @@ pub(in super::super) struct Stress {
 
 impl Stress {
     /// The program; another one that complains if the arguments are wrong.
-    pub fn of(agnhost: bool, arguments: &[String]) -> Program {
-        match Self::parse(agnhost, arguments) {
-            Ok(stress) => Program::Stress(Box::new(stress)),
-            Err((text, code)) => {
-                Program::Say { name: if agnhost { "agnhost" } else { "stress" }, text, stderr: true, code }
-            }
+    pub fn of(whose: Whose, arguments: &[String]) -> Program {
+        let read = match whose {
+            Whose::Vish => agnhost::read(vishs(arguments)),
+            Whose::Agnhost | Whose::Evictlab => agnhost::read(arguments),
+        };
+        match read {
+            Ok(order) => Program::Stress(Box::new(Self::new(whose, order))),
+            Err(Complaint { text, code }) => Program::Say { name: whose.program(), text, stderr: true, code },
         }
+    }
+
+    pub fn new(whose: Whose, order: agnhost::Stress) -> Self {
+        let size = order.size();
+        let steps = match order.steps() {
+            Steps::Of(steps) => Some(steps),
+            Steps::Endless => None,
+        };
+        Self { whose, order, size, steps, done: 0, began: None, said: false, burned: Time::ZERO }
     }
 
     /// Whether all flags are those of vish's program.
@@ -53,121 +71,44 @@ impl Stress {
         arguments.iter().filter(|word| word.starts_with('-')).all(|word| known.contains(&name(word).as_str()))
     }
 
-    fn parse(agnhost: bool, arguments: &[String]) -> Result<Self, (String, i32)> {
-        let mut stress = Self {
-            agnhost,
-            total: "0".to_owned(),
-            step: "4Ki".to_owned(),
-            pause: Duration::from_millis(1),
-            cpus: 0,
-            size: 0,
-            steps: None,
-            done: 0,
-            began: None,
-            said: false,
-            burned: Time::ZERO,
-        };
-        // Cobra tells what was wrong, then how the command is used, and the root command exits with 1.
-        let wrong = |what: String| (format!("Error: {what}\nUsage:\n  app stress [flags]\n"), 1);
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            // pflag knows two dashes; the flag package, which vish's takes, one or two.
-            let flag = match argument.strip_prefix("--") {
-                Some(flag) => flag,
-                None if !agnhost && argument.starts_with('-') => &argument[1..],
-                None if argument.starts_with('-') => {
-                    let short = argument.chars().nth(1).unwrap_or('-');
-                    return Err(wrong(format!("unknown shorthand flag: '{short}' in {argument}")));
-                }
-                None => return Err(wrong(format!("unknown command \"{argument}\" for \"app stress\""))),
-            };
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, value.to_owned()),
-                None => match (flag, rest.next()) {
-                    ("mem-total" | "mem-alloc-size" | "mem-alloc-sleep" | "cpus", Some(value)) => {
-                        (flag, value.clone())
-                    }
-                    ("logtostderr" | "alsologtostderr", _) if !agnhost => continue,
-                    ("mem-total" | "mem-alloc-size" | "mem-alloc-sleep" | "cpus", None) => {
-                        return Err(wrong(format!("flag needs an argument: --{flag}")));
-                    }
-                    _ => return Err(wrong(format!("unknown flag: --{flag}"))),
-                },
-            };
-            match name {
-                "mem-total" => stress.total = value,
-                "mem-alloc-size" => stress.step = value,
-                "mem-alloc-sleep" => {
-                    stress.pause = duration(&value).ok_or_else(|| {
-                        wrong(format!(
-                            "invalid argument \"{value}\" for \"--mem-alloc-sleep\" flag: time: invalid duration \"{value}\""
-                        ))
-                    })?;
-                }
-                "cpus" => {
-                    stress.cpus = value.parse().map_err(|_| {
-                        wrong(format!(
-                            "invalid argument \"{value}\" for \"--cpus\" flag: strconv.ParseInt: parsing \"{value}\": invalid syntax"
-                        ))
-                    })?;
-                }
-                _ => return Err(wrong(format!("unknown flag: --{name}"))),
-            }
-        }
-        // resource.MustParse panics, and a Go program that panics exits with 2.
-        let quantity = |text: &str| {
-            text.parse::<Quantity>().map_err(|_| {
-                let why = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-                (format!("panic: cannot parse '{text}': {why}\n\ngoroutine 1 [running]:\n"), 2)
-            })
-        };
-        let (total, step) = (quantity(&stress.total)?, quantity(&stress.step)?);
-        (stress.total, stress.step) = (total.canonical(), step.canonical());
-        let (total, step) = (total.value(), step.value());
-        if step < 0 && total >= step {
-            return Err(("panic: runtime error: makeslice: len out of range\n".to_owned(), 2));
-        }
-        stress.size = step.max(0) as u64;
-        // i × step ≤ total for i from 1 on; with steps of nothing there is no end to it.
-        stress.steps = match (total, step) {
-            (..0, _) => Some(0),
-            (_, 0) => None,
-            (total, step) => Some((total / step).max(0) as u64),
-        };
-        Ok(stress)
-    }
-
-    pub fn name(&self) -> &'static str {
-        if self.agnhost { "agnhost" } else { "stress" }
+    pub fn whose(&self) -> Whose {
+        self.whose
     }
 
     pub fn footprint(&self) -> Footprint {
-        Footprint { threads: cost::GO_THREADS + self.cpus, ..Footprint::AGNHOST }
+        match self.whose {
+            Whose::Agnhost | Whose::Vish => {
+                Footprint { threads: cost::GO_THREADS + self.order.cpus, ..Footprint::AGNHOST }
+            }
+            Whose::Evictlab => Footprint { threads: 1 + self.order.cpus, ..Footprint::OURS },
+        }
+    }
+
+    /// Says a line as klog does, or as it is.
+    fn say(&self, place: &str, text: &str, me: Pid, kernel: &mut Kernel) {
+        match self.whose {
+            Whose::Agnhost | Whose::Vish => kernel.klog(me, place, text),
+            Whose::Evictlab => kernel.say(me, 2, &format!("{text}\n")),
+        }
     }
 
     /// How long it takes to fill a step, and how long a step takes with its pause.
     fn pace(&self) -> (Duration, Duration) {
         let fill = cost::at_rate(self.size, cost::FILL_RATE);
-        (fill, fill + self.pause)
+        (fill, fill + self.order.pause)
     }
 
     pub fn step(&mut self, me: Pid, kernel: &mut Kernel) -> Turn {
         let began = match self.began {
             Some(began) => began,
             None => {
-                let text = format!(
-                    "Allocating {:?} memory, in {:?} chunks, with a {} sleep between allocations",
-                    self.total,
-                    self.step,
-                    print_duration(self.pause)
-                );
-                kernel.klog(me, "main.go:26", &text);
+                self.say("main.go:26", &self.order.begins(), me, kernel);
                 self.burned = kernel.now;
                 *self.began.insert(kernel.now)
             }
         };
         self.burn(me, kernel);
-        let burning = (self.cpus > 0).then(|| kernel.now + BURN);
+        let burning = (self.order.cpus > 0).then(|| kernel.now + BURN);
         let waits = |next: Option<Time>| match (next, burning) {
             (Some(next), Some(burn)) => Turn::At(next.min(burn)),
             (Some(at), None) | (None, Some(at)) => Turn::At(at),
@@ -194,21 +135,41 @@ impl Stress {
             return waits(Some(filled(self.done).max(kernel.now + COUNT).min(last)));
         }
         if !self.said {
-            let end = if steps == 0 { began } else { filled(steps - 1) + self.pause };
+            let end = if steps == 0 { began } else { filled(steps - 1) + self.order.pause };
             if kernel.now < end {
                 return waits(Some(end));
             }
             self.said = true;
-            kernel.klog(me, "main.go:29", &format!("Allocated {:?} memory", self.total));
+            self.say("main.go:29", &self.order.has_all(), me, kernel);
         }
         waits(None)
     }
 
     fn burn(&mut self, me: Pid, kernel: &mut Kernel) {
-        if self.cpus > 0 {
+        if self.order.cpus > 0 {
             let since = kernel.now.since(self.burned);
-            kernel.spend(me, since * u32::try_from(self.cpus).unwrap_or(u32::MAX));
+            kernel.spend(me, since * u32::try_from(self.order.cpus).unwrap_or(u32::MAX));
             self.burned = kernel.now;
         }
     }
+}
+
+impl Whose {
+    /// What the kernel calls the program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Agnhost => "agnhost",
+            Self::Vish | Self::Evictlab => "stress",
+        }
+    }
+}
+
+/// The arguments of vish's program as agnhost's takes them.
+fn vishs(arguments: &[String]) -> Vec<String> {
+    let words = arguments.iter().filter(|word| !word.trim_start_matches('-').ends_with("logtostderr"));
+    let flag = |word: &String| match word.starts_with("--") {
+        false if word.starts_with('-') => format!("-{word}"),
+        _ => word.clone(),
+    };
+    words.map(flag).collect()
 }

@@ -314,7 +314,13 @@ impl Kernel {
     }
 
     /// `mkdir` and `mkfifo`
-    fn make(&mut self, me: Pid, path: &str, parents: bool, fifo: bool) -> Result<(), Errno> {
+    pub(in super::super) fn make(
+        &mut self,
+        me: Pid,
+        path: &str,
+        parents: bool,
+        fifo: bool,
+    ) -> Result<(), Errno> {
         let Some(Place::Name(store, name)) = self.place(me, path) else { return Err(Errno::Exists) };
         if self.is_directory(me, store, &name) || self.disk.named(store, &name).is_some() {
             return if parents { Ok(()) } else { Err(Errno::Exists) };
@@ -333,7 +339,13 @@ impl Kernel {
     }
 
     /// `rm` and `rmdir`
-    fn remove(&mut self, me: Pid, path: &str, recursive: bool, full: bool) -> Result<(), Errno> {
+    pub(in super::super) fn remove(
+        &mut self,
+        me: Pid,
+        path: &str,
+        recursive: bool,
+        full: bool,
+    ) -> Result<(), Errno> {
         let Some(Place::Name(store, name)) = self.place(me, path) else { return Ok(()) };
         let Some(id) = self.disk.named(store, &name) else {
             return Err(if self.is_directory(me, store, &name) {

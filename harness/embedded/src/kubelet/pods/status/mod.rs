@@ -8,6 +8,7 @@ mod resources;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
+use super::mirror;
 use super::runtime::RuntimePod;
 use super::spec::{Group, Manifest};
 use super::worker::Worker;
@@ -247,7 +248,7 @@ pub(super) fn report(worker: &Worker, ctx: &mut Ctx) -> bool {
     let Some(status) = &worker.status else { return true };
     let Manifest { namespace, name, uid, .. } = &worker.manifest;
     let Some(object) = ctx.store.get(Kind::Pod, namespace, name) else { return false };
-    if object["metadata"]["uid"] != **uid {
+    if object["metadata"]["uid"] != **uid && mirror::of(object) != Some(uid) {
         return false;
     }
     let merged = merge(&object["status"], status, worker.could_run(), &ctx.epoch().seconds(ctx.now));
