@@ -55,6 +55,7 @@ impl Errno {
             Self::NotEmpty => 39,
             Self::CannotFork => 11,
             Self::BadDescriptor => 9,
+            Self::ReadOnly => 30,
         }
     }
 

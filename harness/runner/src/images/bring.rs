@@ -81,6 +81,7 @@ pub async fn bring(
     let (own, others): (Vec<String>, Vec<String>) =
         images.iter().cloned().partition(|image| image == own::NAME);
     bring_others(docker, nodes, &others, progress).await?;
+    pin(docker, nodes, &others).await?;
     if own.is_empty() {
         return Ok(());
     }
@@ -98,6 +99,16 @@ pub async fn bring(
             bring_others(docker, nodes, &own, progress).await
         }
     }
+}
+
+/// Keeps the kubelet from deleting images: under pressure of disk it would, as soon as no pod has them, and the next pod would wait for a registry.
+/// Our own image may go, so that there is one that can.
+async fn pin(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), DockerError> {
+    for (node, image) in nodes.iter().flat_map(|node| images.iter().map(move |image| (node, image))) {
+        let label = "io.cri-containerd.pinned=pinned";
+        docker.run(node, &["ctr", "-n", "k8s.io", "images", "label", image, label]).await?;
+    }
+    Ok(())
 }
 
 /// Our own image, from the source tree.

@@ -170,14 +170,26 @@ impl Namespace {
         .map_err(|stalled| StageError::Stuck { namespace: self.name.clone(), stalled })
     }
 
+    /// Sends a request, and again while the server is busy (429, 503, 504): up to three seconds.
     pub(super) async fn send(
         &self,
         request: http::request::Builder,
         content: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
+        const TRIES: u32 = 6;
         let body = serde_json::to_vec(body).map_err(kube::Error::SerdeError)?;
         let request = request.header("Content-Type", content).body(body).map_err(kube::Error::HttpError)?;
+        let mut pause = Duration::from_millis(50);
+        for _ in 1..TRIES {
+            match self.client.request(request.clone()).await {
+                Err(kube::Error::Api(status)) if [429, 503, 504].contains(&status.code) => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                answer => return answer,
+            }
+        }
         self.client.request(request).await
     }
 }

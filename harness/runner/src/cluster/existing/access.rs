@@ -44,6 +44,8 @@ impl Access {
             }
         };
         config.read_timeout = Some(SILENCE);
+        // A refused eviction (429) is an answer, which kube would take minutes to give.
+        config.default_retry = false;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let client = Client::try_from(config).map_err(ExistingError::kubeconfig)?;
         Ok(Reached { name, server, client })

@@ -252,6 +252,8 @@ pub async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError
         .await
         .map_err(|error| failed(error.to_string()))?;
     config.read_timeout = Some(SILENCE);
+    // A refused eviction (429) is an answer, which kube would take minutes to give.
+    config.default_retry = false;
     Client::try_from(config).map_err(|error| failed(error.to_string()))
 }
 

@@ -5,15 +5,15 @@ use bollard::models::ContainerUpdateBody;
 use super::Docker;
 use super::docker::DockerError;
 
-/// What the kernel takes for no bound: the largest number of whole pages. Docker's own word for it, -1, is good for swap alone.
+/// What the kernel takes for no bound: the largest number of whole pages. Docker's own word for it, -1, is refused for memory and dropped for swap.
 const UNBOUND: i64 = i64::MAX / 4096 * 4096;
 
 impl Docker {
     /// Bounds a container's memory, swap included, or takes the bound away.
     pub async fn limit_memory(&self, container: &str, bytes: Option<u64>) -> Result<(), DockerError> {
         let bound = bytes.map_or(UNBOUND, |bytes| i64::try_from(bytes).unwrap_or(UNBOUND));
-        let swap = if bytes.is_some() { bound } else { -1 };
-        let body = ContainerUpdateBody { memory: Some(bound), memory_swap: Some(swap), ..Default::default() };
+        let body =
+            ContainerUpdateBody { memory: Some(bound), memory_swap: Some(bound), ..Default::default() };
         let done = self.api().update_container(container, body).await;
         done.map(drop).map_err(|source| request(format!("bound the memory of {container}"), source))
     }
