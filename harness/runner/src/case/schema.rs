@@ -79,7 +79,7 @@ pub struct Case {
     /// How long the whole case may take without progress before it ends as an error; the default is 5m.
     #[serde(default)]
     pub timeout: Option<Duration>,
-    /// Where a model and real kubelets are known to give different verdicts, and why.
+    /// Why a model cannot tell the verdict of real kubelets: there the case is skipped.
     #[serde(default)]
     pub on_a_model: Option<String>,
 }

@@ -26,8 +26,10 @@ impl<'a> Changes<'a> {
         let mut changes = Self::default();
         for ended in &ledger.ended {
             match ledger.expected(ended) {
+                None if ended.judgement.verdict == Verdict::Skipped => {}
                 None => changes.unknown += 1,
                 Some(expected) if expected == ended.judgement.verdict => changes.same += 1,
+                Some(_) if ended.judgement.verdict == Verdict::Skipped => {}
                 Some(expected) => changes.changed.push((ended, expected)),
             }
         }
@@ -71,7 +73,8 @@ impl Ledger {
     /// Whether a verdict is another than the baseline expects. One that says nothing of the kubelet is none.
     pub(super) fn has_changed(&self) -> bool {
         self.ended.iter().any(|ended| {
-            let says_something = !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error);
+            let says_something =
+                !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
             says_something && self.expected(ended).is_some_and(|expected| expected != ended.judgement.verdict)
         })
     }

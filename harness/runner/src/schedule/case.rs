@@ -572,7 +572,9 @@ fn merged(mut base: Map<String, Value>, changes: Map<String, Value>) -> Map<Stri
 fn ended_by(error: CaseError, phase: Phase) -> Judgement {
     let (verdict, doubt) = match &error {
         CaseError::TooSmall(_) | CaseError::NoDistance(..) => (Verdict::Inconclusive, Some(Doubt::HostUnfit)),
-        CaseError::Interrupted | CaseError::Unsuited(_) => (Verdict::Skipped, None),
+        CaseError::Interrupted | CaseError::Node(NodeError::NotHere { .. }) | CaseError::Unsuited(_) => {
+            (Verdict::Skipped, None)
+        }
         _ => (Verdict::Error, None),
     };
     let mut judgement = Judgement::without_evidence(verdict, error.to_string());

@@ -99,6 +99,10 @@ impl Shared {
         let refused = |leased: &Leased| leased.refuses(&case.case);
         let why = if !case.case.kubelet.matches(&kubelet.version) {
             format!("it holds for kubelets {}", case.case.kubelet)
+        } else if let Some(why) =
+            case.case.on_a_model.as_ref().filter(|_| self.request.backend.model().is_some())
+        {
+            format!("a model would tell nothing: {}", why.trim_end())
         } else if faulty {
             "its faults are for the embedded cluster".to_owned()
         } else {

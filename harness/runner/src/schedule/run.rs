@@ -108,9 +108,7 @@ fn labels(plans: &[Plan]) -> Vec<String> {
 }
 
 fn planned(case: &LoadedCase, request: &Request, kubelets: &[String]) -> Planned {
-    // Where a model is known to differ, it is not held against what real kubelets did.
-    let differs = request.backend.model().is_some() && case.case.on_a_model.is_some();
-    let baseline = request.baseline.iter().filter(|_| !differs).flat_map(|baseline| {
+    let baseline = request.baseline.iter().flat_map(|baseline| {
         let expected = |kubelet: &String| baseline.expected(&case.suite, case.case.name.as_str(), kubelet);
         kubelets.iter().filter_map(move |kubelet| Some((kubelet.clone(), expected(kubelet)?)))
     });
