@@ -65,6 +65,7 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
         repeat: Repeat::Times(1),
         timeout: None,
         lock: Arc::new(lock),
+        baseline: None,
     };
     let place = results().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&place).map_err(|error| text(&error))?;

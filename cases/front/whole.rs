@@ -176,7 +176,8 @@ fn run(backend: Backend, chosen: &[Test], verdicts: &Arc<Verdicts>) -> Result<()
         }
     }
     let lock = Arc::new(lock);
-    let request = Request { run: id, cases, backend, repeat: Repeat::Times(1), timeout: None, lock };
+    let request =
+        Request { run: id, cases, backend, repeat: Repeat::Times(1), timeout: None, lock, baseline: None };
     let run_dir = RunDir::create(&results(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
     start(&runtime, request, run_dir, clock, Some(Box::new(Hand(verdicts.clone()))))
@@ -190,8 +191,8 @@ pub fn start(
     clock: Clock,
     hand: Option<Box<dyn Report>>,
 ) -> Result<(), String> {
-    let mut all =
-        reports(Wanted { run_dir, stdout: None, record: None }).map_err(|error| error.to_string())?;
+    let mut all = reports(Wanted { run_dir, stdout: None, record: None, write_baseline: None })
+        .map_err(|error| error.to_string())?;
     all.extend(hand);
     let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();

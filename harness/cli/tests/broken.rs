@@ -1,7 +1,5 @@
 //! Cases broken on purpose: a wrong expectation fails, and the verdict names what is wrong with it. On the embedded cluster.
 
-#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
-
 use std::fs;
 use std::path::Path;
 
@@ -92,11 +90,10 @@ fn a_broken_case_fails_and_names_the_cause() {
         let output = command.args(["--kubelet", "v1.32", "--output-dir"]).arg(&results).output().unwrap();
         let told = fs::read_to_string(results.join("artifacts/events.jsonl")).unwrap_or_default();
         let ended = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let judgement = ended
-            .filter(|event| event["what"] == "case-ended")
-            .map(|event| event["judgement"].clone())
-            .last();
-        let judgement = judgement.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        let mut judgements =
+            ended.filter(|event| event["what"] == "case-ended").map(|event| event["judgement"].clone());
+        let judgement =
+            judgements.next().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
         let why = judgement["why"].as_str().unwrap();
         if judgement["verdict"] != "failed" || output.status.code() != Some(1) || !why.contains(named) {
             wrong.push(format!("{case}, {right:?} → {broken:?}: {}: {why}", judgement["verdict"]));

@@ -190,7 +190,8 @@ mod tests {
         let pressed = node(json!({}), pressed, "True");
         let others = ["a/b".to_owned()];
         let (no, yes) = (false, true);
-        let rows: [(bool, bool, &ApiNode, &[String], Option<Spared>); 7] = [
+        type Row<'a> = (bool, bool, &'a ApiNode, &'a [String], Option<Spared>);
+        let rows: [Row<'_>; 7] = [
             (no, yes, &kept, &[], Some(Spared::NotAllowed)),
             (yes, yes, &plain, &others, None),
             (yes, no, &plain, &[], Some(Spared::NotKept)),
