@@ -61,9 +61,10 @@ impl Baseline {
 
     /// Notes a verdict for a kubelet's minor. One that says nothing of the kubelet leaves what was.
     fn note(&mut self, id: &CaseId, verdict: Verdict) {
-        if let (Some(version), false) =
-            (version(&id.kubelet), matches!(verdict, Verdict::Inconclusive | Verdict::Error))
-        {
+        if let (Some(version), false) = (
+            version(&id.kubelet),
+            matches!(verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped),
+        ) {
             let of_case = self.0.entry(format!("{}/{}", id.suite, id.case)).or_default();
             of_case.insert(minor(&version), verdict);
         }

@@ -28,7 +28,7 @@ impl<'a> Changes<'a> {
             match ledger.expected(ended) {
                 None if ended.judgement.verdict == Verdict::Skipped => {}
                 None => changes.unknown += 1,
-                Some(expected) if expected == ended.judgement.verdict => changes.same += 1,
+                Some(expected) if is_as_before(ended, expected) => changes.same += 1,
                 Some(_) if ended.judgement.verdict == Verdict::Skipped => {}
                 Some(expected) => changes.changed.push((ended, expected)),
             }
@@ -58,6 +58,13 @@ impl<'a> Changes<'a> {
     }
 }
 
+/// A bug that comes by chance shows in one run and not in the next: that is no change.
+fn is_as_before(ended: &Ended, expected: Verdict) -> bool {
+    let by_chance = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
+    let now = ended.judgement.verdict;
+    now == expected || ended.judgement.rate.is_some() && by_chance(now) && by_chance(expected)
+}
+
 impl Ledger {
     /// What the baseline expects of a case that ended.
     pub(super) fn expected(&self, ended: &Ended) -> Option<Verdict> {
@@ -66,7 +73,8 @@ impl Ledger {
 
     /// The verdicts that the exit status is made of: all but those that are as the baseline expects.
     pub(super) fn telling(&self) -> impl Iterator<Item = Verdict> {
-        let as_before = |ended: &&Ended| self.expected(ended) == Some(ended.judgement.verdict);
+        let as_before =
+            |ended: &&Ended| self.expected(ended).is_some_and(|expected| is_as_before(ended, expected));
         self.ended.iter().filter(move |ended| !as_before(ended)).map(|ended| ended.judgement.verdict)
     }
 
@@ -75,7 +83,7 @@ impl Ledger {
         self.ended.iter().any(|ended| {
             let says_something =
                 !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
-            says_something && self.expected(ended).is_some_and(|expected| expected != ended.judgement.verdict)
+            says_something && self.expected(ended).is_some_and(|expected| !is_as_before(ended, expected))
         })
     }
 }

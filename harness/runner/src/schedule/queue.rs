@@ -179,7 +179,7 @@ impl Shared {
         Outcome { judgement: over_runs(bug, judgements), evidence }
     }
 
-    /// A case on its node, again and slower while its pressure outruns the statistics.
+    /// A case on its node, again and slower while its pressure outruns the statistics, and again if it did not suffice.
     async fn tried(&self, case: &LoadedCase, id: &CaseId, leased: &Leased, class: Class) -> Outcome {
         let mut tries = 1;
         loop {
@@ -195,13 +195,20 @@ impl Shared {
                 cancel: &self.cancel,
             };
             let outcome = run.go().await;
-            let outrun = outcome.judgement.doubt == Some(Doubt::StatsOutrun);
-            if !outrun || tries == TRIES || self.cancel.is_cancelled() {
+            let how = match outcome.judgement.doubt {
+                Some(Doubt::StatsOutrun) if tries < TRIES => "again and slower",
+                // What the node still gave back when it was measured makes the threshold lie too deep; once is enough to know.
+                Some(Doubt::ThresholdNotReached) if tries == 1 => "again",
+                _ => return outcome,
+            };
+            if self.cancel.is_cancelled() {
                 return outcome;
             }
             tries += 1;
-            leased.slow_down().await;
-            let text = format!("again and slower: {}", outcome.judgement.why);
+            if outcome.judgement.doubt == Some(Doubt::StatsOutrun) {
+                leased.slow_down().await;
+            }
+            let text = format!("{how}: {}", outcome.judgement.why);
             self.events.send(What::CaseStep { id: id.clone(), phase: Phase::Lease, text });
         }
     }

@@ -96,7 +96,8 @@ fn by_default(signal: Signal) -> (u64, u64) {
         Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
         // The kubelet may free unused images before it evicts anybody: a hog has to outgrow that.
         Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
-        Signal::NodefsInodesFree => (20_000, 4_000),
+        // Nor by some thousand files of an image.
+        Signal::NodefsInodesFree => (20_000, 12_000),
         Signal::PidAvailable => (1_000, 200),
     }
 }
