@@ -11,8 +11,8 @@ const BROKEN: [(&str, &str, &str, &str); 12] = [
     (
         "ranking/over-request-first",
         "evicted: [over]",
-        "evicted: [under]",
-        "who is evicted: expected evicted: under",
+        "evicted: [within]",
+        "who is evicted: expected evicted: within",
     ),
     (
         "ranking/priority-breaks-ties",
@@ -40,7 +40,7 @@ const BROKEN: [(&str, &str, &str, &str); 12] = [
     ),
     (
         "message/sidecars-are-named",
-        "el-sidecar2: {request: \"0\"}, ",
+        "      el-sidecar2: {request: \"0\"}\n",
         "",
         "container el-sidecar2: expected not in the message, observed usage",
     ),

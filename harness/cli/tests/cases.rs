@@ -40,11 +40,11 @@ fn write(dir: &TempDir, file: &str, text: &str) {
 fn the_built_in_suites_are_there_anywhere() {
     let (status, out, _) = evictlab(&elsewhere(), &["list"]);
     assert!(
-        status == 0 && out.contains("sidecars-are-named") && out.ends_with("21 cases in 2 suites\n"),
+        status == 0 && out.contains("sidecars-are-named") && out.ends_with("83 cases in 10 suites\n"),
         "{out}"
     );
     let (status, out, _) = evictlab(&elsewhere(), &["lint"]);
-    assert_eq!((status, out.as_str()), (0, "21 cases in 2 suites: nothing is wrong\n"));
+    assert_eq!((status, out.as_str()), (0, "83 cases in 10 suites: nothing is wrong\n"));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn own_suites_come_before_the_built_in_ones() {
     write(&dir, "cases/own/mine.yaml", CASE);
     let listed = |args: &[&str]| evictlab(&dir, args).1.lines().last().map(str::to_owned);
     let own = Some("1 case in 1 suite".to_owned());
-    assert_eq!(listed(&["list"]).as_deref(), Some("21 cases in 2 suites"));
+    assert_eq!(listed(&["list"]).as_deref(), Some("83 cases in 10 suites"));
     assert_eq!(listed(&["list", "--cases", "cases"]), own);
     assert_eq!(listed(&["list", "cases/own/mine.yaml"]), own);
     assert_eq!(listed(&["list", "cases/own"]), own);

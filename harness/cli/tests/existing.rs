@@ -74,10 +74,10 @@ impl Stranger {
         (status, out + &err, verdicts)
     }
 
-    /// Starts a run and waits until it has told of a step.
-    fn start_until(&self, arguments: &[&str], step: &str) -> (Child, PathBuf) {
-        let results = self.folder.path().join("begun");
-        let mut run = self.command(&["run", "--output-dir", "begun"]);
+    /// Starts a run, with its results in a place of its own, and waits until it has told of a step.
+    fn start_until(&self, place: &str, arguments: &[&str], step: &str) -> (Child, PathBuf) {
+        let results = self.folder.path().join(place);
+        let mut run = self.command(&["run", "--output-dir", place]);
         let mut run = run.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while !events(&results).iter().any(|event| event.to_string().contains(step)) {
             assert!(run.try_wait().unwrap().is_none(), "it ended before {step:?}: {:?}", events(&results));
@@ -132,7 +132,7 @@ fn cases_run_on_the_nodes_as_they_are_and_leave_nothing() {
 }
 
 #[test]
-fn pressure_asks_for_leave_and_stays_under_its_cap() {
+fn pressure_asks_for_leave_and_for_a_threshold() {
     let stranger = Stranger::new();
     let case = "message/sidecars-are-named";
     let why = |arguments: &[&str]| {
@@ -149,24 +149,21 @@ fn pressure_asks_for_leave_and_stays_under_its_cap() {
     let [one] = &why(&["--node-selector", "kubernetes.io/hostname=v1-32-worker2"])[..] else {
         panic!("one kubelet was selected")
     };
-    assert!(one.starts_with("v1.32.13 skipped: memory.available is "), "{one}");
-    assert!(
-        one.contains("the node's threshold 100Mi: the case would take ")
-            && one.ends_with("more than the cap of 2048Mi (--pressure-cap)"),
-        "{one}"
-    );
+    // kind's own configuration states thresholds on disk alone, and whoever states one has no other.
+    let none = "v1.32.13 skipped: the node has no hard threshold on memory.available, and its kubelet is not reconfigured";
+    assert_eq!(one, none);
 }
 
 #[test]
 fn an_interrupt_sweeps_and_a_kill_leaves_what_gc_finds() {
     let stranger = Stranger::new();
-    let (mut run, _) = stranger.start_until(&["limits/emptydir-size"], "\"observe\"");
+    let (mut run, _) = stranger.start_until("first", &["limits/emptydir-size"], "\"observe\"");
     let live = stranger.gc();
     assert!(live.contains("left alone, its run goes on"), "{live}");
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(130));
     assert!(stranger.gc().starts_with("0 namespaces removed from "), "an interrupted run leaves nothing");
-    let (mut run, results) = stranger.start_until(&["limits/emptydir-size"], "\"observe\"");
+    let (mut run, results) = stranger.start_until("second", &["limits/emptydir-size"], "\"observe\"");
     run.kill().unwrap();
     run.wait().unwrap();
     let id = events(&results)[0]["run"].as_str().unwrap().to_owned();

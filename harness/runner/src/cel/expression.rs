@@ -90,7 +90,7 @@ impl Expression {
         let references = self.program.references();
         let context = scope.context(&references.variables())?;
         let value = self.program.execute(&context).map_err(|error| no_value(error.to_string()))?;
-        value.json().map_err(|error| no_value(error.to_string()))
+        value.json().map(sorted).map_err(|error| no_value(error.to_string()))
     }
 
     /// Whether it is true over what was seen. What it speaks of may not be there yet: that is no truth.
@@ -101,6 +101,19 @@ impl Expression {
     /// Whether it speaks of one of these variables.
     pub fn speaks_of(&self, variable: &str) -> bool {
         self.program.references().has_variable(variable)
+    }
+}
+
+/// The same with the keys of its maps in order: CEL has none, and a report must not depend on chance.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(list) => list.into_iter().map(sorted).collect(),
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            entries.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        other => other,
     }
 }
 
