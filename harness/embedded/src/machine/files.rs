@@ -88,10 +88,6 @@ impl Kernel {
             "/dev/stdin" | "/proc/self/fd/0" => return Some(Place::Descriptor(0)),
             "/dev/stdout" | "/proc/self/fd/1" => return Some(Place::Descriptor(1)),
             "/dev/stderr" | "/proc/self/fd/2" => return Some(Place::Descriptor(2)),
-            // The root of cgroup v2, by which scripts tell it from v1.
-            "/sys/fs/cgroup/cgroup.controllers" if self.cgroup == CgroupVersion::V2 => {
-                return Some(Place::Device(Target::Null));
-            }
             "/proc/1/fd/1" | "/proc/1/fd/2" => {
                 let container = self.processes.get(&me)?.container;
                 return Some(Place::Device(Target::Log { container, stderr: path.ends_with('2') }));
