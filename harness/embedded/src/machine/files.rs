@@ -1,6 +1,5 @@
 //! Paths, as a container sees them.
 
-use super::CgroupVersion;
 use super::disk::{FileId, FileKind, StoreId};
 use super::groups::Pages;
 use super::io::{OpenId, Target};
