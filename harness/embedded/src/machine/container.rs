@@ -167,7 +167,7 @@ impl Kernel {
             return;
         }
         // Without a limit the kernel gives a tmpfs half of all memory (mm/shmem.c).
-        let half = self.groups.limit(ROOT).unwrap_or_default() / 2;
+        let half = self.groups.total() / 2;
         let size = mount.memory.then(|| mount.size_limit.unwrap_or(half));
         let store = self.disk.create_store(size);
         pod.volumes.insert(mount.volume.clone(), store);

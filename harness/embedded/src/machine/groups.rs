@@ -79,6 +79,8 @@ struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     all: Vec<Group>,
+    /// What the machine has.
+    total: u64,
     /// Page cache of the system's own files.
     system: u64,
     marks: BTreeMap<String, Mark>,
@@ -92,10 +94,11 @@ impl Groups {
     /// The node's group and that of the pods. The node can hold `total` bytes.
     pub fn new(total: u64, system: Pages) -> Self {
         let own = system.inactive;
-        let root = Group { pages: system, limit: Some(total), ..Group::default() };
+        let root = Group { pages: system, ..Group::default() };
         let pods = Group { parent: Some(ROOT), ..Group::default() };
         Self {
             all: vec![root, pods],
+            total,
             system: own,
             marks: BTreeMap::new(),
             passed: Vec::new(),
@@ -130,8 +133,14 @@ impl Groups {
         self.all[id].pages
     }
 
+    /// `MemTotal`, in bytes.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What a group may use: the node's, all there is unless it is bounded.
     pub fn limit(&self, id: GroupId) -> Option<u64> {
-        self.all[id].limit
+        self.all[id].limit.or((id == ROOT).then_some(self.total))
     }
 
     pub fn set_limit(&mut self, id: GroupId, limit: Option<u64>) {
@@ -154,7 +163,7 @@ impl Groups {
         loop {
             let group = &self.all[id];
             let needed = group.pages.total() + bytes;
-            if let Some(limit) = group.limit
+            if let Some(limit) = self.limit(id)
                 && needed > limit
             {
                 return Some((id, needed - limit));

@@ -194,7 +194,7 @@ impl Machine {
 
     /// `MemTotal`, in bytes.
     pub fn memory_total(&self) -> u64 {
-        self.kernel.groups.limit(ROOT).unwrap_or_default()
+        self.kernel.groups.total()
     }
 
     /// Starts a pod's sandbox (its pause process and its group), if it does not run. A container's start does it too.
@@ -263,8 +263,9 @@ impl Machine {
     }
 
     /// Limits what a group may use (`memory.max`): more than that, and the kernel kills within it. Nothing happens to a group that is not there.
+    /// A limit on the node's is one that the kubelet does not see, as of the container that is a kind node (`docker update --memory`).
     pub fn limit_memory(&mut self, group: &Cgroup, bytes: Option<u64>) {
-        if let Some(id) = self.group(group).filter(|id| *id != ROOT) {
+        if let Some(id) = self.group(group) {
             self.kernel.groups.set_limit(id, bytes);
         }
     }

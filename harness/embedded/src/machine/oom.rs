@@ -1,7 +1,7 @@
 //! Whom the kernel kills when memory runs out (mm/oom_kill.c).
 
 use super::cost::PROCESS_KERNEL;
-use super::groups::{GroupId, ROOT};
+use super::groups::GroupId;
 use super::kernel::Kernel;
 use super::process::{KILLED, Pid, Process};
 use super::{CgroupVersion, Happened};
@@ -14,7 +14,7 @@ const PAGE: i64 = 4096;
 impl Kernel {
     /// Kills for want of memory within a group. The answer is whether somebody was killed.
     pub fn out_of_memory(&mut self, group: GroupId) -> bool {
-        let total = self.groups.limit(group).unwrap_or_else(|| self.groups.limit(ROOT).unwrap_or_default());
+        let total = self.groups.limit(group).unwrap_or_else(|| self.groups.total());
         let Some(victim) = self.victim(group, total) else { return false };
         let Some(container) = self.processes.get(&victim).map(|process| process.container) else {
             return false;

@@ -85,6 +85,24 @@ fn a_limit_of_all_pods_kills_within_them() {
 }
 
 #[test]
+fn a_bound_on_the_node_kills_the_hog_and_is_not_seen() {
+    let mut lab = Lab::new();
+    let total = lab.machine.memory_total();
+    let used = lab.machine.memory(&Cgroup::Root).unwrap().usage;
+    lab.machine.limit_memory(&Cgroup::Root, Some(used + 200 * MIB));
+    lab.start("hog", sh("a", &format!("exec {GROW}")));
+    lab.start("small", spec("b", &["sleep", "infinity"]));
+    lab.seconds(10);
+    assert_eq!(lab.killed(), [("hog".to_owned(), "agnhost".to_owned())]);
+    assert_eq!(lab.code("small"), None);
+    assert_eq!(lab.machine.memory_total(), total);
+    lab.machine.limit_memory(&Cgroup::Root, None);
+    lab.start("another", sh("c", "exec /agnhost stress --mem-alloc-size 50Mi --mem-total 300Mi"));
+    lab.seconds(10);
+    assert_eq!(lab.code("another"), None, "the bound is gone");
+}
+
+#[test]
 fn memory_hogs_of_other_kinds_die_too() {
     for script in [
         "tail /dev/zero",

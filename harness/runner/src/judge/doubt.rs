@@ -5,7 +5,6 @@ use evictlab_rules::pod::{ContainerStats, Sample};
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use super::Doubt;
 use super::expected::Expected;
@@ -97,10 +96,6 @@ fn threshold_not_reached(signal: Signal, seen: &Seen<'_>) -> Option<Reason> {
     })
 }
 
-fn ran(status: &Value) -> bool {
-    ["running", "terminated"].iter().any(|state| !status["state"][state].is_null())
-}
-
 /// A container that waits for something that does not come, or a pod of which nothing ever ran.
 fn never_started(pod: &PodSeen<'_>) -> Option<Reason> {
     const ON_THE_WAY: [&str; 2] = ["PodInitializing", "ContainerCreating"];
@@ -110,7 +105,7 @@ fn never_started(pod: &PodSeen<'_>) -> Option<Reason> {
         let message = waiting["message"].as_str().map(|message| format!(" ({message})")).unwrap_or_default();
         Some(format!("{} is in {reason}{message}", status["name"].as_str().unwrap_or_default()))
     });
-    let pending = pod.object["status"]["phase"] == "Pending" && !pod.containers().any(ran);
+    let pending = pod.object["status"]["phase"] == "Pending" && !pod.ran;
     let why = stuck.or_else(|| pending.then(|| still_pending(pod)))?;
     let told = pod.told.last().map(|event| format!("; {event}")).unwrap_or_default();
     Some((Doubt::PodNeverStarted, format!("{} did not start: {why}{told}", pod.name)))
@@ -160,7 +155,7 @@ fn without_statistics(pod: &PodSeen<'_>, seen: &Seen<'_>) -> Option<Reason> {
     const RECENT: SignedDuration = SignedDuration::from_secs(5);
     let lives = pod.object["status"]["phase"] == "Running";
     // One of which nothing ever ran has none, and needs none.
-    if !pod.was_evicted() && !lives || !pod.containers().any(ran) {
+    if !pod.was_evicted() && !lives || !pod.ran {
         return None;
     }
     let at = pod.events.first().and_then(|event| event.at);

@@ -40,6 +40,8 @@ pub(super) struct PodSeen<'a> {
     pub rejected: Option<String>,
     /// Its other events, as `reason: message`.
     pub told: Vec<String>,
+    /// Whether a container of it ever ran.
+    pub ran: bool,
 }
 
 impl<'a> Seen<'a> {
@@ -94,6 +96,10 @@ impl<'a> PodSeen<'a> {
         let mut told: Vec<_> =
             others.map(|event| format!("{}: {}", text(&event["reason"]), text(&event["message"]))).collect();
         told.dedup();
+        let started = seen
+            .events
+            .iter()
+            .any(|event| event["involvedObject"]["uid"] == *uid && event["reason"] == "Started");
         Self {
             name: text(&created["metadata"]["name"]),
             pod: Pod::deserialize(object).unwrap_or_default(),
@@ -108,6 +114,7 @@ impl<'a> PodSeen<'a> {
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| not_taken(status)),
             told,
+            ran: started || containers(object).any(ran),
         }
     }
 
@@ -122,9 +129,7 @@ impl<'a> PodSeen<'a> {
 
     /// Statuses of all containers, of every kind.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'a Value> {
-        let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-        let status = &self.object["status"];
-        lists.into_iter().flat_map(move |list| status[list].as_array().into_iter().flatten())
+        containers(self.object)
     }
 
     pub(super) fn testimony(&self) -> Testimony {
@@ -139,6 +144,19 @@ impl<'a> PodSeen<'a> {
             annotations: self.events.first().map(annotations),
         }
     }
+}
+
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+    let status = &pod["status"];
+    lists.into_iter().flat_map(move |list| status[list].as_array().into_iter().flatten())
+}
+
+/// What never started and is no more has an end all the same, without a start: the kubelet's status manager gives every container of a pod
+/// that is over one (`TerminatePod`).
+fn ran(status: &Value) -> bool {
+    let [running, terminated] = ["running", "terminated"].map(|state| &status["state"][state]);
+    !running.is_null() || !terminated["startedAt"].is_null()
 }
 
 /// Why a node did not take a pod at all, such as one that asks for more than it has: no container of such a pod ever was.

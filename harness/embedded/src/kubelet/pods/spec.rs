@@ -97,6 +97,15 @@ pub(super) struct Volume {
     pub name: String,
     pub empty_dir: Option<EmptyDir>,
     pub host_path: Option<HostPath>,
+    pub config_map: Option<ConfigMap>,
+}
+
+/// The keys of a ConfigMap as files.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ConfigMap {
+    pub name: String,
+    pub optional: bool,
 }
 
 /// A part of the node's own files.

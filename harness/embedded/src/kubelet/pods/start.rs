@@ -30,8 +30,9 @@ impl Kubelet {
             Step::Create(_) => (14, 45),
             Step::Start(_) => (105, 200),
         };
+        let delay = if *step == Step::Sandbox { worker.mount_delay() } else { Duration::ZERO };
         worker.serial = self.pods.next_serial();
-        let at = ctx.now + latency::between(ctx.rng, least, most);
+        let at = ctx.now + delay + latency::between(ctx.rng, least, most);
         ctx.agenda.at(at, self.due(PodsEvent::Step(worker.manifest.uid.clone(), worker.serial)));
     }
 
@@ -43,6 +44,7 @@ impl Kubelet {
             }
             let Some(step) = worker.steps.pop_front() else { return };
             match step {
+                Step::Sandbox if !kubelet.mounts(worker, ctx) => worker.steps.push_front(step),
                 Step::Sandbox => {
                     kubelet.make_sandbox(worker, machine, ctx);
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
@@ -57,6 +59,25 @@ impl Kubelet {
             }
             kubelet.begin_step(worker, ctx);
         });
+    }
+
+    /// Whether all volumes could be mounted. Of what can be missing, a model knows ConfigMaps.
+    fn mounts(&mut self, worker: &mut Worker, ctx: &mut Ctx) -> bool {
+        let namespace = &worker.manifest.namespace;
+        let missing = worker.manifest.spec.volumes.iter().find_map(|volume| {
+            let map = volume.config_map.as_ref().filter(|map| !map.optional)?;
+            let name = &map.name;
+            ctx.store.get(Kind::ConfigMap, namespace, name).is_none().then(|| {
+                format!(
+                    "MountVolume.SetUp failed for volume {:?} : configmap {name:?} not found",
+                    volume.name
+                )
+            })
+        });
+        let Some(missing) = missing else { return true };
+        worker.unmounted += 1;
+        self.tell(About::Pod(&worker.object, None), "Warning", "FailedMount", &missing, None, ctx);
+        false
     }
 
     fn make_sandbox(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {

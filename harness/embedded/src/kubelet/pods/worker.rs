@@ -47,6 +47,8 @@ pub(super) struct Worker {
     pub gone: bool,
     /// The runtime has news of it that the kubelet has not seen.
     pub news: bool,
+    /// How often a volume of it could not be mounted.
+    pub unmounted: u32,
 }
 
 /// How far a pod's life has come.
@@ -126,7 +128,17 @@ impl Worker {
             after: BTreeSet::new(),
             gone: false,
             news: false,
+            unmounted: 0,
         }
+    }
+
+    /// How long the next try to mount its volumes waits: half a second after the first failure, then twice as long each time
+    /// (pkg/util/goroutinemap/exponentialbackoff).
+    pub fn mount_delay(&self) -> Duration {
+        const FIRST: Duration = Duration::from_millis(500);
+        const LONGEST: Duration = Duration::from_secs(122);
+        let Some(doubled) = self.unmounted.checked_sub(1) else { return Duration::ZERO };
+        (FIRST * 2u32.pow(doubled.min(8))).min(LONGEST)
     }
 
     /// Whether containers of it could run (`CouldHaveRunningContainers`).

@@ -38,10 +38,6 @@ impl EmbeddedMachine {
         })
     }
 
-    fn not_here(&self, what: &'static str) -> NodeError {
-        NodeError::NotHere { what, node: self.node.clone() }
-    }
-
     fn log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
         self.with(|node, ctx| {
             let since = since.duration_since(ctx.epoch().0).try_into().unwrap_or_default();
@@ -89,7 +85,7 @@ impl Machine for EmbeddedMachine {
     }
 
     fn limit_memory(&self, bytes: Option<u64>) -> LocalBoxFuture<'_, Result<(), NodeError>> {
-        ready(bytes.map_or(Ok(()), |_| Err(self.not_here("a bound on the node's memory")))).boxed_local()
+        ready(self.with(|node, _| node.machine.limit_memory(&Cgroup::Root, bytes))).boxed_local()
     }
 
     /// The kubelet stands still; what runs in containers goes on, which nobody can see meanwhile.

@@ -269,3 +269,26 @@ fn two_runs_of_one_seed_are_equal() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn a_pod_waits_for_its_config_map() {
+    let mut lab = Lab::new(31);
+    let volume =
+        |name: &str, optional: bool| json!({"name": name, "configMap": {"name": name, "optional": optional}});
+    lab.pod(
+        "p",
+        json!({"containers": [{"name": "c"}], "volumes": [volume("missing", false), volume("other", true)]}),
+    );
+    lab.seconds(3);
+    assert_eq!(
+        of(&lab.status("p"), "containerStatuses", "c")["state"]["waiting"]["reason"],
+        "ContainerCreating"
+    );
+    let told = lab.messages("p", "FailedMount");
+    assert_eq!(told[0], r#"MountVolume.SetUp failed for volume "missing" : configmap "missing" not found"#);
+    let map = json!({"metadata": {"name": "missing", "namespace": "default"}});
+    let now = lab.world.now;
+    lab.world.with(|_, _, ctx| ctx.store.create(Kind::ConfigMap, map, now)).unwrap();
+    lab.seconds(8);
+    assert_eq!(lab.status("p")["phase"], "Running");
+}
