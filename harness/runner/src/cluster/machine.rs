@@ -15,6 +15,8 @@ use crate::tune::TuneError;
 pub struct Borrowed {
     /// Why no case may starve it, if none may.
     pub spared: Option<Spared>,
+    /// The nodes that share its kernel, and so its disk and process ids, and that no case may starve.
+    pub beside: Vec<String>,
     /// The most that a case may take of its memory or disk, in bytes.
     pub cap: u64,
 }

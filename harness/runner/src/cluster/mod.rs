@@ -28,4 +28,4 @@ pub use kind::{
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use machine::{Borrowed, Machine};
 pub use node::{Node, NodeError, said};
-pub use ready::is_ready;
+pub use ready::{heard_of, is_ready};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as ApiNode, NodeCondition};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
@@ -45,6 +46,11 @@ pub(super) async fn ready(client: &Client, cluster: &str, count: usize) -> Resul
 /// Whether a node reports itself ready.
 pub fn is_ready(node: &ApiNode) -> bool {
     ready_condition(node).is_some_and(|condition| condition.status == "True")
+}
+
+/// When a node's kubelet told its status last, to the second.
+pub fn heard_of(node: &ApiNode) -> Option<Timestamp> {
+    Some(ready_condition(node)?.last_heartbeat_time.as_ref()?.0)
 }
 
 fn ready_condition(node: &ApiNode) -> Option<&NodeCondition> {

@@ -28,6 +28,14 @@ pub enum Unsuited {
     /// It does something to the node.
     #[error("it changes the node ({0}), which is not done on an existing cluster")]
     ChangesNode(String),
+    /// The node does not admit its pods.
+    #[error("its pods ask for {}Mi of memory, and the node has {}Mi to give (`allocatable`)", .asks / MIB, .has / MIB)]
+    NoRoom {
+        /// What the pods request together, in bytes.
+        asks: u64,
+        /// What the node's pods may request together, in bytes.
+        has: u64,
+    },
     /// The scheduler keeps off the node.
     #[error("it leaves its pods to the scheduler, and the node is cordoned")]
     Cordoned,
@@ -50,6 +58,14 @@ pub enum Unsuited {
     /// It starves the node of what is counted one by one.
     #[error("it starves a node of {0}, which is not done on an existing cluster: no cap in bytes bounds it")]
     NotBytes(&'static str),
+    /// What it starves the node of is others', too.
+    #[error("it starves a node of {signal}, which this one shares with {}, for they have one kernel: no case may starve that", .beside.join(", "))]
+    Shared {
+        /// The signal.
+        signal: &'static str,
+        /// The other nodes.
+        beside: Vec<String>,
+    },
     /// The node has no such threshold.
     #[error("the node has no {kind} threshold on {signal}, and its kubelet is not reconfigured")]
     NoThreshold {

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
 use evictlab_rules::threshold::parse_grace;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::approach::{Approach, Unsuited, approach};
 use super::images::images_of;
-use crate::case::{Case, Placed, Step};
+use crate::case::{By, Case, Placed, Pressure, Signal, Step};
 use crate::cluster::{Borrowed, CORDONED, Node, NodeError};
 use crate::reset::{Itself, PATIENCE, own_taints};
 use crate::tune::{Difference, differences};
@@ -28,6 +32,9 @@ pub struct Loan {
     summary: Value,
     taints: Vec<String>,
     lacks: BTreeMap<String, String>,
+    version: KubeletVersion,
+    /// What the node's pods may request together of memory, in bytes, if it tells.
+    allocatable: Option<u64>,
 }
 
 impl Loan {
@@ -38,8 +45,11 @@ impl Loan {
     pub async fn of(node: &Node) -> Result<Option<Self>, NodeError> {
         let Some(borrowed) = node.machine().borrowed().cloned() else { return Ok(None) };
         let (configz, summary) = (node.configz().await?, node.settled_summary().await?);
-        let taints = own_taints(&node.object().await?);
-        Ok(Some(Self { borrowed, configz, summary, taints, lacks: node.machine().lacks() }))
+        let object = node.object().await?;
+        let memory = object.status.as_ref().and_then(|status| status.allocatable.as_ref()?.get("memory"));
+        let allocatable = memory.and_then(|memory| bytes(&memory.0.parse().ok()?));
+        let (taints, lacks, version) = (own_taints(&object), node.machine().lacks(), node.version.clone());
+        Ok(Some(Self { borrowed, configz, summary, taints, lacks, version, allocatable }))
     }
 
     /// The node when it is itself. Others use its memory, too; pressure that is over is shown for as long as its kubelet is told to.
@@ -79,6 +89,10 @@ impl Loan {
         if !changed.is_empty() {
             return Err(Unsuited::ChangesNode(changed.join(", ")));
         }
+        let asks = case.pods.iter().filter_map(|pod| self.request(pod)).sum();
+        if let Some(has) = self.allocatable.filter(|has| asks > *has) {
+            return Err(Unsuited::NoRoom { asks, has });
+        }
         let cordoned = self.taints.iter().any(|taint| taint == CORDONED);
         if cordoned && case.placed == Placed::Scheduled {
             return Err(Unsuited::Cordoned);
@@ -96,10 +110,23 @@ impl Loan {
             return Err(Unsuited::Configuration(changed));
         }
         let Some(pressure) = &case.pressure else { return Ok(None) };
+        if let Some(asked) = asked_of_thresholds(pressure) {
+            return Err(Unsuited::Configuration(asked.to_owned()));
+        }
+        let beside = &self.borrowed.beside;
         match &self.borrowed.spared {
             Some(spared) => Err(spared.clone().into()),
+            None if pressure.signal != Signal::MemoryAvailable && !beside.is_empty() => {
+                Err(Unsuited::Shared { signal: pressure.signal.as_str(), beside: beside.clone() })
+            }
             None => approach(pressure, configz, summary, self.borrowed.cap).map(Some),
         }
+    }
+
+    /// What a pod of a case requests of memory, in bytes.
+    fn request(&self, pod: &Map<String, Value>) -> Option<u64> {
+        let pod = Pod::deserialize(pod).ok()?;
+        bytes(&pod.request(&self.version, "memory"))
     }
 
     /// A period of the kubelet's configuration; none where it is not stated, or 0.
@@ -107,6 +134,10 @@ impl Loan {
         let period = parse_grace(self.configz[field].as_str()?).ok()?;
         (!period.is_zero()).then_some(period)
     }
+}
+
+fn bytes(quantity: &Quantity) -> Option<u64> {
+    u64::try_from(quantity.value()).ok()
 }
 
 /// What a case does to its node, other than starving it.
@@ -123,6 +154,19 @@ fn changes(case: &Case) -> Vec<&'static str> {
     all
 }
 
+/// What pressure asks of how the node is configured that a threshold of the node's own cannot give.
+fn asked_of_thresholds(pressure: &Pressure) -> Option<&'static str> {
+    let asked = [
+        ("memory is reserved (`by: kube-reserved`)", pressure.by == By::KubeReserved),
+        (
+            "a hard threshold lies a stated way beside the soft one (`hard-distance`)",
+            pressure.hard_distance.is_some(),
+        ),
+        ("the threshold is a percentage (`as-percentage`)", pressure.as_percentage),
+    ];
+    asked.into_iter().find_map(|(what, asked)| asked.then_some(what))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,16 +177,19 @@ mod tests {
         let summary =
             json!({"node": {"memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20}}});
         Loan {
-            borrowed: Borrowed { spared, cap: 2048 << 20 },
+            borrowed: Borrowed { spared, beside: vec![], cap: 2048 << 20 },
             configz,
             summary,
             taints: vec![],
             lacks: [("full/mine".to_owned(), "ErrImagePull".to_owned())].into(),
+            version: KubeletVersion::minor(32),
+            allocatable: Some(1000 << 20),
         }
     }
 
     fn case(more: &str) -> Case {
-        serde_yaml::from_str(&format!("{{name: a, about: b, pods: [], expect: {{}}, {more}}}")).unwrap()
+        let pods = if more.starts_with("pods:") { "" } else { "pods: [], " };
+        serde_yaml::from_str(&format!("{{name: a, about: b, expect: {{}}, {pods}{more}}}")).unwrap()
     }
 
     #[test]
@@ -172,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_others_too_is_not_starved() {
+        let disk = json!({"evictionHard": {"nodefs.available": "10%", "memory.available": "500Mi"}});
+        let mut loan = loan(disk, None);
+        loan.borrowed.beside = vec!["control-plane".to_owned()];
+        let refused =
+            |signal: &str| loan.refuses(&case(&format!("pressure: {{signal: {signal}}}")), &str::to_owned);
+        let why = refused("nodefs.available").unwrap().to_string();
+        assert!(why.contains("of nodefs.available, which this one shares with control-plane"), "{why}");
+        assert_eq!(refused("memory.available"), None, "that is the node's own");
+    }
+
+    #[test]
     fn nothing_but_namespaces_is_changed() {
         let loan = loan(json!({}), None);
         let rows = [
@@ -183,7 +242,20 @@ mod tests {
             ("static-pods: [{}]", "changes the node (static pods)"),
             ("priority-classes: {high: 1000}", "makes priority classes, which are the whole cluster's"),
             ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
+            (
+                "pods: [{spec: {containers: [{resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{resources: {requests: {memory: 401Mi}}}]}}]",
+                "its pods ask for 1001Mi of memory, and the node has 1000Mi to give",
+            ),
             ("pressure: {signal: pid.available}", "starves a node of pid.available"),
+            (
+                "pressure: {signal: memory.available, by: kube-reserved}",
+                "needs to change the kubelet's configuration, which is not done on an existing cluster: memory is reserved",
+            ),
+            (
+                "pressure: {signal: memory.available, soft-grace: 3s, hard-distance: 1Gi}",
+                "beside the soft one",
+            ),
+            ("pressure: {signal: memory.available, as-percentage: true}", "the threshold is a percentage"),
             (
                 "objects: [{kind: Job, spec: {template: {spec: {containers: [{image: mine}]}}}}]",
                 "has no image full/mine and cannot pull it: ErrImagePull",

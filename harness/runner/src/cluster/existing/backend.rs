@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::access::Reached;
 use super::look::look;
 use super::machine::ExistingMachine;
-use super::nodes::{Choice, others};
+use super::nodes::{Choice, of_one_kernel, others};
 use super::sweep::sweep;
 use super::{Access, ExistingError, gc, rights};
 use crate::cluster::{Backend, Borrowed, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan, said};
@@ -66,7 +66,11 @@ impl ExistingBackend {
         image: impl Fn(&str) -> String,
     ) -> Result<Self, ExistingError> {
         let reached = asked.access.reach().await?;
-        let nodes = nodes(&reached, asked.node_selector.as_deref()).await?;
+        let wanted = nodes(&reached, asked.node_selector.as_deref()).await?;
+        let all = match asked.node_selector {
+            Some(_) => nodes(&reached, None).await?,
+            None => wanted.clone(),
+        };
         let missing = rights::missing(&reached.client).await;
         if !missing.is_empty() {
             return Err(ExistingError::Forbidden { cluster: reached.name, missing });
@@ -76,17 +80,17 @@ impl ExistingBackend {
             false => Vec::new(),
         };
         let choice = Choice { selected: asked.node_selector.is_some(), disruption: asked.allow_disruption };
-        let (mut chosen, mut left_out, mut boots) = (Vec::new(), Vec::new(), Vec::new());
-        for node in &nodes {
+        let (mut chosen, mut left_out) = (Vec::new(), Vec::new());
+        for node in &wanted {
             let name = node.name_any();
             let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
             let version = info.map(|info| info.kubelet_version.parse::<KubeletVersion>());
             match (choice.leaves_out(node), version) {
                 (Some(why), _) => left_out.push(format!("{name} {why}")),
                 (None, Some(Ok(version))) => {
-                    boots.extend(info.map(|info| info.boot_id.clone()).filter(|id| !id.is_empty()));
                     let spared = choice.spares(node, &others(&pods, &name));
-                    chosen.push(Chosen { name, version, borrowed: Borrowed { spared, cap: asked.cap } });
+                    let borrowed = Borrowed { spared, beside: Vec::new(), cap: asked.cap };
+                    chosen.push(Chosen { name, version, borrowed });
                 }
                 (None, Some(Err(error))) => {
                     left_out.push(format!("{name} runs no kubelet that is known ({error})"))
@@ -105,8 +109,17 @@ impl ExistingBackend {
             });
         }
         let plans = vec![Plan { name: reached.name.clone(), kubelets: kubelets(&chosen), reused: true }];
-        // Nodes that are containers on one host have one kernel, and so one id of its boot.
-        let one_host = boots.iter().collect::<BTreeSet<_>>().len() < boots.len();
+        let neighbours: Vec<Vec<String>> =
+            chosen.iter().map(|chosen| of_one_kernel(&all, &chosen.name)).collect();
+        let starved = |name: &String| {
+            chosen.iter().any(|chosen| chosen.name == *name && chosen.borrowed.spared.is_none())
+        };
+        let kept = |names: &Vec<String>| names.iter().filter(|name| !starved(name)).cloned().collect();
+        let beside: Vec<Vec<String>> = neighbours.iter().map(kept).collect();
+        for (chosen, beside) in chosen.iter_mut().zip(beside) {
+            chosen.borrowed.beside = beside;
+        }
+        let one_host = neighbours.iter().any(|names| !names.is_empty());
         Ok(Self { run: run.to_owned(), reached, chosen, left_out, one_host, image: image(CANARY), plans })
     }
 

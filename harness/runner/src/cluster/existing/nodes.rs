@@ -131,6 +131,19 @@ pub(super) fn others<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) ->
     pods.into_iter().filter(on_it).filter(|pod| !of_the_node(pod)).map(name).collect()
 }
 
+/// The other nodes that have a node's kernel: containers on one host have one, and so one id of its boot.
+pub(super) fn of_one_kernel(nodes: &[ApiNode], name: &str) -> Vec<String> {
+    let boot = |node: &ApiNode| {
+        let info = node.status.as_ref()?.node_info.as_ref()?;
+        (!info.boot_id.is_empty()).then(|| info.boot_id.clone())
+    };
+    let Some(own) = nodes.iter().find(|node| node.name_any() == name).and_then(boot) else {
+        return Vec::new();
+    };
+    let others = nodes.iter().filter(|node| boot(node).as_ref() == Some(&own));
+    others.map(ResourceExt::name_any).filter(|other| other != name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +218,19 @@ mod tests {
         }
         let many = ["a/1", "a/2", "a/3", "a/4"].map(str::to_owned);
         assert!(Spared::InUse(many.to_vec()).to_string().contains("(a/1, a/2 and 2 more)"));
+    }
+
+    #[test]
+    fn nodes_of_one_kernel_are_told_by_its_boot() {
+        let booted = |name: &str, boot: &str| {
+            let mut node = node(json!({}), json!({}), "True");
+            node.metadata.name = Some(name.to_owned());
+            node.status.as_mut().unwrap().node_info.as_mut().unwrap().boot_id = boot.to_owned();
+            node
+        };
+        let nodes = [booted("a", "1"), booted("b", "1"), booted("c", "2"), booted("d", ""), booted("e", "")];
+        let of = |name: &str| of_one_kernel(&nodes, name);
+        assert_eq!((of("a"), of("c"), of("d")), (vec!["b".to_owned()], vec![], vec![]));
     }
 
     #[test]

@@ -217,7 +217,7 @@ pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(),
             refused = docker.remove(&container.id).await.err().or(refused.take());
         }
         let names = there.into_iter().map(|container| container.name);
-        let makers = makers.into_iter().map(|pid| format!("what process {pid} makes"));
+        let makers = makers.into_iter().map(|pid| format!("process {pid} at work on it"));
         Probe::Pending(names.chain(makers).collect::<Vec<_>>().join(", "))
     })
     .await;

@@ -105,15 +105,15 @@ pub async fn create(
 pub async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindError> {
     let kubeconfig = kubeconfig.to_string_lossy();
     let arguments = ["delete", "cluster", "--name", name, "--kubeconfig", &kubeconfig];
-    run(&arguments, None, &CancellationToken::new(), |_| {}).await.map(drop)
+    run(&arguments, Some(name), &CancellationToken::new(), |_| {}).await.map(drop)
 }
 
 /// Runs kind in a process group of its own, so that a terminal's Ctrl-C reaches only us. Cancelled, kind alone is stopped: a `docker run`
 /// that is cut off leaves Docker at work on a container that nobody can see yet. [`super::delete`] waits for kind's children, which carry
-/// the mark of the cluster that they are `making`.
+/// the mark of the `cluster` that they are at work on.
 async fn run(
     arguments: &[&str],
-    making: Option<&str>,
+    cluster: Option<&str>,
     cancel: &CancellationToken,
     mut progress: impl FnMut(&str),
 ) -> Result<String, KindError> {
@@ -127,10 +127,10 @@ async fn run(
         .stderr_to_stdout()
         .unchecked()
         .before_spawn({
-            let making = making.map(str::to_owned);
+            let cluster = cluster.map(str::to_owned);
             move |command| {
                 command.process_group(0);
-                command.envs(making.iter().map(|cluster| (makers::VARIABLE, cluster)));
+                command.envs(cluster.iter().map(|cluster| (makers::VARIABLE, cluster)));
                 Ok(())
             }
         })

@@ -1,5 +1,5 @@
-//! The processes that make a cluster, kind and its `docker` commands: they outlive a killed run, and bring containers while others are
-//! being removed.
+//! The processes that make or delete a cluster, kind and its `docker` commands: they outlive a killed run, and bring containers while others
+//! are being removed.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// written a moment after the process began.
 pub const VARIABLE: &str = "EVICTLAB_KIND_MAKES";
 
-/// The ids of all processes that make this cluster now, on this machine.
+/// The ids of all processes that make or delete this cluster now, on this machine.
 pub fn of(cluster: &str) -> Vec<u32> {
     let mark = format!("{VARIABLE}={cluster}");
     let Ok(processes) = fs::read_dir("/proc") else { return by_ps(&mark) };
@@ -24,7 +24,7 @@ pub fn of(cluster: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Stops the kind that makes this cluster, politely and then by force. Its children end by themselves when their work is done or their
+/// Stops the kind that makes or deletes this cluster, politely and then by force. Its children end by themselves when their work is done or their
 /// container is gone.
 pub async fn stop(cluster: &str) {
     for signal in [Signal::TERM, Signal::KILL] {
