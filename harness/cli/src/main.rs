@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-use commands::{bench, cluster, doctor, gc, image, lint, list, run, schema};
+use commands::{bench, cluster, doctor, explain, gc, image, lint, list, run, schema};
 use failure::{Failure, infrastructure};
 
 /// Makes the kubelet evict a pod on demand, on a cluster made for the purpose, and judges what it said about it.
@@ -27,6 +27,7 @@ enum Command {
     List(list::Args),
     Lint(lint::Args),
     Schema(schema::Args),
+    Explain(explain::Args),
     Doctor(doctor::Args),
     Cluster(cluster::Args),
     Bench(bench::Args),
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Doctor(args) => wait_for(doctor::run(&args)),
         Command::Bench(args) => wait_for(bench::run(&args)),
         Command::Cluster(args) => wait_for(cluster::run(&args)),

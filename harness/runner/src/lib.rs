@@ -13,6 +13,7 @@ pub mod cel;
 pub mod clock;
 pub mod cluster;
 pub mod doctor;
+pub mod explain;
 pub mod images;
 pub mod judge;
 pub mod observe;

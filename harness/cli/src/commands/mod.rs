@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod doctor;
 pub mod embedded;
 pub mod existing;
+pub mod explain;
 pub mod gc;
 pub mod image;
 pub mod kubelets;
