@@ -48,8 +48,11 @@ fn judged(asked: &Asked, test: &Test) -> Result<Option<Judgement>, String> {
             make(&runtime, &docker, &state, &name, &groups[group], owner.clone())?;
         }
     }
-    // A case on a host-wide signal has the host for itself, every other its node.
-    let host = match class(&test.case.case, true) {
+    // A case has what it disturbs for itself: the host, its turn at the disk, its node.
+    let class = class(&test.case.case, true);
+    let disk = (class == Class::Disk).then(|| state.lock(&format!("{name}-disk"))).transpose();
+    let _disk = disk.map_err(|error| text(&error))?;
+    let host = match class {
         Class::Host => state.lock(&format!("{name}-host")),
         _ => state.lock_shared(&format!("{name}-host")),
     };

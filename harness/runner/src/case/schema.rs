@@ -181,11 +181,6 @@ impl Signal {
     pub fn is_bytes(self) -> bool {
         matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
     }
-
-    /// Whether nodes of one host feel it in each other.
-    pub fn is_of_host(self) -> bool {
-        self != Self::MemoryAvailable
-    }
 }
 
 /// An ephemeral container for a pod of the case.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use evictlab_embedded::fault::Fault;
 use futures::StreamExt;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
@@ -20,20 +21,29 @@ use super::plan::patience;
 use super::steps::Script;
 use crate::case::{By, LoadedCase, Placed, Pressure};
 use crate::cel::Scope;
-use crate::cluster::NodeError;
+use crate::cluster::{NodeError, heard_of, is_ready};
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
 use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect, logs, sample, watch};
 use crate::report::{CaseId, Events, What};
+use crate::reset::own_taints;
 use crate::stage::{self, Namespace, Placement, Ramp, StageError, Supply, manifest, object, place};
 use crate::tune::{self, TuneError};
+use crate::wait::{self, Probe, Stalled};
 
 /// How long nothing may move on a quick node before a case ends.
 const PATIENCE: Duration = Duration::from_secs(40);
+/// How long the kubelet waits for the end of pods that it evicted, and evicts nobody else meanwhile (`podCleanupTimeout`).
+const CLEANUP: Duration = Duration::from_secs(30);
 /// How long a case looks on after all that a known bug leaves to see: longer than the kubelet's loop of 10 s.
 const QUIET: Duration = Duration::from_secs(12);
+/// The taint of a node that is not ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// How long a node may show no change until it is ready after its kubelet was restarted.
+const SETTLES: Duration = Duration::from_secs(60);
 /// How often the Summary is read.
 const SAMPLING: Duration = Duration::from_millis(500);
-/// How often it is read of a borrowed node, whose statistics are older and whose API server others need.
+/// How often it is read of a borrowed node, whose statistics are older and whose API server others need, and of one that cases share, none of which
+/// starves it.
 const SELDOM: Duration = Duration::from_secs(2);
 
 /// Why a case could not be run to its end.
@@ -59,6 +69,9 @@ pub(super) enum CaseError {
     /// The node has less than the distance to the threshold.
     #[error("node {0} has less of {1} than the distance of the threshold")]
     NoDistance(String, &'static str),
+    /// Its kubelet was restarted and is not ready again.
+    #[error("node {0} is not ready again after its kubelet was restarted: {1}")]
+    NotReady(String, Stalled),
     /// Interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -222,7 +235,9 @@ impl Run<'_> {
         } else {
             let all = merged(tune::base(node.cgroup_v1), changes);
             self.leased.use_up().await;
+            let began = self.events.now();
             let tuned = tune::tune(node, &all).await?;
+            self.settled(began).await?;
             seen.tune_seconds = tuned.seconds;
             seen.configz = tuned.configz;
             seen.kubelet_config_overrides = all;
@@ -234,6 +249,25 @@ impl Run<'_> {
         };
         seen.summary_before = before.summary.clone();
         Ok(before)
+    }
+
+    /// Waits until a kubelet that was restarted since a moment is over it: at first it may say that it is not ready, and the node is tainted for it. What a
+    /// case sees of its node is to be its own doing.
+    async fn settled(&self, since: Timestamp) -> Result<(), CaseError> {
+        let node = &self.leased.node;
+        let settled = wait::until(SETTLES, Duration::from_millis(200), async || match node.object().await {
+            Ok(object) if !is_ready(&object) => Probe::Pending("its condition Ready is not True".to_owned()),
+            // What the kubelet said before its restart stands until it says something.
+            Ok(object) if heard_of(&object).is_none_or(|heard| heard <= since) => {
+                Probe::Pending("its kubelet has not told its status yet".to_owned())
+            }
+            Ok(object) if own_taints(&object).iter().any(|key| key == NOT_READY) => {
+                Probe::Pending(format!("it is tainted {NOT_READY}"))
+            }
+            Ok(_) => Probe::Done(()),
+            Err(error) => Probe::Pending(error.to_string()),
+        });
+        settled.await.map_err(|stalled| CaseError::NotReady(node.name.clone(), stalled))
     }
 
     /// The changes with what makes pressure, for a node that has so much now.
@@ -321,12 +355,16 @@ impl Run<'_> {
         }
         *phase = Phase::Observe;
         let mut wanted = self.wanted();
-        let limits = [case.timeout.map_or(PATIENCE, |timeout| timeout.get()), QUIET];
+        // Neighbours may be evicted before.
+        let queues = self.class == Class::Shared && !case.expect.evicted.is_empty();
+        let patient = if queues { PATIENCE + CLEANUP } else { PATIENCE };
+        let limits = [case.timeout.map_or(patient, |timeout| timeout.get()), QUIET];
         let limits: (Duration, Duration) = limits.map(|limit| patience(limit, start) + slack).into();
         let mut script = Script::new(&case.steps);
         let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
         let mut watched = Watched::new();
-        let mut ticks = tokio::time::interval(if self.leased.loan.is_some() { SELDOM } else { SAMPLING });
+        let seldom = self.leased.loan.is_some() || self.class == Class::Shared;
+        let mut ticks = tokio::time::interval(if seldom { SELDOM } else { SAMPLING });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut broken = None;
         let mut latest = None;

@@ -1,6 +1,7 @@
 //! The host under the nodes: it is never driven out of memory or disk.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -11,12 +12,16 @@ use crate::stage::{Ramp, Supply};
 const MIB: u64 = 1024 * 1024;
 /// What the host keeps, whatever the cases take, in bytes.
 pub const RESERVE: u64 = 1024 * MIB;
-/// The most that all cases together take of the host's memory at a time, in bytes.
+/// What all cases together may take of the host's memory at a time, in bytes; of a large host more.
 pub const BUDGET: u64 = 1280 * MIB;
+/// The part of a large host's available memory that they may take.
+const PART: u64 = 4;
 
 /// The memory that running cases may take together of the host that all nodes share.
 pub struct Host {
     budget: Option<Arc<Semaphore>>,
+    /// What the budget is, in bytes.
+    size: AtomicU64,
 }
 
 /// A host that cannot take a case.
@@ -35,7 +40,16 @@ pub struct TooSmall {
 impl Host {
     /// One host of which cases take no more than their budget, or nodes with memory of their own, where every case takes what it needs.
     pub fn new(one_host: bool) -> Self {
-        Self { budget: one_host.then(|| Arc::new(Semaphore::new((BUDGET / MIB) as usize))) }
+        let budget = one_host.then(|| Arc::new(Semaphore::new((BUDGET / MIB) as usize)));
+        Self { budget, size: AtomicU64::new(BUDGET) }
+    }
+
+    /// Lets cases take more of a host that has so much available, in bytes. It never gets less.
+    pub fn has(&self, available: u64) {
+        let Some(budget) = &self.budget else { return };
+        let wanted = available.saturating_sub(RESERVE) / PART;
+        let before = self.size.fetch_max(wanted, Ordering::Relaxed);
+        budget.add_permits((wanted.saturating_sub(before) / MIB) as usize);
     }
 
     /// Waits until the budget has room for a case's pressure on memory; the room is given back when the permit is dropped.
@@ -44,7 +58,7 @@ impl Host {
             return None;
         }
         // A case larger than the budget has all of it.
-        let takes = (ramp.takes().min(BUDGET) / MIB) as u32;
+        let takes = (ramp.takes().min(self.size.load(Ordering::Relaxed)) / MIB) as u32;
         self.budget.clone()?.acquire_many_owned(takes).await.ok()
     }
 }
@@ -123,6 +137,19 @@ pub fn supply(summary: &serde_json::Value, signal: Signal) -> Supply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_host_lets_more_cases_run_at_a_time() {
+        let permits = |host: &Host| host.budget.as_ref().map(|budget| budget.available_permits());
+        let host = Host::new(true);
+        for (available, expected) in [(4096, 1280), (9216, 2048), (5000, 2048), (17408, 4096)] {
+            host.has(available * MIB);
+            assert_eq!(permits(&host), Some(expected), "{available}Mi");
+        }
+        let own = Host::new(false);
+        own.has(u64::MAX);
+        assert_eq!(permits(&own), None);
+    }
 
     #[test]
     fn a_host_that_is_too_small_is_told_with_the_numbers() {

@@ -75,6 +75,9 @@ impl Shared {
                 .iter()
                 .map(|node| Leased::prepare(node.clone(), &self.request.run, images.clone()));
             let leased = try_join_all(prepared).await.map_err(|error| error.to_string())?;
+            if let Some(first) = leased.first() {
+                self.host.has(first.node.host_memory().await.map_err(|error| error.to_string())?);
+            }
             Ok(leased.into_iter().map(Arc::new).collect())
         };
         tokio::select! {

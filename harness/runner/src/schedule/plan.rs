@@ -2,25 +2,31 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Step};
+use crate::case::{Case, Signal, Step};
 
 /// What a case needs for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Nothing: it runs beside others on one node.
     Shared,
+    /// The node, and its turn at the disk, which all nodes of a host share.
+    Disk,
     /// The node: its kubelet is tuned for the case.
     Node,
-    /// The host: its signal is the host's, and every node would feel it.
+    /// The host: every pod that starts or ends on any node changes what it counts.
     Host,
 }
 
 /// The class of a case, from what it does. A case that changes the kubelet's configuration, starves a node or has faults has the node for itself; where
-/// all nodes are on one host (kind), disk is the host's.
+/// all nodes are on one host (kind), disk and process ids are the host's. What cases without a turn at the disk write is much less than the way to
+/// any threshold; processes they start by the hundred.
 pub fn class(case: &Case, one_host: bool) -> Class {
     match &case.pressure {
-        Some(pressure) if one_host && pressure.signal.is_of_host() => Class::Host,
-        Some(_) => Class::Node,
+        Some(pressure) => match pressure.signal {
+            Signal::NodefsAvailable | Signal::NodefsInodesFree if one_host => Class::Disk,
+            Signal::PidAvailable if one_host => Class::Host,
+            _ => Class::Node,
+        },
         // A kubelet that lets a pod live on evicts nobody else meanwhile.
         None if case.expect.killed_within.is_some() => Class::Node,
         None if changes_node(case) => Class::Node,
@@ -75,7 +81,9 @@ mod tests {
             ("pressure: {signal: memory.available}", true, Class::Node),
             ("faults: [{kubelet-restart: {}}]", false, Class::Node),
             ("expect: {killed-within: 30s}", true, Class::Node),
-            ("pressure: {signal: nodefs.available}", true, Class::Host),
+            ("pressure: {signal: nodefs.available}", true, Class::Disk),
+            ("pressure: {signal: nodefs.inodesFree}", true, Class::Disk),
+            ("pressure: {signal: pid.available}", true, Class::Host),
             ("pressure: {signal: nodefs.available}", false, Class::Node),
         ];
         for (more, one_host, expected) in rows {

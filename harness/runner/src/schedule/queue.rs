@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -25,41 +25,48 @@ use crate::report::{CaseId, What};
 const TRIES: u32 = 4;
 /// How many cases share a node at a time.
 const SHARED: usize = 8;
+/// How many cases share a host at a time, on all its nodes: each starts containers, and graces are counted in seconds.
+const SHARED_ON_A_HOST: usize = 16;
 
 /// A case to be run.
 struct Job {
     case: Arc<LoadedCase>,
     id: CaseId,
+    class: Class,
     /// The nodes that it may run on.
     nodes: Vec<String>,
 }
 
+/// What runs at the same time: first those that share a node, then those that have one for themselves, node beside node, one of them at the disk,
+/// then those that have the host for themselves.
+const ROUNDS: [&[Class]; 3] = [&[Class::Shared], &[Class::Disk, Class::Node], &[Class::Host]];
+
 impl Shared {
-    /// Every case on every kubelet of the cluster, as often as asked for: first those that share a node, then those that have one for
-    /// themselves, node beside node, then those that have the host for themselves.
+    /// Every case on every kubelet of the cluster, as often as asked for.
     pub(super) async fn cases(self: &Rc<Self>, plan: &Plan, leased: &[Arc<Leased>]) {
         let mut attempt = 1;
         while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
-            for wanted in [Class::Shared, Class::Node, Class::Host] {
+            for round in ROUNDS {
                 let mut work = JoinSet::new();
                 for kubelet in &plan.kubelets {
                     let nodes: Vec<&Arc<Leased>> =
                         leased.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
-                    let queue: VecDeque<Job> = self
-                        .request
-                        .cases
+                    let cases = &self.request.cases;
+                    let of = |class: Class| cases.iter().filter(move |case| self.class(&case.case) == class);
+                    let queue: VecDeque<Job> = round
                         .iter()
-                        .filter(|case| self.class(&case.case) == wanted)
+                        .copied()
+                        .flat_map(of)
                         .filter_map(|case| self.planned_on(case, kubelet, &nodes, attempt))
                         .collect();
                     let queue = Arc::new(Mutex::new(queue));
-                    let workers = if wanted == Class::Shared { SHARED } else { 1 };
+                    let workers = if round.contains(&Class::Shared) { self.sharing(leased.len()) } else { 1 };
                     for node in nodes {
                         for _ in 0..workers {
-                            work.spawn_local(self.clone().worker(node.clone(), queue.clone(), wanted));
+                            work.spawn_local(self.clone().worker(node.clone(), queue.clone()));
                         }
                         // Whoever has the host for itself has no neighbour on another node.
-                        if wanted == Class::Host {
+                        if round.contains(&Class::Host) {
                             while work.join_next().await.is_some() {}
                         }
                     }
@@ -73,6 +80,14 @@ impl Shared {
         }
         if self.over.load(Ordering::Relaxed) {
             self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// How many cases share a node, of so many nodes.
+    fn sharing(&self, nodes: usize) -> usize {
+        match self.request.backend.is_one_host() {
+            true => (SHARED_ON_A_HOST / nodes.max(1)).clamp(1, SHARED),
+            false => SHARED,
         }
     }
 
@@ -109,7 +124,7 @@ impl Shared {
             let fit = leased.iter().filter(|leased| refused(leased).is_none());
             let nodes: Vec<String> = fit.map(|leased| leased.node.name.clone()).collect();
             if !nodes.is_empty() || leased.is_empty() {
-                return Some(Job { case: case.clone(), id, nodes });
+                return Some(Job { case: case.clone(), id, class: self.class(&case.case), nodes });
             }
             none_fits(leased.iter().filter_map(|leased| Some((leased.node.name.as_str(), refused(leased)?))))
         };
@@ -120,12 +135,8 @@ impl Shared {
     }
 
     /// Takes one case after the other from the queue, until it is empty or the run is over.
-    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>, class: Class) {
-        while !self.cancel.is_cancelled() {
-            let mut jobs = queue.lock().await;
-            let place = jobs.iter().position(|job| job.nodes.contains(&leased.node.name));
-            let Some(Job { case, id, .. }) = place.and_then(|place| jobs.remove(place)) else { return };
-            drop(jobs);
+    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Mutex<VecDeque<Job>>>) {
+        while let Some((Job { case, id, class, .. }, _disk)) = self.next(&leased.node.name, &queue).await {
             let began = Instant::now();
             let node = leased.node.name.clone();
             self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
@@ -150,6 +161,34 @@ impl Shared {
             });
             self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
         }
+    }
+
+    /// The next case for a node, with its turn at the disk if it needs one. Such cases go first, for they go one at a time: the others fill the
+    /// time on the other nodes.
+    async fn next(
+        &self,
+        node: &str,
+        queue: &Mutex<VecDeque<Job>>,
+    ) -> Option<(Job, Option<OwnedMutexGuard<()>>)> {
+        let mut waited_for = None;
+        while !self.cancel.is_cancelled() {
+            let mut jobs = queue.lock().await;
+            let turn = waited_for.take().or_else(|| self.disk.clone().try_lock_owned().ok());
+            let fits = |job: &Job| job.nodes.iter().any(|name| name == node);
+            let now = |job: &Job| fits(job) && (turn.is_some() || job.class != Class::Disk);
+            if let Some(job) = jobs.iter().position(now).and_then(|place| jobs.remove(place)) {
+                let turn = turn.filter(|_| job.class == Class::Disk);
+                return Some((job, turn));
+            }
+            if !jobs.iter().any(fits) {
+                return None;
+            }
+            drop((jobs, turn));
+            // All that is left waits for the disk. The turn is kept: given back and asked for again, it would go from one who waits to the next
+            // for ever.
+            waited_for = Some(self.disk.clone().lock_owned().await);
+        }
+        None
     }
 
     /// A case on its node, as often as it counts something.

@@ -1,8 +1,10 @@
 //! A whole run: its clusters one after the other, on each every case that its kubelets are asked for.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::Mutex;
 use tokio::task::{LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +24,8 @@ pub(super) struct Shared {
     pub over: AtomicBool,
     pub failed: AtomicBool,
     pub host: Host,
+    /// Whoever starves a disk has it.
+    pub disk: Arc<Mutex<()>>,
 }
 
 /// Runs it all and tells everything to `events`. Returns when everything is cleaned up; after the second interrupt, at once.
@@ -43,6 +47,7 @@ async fn on_one_thread(request: Request, events: Events, interrupt: Interrupt) {
     let timeout = request.timeout;
     let shared = Rc::new(Shared {
         host: Host::new(request.backend.is_one_host()),
+        disk: Arc::default(),
         request,
         events,
         cancel: interrupt.stop.child_token(),
