@@ -62,6 +62,8 @@ pub(super) fn witnesses(said: Said<'_>) -> Vec<Witness> {
         };
         Some(Witness { agrees, says })
     }));
+    // One finding for each container says the same of each.
+    all.dedup();
     if said.events.len() > 1 {
         let count = said.events.len();
         let says = format!(

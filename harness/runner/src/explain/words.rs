@@ -7,23 +7,19 @@ use evictlab_rules::threshold::Resource;
 
 use super::explanation::{ContainerTold, Explanation};
 
-const KI: i64 = 1024;
+const KI: i64 = 1 << 10;
+const MI: i64 = 1 << 20;
 
-/// So much of a resource, in the largest unit that leaves two digits before the point.
+/// So much of a resource; bytes in Ki or Mi, so that figures that lie close together can be told apart.
 pub(super) fn amount(value: i64, resource: Resource) -> String {
     if matches!(resource, Resource::Inodes | Resource::Pids) {
         return format!("{value} {resource}");
     }
-    let units = ["Ki", "Mi", "Gi", "Ti"];
-    if value.abs() < 10 * KI {
-        return format!("{value} bytes");
+    match value.abs() {
+        0..KI => format!("{value} bytes"),
+        bytes if bytes < 10 * MI => format!("{:.0}Ki", value as f64 / KI as f64),
+        _ => format!("{:.0}Mi", value as f64 / MI as f64),
     }
-    let (mut scaled, mut unit) = (value as f64 / KI as f64, 0);
-    while scaled.abs() >= 10.0 * KI as f64 && unit + 1 < units.len() {
-        scaled /= KI as f64;
-        unit += 1;
-    }
-    format!("{scaled:.0}{}", units[unit])
 }
 
 impl fmt::Display for Explanation {
@@ -100,7 +96,7 @@ mod tests {
             (100 << 10, "100Ki"),
             (9 << 20, "9216Ki"),
             (125 << 20, "125Mi"),
-            (22 << 30, "22Gi"),
+            (22 << 30, "22528Mi"),
         ];
         for (bytes, says) in rows {
             assert_eq!(amount(bytes, Resource::Memory), says);

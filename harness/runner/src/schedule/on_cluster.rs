@@ -75,8 +75,11 @@ impl Shared {
                 .iter()
                 .map(|node| Leased::prepare(node.clone(), &self.request.run, images.clone()));
             let leased = try_join_all(prepared).await.map_err(|error| error.to_string())?;
-            if let Some(first) = leased.first() {
-                self.host.has(first.node.host_memory().await.map_err(|error| error.to_string())?);
+            // A host that does not tell is taken for a small one.
+            if let Some(first) = leased.first().filter(|_| self.request.backend.is_one_host())
+                && let Ok(available) = first.node.host_memory().await
+            {
+                self.host.has(available);
             }
             Ok(leased.into_iter().map(Arc::new).collect())
         };
