@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Doubt;
 use super::expected::Expected;
-use super::seen::{PodSeen, Seen};
+use super::seen::{PodSeen, Seen, ran};
 use crate::case::{self, Case};
 
 type Reason = (Doubt, String);
@@ -105,7 +105,7 @@ fn never_started(pod: &PodSeen<'_>) -> Option<Reason> {
         let message = waiting["message"].as_str().map(|message| format!(" ({message})")).unwrap_or_default();
         Some(format!("{} is in {reason}{message}", status["name"].as_str().unwrap_or_default()))
     });
-    let pending = pod.object["status"]["phase"] == "Pending" && !pod.ran;
+    let pending = pod.object["status"]["phase"] == "Pending" && !pod.containers().any(ran);
     let why = stuck.or_else(|| pending.then(|| still_pending(pod)))?;
     let told = pod.told.last().map(|event| format!("; {event}")).unwrap_or_default();
     Some((Doubt::PodNeverStarted, format!("{} did not start: {why}{told}", pod.name)))

@@ -154,7 +154,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 
 /// What never started and is no more has an end all the same, without a start: the kubelet's status manager gives every container of a pod
 /// that is over one (`TerminatePod`).
-fn ran(status: &Value) -> bool {
+pub(super) fn ran(status: &Value) -> bool {
     let [running, terminated] = ["running", "terminated"].map(|state| &status["state"][state]);
     !running.is_null() || !terminated["startedAt"].is_null()
 }

@@ -243,7 +243,7 @@ mod tests {
             ("priority-classes: {high: 1000}", "makes priority classes, which are the whole cluster's"),
             ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
             (
-                "pods: [{spec: {containers: [{resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{resources: {requests: {memory: 401Mi}}}]}}]",
+                "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
                 "its pods ask for 1001Mi of memory, and the node has 1000Mi to give",
             ),
             ("pressure: {signal: pid.available}", "starves a node of pid.available"),
