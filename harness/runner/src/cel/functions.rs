@@ -7,6 +7,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::Value as Json;
 
 use super::value::value as to_value;
+use crate::observe::statuses;
 
 /// The functions of the harness, by name:
 /// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
@@ -28,7 +29,7 @@ pub(super) fn register(context: &mut Context<'_, '_>) -> Result<(), DeclarationE
     context.add_function("running", |pod: Value| json("running", &pod).map(|pod| running(&pod)))?;
     context.add_function("container", |pod: Value, name: Arc<String>| {
         let pod = json("container", &pod)?;
-        let status = statuses(&pod).find(|status| status["name"] == name.as_str());
+        let status = statuses(&pod["status"]).find(|status| status["name"] == name.as_str());
         found("container", status, &format!("there is no status of a container `{name}`"))
     })?;
     context.add_function("condition", |object: Value, kind: Arc<String>| {
@@ -39,20 +40,13 @@ pub(super) fn register(context: &mut Context<'_, '_>) -> Result<(), DeclarationE
     })
 }
 
-/// Statuses of all containers of a pod, of every kind.
-fn statuses(pod: &Json) -> impl Iterator<Item = &Json> {
-    ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"]
-        .into_iter()
-        .flat_map(|list| pod["status"][list].as_array().into_iter().flatten())
-}
-
 fn running(pod: &Json) -> bool {
     let init = pod["spec"]["initContainers"].as_array();
     let sidecars = init.into_iter().flatten().filter(|container| container["restartPolicy"] == "Always");
     let mut wanted = pod["spec"]["containers"].as_array().into_iter().flatten().chain(sidecars).peekable();
     wanted.peek().is_some()
         && wanted.all(|container| {
-            statuses(pod)
+            statuses(&pod["status"])
                 .any(|status| status["name"] == container["name"] && !status["state"]["running"].is_null())
         })
 }

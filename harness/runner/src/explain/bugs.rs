@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::containers::never_ran;
 use super::explanation::{Bug, ContainerTold, Kind};
+use crate::observe::statuses;
 
 /// Under this an emptyDir that matters was left out: what runtimes write for a container by themselves is less.
 const TRIFLE: i64 = 1 << 20;
@@ -108,7 +109,7 @@ impl Marks<'_> {
     }
 
     fn end_lost(&self) -> Option<Bug> {
-        let lost = self.statuses().find(|own| {
+        let lost = statuses(self.status).find(|own| {
             own["state"]["terminated"]["reason"] == "ContainerStatusUnknown" && !never_ran(own)
         })?;
         Some(Bug {
@@ -124,7 +125,7 @@ impl Marks<'_> {
 
     fn still_waiting(&self) -> Option<Bug> {
         let over = matches!(self.status["phase"].as_str(), Some("Failed" | "Succeeded"));
-        let waits = self.statuses().find(|own| over && !own["state"]["waiting"].is_null())?;
+        let waits = statuses(self.status).find(|own| over && !own["state"]["waiting"].is_null())?;
         Some(Bug {
             upstream: Some("kubernetes/kubernetes#137992"),
             about: "A pod that is over keeps containers that wait to be created.",
@@ -150,10 +151,5 @@ impl Marks<'_> {
                 .to_owned(),
             case: "evicted-event-lost-but-counted",
         })
-    }
-
-    fn statuses(&self) -> impl Iterator<Item = &Value> {
-        let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-        lists.into_iter().flat_map(|list| self.status[list].as_array().into_iter().flatten())
     }
 }

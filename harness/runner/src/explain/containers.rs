@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::explanation::{ContainerTold, Kind};
 use super::words::amount;
+use crate::observe::statuses;
 
 /// Every container of a pod and what a message makes of it; without the pod, those that the message names. `status` is the pod's.
 pub(super) fn containers(
@@ -74,7 +75,7 @@ fn why_not(
     if matches!(resource, Resource::Inodes | Resource::Pids) {
         return format!("for {resource} kubelets name nobody");
     }
-    let own = own_status(status, &container.name);
+    let own = statuses(status).find(|own| own["name"] == *container.name).unwrap_or(&Value::Null);
     let early = matches!(kind, Kind::Sidecar | Kind::Init);
     match version {
         _ if kind == Kind::Ephemeral => {
@@ -96,12 +97,6 @@ fn why_not(
             _ => "it asks for none, so that any use would be named: the kubelet had no statistics of it".to_owned(),
         },
     }
-}
-
-fn own_status<'a>(status: &'a Value, name: &str) -> &'a Value {
-    let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-    let all = lists.into_iter().filter_map(|list| status[list].as_array()).flatten();
-    all.into_iter().find(|own| own["name"] == name).unwrap_or(&Value::Null)
 }
 
 /// Whether a status tells of a container that nothing ever started. An end without a start is given to those by `TerminatePod`

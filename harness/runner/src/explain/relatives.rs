@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::observe::statuses;
+
 /// Why a pod went, by the marks that each way of going leaves; none where it has none of them. See cases/relatives and cases/out-of-memory.
 pub(super) fn relative(pod: &Value) -> Option<String> {
     let status = &pod["status"];
@@ -43,9 +45,7 @@ pub(super) fn relative(pod: &Value) -> Option<String> {
 }
 
 fn killed_for_memory(status: &Value) -> Option<String> {
-    let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-    let mut all = lists.into_iter().filter_map(|list| status[list].as_array()).flatten();
-    let killed = all.find(|own| {
+    let killed = statuses(status).find(|own| {
         ["state", "lastState"].into_iter().any(|state| own[state]["terminated"]["reason"] == "OOMKilled")
     })?;
     Some(format!(

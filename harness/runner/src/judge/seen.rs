@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Testimony;
-use crate::observe::Observations;
+use crate::observe::{Observations, statuses};
 
 /// What was seen, read.
 pub(super) struct Seen<'a> {
@@ -114,7 +114,7 @@ impl<'a> PodSeen<'a> {
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| not_taken(status)),
             told,
-            ran: started || containers(object).any(ran),
+            ran: started || statuses(status).any(ran),
         }
     }
 
@@ -129,7 +129,7 @@ impl<'a> PodSeen<'a> {
 
     /// Statuses of all containers, of every kind.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'a Value> {
-        containers(self.object)
+        statuses(&self.object["status"])
     }
 
     pub(super) fn testimony(&self) -> Testimony {
@@ -144,12 +144,6 @@ impl<'a> PodSeen<'a> {
             annotations: self.events.first().map(annotations),
         }
     }
-}
-
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    let lists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
-    let status = &pod["status"];
-    lists.into_iter().flat_map(move |list| status[list].as_array().into_iter().flatten())
 }
 
 /// What never started and is no more has an end all the same, without a start: the kubelet's status manager gives every container of a pod

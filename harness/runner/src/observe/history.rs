@@ -2,15 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-/// The lists of container statuses of a pod.
-const STATUSES: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+use super::statuses::statuses;
 
 /// A pod as it is `t` seconds after the first pod's creation: `{t, phase, reason, deleting, gone, conditions: {type: {status, reason}}, containers:
 /// {name: {state, reason, exitCode, restarts, ready}}}`.
 pub fn of_pod(t: f64, pod: &Value, gone: bool) -> Value {
     let status = &pod["status"];
-    let containers = STATUSES.iter().flat_map(|list| status[list].as_array().into_iter().flatten());
-    let containers: Map<String, Value> = containers
+    let containers: Map<String, Value> = statuses(status)
         .filter_map(|container| {
             let name = container["name"].as_str()?.to_owned();
             let (state, detail) = container["state"].as_object().and_then(|state| state.iter().next())?;

@@ -7,6 +7,7 @@ mod observations;
 mod progress;
 mod sample;
 mod samples;
+mod statuses;
 mod watch;
 
 pub use collect::{Before, collect};
@@ -16,5 +17,6 @@ pub use observations::Observations;
 pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
 pub use samples::Samples;
+pub(crate) use statuses::statuses;
 pub(crate) use watch::plain;
 pub use watch::{Seen, watch};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::history;
+use super::statuses::statuses;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -237,11 +238,9 @@ impl Watched {
         for (name, pod) in &self.pods {
             let status = &pod["status"];
             text += &format!("{name} {} {};", status["phase"], status["reason"]);
-            for list in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
-                for container in status[list].as_array().into_iter().flatten() {
-                    let state = container["state"].as_object().and_then(|state| state.keys().next());
-                    text += &format!("{} {state:?} {};", container["name"], container["restartCount"]);
-                }
+            for container in statuses(status) {
+                let state = container["state"].as_object().and_then(|state| state.keys().next());
+                text += &format!("{} {state:?} {};", container["name"], container["restartCount"]);
             }
         }
         text += &format!(
