@@ -21,8 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let version = arguments.next().unwrap_or_else(|| "v1.32.13".into()).parse()?;
     let path = arguments.next().unwrap_or_else(|| "evictlab.kubeconfig".into());
     let node = NodeOptions::new("worker", version);
-    let cluster =
-        Cluster::new(Options { seed: 1, epoch: Timestamp::now(), nodes: vec![node], faults: Vec::new() })?;
+    let cluster = Cluster::new(Options::new(1, Timestamp::now(), vec![node]))?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let random = || RandomState::new().hash_one(listener.local_addr().ok());
     let access = Access::new(format!("{:016x}{:016x}", random(), random()))?;

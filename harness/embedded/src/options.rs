@@ -1,6 +1,7 @@
 //! What a cluster is made of.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
@@ -18,6 +19,15 @@ pub struct Options {
     pub nodes: Vec<NodeOptions>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+    /// How long events are kept after they were last told (`--event-ttl` of kube-apiserver).
+    pub event_ttl: Duration,
+}
+
+impl Options {
+    /// A cluster in which nothing goes wrong, and events are kept for an hour, as a real API server does.
+    pub fn new(seed: u64, epoch: Timestamp, nodes: Vec<NodeOptions>) -> Self {
+        Self { seed, epoch, nodes, faults: Vec::new(), event_ttl: Duration::from_secs(60 * 60) }
+    }
 }
 
 /// A node and its kubelet.

@@ -63,7 +63,7 @@ impl World {
             nodes: BTreeMap::new(),
             faults: Faults::default(),
             agenda: Agenda::default(),
-            control: Control::default(),
+            control: Control::new(options.event_ttl),
             rng: Rng::seed_from_u64(options.seed),
             told: 0,
         };

@@ -27,7 +27,7 @@ impl Lab {
     fn seeded(minor: u32, cgroup: CgroupVersion, seed: u64) -> Self {
         let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::minor(minor)) };
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let options = Options { seed, epoch, nodes: vec![node], faults: Vec::new() };
+        let options = Options::new(seed, epoch, vec![node]);
         let mut world = World::new(options).unwrap();
         for name in ["default", "kube-system", "test"] {
             let namespace = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});

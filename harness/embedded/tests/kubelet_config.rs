@@ -20,7 +20,7 @@ impl Lab {
     fn new(minor: u32, cgroup: CgroupVersion) -> Self {
         let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::minor(minor)) };
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let options = Options { seed: 3, epoch, nodes: vec![node], faults: Vec::new() };
+        let options = Options::new(3, epoch, vec![node]);
         let mut world = World::new(options).unwrap();
         // Events of a node go there.
         let namespace = json!({"metadata": {"name": "default"}, "status": {"phase": "Active"}});

@@ -4,6 +4,7 @@
 
 mod budgets;
 mod events;
+mod expiry;
 mod garbage;
 mod health;
 mod namespaces;
@@ -41,6 +42,8 @@ pub enum ControlEvent {
     Empty(String),
     /// The node lifecycle controller looks at heartbeats.
     Health,
+    /// Events that are old are forgotten.
+    Expiry,
     /// Pods are looked for whose node is gone.
     Orphans,
     /// A pod does not tolerate a taint any longer.
@@ -61,8 +64,8 @@ pub enum ControlEvent {
 }
 
 /// What the control plane remembers.
-#[derive(Default)]
 pub struct Control {
+    event_ttl: Duration,
     /// The version of the store up to which changes were looked at.
     seen: u64,
     recorder: events::Recorder,
@@ -74,11 +77,26 @@ pub struct Control {
 }
 
 impl Control {
+    /// One that keeps events for so long.
+    pub fn new(event_ttl: Duration) -> Self {
+        Self {
+            event_ttl,
+            seen: 0,
+            recorder: Default::default(),
+            health: Default::default(),
+            orphans: Default::default(),
+            taint_eviction: Default::default(),
+            scheduler: Default::default(),
+            workloads: Default::default(),
+        }
+    }
+
     /// Makes what every cluster has from its beginning: namespaces and priority classes. (No service `default/kubernetes`: services are
     /// not served.)
     pub fn start(&mut self, ctx: &mut Ctx) {
         start::start(ctx);
         self.health.start(ctx);
+        expiry::start(ctx);
         self.seen = ctx.store.version();
     }
 
@@ -120,6 +138,7 @@ impl Control {
             ControlEvent::Furnish(namespace) => namespaces::furnish(&namespace, ctx),
             ControlEvent::Empty(namespace) => namespaces::empty(&namespace, ctx),
             ControlEvent::Health => self.health.look(&mut self.recorder, ctx),
+            ControlEvent::Expiry => expiry::look(self.event_ttl, ctx),
             ControlEvent::Orphans => self.orphans.look(ctx),
             ControlEvent::Evict { namespace, name } => {
                 self.taint_eviction.due(&namespace, &name, &mut self.recorder, ctx);

@@ -17,7 +17,7 @@ pub(super) struct Bench(pub(super) World);
 impl Bench {
     pub(super) fn new() -> Self {
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self(World::new(Options { seed: 1, epoch, nodes: Vec::new(), faults: Vec::new() }).unwrap())
+        Self(World::new(Options::new(1, epoch, Vec::new())).unwrap())
     }
 
     /// With nodes of 4 CPUs, 8 GiB and 3 pods.

@@ -1,19 +1,19 @@
 //! The store itself.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::ops::Bound;
+use std::sync::{Arc, Weak};
 
 use rand::RngExt;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
 
-use super::{Kind, Scope};
-use crate::news::{Listener, News};
+use super::{Feed, Kind, Scope};
 use crate::time::{Epoch, Time};
 use crate::world::Rng;
 
-/// How many changes are remembered for those who watch.
-const HISTORY: usize = 2048;
+/// How many changes are remembered for those who begin to watch.
+const HISTORY: usize = 512;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +63,12 @@ pub enum Trouble {
 pub struct Store {
     /// What the calendar says when the cluster begins.
     pub epoch: Epoch,
-    objects: BTreeMap<Kind, BTreeMap<(String, String), Arc<Value>>>,
+    /// By namespace and name.
+    objects: BTreeMap<Kind, BTreeMap<String, BTreeMap<String, Arc<Value>>>>,
     version: u64,
     history: VecDeque<Change>,
     rng: Rng,
-    news: News,
+    feeds: BTreeMap<Kind, Vec<Weak<Feed>>>,
 }
 
 impl Store {
@@ -79,7 +80,7 @@ impl Store {
             version: 1,
             history: VecDeque::new(),
             rng: Rng::seed_from_u64(seed ^ 0x5eed),
-            news: News::default(),
+            feeds: BTreeMap::new(),
         }
     }
 
@@ -88,14 +89,16 @@ impl Store {
         self.version
     }
 
-    /// Tells each new version.
-    pub fn news(&self) -> Listener {
-        self.news.listen()
+    /// Tells what happens from now on to the objects of a kind, in one namespace or in all, for as long as somebody has the feed.
+    pub fn watch(&mut self, kind: Kind, namespace: Option<&str>) -> Arc<Feed> {
+        let feed = Arc::new(Feed::new(namespace.map(str::to_owned)));
+        self.feeds.entry(kind).or_default().push(Arc::downgrade(&feed));
+        feed
     }
 
     /// An object; the namespace is empty for kinds that live in none.
     pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Arc<Value>> {
-        self.objects.get(&kind)?.get(&(namespace.to_owned(), name.to_owned()))
+        self.objects.get(&kind)?.get(namespace)?.get(name)
     }
 
     /// All objects of a kind, or those of one namespace, by namespace and name.
@@ -104,9 +107,12 @@ impl Store {
         kind: Kind,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Arc<Value>> {
-        let all = self.objects.get(&kind).into_iter().flatten();
-        all.filter(move |((of, _), _)| namespace.is_none_or(|namespace| of == namespace))
-            .map(|(_, object)| object)
+        let chosen = match namespace {
+            Some(namespace) => (Bound::Included(namespace), Bound::Included(namespace)),
+            None => (Bound::Unbounded, Bound::Unbounded),
+        };
+        let namespaces = self.objects.get(&kind).into_iter();
+        namespaces.flat_map(move |all| all.range::<str, _>(chosen)).flat_map(|(_, named)| named.values())
     }
 
     /// Puts a new object in. It gets `uid`, `creationTimestamp` and `resourceVersion`, a name if it has only `generateName`, and `kind` and
@@ -125,19 +131,17 @@ impl Store {
             metadata["uid"] = json!(self.uid());
         }
         metadata["creationTimestamp"] = json!(self.epoch.seconds(now));
-        let key = key(kind, &object);
-        if self.objects.get(&kind).is_some_and(|all| all.contains_key(&key)) {
+        let (namespace, name) = key(kind, &object);
+        if self.get(kind, namespace, name).is_some() {
             return Err(Trouble::Exists);
         }
-        Ok(self.put(kind, key, object, None))
+        Ok(self.put(kind, object, None))
     }
 
     /// Replaces an object. `resourceVersion`, where the new one states it, must be that of the old one. Nothing happens when nothing changes.
     pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, Trouble> {
-        let key = key(kind, &object);
-        let Some(old) = self.objects.get(&kind).and_then(|all| all.get(&key)).cloned() else {
-            return Err(Trouble::Missing);
-        };
+        let (namespace, name) = key(kind, &object);
+        let old = self.get(kind, namespace, name).cloned().ok_or(Trouble::Missing)?;
         let stated = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         if !stated.is_empty() && old["metadata"]["resourceVersion"] != stated {
             return Err(Trouble::Conflict);
@@ -147,7 +151,7 @@ impl Store {
         if object == *old {
             return Ok(old);
         }
-        Ok(self.put(kind, key, object, Some(old)))
+        Ok(self.put(kind, object, Some(old)))
     }
 
     /// Changes an object in place.
@@ -165,7 +169,12 @@ impl Store {
 
     /// Takes an object out; the answer is its last state.
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let old = self.objects.get_mut(&kind)?.remove(&(namespace.to_owned(), name.to_owned()))?;
+        let all = self.objects.get_mut(&kind)?;
+        let named = all.get_mut(namespace)?;
+        let old = named.remove(name)?;
+        if named.is_empty() {
+            all.remove(namespace);
+        }
         self.version += 1;
         let mut last = Value::clone(&old);
         last["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -190,10 +199,11 @@ impl Store {
         Ok(self.history.range(skip..))
     }
 
-    /// Forgets all changes so far: whoever watches from an older version is told that it is too old.
+    /// Forgets all changes so far: whoever watches, or begins to from an older version, is told that it is too old.
     pub fn forget_history(&mut self) {
         self.history.clear();
         self.version += 1;
+        self.feeds.values().flatten().filter_map(Weak::upgrade).for_each(|feed| feed.lose());
     }
 
     /// A new uid.
@@ -216,35 +226,38 @@ impl Store {
         prefix + &end
     }
 
-    fn put(
-        &mut self,
-        kind: Kind,
-        key: (String, String),
-        mut object: Value,
-        before: Option<Arc<Value>>,
-    ) -> Arc<Value> {
+    fn put(&mut self, kind: Kind, mut object: Value, before: Option<Arc<Value>>) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Arc::new(object);
-        self.objects.entry(kind).or_default().insert(key, object.clone());
+        let (namespace, name) = key(kind, &object);
+        let all = self.objects.entry(kind).or_default();
+        all.entry(namespace.to_owned()).or_default().insert(name.to_owned(), object.clone());
         let what = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         self.remember(Change { version: self.version, what, kind, object: object.clone(), before });
         object
     }
 
     fn remember(&mut self, change: Change) {
+        let (namespace, _) = key(change.kind, &change.object);
+        if let Some(feeds) = self.feeds.get_mut(&change.kind) {
+            feeds.retain(|feed| {
+                let feed = feed.upgrade();
+                feed.inspect(|feed| feed.tell(namespace, &change)).is_some()
+            });
+        }
         self.history.push_back(change);
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
-        self.news.tell();
     }
 }
 
-fn key(kind: Kind, object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+/// The namespace, empty for kinds that live in none, and the name.
+fn key(kind: Kind, object: &Value) -> (&str, &str) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     match kind.scope() {
         Scope::Namespaced => (text("namespace"), text("name")),
-        Scope::Cluster => (String::new(), text("name")),
+        Scope::Cluster => ("", text("name")),
     }
 }

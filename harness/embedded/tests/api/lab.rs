@@ -47,12 +47,11 @@ impl Answer {
 
 impl Lab {
     pub async fn new() -> Self {
-        let options = Options {
-            seed: 7,
-            epoch: "2026-01-01T00:00:00Z".parse().unwrap(),
-            nodes: vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
-            faults: Vec::new(),
-        };
+        let options = Options::new(
+            7,
+            "2026-01-01T00:00:00Z".parse().unwrap(),
+            vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
+        );
         let cluster = Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "test");
         let living = cluster.clone();

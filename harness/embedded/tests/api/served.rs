@@ -11,12 +11,11 @@ use tokio::net::TcpListener;
 
 #[tokio::test]
 async fn a_kubeconfig_lets_in_and_a_wrong_token_does_not() {
-    let options = Options {
-        seed: 1,
-        epoch: "2026-01-01T00:00:00Z".parse().unwrap(),
-        nodes: vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
-        faults: Vec::new(),
-    };
+    let options = Options::new(
+        1,
+        "2026-01-01T00:00:00Z".parse().unwrap(),
+        vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
+    );
     let cluster = Cluster::new(options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

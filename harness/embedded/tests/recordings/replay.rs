@@ -34,12 +34,7 @@ const TURN: Duration = Duration::from_millis(100);
 /// Makes the node, configures its kubelet, creates the pods, and watches for as long as the recording did, or until as many pods were
 /// evicted.
 pub fn replay(recording: &Recording, seed: u64) -> Replayed {
-    let options = Options {
-        seed,
-        epoch: "2026-01-01T00:00:00Z".parse().unwrap(),
-        nodes: vec![recording.node()],
-        faults: Vec::new(),
-    };
+    let options = Options::new(seed, "2026-01-01T00:00:00Z".parse().unwrap(), vec![recording.node()]);
     let mut world = World::new(options).unwrap();
     let mut now = Time::ZERO;
     let mut run = |world: &mut World, length: Duration| {

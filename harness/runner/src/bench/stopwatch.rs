@@ -160,7 +160,7 @@ mod tests {
             id: id(kubelet, attempt),
             node: None,
             seconds: 1.0,
-            judgement: Box::new(judgement),
+            judgement: Arc::new(judgement),
             evidence: Some(Arc::new(seen)),
         }
     }

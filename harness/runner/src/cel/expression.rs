@@ -5,14 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
-use cel::Program;
+use cel::{Context, Program};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
 use super::Scope;
-use super::functions::FUNCTIONS;
+use super::functions::{ENVIRONMENT, FUNCTIONS};
 use super::scope::VARIABLES;
 use crate::case::did_you_mean;
 
@@ -21,6 +21,7 @@ use crate::case::did_you_mean;
 pub struct Expression {
     text: String,
     program: Arc<Program>,
+    variables: Arc<[&'static str]>,
 }
 
 /// An expression that does not read, or that has no value.
@@ -87,8 +88,9 @@ impl Expression {
     /// What it speaks of is not there.
     pub fn value(&self, scope: &Scope<'_>) -> Result<Value, ExpressionError> {
         let no_value = |why: String| ExpressionError::NoValue(why);
-        let references = self.program.references();
-        let context = scope.context(&references.variables())?;
+        let environment = ENVIRONMENT.clone().map_err(|error| no_value(error.to_string()))?;
+        let mut context = Context::with_env(environment);
+        context.set_variable_resolver(scope);
         let value = self.program.execute(&context).map_err(|error| no_value(error.to_string()))?;
         value.json().map(sorted).map_err(|error| no_value(error.to_string()))
     }
@@ -100,7 +102,7 @@ impl Expression {
 
     /// Whether it speaks of one of these variables.
     pub fn speaks_of(&self, variable: &str) -> bool {
-        self.program.references().has_variable(variable)
+        self.variables.contains(&variable)
     }
 }
 
@@ -155,8 +157,9 @@ impl FromStr for Expression {
                 return Err(unknown("the function", name, known));
             }
         }
+        let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
         drop(references);
-        Ok(Self { text: text.to_owned(), program: Arc::new(program) })
+        Ok(Self { text: text.to_owned(), program: Arc::new(program), variables })
     }
 }
 

@@ -1,15 +1,14 @@
 //! The variables of an expression: what was seen of a case, while it runs and afterwards.
 
-use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use cel::Context;
+use cel::common::value::CowVal;
+use cel::context::VariableResolver;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Map, Value, json};
 
-use super::ExpressionError;
-use super::functions;
-use super::value::value;
-use crate::observe::{Observations, name_of};
+use super::value::{Boxed, named, owned, value, values};
+use crate::observe::{Observations, Watched, name_of};
 
 /// The variables, by name; `cases/README.md` says what is in each.
 pub(super) const VARIABLES: [&str; 20] = [
@@ -38,88 +37,84 @@ pub(super) const VARIABLES: [&str; 20] = [
 /// What was seen, as expressions speak of it.
 pub struct Scope<'a> {
     seen: &'a Observations,
-    /// The pods as they are now, where the case runs still.
-    now: Option<Now<'a>>,
-}
-
-/// A case that runs still.
-struct Now<'a> {
-    t: f64,
-    pods: Vec<&'a Value>,
-    events: &'a [Value],
+    /// The case as it is now, where it runs still: `t` seconds after its first pod was created.
+    now: Option<(f64, &'a Watched)>,
+    /// The variables that were spoken of: many expressions speak of the same.
+    values: [OnceLock<Boxed<'a>>; VARIABLES.len()],
 }
 
 impl<'a> Scope<'a> {
     /// A case that is over.
     pub fn of(seen: &'a Observations) -> Self {
-        Self { seen, now: None }
+        Self { seen, now: None, values: Default::default() }
     }
 
-    /// A case that runs: its pods and events so far, `t` seconds after its first pod was created.
-    pub fn live(seen: &'a Observations, t: f64, pods: Vec<&'a Value>, events: &'a [Value]) -> Self {
-        Self { seen, now: Some(Now { t, pods, events }) }
+    /// A case that runs: its pods, its node and its events so far, `t` seconds after its first pod was created.
+    pub fn live(seen: &'a Observations, t: f64, watched: &'a Watched) -> Self {
+        Self { seen, now: Some((t, watched)), values: Default::default() }
     }
 
-    /// A context with the variables that are spoken of.
-    pub(super) fn context(&self, spoken_of: &[&str]) -> Result<Context<'static, 'static>, ExpressionError> {
-        let no_value = |error: String| ExpressionError::NoValue(error);
-        let mut context = Context::default();
-        functions::register(&mut context).map_err(|error| no_value(error.to_string()))?;
-        for name in VARIABLES.into_iter().filter(|name| spoken_of.contains(name)) {
-            context.add_variable_from_value(name, value(self.variable(name).as_ref()));
-        }
-        Ok(context)
-    }
-
-    fn variable(&self, name: &str) -> Cow<'a, Value> {
+    fn variable(&self, name: &str) -> Boxed<'a> {
         let seen = self.seen;
-        let list = |values: &[Value]| Cow::Owned(Value::from(values.to_vec()));
-        let map = |map: &Map<String, Value>| Cow::Owned(Value::Object(map.clone()));
+        let map = |map: &'a Map<String, Value>| named(map.iter().map(|(key, of)| (key.as_str(), value(of))));
+        let now = self.now.map(|(_, watched)| watched);
         match name {
             "answers" => map(&seen.answers),
-            "cgroup" => Cow::Owned(json!(seen.cgroup)),
-            "configz" => Cow::Borrowed(&seen.configz),
+            "cgroup" => owned(json!(seen.cgroup)),
+            "configz" => value(&seen.configz),
             "counted" => map(&seen.evictions_counted),
-            "created" => Cow::Owned(by_name(&mut seen.pods_created.iter())),
-            "events" => list(self.now.as_ref().map_or(&seen.events, |now| now.events)),
-            "history" => map(&seen.pod_history),
-            "kubelet" => Cow::Owned(json!(seen.kubelet_version)),
-            "kubeletLog" => Cow::Owned(json!(seen.kubelet_log)),
+            "created" => by_name(&mut seen.pods_created.iter()),
+            "events" => values(now.map_or(&seen.events, |now| &now.events)),
+            "history" => match now {
+                Some(now) => named(now.history.iter().map(|(pod, entries)| (pod.as_str(), values(entries)))),
+                None => map(&seen.pod_history),
+            },
+            "kubelet" => owned(json!(seen.kubelet_version)),
+            "kubeletLog" => owned(json!(seen.kubelet_log)),
             "logs" => map(&seen.container_logs),
             "minor" => {
                 let version = seen.kubelet_version.parse::<KubeletVersion>().ok();
-                Cow::Owned(json!(version.map(|version| version.minor)))
+                owned(json!(version.map(|version| version.minor)))
             }
-            "node" => Cow::Borrowed(&seen.node_object),
-            "nodeHistory" => list(&seen.node_history),
+            "node" => value(now.map_or(&seen.node_object, |now| &now.node)),
+            "nodeHistory" => values(now.map_or(&seen.node_history, |now| &now.node_history)),
             "objects" => map(&seen.objects),
-            "podList" => Cow::Owned(self.pods().cloned().collect::<Vec<_>>().into()),
-            "pods" => Cow::Owned(by_name(&mut self.pods())),
-            "samples" => Cow::Owned(seen.samples.iter().collect::<Vec<_>>().into()),
-            "stats" => Cow::Owned(
-                seen.samples.iter().next_back().map(|sample| by_container(&sample)).unwrap_or_default(),
-            ),
-            "summaryBefore" => Cow::Borrowed(&seen.summary_before),
-            _ => Cow::Owned(json!(self.now.as_ref().map(|now| now.t).or(seen.seconds))),
+            "podList" => values(self.pods()),
+            "pods" => by_name(&mut self.pods()),
+            "samples" => owned(seen.samples.iter().collect()),
+            "stats" => {
+                owned(seen.samples.iter().next_back().map(|sample| by_container(&sample)).unwrap_or_default())
+            }
+            "summaryBefore" => value(&seen.summary_before),
+            _ => owned(json!(self.now.map(|(t, _)| t).or(seen.seconds))),
         }
     }
 
     /// The pods as they are, or as they last were: those that are gone included.
-    fn pods(&self) -> Box<dyn Iterator<Item = &'a Value> + '_> {
-        match &self.now {
-            Some(now) => Box::new(now.pods.iter().copied()),
+    fn pods(&self) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+        let seen = self.seen;
+        match self.now {
+            Some((_, watched)) => Box::new(watched.all_pods()),
             None => {
                 let there = |gone: &&Value| {
-                    !self.seen.pods_final.iter().any(|pod| pod["metadata"]["uid"] == gone["metadata"]["uid"])
+                    !seen.pods_final.iter().any(|pod| pod["metadata"]["uid"] == gone["metadata"]["uid"])
                 };
-                Box::new(self.seen.pods_gone.iter().filter(there).chain(&self.seen.pods_final))
+                Box::new(seen.pods_gone.iter().filter(there).chain(&seen.pods_final))
             }
         }
     }
 }
 
-fn by_name(pods: &mut dyn Iterator<Item = &Value>) -> Value {
-    Value::Object(pods.map(|pod| (name_of(pod), pod.clone())).collect())
+/// A variable is made when it is first spoken of.
+impl VariableResolver for Scope<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        let place = VARIABLES.iter().position(|variable| *variable == name)?;
+        Some(CowVal::Borrowed(&**self.values[place].get_or_init(|| self.variable(name))))
+    }
+}
+
+fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a Value>) -> Boxed<'a> {
+    named(pods.map(|pod| (name_of(pod), value(pod))))
 }
 
 /// A sample's figures by pod and container.

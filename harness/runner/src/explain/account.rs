@@ -15,6 +15,7 @@ use super::input::{Input, modern};
 use super::relatives::relative;
 use super::witnesses::{Said, witnesses};
 use super::words::amount;
+use crate::observe::ended_by_kubelet;
 
 /// Nothing in the input tells of an eviction.
 #[derive(Debug, thiserror::Error)]
@@ -170,12 +171,7 @@ impl<'a> Subject<'a> {
     fn explanation(self) -> Result<Option<Explanation>, NothingToExplain> {
         let status = self.pod.map_or(&Value::Null, |pod| &pod["status"]);
         let in_status = status["message"].as_str().filter(|_| status["reason"] == "Evicted");
-        let conditions = status["conditions"].as_array().into_iter().flatten();
-        let condition = conditions
-            .filter(|condition| {
-                condition["type"] == "DisruptionTarget" && condition["reason"] == "TerminationByKubelet"
-            })
-            .find_map(|condition| condition["message"].as_str());
+        let condition = ended_by_kubelet(status).and_then(|condition| condition["message"].as_str());
         let text = self.events.first().map(|event| event.message.as_str()).or(in_status).or(self.message);
         let common = Explanation {
             pod: self.name.clone(),

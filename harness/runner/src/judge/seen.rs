@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Testimony;
-use crate::observe::{Observations, statuses};
+use crate::observe::{Observations, ended_by_kubelet, statuses};
 
 /// What was seen, read.
 pub(super) struct Seen<'a> {
@@ -83,10 +83,7 @@ impl<'a> PodSeen<'a> {
             evicted.iter().filter(is_its).cloned().partition(|event| is_rejection(&event.message));
         let status = &object["status"];
         let said = status["message"].as_str().filter(|_| status["reason"] == "Evicted");
-        let conditions = status["conditions"].as_array().into_iter().flatten();
-        let condition = conditions
-            .filter(|condition| condition["type"] == "DisruptionTarget")
-            .find(|condition| condition["reason"] == "TerminationByKubelet");
+        let condition = ended_by_kubelet(status);
         let others = seen.events.iter().filter(|event| {
             event["involvedObject"]["uid"] == *uid
                 && event["type"] == "Warning"

@@ -2,8 +2,11 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::Api;
 use kube::api::ListParams;
+use kube::core::Request;
+use kube::{Api, Client, Resource};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::watch::plain;
@@ -52,13 +55,8 @@ pub async fn collect(
     }
     // A watch that broke may have lost events; a node's own events are in the namespace `default`.
     for (place, filter) in [(namespace, ListParams::default()), ("default", of_node(&node.name))] {
-        let events: Api<Event> = Api::namespaced(node.client().clone(), place);
-        match events.list(&filter).await {
-            Ok(listed) => {
-                for event in listed.items.into_iter().filter(|event| since(event, before.at)) {
-                    add(&mut observations.events, event);
-                }
-            }
+        match events(node.client(), place, &filter, before.at).await {
+            Ok(listed) => listed.into_iter().for_each(|event| add(&mut observations.events, event)),
             Err(error) => missing.push(format!("the events of {place}: {error}")),
         }
     }
@@ -98,15 +96,38 @@ fn typed(mut object: Value, kind: &str) -> Value {
     object
 }
 
-fn since(event: &Event, at: Timestamp) -> bool {
-    // Event times have whole seconds.
-    let last = event.last_timestamp.as_ref().map(|time| time.0);
-    last.or(event.event_time.as_ref().map(|time| time.0))
-        .is_none_or(|time| time.as_second() >= at.as_second())
+/// Events of a namespace since a moment, as the API has them. A node has many from before, which are not taken apart.
+async fn events(
+    client: &Client,
+    namespace: &str,
+    filter: &ListParams,
+    since: Timestamp,
+) -> Result<Vec<Value>, kube::Error> {
+    #[derive(Deserialize)]
+    struct Listed {
+        items: Option<Vec<Box<RawValue>>>,
+    }
+    let request = Request::new(Event::url_path(&(), Some(namespace))).list(filter);
+    let listed: Listed = client.request(request.map_err(kube::Error::BuildRequest)?).await?;
+    let items = listed.items.unwrap_or_default();
+    let recent = items.iter().filter(|event| is_since(event, since));
+    recent.map(|event| serde_json::from_str(event.get()).map_err(kube::Error::SerdeError)).collect()
 }
 
-fn add(events: &mut Vec<Value>, event: Event) {
-    let Ok(event) = serde_json::to_value(event) else { return };
+fn is_since(event: &RawValue, at: Timestamp) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Times {
+        last_timestamp: Option<Timestamp>,
+        event_time: Option<Timestamp>,
+    }
+    // One that cannot be read is kept: evidence is not lost to it.
+    let times: Times = serde_json::from_str(event.get()).unwrap_or_default();
+    // Event times have whole seconds.
+    times.last_timestamp.or(times.event_time).is_none_or(|time| time.as_second() >= at.as_second())
+}
+
+fn add(events: &mut Vec<Value>, event: Value) {
     let event = typed(plain(event), "Event");
     if !events.iter().any(|known| known["metadata"]["uid"] == event["metadata"]["uid"]) {
         events.push(event);
@@ -131,6 +152,23 @@ fn about_eviction(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_of_before_are_left_out() {
+        let at = "2026-11-21T09:30:12.7Z".parse().unwrap();
+        let rows = [
+            (r#"{"lastTimestamp": "2026-11-21T09:30:12Z"}"#, true),
+            (r#"{"lastTimestamp": "2026-11-21T09:30:11Z", "eventTime": null}"#, false),
+            (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:11.999999Z"}"#, false),
+            (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:13.000001Z"}"#, true),
+            (r#"{"metadata": {}}"#, true),
+            (r#"{"lastTimestamp": "yesterday"}"#, true),
+        ];
+        for (event, kept) in rows {
+            let event: Box<RawValue> = serde_json::from_str(event).unwrap();
+            assert_eq!(is_since(&event, at), kept, "{event}");
+        }
+    }
 
     #[test]
     fn counters_that_grew_are_told() {

@@ -69,17 +69,18 @@ fn conditions(object: &Value) -> Value {
 }
 
 /// Adds an entry, unless nothing but the time changed.
-pub fn add(history: &mut Vec<Value>, mut entry: Value) {
-    if let Some(last) = history.last() {
-        let t = entry["t"].take();
-        let mut same = last.clone();
-        same["t"].take();
-        if same == entry {
-            return;
-        }
-        entry["t"] = t;
+pub fn add(history: &mut Vec<Value>, entry: Value) {
+    let same = |last: &Value| match (last.as_object(), entry.as_object()) {
+        (Some(last), Some(entry)) => without_time(last).eq(without_time(entry)),
+        _ => false,
+    };
+    if !history.last().is_some_and(same) {
+        history.push(entry);
     }
-    history.push(entry);
+}
+
+fn without_time(entry: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    entry.iter().filter(|(field, _)| *field != "t")
 }
 
 #[cfg(test)]

@@ -17,6 +17,6 @@ pub use observations::Observations;
 pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
 pub use samples::Samples;
-pub(crate) use statuses::statuses;
+pub(crate) use statuses::{STATUSES, ended_by_kubelet, statuses};
 pub(crate) use watch::plain;
 pub use watch::{Seen, watch};

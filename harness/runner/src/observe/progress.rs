@@ -102,8 +102,8 @@ impl Watched {
     }
 
     /// The pods, those that are gone first.
-    pub fn all_pods(&self) -> Vec<&Value> {
-        self.gone.iter().chain(self.pods.values()).collect()
+    pub fn all_pods(&self) -> impl Iterator<Item = &Value> {
+        self.gone.iter().chain(self.pods.values())
     }
 
     /// Something moves that is not seen here, such as a step that waits for its time.
@@ -135,19 +135,22 @@ impl Watched {
         wanted > 0 && statuses.is_some_and(|statuses| statuses.iter().filter(running).count() == wanted)
     }
 
-    /// Whether the case is over. `latest` is the last sample; `patience` is how long nothing may move, `quiet` how long to look on after
+    /// Whether the case is over. `news` is whether anything was told since the last time, `latest` the last sample; `patience` is how long nothing may move, `quiet` how long to look on after
     /// all that a known bug leaves to see.
     pub fn ended(
         &mut self,
         wanted: &Wanted,
+        news: bool,
         latest: Option<&Value>,
         refused: bool,
         (patience, quiet): (Duration, Duration),
     ) -> Option<Ended> {
         let now = Instant::now();
-        let fingerprint = self.fingerprint(latest);
-        if fingerprint != self.fingerprint {
-            (self.fingerprint, self.moved) = (fingerprint, now);
+        if news {
+            let fingerprint = self.fingerprint(latest);
+            if fingerprint != self.fingerprint {
+                (self.fingerprint, self.moved) = (fingerprint, now);
+            }
         }
         if wanted.steps_left || wanted.until == Some(false) {
             return (now - self.moved >= patience).then_some(Ended::Stalled);
@@ -304,16 +307,16 @@ mod tests {
         let wanted = wanted(&["a"], None);
         let mut watched = Watched::new();
         watched.pod(0.0, pod("a", "Running", None));
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), None);
         watched.pod(0.0, pod("a", "Failed", Some("Evicted")));
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), None, "its event may come still");
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), None, "its event may come still");
         let mut told = watched.clone();
         told.event(json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}}));
         pass(1).await;
-        assert_eq!(told.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        assert_eq!(told.ended(&wanted, true, None, false, TIMES), Some(Ended::Outcome));
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), None);
         pass(12).await;
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), Some(Ended::Outcome));
     }
 
     #[tokio::test(start_paused = true)]
@@ -321,7 +324,7 @@ mod tests {
         let mut watched = Watched::new();
         watched.pod(0.0, pod("a", "Failed", None));
         let died = "pod a ended as Failed and was not evicted".to_owned();
-        assert_eq!(watched.ended(&wanted(&["a"], None), None, false, TIMES), Some(Ended::Died(died)));
+        assert_eq!(watched.ended(&wanted(&["a"], None), true, None, false, TIMES), Some(Ended::Died(died)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -330,9 +333,9 @@ mod tests {
         let mut watched = Watched::new();
         watched.pod(0.0, pod("hog", "Running", None));
         watched.pod(0.0, pod("control", "Failed", Some("Evicted")));
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), None);
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), None);
         pass(13).await;
-        assert_eq!(watched.ended(&wanted, None, false, TIMES), Some(Ended::Outcome));
+        assert_eq!(watched.ended(&wanted, true, None, false, TIMES), Some(Ended::Outcome));
     }
 
     #[tokio::test(start_paused = true)]
@@ -343,12 +346,12 @@ mod tests {
         let sample =
             |mib: u64| json!({"pods": [{"containers": [{"memory": {"workingSetBytes": mib * MIB}}]}]});
         for mib in (0..200).step_by(8) {
-            assert_eq!(watched.ended(&wanted, Some(&sample(mib)), false, TIMES), None);
+            assert_eq!(watched.ended(&wanted, true, Some(&sample(mib)), false, TIMES), None);
             pass(39).await;
         }
-        assert_eq!(watched.ended(&wanted, Some(&sample(192)), false, TIMES), None);
+        assert_eq!(watched.ended(&wanted, true, Some(&sample(192)), false, TIMES), None);
         pass(40).await;
-        assert_eq!(watched.ended(&wanted, Some(&sample(193)), false, TIMES), Some(Ended::Stalled));
+        assert_eq!(watched.ended(&wanted, true, Some(&sample(193)), false, TIMES), Some(Ended::Stalled));
     }
 
     #[tokio::test(start_paused = true)]
@@ -371,7 +374,7 @@ mod tests {
         ] {
             pass(seconds).await;
             watched.pod(0.0, waiting(reason));
-            assert_eq!(watched.ended(&wanted, None, false, TIMES), ended, "{reason}");
+            assert_eq!(watched.ended(&wanted, true, None, false, TIMES), ended, "{reason}");
         }
     }
 
@@ -394,8 +397,11 @@ mod tests {
         let (hog, idle) = (container("hog", 40), container("idle", 0));
         let sample =
             |containers: &[&Value]| json!({"pods": [{"podRef": {"name": "a"}, "containers": containers}]});
-        assert_eq!(watched.ended(&wanted, Some(&sample(&[&hog, &idle])), false, TIMES), None);
+        assert_eq!(watched.ended(&wanted, true, Some(&sample(&[&hog, &idle])), false, TIMES), None);
         pass(40).await;
-        assert_eq!(watched.ended(&wanted, Some(&sample(&[&idle, &hog])), false, TIMES), Some(Ended::Stalled));
+        assert_eq!(
+            watched.ended(&wanted, true, Some(&sample(&[&idle, &hog])), false, TIMES),
+            Some(Ended::Stalled)
+        );
     }
 }

@@ -26,6 +26,18 @@ pub enum Seen {
     Broken(String),
 }
 
+impl Seen {
+    /// The variables of expressions that it changes.
+    pub fn changes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Pod(_) | Self::PodGone(_) => &["history", "podList", "pods"],
+            Self::Node(_) => &["node", "nodeHistory"],
+            Self::Event(_) => &["events"],
+            Self::Broken(_) => &[],
+        }
+    }
+}
+
 /// How long a broken watch is left alone: twice as long every time until it works again. Always the same, so that a run on a model can be
 /// repeated; one harness alone is no crowd that would have to be spread.
 #[derive(Debug, Default)]

@@ -1,5 +1,7 @@
 //! What a run has come to so far: the stream folded, for the reports that show a whole.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::{CaseId, Model, Planned, RunEvent, What};
@@ -75,7 +77,7 @@ pub(super) struct Ended {
     pub id: CaseId,
     pub node: Option<String>,
     pub seconds: f64,
-    pub judgement: Judgement,
+    pub judgement: Arc<Judgement>,
 }
 
 /// The end.
@@ -144,7 +146,7 @@ impl Ledger {
                     id: id.clone(),
                     node: node.clone(),
                     seconds: *seconds,
-                    judgement: (**judgement).clone(),
+                    judgement: judgement.clone(),
                 });
             }
             What::Interrupted { stage } => self.interrupted = *stage,

@@ -2,7 +2,7 @@
 //! reference only, the kubelet masks its own. This is the second lock on that door.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ pub(super) fn redact_event(what: &mut What) {
         | What::CaseProgress { text, .. } => redact_text(text),
         What::ClusterDeleted { kept, error, .. } => kept.iter_mut().chain(error).for_each(redact_text),
         What::CaseEnded { judgement, .. } => {
-            let judgement = &mut **judgement;
+            let judgement = Arc::make_mut(judgement);
             let Judgement {
                 why,
                 known_bug,
@@ -184,6 +184,7 @@ mod tests {
         let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };
         let mut ended = story::case_ended("message", "a", "v1.32.13", 1, Verdict::Failed, &text());
         if let What::CaseEnded { judgement, .. } = &mut ended {
+            let judgement = Arc::make_mut(judgement);
             judgement.checks.push(check);
             judgement.testimony.push(testimony);
             judgement.diff = text();

@@ -52,7 +52,7 @@ pub fn run_started(kubelets: &[&str], cases: &[&str]) -> What {
 }
 
 pub fn case_ended(suite: &str, case: &str, kubelet: &str, attempt: u32, verdict: Verdict, why: &str) -> What {
-    let judgement = Box::new(Judgement::without_evidence(verdict, why));
+    let judgement = Arc::new(Judgement::without_evidence(verdict, why));
     What::CaseEnded {
         id: id(suite, case, kubelet, attempt),
         node: None,
@@ -67,7 +67,7 @@ fn ended(case: &str, kubelet: &str, node: &str, judgement: Judgement) -> What {
         id: id("message", case, kubelet, 1),
         node: (!node.is_empty()).then(|| node.to_owned()),
         seconds: 8.24,
-        judgement: Box::new(judgement),
+        judgement: Arc::new(judgement),
         evidence: Some(Arc::new(evidence())),
     }
 }

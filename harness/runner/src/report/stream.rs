@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::judge::{Judgement, Phase, Verdict};
 use crate::observe::Observations;
 
 /// One thing that happened in a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunEvent {
     /// When.
     pub at: Timestamp,
@@ -20,7 +20,7 @@ pub struct RunEvent {
 }
 
 /// Which case, on which kubelet, which time.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, Hash)]
 pub struct CaseId {
     /// The suite: the case's folder.
     pub suite: String,
@@ -33,7 +33,7 @@ pub struct CaseId {
 }
 
 /// What happened.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum What {
     /// The run began.
@@ -138,7 +138,7 @@ pub enum What {
         /// How long it took, from lease to reset, in seconds.
         seconds: f64,
         /// The verdict and its grounds.
-        judgement: Box<Judgement>,
+        judgement: Arc<Judgement>,
         /// The evidence; its files are written beside the reports.
         #[serde(skip)]
         evidence: Option<Arc<Observations>>,
@@ -158,7 +158,7 @@ pub enum What {
 }
 
 /// What a run on no real kubelets was.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Model {
     /// The version of the kernel's control groups, such as `v2`.
@@ -172,7 +172,7 @@ pub struct Model {
 }
 
 /// A case in the plan.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Planned {
     /// The suite.
     pub suite: String,
@@ -189,6 +189,6 @@ pub struct Planned {
     /// Its file, relative to where the suites lie.
     pub file: String,
     /// The verdicts of the baseline that the run is held against, by kubelet.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub baseline: BTreeMap<String, Verdict>,
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Class;
 use super::approach::{Approach, Unsuited, threshold};
+use super::awaited::Awaited;
 use super::host::{self, Host};
 use super::lease::{LeaseError, Leased};
 use super::loan::Loan;
@@ -361,6 +362,7 @@ impl Run<'_> {
         let limits = [case.timeout.map_or(patient, |timeout| timeout.get()), QUIET];
         let limits: (Duration, Duration) = limits.map(|limit| patience(limit, start) + slack).into();
         let mut script = Script::new(&case.steps);
+        let mut until = case.until.as_ref().map(Awaited::new);
         let mut late: Vec<usize> = (0..case.ephemeral_containers.len()).collect();
         let mut watched = Watched::new();
         let seldom = self.leased.loan.is_some() || self.class == Class::Shared;
@@ -370,19 +372,24 @@ impl Run<'_> {
         let mut latest = None;
         let mut asking: Option<Asking<'_>> = None;
         loop {
-            tokio::select! {
+            // The variables of expressions that this changes.
+            let changed: &[&str] = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok((watched, None)),
-                Some(news) = told.next() => match news {
-                    Seen::Pod(pod) => watched.pod(seconds(began), pod),
-                    Seen::PodGone(pod) => watched.pod_gone(seconds(began), pod),
-                    Seen::Node(node) => watched.node(seconds(began), node),
-                    Seen::Event(event) => {
-                        self.tell_event(&event);
-                        watched.event(event);
+                Some(news) = told.next() => {
+                    let changed = news.changes();
+                    match news {
+                        Seen::Pod(pod) => watched.pod(seconds(began), pod),
+                        Seen::PodGone(pod) => watched.pod_gone(seconds(began), pod),
+                        Seen::Node(node) => watched.node(seconds(began), node),
+                        Seen::Event(event) => {
+                            self.tell_event(&event);
+                            watched.event(event);
+                        }
+                        Seen::Broken(why) => broken = Some(why),
                     }
-                    Seen::Broken(why) => broken = Some(why),
-                },
+                    changed
+                }
                 answer = answer_to(&mut asking) => {
                     asking = None;
                     match answer {
@@ -402,12 +409,14 @@ impl Run<'_> {
                     if case.steps.iter().any(|step| step.pause) {
                         broken = None;
                     }
+                    &["samples", "stats"]
                 }
                 // Asked beside: a server that takes the question and never answers must not hold up anything else.
-                _ = ticks.tick() => if asking.is_none() {
-                    asking = Some(Box::pin(timeout(limits.0, node.summary())));
-                },
-            }
+                _ = ticks.tick() => {
+                    asking.get_or_insert_with(|| Box::pin(timeout(limits.0, node.summary())));
+                    &[]
+                }
+            };
             let ready = late.iter().position(|at| watched.runs(case.ephemeral_containers[*at].pod.as_str()));
             if let Some(at) = ready.map(|position| late.remove(position)) {
                 self.add_ephemeral(namespace, at, &placement, seen).await?;
@@ -421,7 +430,7 @@ impl Run<'_> {
             let t = seconds(began);
             seen.seconds = Some(t);
             if script.is_left() {
-                let due = script.due(&self.scope(t, &watched, seen));
+                let due = script.due(changed, &Scope::live(seen, t, &watched));
                 if let Some(step) = due {
                     self.step_done(step, namespace, &placement, &watched, seen).await?;
                 }
@@ -430,12 +439,15 @@ impl Run<'_> {
                 }
             }
             wanted.steps_left = script.is_left();
-            wanted.until = match &case.until {
-                Some(until) if !wanted.steps_left => Some(until.holds(&self.scope(t, &watched, seen))),
+            wanted.until = match &mut until {
+                Some(until) if !wanted.steps_left => {
+                    Some(until.holds(changed, &Scope::live(seen, t, &watched)))
+                }
                 until => until.as_ref().map(|_| false),
             };
             seen.stopped_at = script.waited_for();
-            match watched.ended(&wanted, latest.as_ref(), seen.refused.is_some(), limits) {
+            match watched.ended(&wanted, !changed.is_empty(), latest.as_ref(), seen.refused.is_some(), limits)
+            {
                 Some(Ended::Stalled) if broken.is_some() => {
                     let why = broken.unwrap_or_default();
                     return Err(CaseError::Refused(format!("the API server is gone: {why}")));
@@ -444,18 +456,6 @@ impl Run<'_> {
                 None => {}
             }
         }
-    }
-
-    /// What was seen so far, as expressions speak of it.
-    fn scope<'s>(&self, t: f64, watched: &'s Watched, seen: &'s mut Observations) -> Scope<'s> {
-        if self.case.case.expressions().any(|one| one.speaks_of("history")) {
-            let history = watched.history.iter();
-            seen.pod_history =
-                history.map(|(name, history)| (name.clone(), history.clone().into())).collect();
-        }
-        seen.node_history.clone_from(&watched.node_history);
-        seen.node_object.clone_from(&watched.node);
-        Scope::live(seen, t, watched.all_pods(), &watched.events)
     }
 
     /// What only the end of a case knows, and its pods' end would take away.

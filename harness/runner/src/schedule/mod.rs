@@ -1,6 +1,7 @@
 //! Running a plan: clusters are made, nodes are leased to cases, and everything that happens goes into one stream.
 
 mod approach;
+mod awaited;
 mod case;
 mod host;
 mod images;
@@ -11,6 +12,7 @@ mod on_cluster;
 mod plan;
 mod queue;
 mod request;
+mod rounds;
 mod run;
 mod steps;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::awaited::Awaited;
 use super::case::{CaseError, Run};
 use crate::case::Step;
 use crate::cel::Scope;
@@ -17,26 +18,29 @@ use crate::tune;
 /// The steps of a case, and how far it has come.
 pub(super) struct Script<'a> {
     steps: &'a [Step],
-    /// Since when the next step only waits for its time.
+    /// What the next step waits for.
+    when: Option<Awaited<'a>>,
+    /// Since when it only waits for its time.
     since: Option<Instant>,
 }
 
 impl<'a> Script<'a> {
     pub(super) fn new(steps: &'a [Step]) -> Self {
-        Self { steps, since: None }
+        let when = steps.first().and_then(|step| step.when.as_ref());
+        Self { steps, when: when.map(Awaited::new), since: None }
     }
 
-    /// The next step, if its time has come.
-    pub(super) fn due(&mut self, scope: &Scope<'_>) -> Option<&'a Step> {
+    /// The next step, if its time has come, after these variables may have changed.
+    pub(super) fn due(&mut self, changed: &[&str], scope: &Scope<'_>) -> Option<&'a Step> {
         let (step, rest) = self.steps.split_first()?;
-        if self.since.is_none() && !step.when.as_ref().is_none_or(|when| when.holds(scope)) {
+        if self.since.is_none() && !self.when.as_mut().is_none_or(|when| when.holds(changed, scope)) {
             return None;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() < step.wait.map_or(Duration::ZERO, |wait| wait.get()) {
             return None;
         }
-        (self.steps, self.since) = (rest, None);
+        *self = Self::new(rest);
         Some(step)
     }
 

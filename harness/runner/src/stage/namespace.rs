@@ -36,6 +36,16 @@ pub enum StageError {
         /// Why not.
         source: Box<kube::Error>,
     },
+    /// A new namespace does not get its service account, without which there can be no pods.
+    #[error(
+        "namespace {namespace} does not get its service account, which kube-controller-manager makes: {stalled}"
+    )]
+    Unfurnished {
+        /// The namespace.
+        namespace: String,
+        /// What was last seen.
+        stalled: Stalled,
+    },
     /// Pods of the case do not go away.
     #[error("the pods of namespace {namespace} do not go away: {stalled}")]
     Stuck {
@@ -45,6 +55,9 @@ pub enum StageError {
         stalled: Stalled,
     },
 }
+
+/// How long a namespace may take to get its service account: a controller manager on a slow host may lose its lease, and is started again then.
+const FURNISHED: Duration = Duration::from_secs(180);
 
 /// A run's mark on a namespace.
 #[derive(Clone, Debug)]
@@ -114,7 +127,7 @@ impl Namespace {
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("/api/v1/namespaces/{}/pods?fieldValidation=Strict", self.name);
         // A new namespace has no service account for a moment, and the API server refuses pods until it has.
-        let created = wait::until(Duration::from_secs(60), Duration::from_millis(100), async || {
+        let created = wait::until(FURNISHED, Duration::from_millis(100), async || {
             match self.send(Request::post(&path), "application/json", manifest).await {
                 Err(kube::Error::Api(status))
                     if status.message.contains("serviceaccount \"default\" not found") =>
@@ -127,7 +140,7 @@ impl Namespace {
         .await;
         match created {
             Ok(answer) => answer.map_err(|source| refused(&format!("pod {name}"), source)),
-            Err(stalled) => Err(StageError::Stuck { namespace: self.name.clone(), stalled }),
+            Err(stalled) => Err(StageError::Unfurnished { namespace: self.name.clone(), stalled }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Watches.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -17,7 +18,7 @@ use crate::api::selector::Selector;
 use crate::cluster::Cluster;
 use crate::news::Listener;
 use crate::registry::Status;
-use crate::store::{Change, ChangeKind};
+use crate::store::{Change, ChangeKind, Feed};
 use crate::world::World;
 
 /// How long a watch lasts that states nothing. A real server takes 30 to 60 minutes by chance.
@@ -37,11 +38,10 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
     let bookmarks = request.query.is("allowWatchBookmarks");
     let mut watch = Watch {
         cluster: cluster.clone(),
-        place,
         namespace: request.target.namespace.clone(),
         selector,
         seen: 0,
-        news: cluster.with(|world| world.store.news()),
+        feed: cluster.with(|world| world.store.watch(place.kind, request.target.namespace.as_deref())),
         cuts: cluster.with(|world| world.faults.cuts()),
         opened: cluster.with(|world| world.faults.cuts().heard()),
         ends,
@@ -49,6 +49,7 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
         columns: true,
         waiting: Vec::new(),
         over: false,
+        place,
     };
     cluster.with(|world| match from {
         // From the beginning: what there is comes first.
@@ -60,7 +61,7 @@ pub fn watch(cluster: &Cluster, request: &Request, place: Place) -> Result<Respo
         }
         None | Some(0) if initial.is_none() => watch.present(world),
         None | Some(0) => watch.seen = world.store.version(),
-        Some(version) => watch.seen = version,
+        Some(version) => watch.catch_up(version, world),
     });
     let pieces = unfold(watch, |mut watch| async move {
         let piece = watch.next().await?;
@@ -101,7 +102,7 @@ struct Watch {
     selector: Selector,
     /// The version up to which all was sent.
     seen: u64,
-    news: Listener,
+    feed: Arc<Feed>,
     /// Tells when the script of faults cuts watches.
     cuts: Listener,
     /// How many cuts there had been when it was opened.
@@ -127,9 +128,7 @@ impl Watch {
             if self.over || Instant::now() >= self.ends {
                 return None;
             }
-            self.news.catch_up();
-            let cluster = self.cluster.clone();
-            cluster.with(|world| self.changes(world));
+            self.changes();
             if !self.waiting.is_empty() {
                 continue;
             }
@@ -137,8 +136,11 @@ impl Watch {
             tokio::select! {
                 biased;
                 () = self.cuts.next() => self.cut(),
-                () = self.news.next() => {}
+                () = self.feed.next() => {}
                 () = sleep_until(bookmark), if self.bookmark.is_some() => {
+                    let current = self.cluster.with(|world| world.store.version());
+                    self.changes();
+                    self.seen = self.seen.max(current);
                     self.mark(false);
                     self.bookmark = next_bookmark(Instant::now(), self.ends);
                 }
@@ -157,7 +159,7 @@ impl Watch {
         let Some(expired) = cut else { return };
         self.over = true;
         if expired.0 {
-            self.line("ERROR", &refusal::expired(self.seen, current).object());
+            self.expire(current);
         }
     }
 
@@ -172,30 +174,53 @@ impl Watch {
         self.seen = world.store.version();
     }
 
-    /// What has changed since.
-    fn changes(&mut self, world: &World) {
-        match world.store.since(self.seen) {
+    /// What has changed since a version.
+    fn catch_up(&mut self, version: u64, world: &World) {
+        self.seen = version;
+        match world.store.since(version) {
             // A version that is yet to come: what is older is not told.
-            _ if self.seen > world.store.version() => {}
+            _ if version > world.store.version() => {}
             Ok(changes) => {
-                for change in changes {
-                    self.change(change);
-                }
+                let here = |change: &&Change| {
+                    let namespace = change.object["metadata"]["namespace"].as_str();
+                    change.kind == self.place.kind
+                        && self.namespace.as_deref().is_none_or(|here| namespace == Some(here))
+                };
+                let changes: Vec<Change> = changes.filter(here).cloned().collect();
+                changes.iter().for_each(|change| self.change(change));
                 self.seen = world.store.version();
             }
-            Err(old) => {
-                let status = refusal::expired(self.seen, old.oldest);
-                self.line("ERROR", &status.object());
-                self.over = true;
+            Err(old) => self.expire(old.oldest),
+        }
+    }
+
+    /// What was told since the last time.
+    fn changes(&mut self) {
+        match self.feed.take() {
+            Some(changes) => {
+                for change in changes {
+                    // What was there when the watch began was told then.
+                    if change.version > self.seen {
+                        self.change(&change);
+                        self.seen = change.version;
+                    }
+                }
+            }
+            None => {
+                let current = self.cluster.clone().with(|world| world.store.version());
+                self.expire(current);
             }
         }
     }
 
+    /// Ends it: what follows is not known any more.
+    fn expire(&mut self, oldest: u64) {
+        let status = refusal::expired(self.seen, oldest);
+        self.line("ERROR", &status.object());
+        self.over = true;
+    }
+
     fn change(&mut self, change: &Change) {
-        let here = |namespace: &String| change.object["metadata"]["namespace"] == namespace.as_str();
-        if change.kind != self.place.kind || !self.namespace.as_ref().is_none_or(here) {
-            return;
-        }
         let before = change.before.as_ref().filter(|before| self.selector.chooses(before));
         let after = change.what != ChangeKind::Deleted && self.selector.chooses(&change.object);
         match (before, after) {

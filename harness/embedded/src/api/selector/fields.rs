@@ -73,8 +73,9 @@ impl Field {
     }
 }
 
+/// The text at a path of names without `/` and `~`; `Value::pointer` unescapes each of them every time.
 fn at<'a>(object: &'a Value, path: &str) -> &'a str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+    path.split('/').skip(1).fold(object, |object, name| &object[name]).as_str().unwrap_or_default()
 }
 
 fn field(label: &str, source: Source) -> Result<Field, String> {

@@ -27,7 +27,7 @@ impl Lab {
     fn new(minor: u32) -> Self {
         let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let world = World::new(Options { seed: 7, epoch, nodes: vec![node], faults: Vec::new() }).unwrap();
+        let world = World::new(Options::new(7, epoch, vec![node])).unwrap();
         let mut lab = Self { world };
         for name in ["default", "kube-system"] {
             let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});

@@ -10,7 +10,7 @@ use crate::world::World;
 fn world(minor: u32) -> World {
     let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
     let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut world = World::new(Options { seed: 7, epoch, nodes: vec![node], faults: Vec::new() }).unwrap();
+    let mut world = World::new(Options::new(7, epoch, vec![node])).unwrap();
     for name in ["default", "here"] {
         let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
         let _exists = world.store.create(Kind::Namespace, object, Time::ZERO);

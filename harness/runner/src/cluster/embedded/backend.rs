@@ -1,6 +1,7 @@
 //! One cluster for any kubelets. Nothing of it is left when the run is over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use evictlab_embedded::fault::Fault;
 use evictlab_embedded::{CgroupVersion, Cluster, NodeOptions, Options, OptionsError};
@@ -20,6 +21,9 @@ use crate::report::Model;
 
 /// The cluster's name in reports.
 const NAME: &str = "embedded";
+
+/// How long events are kept. Every case reads those of its node; a run that asks only for its own last minutes needs those of hours ago for nothing.
+const EVENT_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// What an embedded cluster is to be.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +79,7 @@ impl Shape {
             node
         };
         let nodes = self.names().into_iter().map(node).collect();
-        Options { seed: self.seed, epoch, nodes, faults: Vec::new() }
+        Options::new(self.seed, epoch, nodes)
     }
 }
 
@@ -107,7 +111,9 @@ impl EmbeddedBackend {
     /// # Errors
     /// Nodes that cannot be.
     pub fn new(shape: Shape, words: Words, clock: &Clock) -> Result<Self, OptionsError> {
-        let cluster = Cluster::new(shape.options(clock.now()))?;
+        let mut options = shape.options(clock.now());
+        options.event_ttl = EVENT_TTL;
+        let cluster = Cluster::new(options)?;
         let plans = vec![Plan { name: NAME.to_owned(), kubelets: shape.kubelets.clone(), reused: false }];
         Ok(Self { shape, words, plans, cluster })
     }
