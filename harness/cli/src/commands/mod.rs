@@ -12,6 +12,7 @@ pub mod image;
 pub mod kubelets;
 pub mod lint;
 pub mod list;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod selection;

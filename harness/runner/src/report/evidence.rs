@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ledger::Ledger;
 use super::redact::{redacted, redacted_text};
 use super::run_dir::{make_dir, write_file};
+use super::timeline::{Timeline, picture};
 use super::{Report, ReportError, RunDir, RunEvent, What, account};
 use crate::observe::Observations;
 
@@ -38,6 +39,9 @@ impl Report for Evidence {
         make_dir(&dir)?;
         if let Some(evidence) = evidence {
             write_observations(&dir, evidence)?;
+            if let Some(timeline) = Timeline::of(evidence) {
+                write_file(&dir.join("timeline.svg"), picture(&timeline).as_bytes())?;
+            }
         }
         write_file(&dir.join("judgement.json"), &pretty(&ended.judgement)?)?;
         let summary = account::for_issue(&self.ledger, ended, evidence.as_deref());
@@ -54,9 +58,11 @@ fn write_observations(dir: &Path, seen: &Observations) -> Result<(), ReportError
         "scenario": seen.scenario,
         "kubeletVersion": seen.kubelet_version,
         "node": seen.node,
+        "cgroup": seen.cgroup,
         "kubeletConfigOverrides": seen.kubelet_config_overrides,
         "tuneSeconds": seen.tune_seconds,
         "secondsToOutcome": seen.seconds_to_outcome,
+        "seconds": seen.seconds,
         "evictionsCounted": seen.evictions_counted,
     });
     let map =
@@ -162,6 +168,7 @@ mod tests {
                 "samples.jsonl",
                 "summary-before.json",
                 "summary.md",
+                "timeline.svg",
             ]
         );
         let documents = |name: &str| -> Vec<Value> {

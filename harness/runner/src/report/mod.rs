@@ -3,12 +3,15 @@
 mod account;
 pub mod baseline;
 mod changes;
+mod compare;
 mod evidence;
 pub mod exit_code;
 mod github;
 mod jsonl;
 mod junit;
 mod ledger;
+mod page;
+mod past;
 mod prow;
 mod recording;
 mod redact;
@@ -18,14 +21,18 @@ mod sink;
 mod stream;
 mod terminal;
 mod testimony;
+mod timeline;
 
 #[cfg(test)]
 mod story;
 
+pub use compare::compare;
 pub use evidence::Evidence;
 pub use github::{Annotations, JobSummary};
 pub use jsonl::JsonLines;
 pub use junit::Junit;
+pub use page::page;
+pub use past::{PastError, PastRun};
 pub use prow::Prow;
 pub use recording::Recording;
 pub use run_dir::RunDir;

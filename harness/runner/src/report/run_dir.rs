@@ -54,6 +54,11 @@ impl RunDir {
         Self::in_empty(dir.to_owned())
     }
 
+    /// That of a run that was.
+    pub(super) fn of(dir: &Path) -> Self {
+        Self { root: dir.to_owned() }
+    }
+
     fn in_empty(root: PathBuf) -> Result<Self, ReportError> {
         let artifacts = root.join("artifacts");
         make_dir(&artifacts)?;
