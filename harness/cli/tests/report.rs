@@ -41,6 +41,16 @@ fn a_run_becomes_a_page() {
 }
 
 #[test]
+fn a_run_of_an_older_evictlab_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/sample");
+    let made = evictlab(&folder, &["report", sample, "--output", "page.html"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert_eq!((page.matches("<svg ").count(), page.matches("backend").count() > 0), (2, true));
+}
+
+#[test]
 fn two_runs_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     for (kubelet, dir) in [("v1.31", "old"), ("v1.31", "same")] {
