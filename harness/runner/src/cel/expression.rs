@@ -243,6 +243,34 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_runs_when_its_containers_and_its_sidecars_do() {
+        let runs = |running: &[&str]| {
+            let status = |name: &str| {
+                let state = if running.contains(&name) { "running" } else { "waiting" };
+                json!({"name": name, "state": {state: {}}})
+            };
+            let pod = json!({
+                "metadata": {"name": "p"},
+                "spec": {
+                    "initContainers": [{"name": "init"}, {"name": "sidecar", "restartPolicy": "Always"}],
+                    "containers": [{"name": "main"}],
+                },
+                "status": {
+                    "initContainerStatuses": [status("init"), status("sidecar")],
+                    "containerStatuses": [status("main")],
+                },
+            });
+            let seen = Observations { pods_final: vec![pod], ..Observations::default() };
+            let expression: Expression = "running(pods.p)".parse().unwrap();
+            expression.value(&Scope::of(&seen)).unwrap()
+        };
+        assert_eq!(runs(&["sidecar", "main"]), true);
+        for wanting in [&["main"][..], &["sidecar"], &["init", "main"], &[]] {
+            assert_eq!(runs(wanting), false, "{wanting:?}");
+        }
+    }
+
+    #[test]
     fn a_mistake_is_told_when_the_case_is_read() {
         let mistakes = [
             "pods.hog.",
