@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{ControlEvent, after, meta};
 use crate::store::Kind;
+use crate::time::Time;
 use crate::world::Ctx;
 
 /// How often it is looked: etcd's leases are exact, but nobody can tell by less than a minute.
@@ -20,7 +21,7 @@ pub(super) fn start(ctx: &mut Ctx) {
 pub(super) fn look(ttl: Duration, ctx: &mut Ctx) {
     if let Some(limit) = ctx.now.since_start().checked_sub(ttl) {
         // Texts of one form are in the order of their times.
-        let limit = ctx.epoch().seconds(crate::time::Time::after(limit));
+        let limit = ctx.epoch().seconds(Time::after(limit));
         let old = ctx.store.list(Kind::Event, None).filter(|event| last_told(event) < limit.as_str());
         let old: Vec<_> =
             old.map(|event| (meta(event, "namespace").to_owned(), meta(event, "name").to_owned())).collect();
@@ -44,7 +45,6 @@ mod tests {
 
     use super::*;
     use crate::control::tests::Bench;
-    use crate::time::Time;
 
     #[test]
     fn events_are_forgotten_an_hour_after_they_were_last_told() {

@@ -4,7 +4,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::pod::{Pod, Sample};
-use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_config};
+use evictlab_rules::threshold::Threshold;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ impl<'a> Seen<'a> {
             observations: seen,
             pods,
             samples: seen.samples.iter().filter_map(|sample| Sample::deserialize(sample).ok()).collect(),
-            thresholds: thresholds(seen),
+            thresholds: seen.thresholds(),
             refused: seen.refused.as_ref(),
         }
     }
@@ -61,15 +61,6 @@ impl<'a> Seen<'a> {
     pub(super) fn pod(&self, name: &str) -> Option<&PodSeen<'a>> {
         self.pods.iter().find(|pod| pod.name == name)
     }
-}
-
-/// What the node was configured with: all of it where that is known, else what was changed.
-fn thresholds(seen: &Observations) -> Vec<Threshold> {
-    let changed = Value::Object(seen.kubelet_config_overrides.clone());
-    let config = if seen.configz.is_null() { &changed } else { &seen.configz };
-    let config = config.get("kubeletconfig").unwrap_or(config);
-    let config = ThresholdConfig::deserialize(config).ok();
-    config.and_then(|config| parse_config(&config).ok()).unwrap_or_default()
 }
 
 impl<'a> PodSeen<'a> {

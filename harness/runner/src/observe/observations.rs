@@ -1,5 +1,6 @@
 //! What was seen of one case on one node: the evidence, and nothing but the evidence.
 
+use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_config};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -87,4 +88,15 @@ pub struct Observations {
     /// The API's Status for an ephemeral container that it refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Value>,
+}
+
+impl Observations {
+    /// The node's thresholds: of its whole configuration where that is known, else of what was changed in it. None where the kubelet would refuse them.
+    pub fn thresholds(&self) -> Vec<Threshold> {
+        let changed = Value::Object(self.kubelet_config_overrides.clone());
+        let config = if self.configz.is_null() { &changed } else { &self.configz };
+        let config = config.get("kubeletconfig").unwrap_or(config);
+        let config = ThresholdConfig::deserialize(config).ok();
+        config.and_then(|config| parse_config(&config).ok()).unwrap_or_default()
+    }
 }

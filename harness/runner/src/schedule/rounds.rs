@@ -78,10 +78,12 @@ impl Shared {
     /// How many cases share a node, of so many nodes.
     fn sharing(&self, nodes: usize) -> usize {
         let backend = &self.request.backend;
-        let in_all = match () {
-            () if backend.is_one_host() => SHARED_ON_A_HOST,
-            () if backend.model().is_some() => SHARED_ON_A_MODEL,
-            () => return SHARED,
+        let in_all = if backend.is_one_host() {
+            SHARED_ON_A_HOST
+        } else if backend.model().is_some() {
+            SHARED_ON_A_MODEL
+        } else {
+            return SHARED;
         };
         (in_all / nodes.max(1)).clamp(1, SHARED)
     }

@@ -7,7 +7,7 @@ mod matrix;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::account::{duration, needs_a_person, of_model, totals};
-use super::ledger::{Ended, Ledger, Run};
+use super::ledger::{Creation, Ended, Ledger, Run};
 use super::past::{PastError, PastRun};
 use super::timeline;
 use crate::judge::Verdict;
@@ -56,7 +56,6 @@ pub fn page(run: &PastRun) -> Result<String, PastError> {
 
 /// What was run, when, and on what.
 fn about(run: &Run, ledger: &Ledger) -> Markup {
-    let made = |name: &str| ledger.clusters.iter().filter(|cluster| cluster.name == name).count();
     html! {
         dl {
             dt { "begun" } dd { (run.at.strftime("%Y-%m-%d %H:%M:%S UTC")) }
@@ -66,8 +65,8 @@ fn about(run: &Run, ledger: &Ledger) -> Markup {
                 (run.backend)
                 @if let Some(model) = &run.model { ", a model (" (of_model(model)) "): no kubelet said this" }
             }
-            @for cluster in ledger.clusters.iter().filter(|cluster| made(&cluster.name) == 1) {
-                @if let Some(super::ledger::Creation::Failed { error, .. }) = &cluster.creation {
+            @for cluster in &ledger.clusters {
+                @if let Some(Creation::Failed { error, .. }) = &cluster.creation {
                     dt { "cluster " (cluster.name) } dd.failed { "could not be made: " (error) }
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_rules::pod::NodeStats;
-use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold, ThresholdConfig, parse_config};
+use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -44,10 +44,8 @@ impl Timeline {
                     };
                     Some(Bound { name, value })
                 };
-                let all = ThresholdConfig::deserialize(configuration(seen))
-                    .ok()
-                    .and_then(|it| parse_config(&it).ok());
-                let of_it = all.into_iter().flatten().filter(|threshold| threshold.signal == first.signal);
+                let of_it =
+                    seen.thresholds().into_iter().filter(|threshold| threshold.signal == first.signal);
                 of_it.filter_map(|threshold| amount(&threshold)).collect()
             }
             None => Vec::new(),
@@ -59,14 +57,6 @@ impl Timeline {
         let end = marks.iter().map(|mark| mark.t).fold(last.max(last_change), f64::max);
         let used = used(&samples, resource);
         Some(Self { signal, unit, available: available.collect(), thresholds, used, conditions, marks, end })
-    }
-}
-
-/// The kubelet's configuration, or of old evidence what was changed in it.
-fn configuration(seen: &Observations) -> Value {
-    match &seen.configz {
-        Value::Null => Value::Object(seen.kubelet_config_overrides.clone()),
-        whole => whole.clone(),
     }
 }
 
