@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::cluster::{self, Docker, Kubelet, KubeletSpec, KubeletSpecError};
-use evictlab_runner::images::{Lock, Resolve};
+use evictlab_runner::images::{Lock, Resolve, planned};
 
 use super::backend::Backend;
 use crate::failure::{Failure, bad_input};
@@ -129,5 +129,14 @@ impl KubeletArgs {
             true => self.specs(&[]),
         };
         resolve.all(&specs).await.map_err(bad_input)
+    }
+
+    /// The kubelets as somebody would run them elsewhere: nothing is pulled, and Docker need not be there.
+    pub async fn planned(&self, docker: Option<&Docker>, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
+        let overrides = self.overrides();
+        let resolve = docker.map(|docker| Resolve { docker, lock, overrides: &overrides, progress: &|_| () });
+        planned(resolve.as_ref(), lock, &overrides, &self.specs(&cluster::every_minor()))
+            .await
+            .map_err(bad_input)
     }
 }

@@ -20,9 +20,9 @@ use super::embedded::{EmbeddedArgs, impossible};
 use super::existing::{self, ExistingArgs, only_when_made};
 use super::kubelets::KubeletArgs;
 use super::selection::SelectionArgs;
-use super::words::quoted;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::tell;
+use evictlab_runner::words::quoted;
 
 /// Run cases on kubelets and judge what they say
 ///

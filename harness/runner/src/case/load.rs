@@ -83,7 +83,7 @@ impl LoadedCase {
     }
 
     /// The place in the file that the way leads to.
-    pub(super) fn place(&self, way: &[Step], note: &str) -> Place {
+    pub(crate) fn place(&self, way: &[Step], note: &str) -> Place {
         place(&self.shown, &self.text, self.positions().of(way), note)
     }
 }

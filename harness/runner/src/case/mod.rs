@@ -6,7 +6,7 @@ mod checks;
 mod fact;
 mod json_schema;
 mod load;
-mod positions;
+pub(crate) mod positions;
 mod problem;
 mod refusal;
 mod schema;

@@ -93,6 +93,19 @@ impl Case {
         of_steps.chain(&self.until).chain(facts).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
     }
 
+    /// How many containers its pods have together, ephemeral ones included.
+    pub fn containers(&self) -> usize {
+        let in_pods: usize = self
+            .pods
+            .iter()
+            .flat_map(|pod| {
+                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
+            })
+            .filter_map(|list| Some(list?.as_array()?.len()))
+            .sum();
+        in_pods + self.ephemeral_containers.len()
+    }
+
     /// Whether an expression of it speaks of a variable.
     pub fn speaks_of(&self, variable: &str) -> bool {
         self.expressions().any(|expression| expression.speaks_of(variable))

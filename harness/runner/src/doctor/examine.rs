@@ -80,10 +80,7 @@ async fn with_docker(
     cancel: &CancellationToken,
     checks: &mut Vec<Check>,
 ) {
-    let info = docker.api().info().await.map_err(|source| DockerError::Request {
-        doing: "tell about itself".to_owned(),
-        source: Box::new(source),
-    });
+    let info = docker.info().await;
     match &info {
         Ok(info) => {
             let api = docker.api().client_version();

@@ -3,10 +3,12 @@
 mod bring;
 mod lock;
 pub mod own;
+mod plan;
 mod pull;
 mod resolve;
 
 pub use bring::{ARCHIVE, BringError, bring};
 pub use lock::{Lock, LockError, Places};
+pub use plan::planned;
 pub use pull::{PullError, have, pull};
 pub use resolve::{Looked, Resolve, ResolveError};

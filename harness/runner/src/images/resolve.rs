@@ -10,7 +10,7 @@ use super::{Lock, PullError, have, pull};
 use crate::cluster::{Docker, DockerError, Kubelet, KubeletSource, KubeletSpec};
 
 /// How long a binary may take to tell its version; a kubelet needs less than a second of a slow CPU.
-const ANSWER: Duration = Duration::from_secs(60);
+pub(super) const ANSWER: Duration = Duration::from_secs(60);
 
 /// A kubelet cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +58,14 @@ pub enum ResolveError {
         found: KubeletVersion,
         /// What was claimed.
         claimed: KubeletVersion,
+    },
+    /// Nobody can say what the image holds.
+    #[error(
+        "what version the node image {image} holds cannot be told: Docker does not have it, and its tag is none\nSay it: --kubelet v1.32.13={image}"
+    )]
+    Untold {
+        /// The image.
+        image: String,
     },
     /// There is no image to put the binary into.
     #[error(
@@ -131,7 +139,7 @@ impl Resolve<'_> {
     }
 
     /// The newest release of a minor whose node image is in Docker, else the newest that is listed.
-    async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
+    pub(super) async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
         let newest = |versions: &mut dyn Iterator<Item = KubeletVersion>| {
             versions.filter(|version| version.minor == minor && version.suffix.is_empty()).max()
         };
@@ -203,7 +211,7 @@ impl Resolve<'_> {
     }
 
     /// The name of a version's image: the first that Docker has, else the one to pull.
-    async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+    pub(super) async fn name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
         let places = self.lock.places(version, self.overrides);
         for image in places.local {
             if have(self.docker, &image).await? {
@@ -242,19 +250,16 @@ impl Resolve<'_> {
     }
 
     /// The versions whose images can take a binary of this one, best first.
-    async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
+    pub(super) async fn hosts(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
         let mut hosts = self.there().await?;
         hosts.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
         hosts.retain(|known| known.major == version.major && known.minor >= version.minor);
-        // The own minor first, and of that the nearest patch.
-        hosts.sort_by_key(|known| {
-            (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
-        });
+        hosts.sort_by_key(|known| nearness(known, version));
         Ok(hosts)
     }
 
     /// The Kubernetes version that a node image says it holds.
-    async fn version_of(&self, image: &str) -> Result<KubeletVersion, ResolveError> {
+    pub(super) async fn version_of(&self, image: &str) -> Result<KubeletVersion, ResolveError> {
         let no_node = || ResolveError::NoNode { image: image.to_owned() };
         // A container that is made and never started shows its files.
         let made = self.docker.make(image).await?;
@@ -265,12 +270,21 @@ impl Resolve<'_> {
     }
 }
 
-fn newest_release(versions: impl Iterator<Item = KubeletVersion>) -> Option<KubeletSpec> {
+/// Orders versions by how well their image takes a binary of this one: the own minor first, and of that the nearest patch.
+pub(super) fn nearness(known: &KubeletVersion, version: &KubeletVersion) -> (u32, u32, bool) {
+    (known.minor, known.patch.abs_diff(version.patch), !known.suffix.is_empty())
+}
+
+pub(super) fn newest_release(versions: impl Iterator<Item = KubeletVersion>) -> Option<KubeletSpec> {
     let newest = versions.filter(|version| version.suffix.is_empty()).max()?;
     Some(KubeletSpec { claimed: None, source: KubeletSource::Release(newest) })
 }
 
-fn agreed(name: &str, found: KubeletVersion, claimed: Option<&KubeletVersion>) -> Result<(), ResolveError> {
+pub(super) fn agreed(
+    name: &str,
+    found: KubeletVersion,
+    claimed: Option<&KubeletVersion>,
+) -> Result<(), ResolveError> {
     match claimed {
         Some(claimed) if *claimed != found => {
             Err(ResolveError::NotAsClaimed { source_name: name.to_owned(), found, claimed: claimed.clone() })
@@ -280,7 +294,7 @@ fn agreed(name: &str, found: KubeletVersion, claimed: Option<&KubeletVersion>) -
 }
 
 /// What a binary on this machine answers to `--version`: `Kubernetes v1.32.13`.
-fn binary_version(path: &Path, answer: Duration) -> Result<KubeletVersion, ResolveError> {
+pub(super) fn binary_version(path: &Path, answer: Duration) -> Result<KubeletVersion, ResolveError> {
     let no_kubelet = |said: String| ResolveError::NoKubelet { path: path.to_owned(), said };
     let path = path.canonicalize().map_err(|error| no_kubelet(format!("cannot be run: {error}")))?;
     let cannot = |error: std::io::Error| no_kubelet(format!("cannot be run: {error}"));

@@ -211,8 +211,11 @@ impl Run<'_> {
 
     async fn ramp(&self, start: Duration, approach: Option<&Approach>) -> Option<Ramp> {
         let pressure = self.case.case.pressure.as_ref()?;
-        let Some(approach) = approach else { return Some(stage::ramp(pressure, self.containers(), start)) };
-        let time = stage::ramp_time(pressure, self.containers(), start).max(self.leased.least_ramp().await);
+        let Some(approach) = approach else {
+            return Some(stage::ramp(pressure, self.case.case.containers(), start));
+        };
+        let time = stage::ramp_time(pressure, self.case.case.containers(), start)
+            .max(self.leased.least_ramp().await);
         Some(stage::over(approach.way, time))
     }
 
@@ -527,20 +530,6 @@ impl Run<'_> {
             refusal: case.expect.refused.is_some(),
             ..Wanted::default()
         }
-    }
-
-    /// How many containers the pods of the case start, ephemeral ones included.
-    fn containers(&self) -> usize {
-        let case = &self.case.case;
-        let in_pods: usize = case
-            .pods
-            .iter()
-            .flat_map(|pod| {
-                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
-            })
-            .filter_map(|list| Some(list?.as_array()?.len()))
-            .sum();
-        in_pods + case.ephemeral_containers.len()
     }
 
     async fn cancellable<T>(&self, work: impl Future<Output = T>) -> Result<T, CaseError> {

@@ -236,10 +236,7 @@ pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<super::Contai
 
 /// Whether the Docker host has cgroup v1.
 pub async fn cgroup_v1(docker: &Docker) -> Result<bool, DockerError> {
-    let info = docker.api().info().await.map_err(|source| DockerError::Request {
-        doing: "tell about itself".to_owned(),
-        source: Box::new(source),
-    })?;
+    let info = docker.info().await?;
     Ok(info.cgroup_version == Some(bollard::models::SystemInfoCgroupVersionEnum::_1))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
-use bollard::models::ContainerCreateBody;
+use bollard::models::{ContainerCreateBody, SystemInfo};
 use bollard::query_parameters::{
     CreateContainerOptions, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
     ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
@@ -298,6 +298,11 @@ impl Docker {
             .await
             .map_err(|source| request("list images".to_owned(), source))?;
         Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
+    }
+
+    /// What the daemon tells about itself and its host.
+    pub async fn info(&self) -> Result<SystemInfo, DockerError> {
+        self.api.info().await.map_err(|source| request("tell about itself".to_owned(), source))
     }
 
     /// The CPU that containers run on, as images name it: `amd64`, `arm64`.

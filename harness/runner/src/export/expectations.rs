@@ -1,0 +1,77 @@
+//! What is expected of an exported case, in words for its script.
+
+use crate::case::{Case, Fact, Figures, KnownBug, Message, Name, Presence, Witness};
+
+/// What is expected, a sentence each.
+pub fn expected(case: &Case) -> Vec<String> {
+    let expect = &case.expect;
+    let survivors = if expect.may_be_evicted.is_empty() { ", and nobody else" } else { "" };
+    let mut said = vec![format!("{} evicted{survivors}", are(&expect.evicted))];
+    said.extend(expect.message.iter().flat_map(message));
+    said.extend(expect.witnesses.iter().map(|all| {
+        let word = |witness: &Witness| match witness {
+            Witness::Event => "the event",
+            Witness::Status => "the status",
+            Witness::Condition => "the condition",
+        };
+        format!("it is told by {}", all.iter().map(word).collect::<Vec<_>>().join(", "))
+    }));
+    said.extend(expect.annotations.map(|there| presence("the event's annotations", there)));
+    said.extend(expect.disruption_target.map(|there| presence("the condition DisruptionTarget", there)));
+    said.extend(expect.killed_within.map(|time| format!("its containers end within {time} of the event")));
+    said
+}
+
+/// What a kubelet with a known bug shows instead.
+pub fn shown_by(bug: &KnownBug) -> Vec<String> {
+    let evicted = bug.evicted.iter().map(|pods| match pods.is_empty() {
+        true => "no pod is evicted".to_owned(),
+        false => format!("{} evicted", are(pods)),
+    });
+    let late =
+        bug.killed_after.iter().map(|time| format!("its containers end later than {time} after the event"));
+    evicted.chain(bug.message.iter().flat_map(message)).chain(late).collect()
+}
+
+/// Facts, each with its value and its bound.
+pub fn facts(facts: &[Fact]) -> impl Iterator<Item = String> {
+    facts.iter().map(|fact| format!("{}: {fact}, of `{}`", fact.what, fact.value))
+}
+
+fn are(pods: &[Name]) -> String {
+    let names = pods.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+    format!("{names} {}", if pods.len() == 1 { "is" } else { "are" })
+}
+
+fn presence(what: &str, there: Presence) -> String {
+    format!("{what}: {}", if there == Presence::Present { "there" } else { "not there" })
+}
+
+fn message(message: &Message) -> Vec<String> {
+    let mut said = vec![];
+    if let Some(containers) = &message.containers {
+        let named = containers.iter().map(|(name, figures)| format!("{name}{}", of(figures)));
+        said.push(match containers.is_empty() {
+            true => "the message names no container".to_owned(),
+            false => format!("the message names {}", named.collect::<Vec<_>>().join(", ")),
+        });
+    }
+    said.extend(message.pod.iter().map(|figures| format!("it names the pod itself{}", of(figures))));
+    said.extend(message.emptydir_limit.iter().map(|limit| {
+        format!("the message is about the emptyDir {} and its limit of {}", limit.volume, limit.limit)
+    }));
+    said.extend(
+        message.pod_limit.iter().map(|limit| format!("the message is about the pod's limit of {limit}")),
+    );
+    said.extend(message.container_limit.iter().map(|limit| {
+        format!("the message is about the container {} and its limit of {}", limit.container, limit.limit)
+    }));
+    said
+}
+
+fn of(figures: &Figures) -> String {
+    let request = figures.request.iter().map(|request| format!("request {request}"));
+    let usage = figures.usage.iter().map(|usage| format!("usage {usage}"));
+    let all: Vec<String> = request.chain(usage).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+}

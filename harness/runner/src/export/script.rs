@@ -1,0 +1,262 @@
+//! The script of an exported case.
+
+use serde_json::{Map, Value, json};
+
+use super::expectations::{expected, facts, shown_by};
+use super::manifests::fill;
+use super::signal::{available, flag, unit};
+use super::workers::{Cluster, Worker};
+use crate::case::{Case, EphemeralContainer, LoadedCase, Pressure};
+use crate::stage::{self, Ramp};
+use crate::words::quoted;
+
+/// How wide comments are.
+const WIDTH: usize = 118;
+/// Takes away of a Summary what stands between the node's figures, and the pods' ones.
+const OF_NODE: &str = "tr -d '[:space:]'";
+
+/// The script's text: POSIX sh.
+pub fn script(
+    loaded: &LoadedCase,
+    cluster: &Cluster<'_>,
+    ramp: Option<&Ramp>,
+    image: &dyn Fn(&str) -> String,
+) -> String {
+    let case = &loaded.case;
+    let workers: Vec<&str> = cluster.workers.iter().map(|worker| worker.node.as_str()).collect();
+    let namespaces: Vec<&str> = cluster.workers.iter().map(|worker| worker.namespace.as_str()).collect();
+    format!(
+        "\
+#!/bin/sh
+{head}set -eu
+cd \"$(dirname \"$0\")\"
+export KUBECONFIG=\"$PWD/kubeconfig\"
+cluster={name}
+workers='{workers}'
+namespaces='{namespaces}'
+images='{images}'
+
+if kind get clusters 2> /dev/null | grep -qx \"$cluster\"; then
+  echo \"there is a kind cluster $cluster already; to be rid of it: kind delete cluster --name $cluster\" >&2
+  exit 1
+fi
+trap '[ -n \"${{KEEP-}}\" ] || {{ kind delete cluster --name \"$cluster\"; rm -f kubeconfig; }}' EXIT
+trap 'exit 130' INT TERM
+kind create cluster --name \"$cluster\" --config kind-config.yaml
+kubectl wait --for=condition=Ready --timeout=5m nodes --all
+
+# Images from Docker, if it has them, else from their registry.
+for image in $images; do
+  kind load docker-image \"$image\" --name \"$cluster\" ||
+    for worker in $workers; do docker exec \"$worker\" crictl pull \"$image\"; done
+done
+{pressure}
+for namespace in $namespaces; do
+  kubectl create namespace \"$namespace\"
+  until kubectl -n \"$namespace\" get serviceaccount default > /dev/null 2>&1; do sleep 1; done
+done
+kubectl create -f manifests.yaml
+{ephemeral}
+missing=0
+{wait}
+for namespace in $namespaces; do
+  printf '\\n== %s: events, then pods\\n' \"$namespace\"
+  kubectl -n \"$namespace\" get events --field-selector reason=Evicted -o jsonpath='{EVENT}'
+  kubectl -n \"$namespace\" get pods -o jsonpath='{POD}'
+done
+{log}kubectl get nodes,pods,events --all-namespaces -o yaml > evidence.yaml
+exit \"$missing\"
+",
+        head = head(loaded, cluster, ramp),
+        name = cluster.name,
+        workers = workers.join(" "),
+        namespaces = namespaces.join(" "),
+        images = images(case, image).join(" "),
+        pressure = case.pressure.as_ref().map(threshold).unwrap_or_default(),
+        ephemeral = ephemeral(case, ramp, image),
+        wait = cluster.workers.iter().map(|worker| wait(case, worker)).collect::<String>(),
+        log = if case.speaks_of("kubeletLog") { LOG } else { "" },
+    )
+}
+
+/// An Evicted event: when, of whom, what it says, and its annotations.
+const EVENT: &str = r#"{range .items[*]}{.lastTimestamp} {.involvedObject.name}: {.message}{"\n  "}{.metadata.annotations}{"\n"}{end}"#;
+
+/// A pod: its phase and reason, what the status and the condition say, and how its containers ended.
+const POD: &str = r#"{range .items[*]}{.metadata.name}: {.status.phase} {.status.reason} {.status.message}{"\n"}{range .status.conditions[?(@.type=="DisruptionTarget")]}  DisruptionTarget {.reason}: {.message}{"\n"}{end}{range .status.containerStatuses[*]}  {.name}: {.state}{"\n"}{end}{end}"#;
+
+/// The eviction manager's lines.
+const LOG: &str = "\
+for worker in $workers; do
+  printf '\\n== %s: its kubelet\\n' \"$worker\"
+  docker exec \"$worker\" journalctl -u kubelet -o cat --no-pager | grep -i evict
+done
+";
+
+fn head(loaded: &LoadedCase, cluster: &Cluster<'_>, ramp: Option<&Ramp>) -> String {
+    let case = &loaded.case;
+    let mut said = vec![format!("{} (evictlab's case {})", case.about, loaded.id())];
+    if !case.upstream.is_empty() {
+        let all = case.upstream.iter().map(ToString::to_string).collect::<Vec<_>>();
+        said.push(format!("Upstream: {}", all.join(", ")));
+    }
+    said.push(format!("Expected: {}.", expected(case).join("; ")));
+    for bug in &case.known_bugs {
+        let here: Vec<&str> = cluster
+            .workers
+            .iter()
+            .filter(|worker| worker.bug.is_some_and(|own| std::ptr::eq(own, bug)))
+            .map(|worker| worker.kubelet.label.as_str())
+            .collect();
+        let here = if here.is_empty() { "none here".to_owned() } else { format!("here {}", here.join(", ")) };
+        let upstream = bug.upstream.as_ref().map(|upstream| format!(", {upstream}")).unwrap_or_default();
+        let about = bug.about.as_ref().map(|about| format!(" {about}")).unwrap_or_default();
+        let sometimes = if bug.sometimes { " It comes by chance." } else { "" };
+        let shown = shown_by(bug).join("; ");
+        let shown = if shown.is_empty() { String::new() } else { format!(" There: {shown}.") };
+        said.push(format!(
+            "Known bug of kubelets {}{upstream}, {here}:{about}{shown}{sometimes}",
+            bug.kubelet
+        ));
+    }
+    let mut lines: Vec<String> = said.iter().flat_map(|text| wrapped(text)).collect();
+    let checked: Vec<String> =
+        facts(&case.expect.that).flat_map(|fact| wrapped(&format!("- {fact}"))).collect();
+    if !checked.is_empty() {
+        lines.push("evictlab also checks, and this script leaves to you:".to_owned());
+        lines.extend(checked);
+    }
+    let takes =
+        ramp.map(|ramp| format!(" The case takes {}Mi of memory on each worker.", ramp.takes() >> 20));
+    let takes = takes.filter(|_| {
+        case.pressure.as_ref().is_some_and(|pressure| super::signal::of_each_node(pressure.signal))
+    });
+    lines.extend(wrapped(&format!(
+        "Needs Docker, kind 0.32 or newer, and kubectl.{} KEEP=1 keeps the cluster.",
+        takes.unwrap_or_default()
+    )));
+    lines.iter().map(|line| format!("# {line}\n")).collect()
+}
+
+/// Broken into lines where there are blanks.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        let begun = !lines.is_empty();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                *line = format!("{line} {word}");
+            }
+            _ => lines.push(if begun { format!("  {word}") } else { word.to_owned() }),
+        }
+    }
+    lines
+}
+
+/// The whole names of all images, each once.
+fn images(case: &Case, image: &dyn Fn(&str) -> String) -> Vec<String> {
+    let mut names = vec![];
+    let ephemeral =
+        case.ephemeral_containers.iter().map(|ephemeral| Value::Object(ephemeral.container.clone()));
+    let all =
+        case.pods.iter().chain(&case.objects).map(|object| Value::Object(object.clone())).chain(ephemeral);
+    all.for_each(|object| collect(&object, &mut names));
+    let mut whole: Vec<String> = names.iter().map(|name| image(name)).collect();
+    whole.sort();
+    whole.dedup();
+    whole
+}
+
+fn collect(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(field, inner)| match inner {
+            Value::String(name) if field == "image" => names.push(name.clone()),
+            inner => collect(inner, names),
+        }),
+        Value::Array(list) => list.iter().for_each(|inner| collect(inner, names)),
+        _ => {}
+    }
+}
+
+/// Sets the threshold of every worker from what it has, by the flag that kind gave its kubelet.
+fn threshold(pressure: &Pressure) -> String {
+    let signal = pressure.signal.as_str();
+    let (one, end) = unit(pressure.signal);
+    let distance = stage::way(pressure).distance / one;
+    let of_unit = if one == 1 { String::new() } else { format!(" / {one}") };
+    let quantity = match pressure.as_percentage {
+        false => format!("threshold=$((has - {distance})){end}"),
+        true => format!(
+            "capacity=$(kubectl get node \"$worker\" -o jsonpath='{{.status.capacity.memory}}')
+  share=$(((has - {distance}) * 1024 * 100000 / ${{capacity%Ki}}))
+  threshold=$((share / 1000)).$(printf %03d $((share % 1000)))%"
+        ),
+    };
+    format!(
+        "
+# {signal} as each kubelet sees it, and {flag} {distance}{end} below that.
+for worker in $workers; do
+  has=$(( ($(kubectl get --raw \"/api/v1/nodes/$worker/proxy/stats/summary\" | {OF_NODE} |
+    sed 's/\"pods\":\\[.*//; {available}')){of_unit} ))
+  {quantity}
+  echo \"$worker has {signal} ${{has}}{end}, {flag} is set to $threshold\"
+  docker exec \"$worker\" timeout 120 sh -c \"
+    sed -i 's/{signal}<[^ \\\"]*/{signal}<$threshold/' /var/lib/kubelet/kubeadm-flags.env
+    systemctl restart kubelet
+    until curl -sfo /dev/null localhost:10248/healthz; do sleep 1; done\"
+done
+",
+        flag = flag(pressure),
+        available = available(pressure.signal),
+    )
+}
+
+fn ephemeral(case: &Case, ramp: Option<&Ramp>, image: &dyn Fn(&str) -> String) -> String {
+    let lines = case.ephemeral_containers.iter().map(|EphemeralContainer { pod, container }| {
+        let mut container = container.clone();
+        let numbers = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
+        container.values_mut().for_each(|value| fill(value, &numbers));
+        let debug = quoted(&debug(&container, image));
+        format!(
+            "\nfor namespace in $namespaces; do
+  kubectl -n \"$namespace\" wait --for=condition=Ready --timeout=5m pod/{pod}
+  kubectl -n \"$namespace\" debug {pod} {debug}
+done
+"
+        )
+    });
+    lines.collect()
+}
+
+/// The arguments of `kubectl debug` for an ephemeral container.
+fn debug(container: &Map<String, Value>, image: &dyn Fn(&str) -> String) -> Vec<String> {
+    let text = |field: &str| container.get(field).and_then(Value::as_str).unwrap_or_default();
+    let none = json!([]);
+    let words = |field: &str| {
+        let list = container.get(field).unwrap_or(&none).as_array();
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut all = vec![format!("--container={}", text("name")), format!("--image={}", image(text("image")))];
+    let (command, args) = (words("command"), words("args"));
+    if command.is_empty() && !args.is_empty() {
+        all.push("--arguments-only".to_owned());
+    }
+    if !(command.is_empty() && args.is_empty()) {
+        all.push("--".to_owned());
+    }
+    all.into_iter().chain(command).chain(args).collect()
+}
+
+/// Waits for what this kubelet evicts.
+fn wait(case: &Case, worker: &Worker<'_>) -> String {
+    let pods: Vec<String> = worker.evicted(case).iter().map(|pod| format!("pod/{pod}")).collect();
+    let timeout = case.timeout.map_or(300, |timeout| timeout.get().as_secs().max(300));
+    match pods.is_empty() {
+        true => String::new(),
+        false => format!(
+            "kubectl -n {} wait --for=jsonpath='{{.status.reason}}'=Evicted --timeout={timeout}s {} || missing=1\n",
+            worker.namespace,
+            pods.join(" ")
+        ),
+    }
+}
