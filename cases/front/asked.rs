@@ -67,6 +67,7 @@ impl Asked {
                 .transpose()?,
             focus: regex("EVICTLAB_FOCUS")?,
             skip: regex("EVICTLAB_SKIP")?,
+            upstream: vec![],
             shard: None,
         };
         // The suites lie beside this test, wherever it is run from.

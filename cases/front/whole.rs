@@ -191,8 +191,9 @@ pub fn start(
     clock: Clock,
     hand: Option<Box<dyn Report>>,
 ) -> Result<(), String> {
-    let mut all = reports(Wanted { run_dir, stdout: None, record: None, write_baseline: None })
-        .map_err(|error| error.to_string())?;
+    let mut all =
+        reports(Wanted { run_dir, stdout: None, stress: false, record: None, write_baseline: None })
+            .map_err(|error| error.to_string())?;
     all.extend(hand);
     let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();

@@ -11,7 +11,7 @@ use crate::output::tell;
 /// What went wrong, for a person, and the exit status.
 #[derive(Debug)]
 pub struct Failure {
-    text: String,
+    pub text: String,
     status: u8,
 }
 

@@ -11,7 +11,10 @@ use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
-use commands::{bench, cluster, doctor, explain, export, gc, image, lint, list, report, run, schema};
+use commands::{
+    bench, bisect, cluster, doctor, explain, export, gc, image, lint, list, report, run, schema, stress,
+    verify,
+};
 use failure::{Failure, infrastructure};
 
 /// A run on the embedded cluster makes and drops small values all the time: with the system's allocator that is a third of its time.
@@ -29,6 +32,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Stress(Box<stress::Args>),
+    Verify(Box<verify::Args>),
+    Bisect(Box<bisect::Args>),
     List(list::Args),
     Lint(lint::Args),
     Schema(schema::Args),
@@ -46,6 +52,12 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) if args.has_model_time() => in_model_time(run::run(&args)),
         Command::Run(args) => wait_for(run::run(&args)),
+        Command::Stress(args) if args.has_model_time() => in_model_time(stress::run(&args)),
+        Command::Stress(args) => wait_for(stress::run(&args)),
+        Command::Verify(args) if args.has_model_time() => in_model_time(verify::run(&args)),
+        Command::Verify(args) => wait_for(verify::run(&args)),
+        Command::Bisect(args) if args.has_model_time() => in_model_time(bisect::run(&args)),
+        Command::Bisect(args) => wait_for(bisect::run(&args)),
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),

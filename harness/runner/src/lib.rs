@@ -8,6 +8,7 @@
 //! Each arrow is one module. A type never travels backwards.
 
 pub mod bench;
+pub mod bisect;
 pub mod case;
 pub mod cel;
 pub mod clock;
@@ -24,5 +25,6 @@ pub mod schedule;
 pub mod select;
 pub mod stage;
 pub mod tune;
+pub mod verify;
 pub mod wait;
 pub mod words;

@@ -89,7 +89,7 @@ async fn on_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>, Fail
     let kubelets = if args.kubelets.any() {
         args.kubelets.resolve(&docker, &lock).await?
     } else {
-        let overrides = args.kubelets.overrides();
+        let overrides = args.kubelets.images().overrides();
         let resolve = Resolve { docker: &docker, lock: &lock, overrides: &overrides, progress: &say };
         let there = resolve.there().await.map_err(infrastructure)?;
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };

@@ -12,7 +12,7 @@ use evictlab_runner::schedule::{Interrupt, new_id};
 use super::backend::Backend;
 use super::embedded::EmbeddedArgs;
 use super::kubelets::KubeletArgs;
-use super::run::NewClusterArgs;
+use super::new_cluster::NewClusterArgs;
 use super::serve::serve;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{count, print, tell};

@@ -30,7 +30,7 @@ pub struct Args {
 /// Examines, and prints what was found.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let lock = args.kubelets.lock()?;
-    let overrides = args.kubelets.overrides();
+    let overrides = args.kubelets.images().overrides();
     let specs = args.kubelets.specs(&[]);
     let patient = Patient { kubelets: &specs, lock: &lock, overrides: &overrides };
     let interrupt = Interrupt::listen().map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;

@@ -20,12 +20,54 @@ pub struct KubeletArgs {
     /// (may be given again: a worker for each). Default: the newest; on kind, of those whose node image is in Docker
     #[arg(long, value_name = "KUBELET")]
     kubelet: Vec<Asked>,
+    #[command(flatten)]
+    images: ImageArgs,
+}
+
+/// Where the images of kubelets come from.
+#[derive(clap::Args)]
+pub struct ImageArgs {
     /// Take this image for a version (may be given again)
     #[arg(long, help_heading = "Options of kind clusters", value_name = "VERSION=IMAGE")]
     node_image: Vec<NodeImage>,
     /// Take image names from this file instead of the built-in images/images.lock
     #[arg(long, value_name = "FILE")]
     image_lock: Option<PathBuf>,
+}
+
+impl ImageArgs {
+    /// The list of known images.
+    pub fn lock(&self) -> Result<Lock, Failure> {
+        Lock::load(self.image_lock.as_deref()).map_err(|error| Failure::new(error, Failure::BAD_INPUT))
+    }
+
+    /// The images that were named for versions.
+    pub fn overrides(&self) -> BTreeMap<KubeletVersion, String> {
+        self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
+    }
+
+    /// Which of those were given that only kind clusters have.
+    pub fn only_on_kind(&self) -> [(bool, &'static str); 1] {
+        [(!self.node_image.is_empty(), "--node-image")]
+    }
+
+    /// These kubelets of an embedded cluster.
+    pub fn modelled(&self, specs: &[KubeletSpec], lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
+        Backend::Embedded.refuse(Backend::Kind, &self.only_on_kind())?;
+        cluster::modelled(specs, lock).map_err(bad_input)
+    }
+
+    /// These kubelets, with their images in Docker.
+    pub async fn resolve(
+        &self,
+        docker: &Docker,
+        lock: &Lock,
+        specs: &[KubeletSpec],
+    ) -> Result<Vec<Kubelet>, Failure> {
+        let overrides = self.overrides();
+        let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| tell(text) };
+        resolve.all(specs).await.map_err(bad_input)
+    }
 }
 
 /// What one `--kubelet` asks for.
@@ -67,9 +109,14 @@ impl KubeletArgs {
         !self.kubelet.is_empty()
     }
 
+    /// Where their images come from.
+    pub fn images(&self) -> &ImageArgs {
+        &self.images
+    }
+
     /// The list of known images.
     pub fn lock(&self) -> Result<Lock, Failure> {
-        Lock::load(self.image_lock.as_deref()).map_err(|error| Failure::new(error, Failure::BAD_INPUT))
+        self.images.lock()
     }
 
     /// The kubelets as they were asked for, with these for `all`.
@@ -95,25 +142,14 @@ impl KubeletArgs {
         self.kubelet.iter().flat_map(|asked| ["--kubelet".to_owned(), word(asked)]).collect()
     }
 
-    /// The images that were named for versions.
-    pub fn overrides(&self) -> BTreeMap<KubeletVersion, String> {
-        self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
-    }
-
-    /// Which of those were given that only kind clusters have.
-    pub fn only_on_kind(&self) -> [(bool, &'static str); 1] {
-        [(!self.node_image.is_empty(), "--node-image")]
-    }
-
     /// The kubelets of an embedded cluster.
     pub fn modelled(&self, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
-        Backend::Embedded.refuse(Backend::Kind, &self.only_on_kind())?;
-        cluster::modelled(&self.specs(&cluster::every_minor()), lock).map_err(bad_input)
+        self.images.modelled(&self.specs(&cluster::every_minor()), lock)
     }
 
     /// The kubelets, with their images in Docker. `all` are those whose images are there, of each minor the newest.
     pub async fn resolve(&self, docker: &Docker, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
-        let overrides = self.overrides();
+        let overrides = self.images.overrides();
         let resolve = Resolve { docker, lock, overrides: &overrides, progress: &|text| tell(text) };
         let specs = match self.any() {
             false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
@@ -133,7 +169,7 @@ impl KubeletArgs {
 
     /// The kubelets as somebody would run them elsewhere: nothing is pulled, and Docker need not be there.
     pub async fn planned(&self, docker: Option<&Docker>, lock: &Lock) -> Result<Vec<Kubelet>, Failure> {
-        let overrides = self.overrides();
+        let overrides = self.images.overrides();
         let resolve = docker.map(|docker| Resolve { docker, lock, overrides: &overrides, progress: &|_| () });
         planned(resolve.as_ref(), lock, &overrides, &self.specs(&cluster::every_minor()))
             .await

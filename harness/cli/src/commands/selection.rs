@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evictlab_runner::case::Source;
+use evictlab_runner::case::{Source, Upstream};
 use evictlab_runner::select::{LabelFilter, Selection, Shard};
 use regex::Regex;
 
@@ -37,6 +37,9 @@ pub struct SelectionArgs {
     /// No cases with a match in "suite/case about" (may be given again: none of them)
     #[arg(long, value_name = "REGEX")]
     skip: Vec<Regex>,
+    /// Only cases that name this issue or pull request, such as kubernetes/kubernetes#124938 (may be given again: any of them)
+    #[arg(long, value_name = "ISSUE")]
+    upstream: Vec<Upstream>,
     /// Only a part of the selected cases, such as 2/3 for the second of three: all parts together are the selection, on as many machines
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -52,25 +55,34 @@ impl SelectionArgs {
 
     /// The arguments as they were given.
     pub fn words(&self) -> Vec<String> {
-        let Self { names, label_filter, focus, skip, shard, source } = self;
+        let Self { names, label_filter, focus, skip, upstream, shard, source } = self;
         let named = |name: &'static str, value: String| [name.to_owned(), value];
         let cases = source.cases.iter().map(|dir| named("--cases", dir.display().to_string()));
         let filter = label_filter.iter().map(|filter| named("--label-filter", filter.to_string()));
         let focus = focus.iter().map(|regex| named("--focus", regex.to_string()));
         let skip = skip.iter().map(|regex| named("--skip", regex.to_string()));
+        let upstream = upstream.iter().map(|upstream| named("--upstream", upstream.to_string()));
         let shard = shard.iter().map(|shard| named("--shard", shard.to_string()));
-        let options = cases.chain(filter).chain(focus).chain(skip).chain(shard).flatten();
+        let options = cases.chain(filter).chain(focus).chain(skip).chain(upstream).chain(shard).flatten();
         names.iter().cloned().chain(options).collect()
+    }
+
+    /// Whether anything narrows the selection.
+    pub fn any(&self) -> bool {
+        let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
+        let lists = [names.is_empty(), focus.is_empty(), skip.is_empty(), upstream.is_empty()];
+        !lists.iter().all(|empty| *empty) || label_filter.is_some() || shard.is_some()
     }
 
     /// What to select.
     pub fn selection(&self) -> Selection {
-        let Self { names, label_filter, focus, skip, shard, source: _ } = self;
+        let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
         Selection {
             names: names.clone(),
             label_filter: label_filter.clone(),
             focus: focus.clone(),
             skip: skip.clone(),
+            upstream: upstream.clone(),
             shard: *shard,
         }
     }

@@ -117,6 +117,7 @@ async fn measured(
     let wanted = Wanted {
         run_dir: RunDir::at(&folder.path().join("run"))?,
         stdout: None,
+        stress: false,
         record: None,
         write_baseline: None,
     };

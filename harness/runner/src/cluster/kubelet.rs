@@ -100,7 +100,7 @@ pub struct Kubelet {
 
 impl Kubelet {
     /// Gives a mark to the labels of those whose version one before has.
-    pub(crate) fn told_apart(mut kubelets: Vec<Self>) -> Vec<Self> {
+    pub fn told_apart(mut kubelets: Vec<Self>) -> Vec<Self> {
         for place in 0..kubelets.len() {
             let same =
                 kubelets[..place].iter().filter(|other| other.version == kubelets[place].version).count();

@@ -184,6 +184,19 @@ impl Resolve<'_> {
         Ok(Kubelet { label: version.to_string(), version, image, image_version, binary })
     }
 
+    /// What a kubelet is. That of a release its name tells; an image is brought here; a binary is run.
+    pub async fn version(&self, spec: &KubeletSpec) -> Result<KubeletVersion, ResolveError> {
+        match &spec.source {
+            KubeletSource::Release(version) => Ok(version.clone()),
+            KubeletSource::Minor(minor) => self.newest_patch(*minor).await,
+            KubeletSource::Image(image) => {
+                self.need(image).await?;
+                self.version_of(image).await
+            }
+            KubeletSource::Binary(path) => binary_version(path, ANSWER),
+        }
+    }
+
     /// The image that a kubelet would be run from, without bringing it here. A binary is run for its version.
     pub async fn look(&self, spec: &KubeletSpec) -> Result<Looked, ResolveError> {
         let image = match &spec.source {

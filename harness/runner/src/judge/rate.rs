@@ -60,7 +60,10 @@ impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (least, most) = self.interval();
         let Self { what, right, of } = self;
-        write!(f, "{what}: {right} of {of} (95 % interval {:.0} to {:.0} %)", least * 100.0, most * 100.0)
+        // Of many, a tenth of a percent means something.
+        let digits = if *of < 100 { 0 } else { 1 };
+        let (least, most) = (least * 100.0, most * 100.0);
+        write!(f, "{what}: {right} of {of} (95 % interval {least:.digits$} to {most:.digits$} %)")
     }
 }
 

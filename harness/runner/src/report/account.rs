@@ -9,7 +9,7 @@ use super::changes::Changes;
 use super::ledger::{Ended, Ledger};
 use super::testimony::witnesses;
 use super::{CaseId, Model, Planned, RunDir};
-use crate::judge::{Check, Verdict};
+use crate::judge::{Check, Rate, Verdict};
 use crate::observe::Observations;
 
 /// The end of a run: the matrix, an account of every case that needs a person, the bugs that showed or did not, the
@@ -27,6 +27,10 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
         if let Some(run_dir) = run_dir {
             let _ = writeln!(text, "\nEvidence: {}", code(&shown(&run_dir.case_dir(&first.id))));
         }
+    }
+    let rates = rates(ledger);
+    if !rates.is_empty() {
+        let _ = write!(text, "\n{rates}");
     }
     let notices = notices(ledger);
     if !notices.is_empty() {
@@ -142,6 +146,28 @@ pub(super) fn totals(ledger: &Ledger) -> String {
     let time = time.unwrap_or_default();
     let stop = if ledger.interrupted > 0 { " (interrupted)" } else { "" };
     format!("{}{time}{stop}", parts.join(", "))
+}
+
+/// How many runs are enough for a rate: of fewer, the interval is too wide to tell anything.
+const MANY: usize = 10;
+
+/// How often each case failed that was run many times. What was inconclusive is not counted.
+fn rates(ledger: &Ledger) -> String {
+    let Some(run) = &ledger.run else { return String::new() };
+    let cells = run.cases.iter().flat_map(|case| run.kubelets.iter().map(move |kubelet| (case, kubelet)));
+    let mut text = String::new();
+    for (case, kubelet) in cells {
+        let verdicts: Vec<Verdict> =
+            ledger.attempts(case, kubelet).map(|ended| ended.judgement.verdict).collect();
+        let count = |wanted: &[Verdict]| verdicts.iter().filter(|verdict| wanted.contains(verdict)).count();
+        let failed = count(&[Verdict::Failed]);
+        let told = failed + count(&[Verdict::Passed, Verdict::Reproduced, Verdict::Fixed]);
+        if told >= MANY {
+            let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: told as u64 };
+            let _ = writeln!(text, "- {}/{} on {kubelet}: {rate}", case.suite, case.case);
+        }
+    }
+    text
 }
 
 /// The bugs that showed, and those that did not.

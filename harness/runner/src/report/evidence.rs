@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::ledger::Ledger;
+use super::account::needs_a_person;
+use super::ledger::{Ended, Ledger};
 use super::redact::{redacted, redacted_text};
 use super::run_dir::{make_dir, write_file};
 use super::timeline::{Timeline, picture};
@@ -17,12 +18,28 @@ use crate::observe::Observations;
 pub struct Evidence {
     run_dir: RunDir,
     ledger: Ledger,
+    sparing: bool,
 }
 
 impl Evidence {
     /// Writes under `run_dir`.
     pub fn new(run_dir: RunDir) -> Self {
-        Self { run_dir, ledger: Ledger::default() }
+        Self { run_dir, ledger: Ledger::default(), sparing: false }
+    }
+
+    /// The same for a case that is run again and again: of runs that ended alike, and as they should, only the first is written.
+    pub fn sparing(run_dir: RunDir) -> Self {
+        Self { sparing: true, ..Self::new(run_dir) }
+    }
+
+    /// Whether another before it said the same.
+    fn is_known(&self, last: &Ended, before: &[Ended]) -> bool {
+        let alike = |other: &Ended| {
+            let one =
+                |ended: &Ended| (ended.id.suite.clone(), ended.id.case.clone(), ended.id.kubelet.clone());
+            one(other) == one(last) && other.judgement.verdict == last.judgement.verdict
+        };
+        self.sparing && !needs_a_person(last.judgement.verdict) && before.iter().any(alike)
     }
 }
 
@@ -34,7 +51,10 @@ impl Report for Evidence {
     fn take(&mut self, event: &RunEvent) -> Result<(), ReportError> {
         self.ledger.take(event);
         let What::CaseEnded { id, evidence, .. } = &event.what else { return Ok(()) };
-        let Some(ended) = self.ledger.ended.last() else { return Ok(()) };
+        let Some((ended, before)) = self.ledger.ended.split_last() else { return Ok(()) };
+        if self.is_known(ended, before) {
+            return Ok(());
+        }
         let dir = self.run_dir.case_dir(id);
         make_dir(&dir)?;
         if let Some(evidence) = evidence {
@@ -186,6 +206,21 @@ mod tests {
         assert_eq!(samples, seen.samples.iter().collect::<Vec<_>>());
         assert_eq!(files["kubelet.log"].lines().collect::<Vec<_>>(), seen.kubelet_log);
         insta::assert_snapshot!(files["summary.md"]);
+    }
+
+    #[test]
+    fn of_runs_that_went_alike_the_first_is_kept_and_every_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut report = Evidence::sparing(RunDir::at(dir.path()).unwrap());
+        let verdicts = [Verdict::Passed, Verdict::Passed, Verdict::Failed, Verdict::Failed, Verdict::Passed];
+        for (attempt, verdict) in (1..).zip(verdicts) {
+            let what = story::case_ended("message", "requests-decide", "v1.32.13", attempt, verdict, "why");
+            report.take(&story::event(0.0, what)).unwrap();
+        }
+        let kept = std::fs::read_dir(dir.path().join("artifacts/message/requests-decide")).unwrap();
+        let mut names: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["v1.32.13", "v1.32.13-3", "v1.32.13-4"]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod testimony;
 mod timeline;
 
 #[cfg(test)]
-mod story;
+pub(crate) mod story;
 
 pub use compare::compare;
 pub use evidence::Evidence;
@@ -39,4 +39,4 @@ pub use run_dir::RunDir;
 pub use select::{Wanted, reports};
 pub use sink::{Events, Finished, Report, ReportError, ReportFailure, Reports};
 pub use stream::{CaseId, Model, Planned, RunEvent, What};
-pub use terminal::{Live, Manners, Plain};
+pub use terminal::{Live, Manners, Plain, Tally};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::redact::redacted_text;
 use super::{CaseId, ReportError};
 
 /// The directory of one run.
@@ -38,6 +39,17 @@ impl RunDir {
                 }
                 Err(source) => return Err(ReportError::Write { path: root, source }),
             }
+        }
+    }
+
+    /// The one that `--output-dir` names, else a new one under `results`.
+    ///
+    /// # Errors
+    /// It holds a run already, or cannot be made.
+    pub fn wanted(dir: Option<&Path>) -> Result<Self, ReportError> {
+        match dir {
+            Some(dir) => Self::at(dir),
+            None => Self::create("results".as_ref(), Timestamp::now()),
         }
     }
 
@@ -84,6 +96,14 @@ impl RunDir {
     /// `artifacts`, where everything lies but what Prow wants at the top.
     pub fn artifacts(&self) -> PathBuf {
         self.root.join("artifacts")
+    }
+
+    /// Writes a file at the top.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ReportError> {
+        write_file(&self.root.join(name), redacted_text(text).as_bytes())
     }
 
     /// Where a case's evidence lies: `artifacts/<suite>/<case>/<kubelet>`, with `-N` behind it from the second

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::baseline::BaselineWriter;
 use super::{
     Annotations, Evidence, JobSummary, JsonLines, Junit, Live, Manners, Plain, Prow, Recording, Report,
-    ReportError, RunDir,
+    ReportError, RunDir, Tally,
 };
 
 /// What a person asked for, beyond what every run leaves.
@@ -18,6 +18,9 @@ pub struct Wanted {
     pub run_dir: RunDir,
     /// Whether standard output shows the run, and how; none for a run that says nothing there.
     pub stdout: Option<Manners>,
+    /// Whether cases are run again and again: standard output tells how often and how many failed, and of runs that went alike the first
+    /// leaves its evidence.
+    pub stress: bool,
     /// `--record`: where to record each case.
     pub record: Option<PathBuf>,
     /// `--write-baseline`: where to write the verdicts.
@@ -30,7 +33,7 @@ pub struct Wanted {
 /// # Errors
 /// A file cannot be made.
 pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
-    let Wanted { run_dir, stdout, record, write_baseline } = wanted;
+    let Wanted { run_dir, stdout, stress, record, write_baseline } = wanted;
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = File::create(&path).map_err(|source| ReportError::Write { path, source })?;
@@ -41,6 +44,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
         Box::new(Plain::new("build log", log, quiet, Some(RunDir::here()))),
     ];
     match stdout {
+        Some(manners) if stress => reports.push(Box::new(Tally::new(io::stdout(), manners, run_dir.clone()))),
         Some(manners) if manners.live => {
             reports.push(Box::new(Live::new(io::stdout(), terminal_size::terminal_size, manners, shown)));
         }
@@ -49,7 +53,7 @@ pub fn reports(wanted: Wanted) -> Result<Vec<Box<dyn Report>>, ReportError> {
     }
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
-    reports.push(Box::new(Evidence::new(run_dir)));
+    reports.push(Box::new(if stress { Evidence::sparing(run_dir) } else { Evidence::new(run_dir) }));
     if let Some(path) = write_baseline {
         reports.push(Box::new(BaselineWriter::new(path)));
     }
@@ -77,7 +81,8 @@ mod tests {
         let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
         let record = Some(dir.path().join("recordings"));
         let reports = Reports::start(
-            super::reports(Wanted { run_dir, stdout: None, record, write_baseline: None }).unwrap(),
+            super::reports(Wanted { run_dir, stdout: None, stress: false, record, write_baseline: None })
+                .unwrap(),
             Clock::wall(),
         )
         .unwrap();

@@ -18,6 +18,6 @@ mod steps;
 
 pub use host::{BUDGET, RESERVE};
 pub use interrupt::Interrupt;
-pub use plan::{Class, Repeat, class};
+pub use plan::{Class, Limit, Repeat, class};
 pub use request::{Request, new_id};
 pub use run::run;

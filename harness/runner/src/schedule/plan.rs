@@ -52,15 +52,40 @@ pub enum Repeat {
     Times(u32),
     /// Until a verdict is neither passed nor reproduced nor skipped.
     UntilItFails,
+    /// Once, and what told nothing (`inconclusive`, `error`) again, so many times in all.
+    UntilTold(u32),
+    /// Again and again on every node, no run waiting for another.
+    Stress(Limit),
+}
+
+/// When stress is over. A run that was begun is let come to its end. None: never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// So many runs of each case on each kubelet.
+    pub runs: Option<u32>,
+    /// No run begins later.
+    pub time: Option<Duration>,
+    /// At the first failure.
+    pub failure: bool,
 }
 
 impl Repeat {
     /// Whether there is an attempt of this number, from 1; `failed` says whether any verdict so far was a failure.
     pub fn goes_on(self, attempt: u32, failed: bool) -> bool {
         match self {
-            Self::Times(times) => attempt <= times,
+            Self::Times(times) | Self::UntilTold(times) => attempt <= times,
             Self::UntilItFails => !failed,
+            Self::Stress(_) => attempt == 1,
         }
+    }
+}
+
+impl Limit {
+    /// Whether there is a run of this number, from 1, after so long, with a failure or none so far.
+    pub fn goes_on(self, attempt: u32, elapsed: Duration, failed: bool) -> bool {
+        self.runs.is_none_or(|runs| attempt <= runs)
+            && self.time.is_none_or(|time| elapsed < time)
+            && !(self.failure && failed)
     }
 }
 
@@ -102,6 +127,20 @@ mod tests {
     fn repeats_end() {
         assert!(Repeat::Times(2).goes_on(2, true) && !Repeat::Times(2).goes_on(3, false));
         assert!(Repeat::UntilItFails.goes_on(100, false) && !Repeat::UntilItFails.goes_on(2, true));
+        assert!(Repeat::UntilTold(3).goes_on(3, true) && !Repeat::UntilTold(3).goes_on(4, true));
+    }
+
+    #[test]
+    fn stress_ends() {
+        let (early, late) = (Duration::from_secs(9), Duration::from_secs(10));
+        let never = Limit::default();
+        assert!(never.goes_on(u32::MAX, late, true));
+        let runs = Limit { runs: Some(3), ..never };
+        assert!(runs.goes_on(3, late, true) && !runs.goes_on(4, early, false));
+        let time = Limit { time: Some(late), ..never };
+        assert!(time.goes_on(9, early, true) && !time.goes_on(1, late, false));
+        let failure = Limit { failure: true, ..never };
+        assert!(failure.goes_on(9, late, false) && !failure.goes_on(9, early, true));
     }
 
     #[test]

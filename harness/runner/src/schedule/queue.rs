@@ -30,6 +30,11 @@ impl<C> Queue<C> {
         Self { waiting: Mutex::new(waiting.into_iter().collect()), disk }
     }
 
+    /// Puts one more at the end.
+    pub async fn push(&self, case: Waiting<C>) {
+        self.waiting.lock().await.push_back(case);
+    }
+
     /// The next case for a node, with its turn at the disk if it needs one; none when no case is left for that node. A case that would have to
     /// wait for its turn is passed over while there is another.
     pub async fn next(&self, node: &str) -> Option<(Waiting<C>, Option<Turn>)> {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use super::case::{Outcome, Run};
 use super::lease::Leased;
 use super::queue::{Queue, Waiting};
 use super::run::Shared;
-use super::{Class, class};
+use super::{Class, Limit, Repeat, class};
 use crate::case::{Case, LoadedCase};
 use crate::cluster::{Kubelet, Plan};
 use crate::judge::{Doubt, Judgement, Phase, Verdict, known_bug, over_runs};
@@ -30,8 +30,8 @@ const SHARED_ON_A_HOST: usize = 16;
 /// The same for a model: one thread does all the work, so that more at a time take memory and save nothing.
 const SHARED_ON_A_MODEL: usize = 32;
 
-/// A case, and what reports call it.
-type Job = (Arc<LoadedCase>, CaseId);
+/// A case, what reports call it, and under stress the number of the last run of it that was planned.
+type Job = (Arc<LoadedCase>, CaseId, Arc<AtomicU32>);
 
 /// What runs at the same time: first those that share a node, then those that have one for themselves, node beside node, one of them at the disk,
 /// then those that have the host for themselves.
@@ -40,6 +40,7 @@ const ROUNDS: [&[Class]; 3] = [&[Class::Shared], &[Class::Disk, Class::Node], &[
 impl Shared {
     /// Every case on every kubelet of the cluster, as often as asked for.
     pub(super) async fn cases(self: &Rc<Self>, plan: &Plan, leased: &[Arc<Leased>]) {
+        let began = Instant::now();
         let mut attempt = 1;
         while self.request.repeat.goes_on(attempt, self.failed.load(Ordering::Relaxed)) {
             for round in ROUNDS {
@@ -51,11 +52,12 @@ impl Shared {
                     let of = |class: Class| cases.iter().filter(move |case| self.class(&case.case) == class);
                     let planned = round.iter().copied().flat_map(of);
                     let waiting = planned.filter_map(|case| self.planned_on(case, kubelet, &nodes, attempt));
-                    let queue = Arc::new(Queue::new(waiting, self.disk.clone()));
                     let workers = if round.contains(&Class::Shared) { self.sharing(leased.len()) } else { 1 };
+                    let waiting = waiting.flat_map(|case| self.abreast(case, workers));
+                    let queue = Arc::new(Queue::new(waiting, self.disk.clone()));
                     for node in nodes {
                         for _ in 0..workers {
-                            work.spawn_local(self.clone().worker(node.clone(), queue.clone()));
+                            work.spawn_local(self.clone().worker(node.clone(), queue.clone(), began));
                         }
                         // Whoever has the host for itself has no neighbour on another node.
                         if round.contains(&Class::Host) {
@@ -73,6 +75,29 @@ impl Shared {
         if self.over.load(Ordering::Relaxed) {
             self.failed.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// A case as it is planned; under stress, one of it for each that may run beside it.
+    fn abreast(&self, first: Waiting<Job>, workers: usize) -> Vec<Waiting<Job>> {
+        let Repeat::Stress(limit) = self.request.repeat else { return vec![first] };
+        let at_once = (first.nodes.len() * workers).min(limit.runs.map_or(usize::MAX, |runs| runs as usize));
+        let mut all = vec![first];
+        while all.len() < at_once
+            && let Some(next) = all.last().map(next_run)
+        {
+            all.push(next);
+        }
+        all
+    }
+
+    /// What follows a run that ended, if anything does.
+    fn after(&self, ended: &Waiting<Job>, began: Instant) -> Option<Waiting<Job>> {
+        let Repeat::Stress(limit) = self.request.repeat else { return None };
+        let next = next_run(ended);
+        let goes_on = |limit: Limit| {
+            limit.goes_on(next.case.1.attempt, began.elapsed(), self.broken.load(Ordering::Relaxed))
+        };
+        (goes_on(limit) && !self.cancel.is_cancelled()).then_some(next)
     }
 
     /// How many cases share a node, of so many nodes.
@@ -107,6 +132,9 @@ impl Shared {
         attempt: u32,
     ) -> Option<Waiting<Job>> {
         let id = id(case, kubelet, attempt);
+        if attempt > 1 && matches!(self.request.repeat, Repeat::UntilTold(_)) && self.has_told(&id) {
+            return None;
+        }
         let faulty = !case.case.faults.is_empty() && self.request.backend.faults().is_none();
         let refused = |leased: &Leased| leased.refuses(&case.case);
         let why = if !case.case.kubelet.matches(&kubelet.version) {
@@ -121,7 +149,12 @@ impl Shared {
             let fit = leased.iter().filter(|leased| refused(leased).is_none());
             let nodes: Vec<String> = fit.map(|leased| leased.node.name.clone()).collect();
             if !nodes.is_empty() || leased.is_empty() {
-                return Some(Waiting { case: (case.clone(), id), class: self.class(&case.case), nodes });
+                let planned = Arc::new(AtomicU32::new(attempt));
+                return Some(Waiting {
+                    case: (case.clone(), id, planned),
+                    class: self.class(&case.case),
+                    nodes,
+                });
             }
             none_fits(leased.iter().filter_map(|leased| Some((leased.node.name.as_str(), refused(leased)?))))
         };
@@ -131,10 +164,12 @@ impl Shared {
         None
     }
 
-    /// Takes one case after the other from the queue, until it is empty or the run is over.
-    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Queue<Job>>) {
+    /// Takes one case after the other from the queue, until it is empty or the run is over. `since`: when the cases of the cluster began.
+    async fn worker(self: Rc<Self>, leased: Arc<Leased>, queue: Arc<Queue<Job>>, since: Instant) {
         let next = || self.cancel.run_until_cancelled(queue.next(&leased.node.name));
-        while let Some((Waiting { case: (case, id), class, .. }, _disk)) = next().await.flatten() {
+        while let Some((waiting, _disk)) = next().await.flatten() {
+            let Waiting { case: (case, id, _), class, .. } = &waiting;
+            let (case, id, class) = (case.clone(), id.clone(), *class);
             let began = Instant::now();
             let node = leased.node.name.clone();
             self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
@@ -158,6 +193,9 @@ impl Shared {
                 (Judgement::without_evidence(Verdict::Error, format!("a bug in evictlab: {panic}")), None)
             });
             self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
+            if let Some(another) = self.after(&waiting, since) {
+                queue.push(another).await;
+            }
         }
     }
 
@@ -222,6 +260,11 @@ impl Shared {
         }
     }
 
+    /// Whether a run of a case on a kubelet came to a verdict that tells something.
+    fn has_told(&self, id: &CaseId) -> bool {
+        self.told.borrow().contains(&CaseId { attempt: 1, ..id.clone() })
+    }
+
     /// Tells a verdict.
     fn ended(
         &self,
@@ -240,6 +283,12 @@ impl Shared {
         if !matches!(judgement.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Skipped) {
             self.failed.store(true, Ordering::Relaxed);
         }
+        if matches!(judgement.verdict, Verdict::Failed | Verdict::Error) {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        if !matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Error) {
+            self.told.borrow_mut().insert(CaseId { attempt: 1, ..id.clone() });
+        }
         self.events.send(What::CaseEnded { id, node, seconds, judgement: Arc::new(judgement), evidence });
     }
 }
@@ -256,6 +305,12 @@ fn none_fits<'a>(refusals: impl Iterator<Item = (&'a str, Unsuited)>) -> String 
 
 fn all_right(judgement: &Judgement) -> bool {
     judgement.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
+}
+
+/// The next run of a case, which has the next number.
+fn next_run(Waiting { case: (case, id, planned), class, nodes }: &Waiting<Job>) -> Waiting<Job> {
+    let id = CaseId { attempt: planned.fetch_add(1, Ordering::Relaxed) + 1, ..id.clone() };
+    Waiting { case: (case.clone(), id, planned.clone()), class: *class, nodes: nodes.clone() }
 }
 
 /// What reports call a case on a kubelet.

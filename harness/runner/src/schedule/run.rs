@@ -1,5 +1,7 @@
 //! A whole run: its clusters one after the other, on each every case that its kubelets are asked for.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +14,7 @@ use super::host::Host;
 use super::{Interrupt, Request};
 use crate::case::LoadedCase;
 use crate::cluster::{Kubelet, Plan};
-use crate::report::{Events, Planned, What};
+use crate::report::{CaseId, Events, Planned, What};
 
 /// What the tasks of a run share.
 pub(super) struct Shared {
@@ -22,7 +24,12 @@ pub(super) struct Shared {
     pub cancel: CancellationToken,
     /// Whether it was the run's time.
     pub over: AtomicBool,
+    /// Whether anything was neither passed nor reproduced nor skipped.
     pub failed: AtomicBool,
+    /// Whether anything failed or could not be run to its end: what stress looks for.
+    pub broken: AtomicBool,
+    /// The cases, under the number of their first run, that came to a verdict which tells something.
+    pub told: RefCell<HashSet<CaseId>>,
     pub host: Host,
     /// Whoever starves a disk has it.
     pub disk: Arc<Mutex<()>>,
@@ -53,6 +60,8 @@ async fn on_one_thread(request: Request, events: Events, interrupt: Interrupt) {
         cancel: interrupt.stop.child_token(),
         over: AtomicBool::new(false),
         failed: AtomicBool::new(false),
+        broken: AtomicBool::new(false),
+        told: RefCell::default(),
     });
     let work = {
         let shared = shared.clone();

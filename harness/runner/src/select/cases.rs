@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::Shard;
 use super::label_filter::LabelFilter;
-use crate::case::{LoadErrors, LoadedCase, Source, load, load_paths, named_twice, nearest};
+use crate::case::{LoadErrors, LoadedCase, Source, Upstream, load, load_paths, named_twice, nearest};
 
 /// What was asked for. Every part narrows what the parts before it left.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Selection {
     pub focus: Vec<Regex>,
     /// None of these is found in `suite/case about`.
     pub skip: Vec<Regex>,
+    /// Any of these is named by the case, as what it is about or as a known bug.
+    pub upstream: Vec<Upstream>,
     /// Of what is left, this part.
     pub shard: Option<Shard>,
 }
@@ -80,6 +82,14 @@ pub enum SelectError {
         /// How many cases there were.
         count: usize,
     },
+    /// Nobody is about the issue.
+    #[error("no case is selected: none of {count} names {}; `evictlab list --json` has what each names", .upstream.join(" or "))]
+    NoUpstream {
+        /// The issues.
+        upstream: Vec<String>,
+        /// How many cases there were.
+        count: usize,
+    },
     /// There are more shards than cases.
     #[error("shard {shard} has no case: the selection has {count}, so split it into {count} shards at most")]
     EmptyShard {
@@ -119,6 +129,14 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
     if cases.is_empty() {
         return Err(SelectError::AllSkipped { skip: texts(&selection.skip), count });
     }
+    let count = cases.len();
+    if !selection.upstream.is_empty() {
+        cases.retain(|case| selection.upstream.iter().any(|upstream| names_upstream(case, upstream)));
+        if cases.is_empty() {
+            let upstream = selection.upstream.iter().map(ToString::to_string).collect();
+            return Err(SelectError::NoUpstream { upstream, count });
+        }
+    }
     let Some(shard) = selection.shard else { return Ok(cases) };
     let count = cases.len();
     let cases = shard.of(cases);
@@ -131,6 +149,11 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
 /// What `--focus` and `--skip` look at.
 fn line_of(case: &LoadedCase) -> String {
     format!("{} {}", case.id(), case.case.about)
+}
+
+fn names_upstream(case: &LoadedCase, wanted: &Upstream) -> bool {
+    let bugs = case.case.known_bugs.iter().filter_map(|bug| bug.upstream.as_ref());
+    case.case.upstream.iter().chain(bugs).any(|upstream| upstream == wanted)
 }
 
 fn by_name(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
@@ -198,9 +221,10 @@ mod tests {
         ("limits/emptydir-size.yaml", THREE),
     ];
     const ONE: &str = "{name: sidecars-are-named, about: It names sidecars., labels: [Slow, 'NodeFeature:Eviction'], \
-        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
+        upstream: [a/b#7], pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
     const TWO: &str = "{name: requests-decide, about: It compares., labels: [Slow], \
-        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
+        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}, \
+        known-bugs: [{kubelet: '<1.32', upstream: a/b#8, evicted: [], about: It does not.}]}";
     const THREE: &str = "{name: emptydir-size, about: It has a limit., labels: [Feature:Eviction], \
         pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
 
@@ -219,6 +243,7 @@ mod tests {
                 .map(|filter| filter.parse().unwrap()),
             focus: regexes(focus),
             skip: regexes(skip),
+            upstream: vec![],
             shard: None,
         }
     }
@@ -242,6 +267,16 @@ mod tests {
     }
 
     #[test]
+    fn selects_by_what_a_case_is_about_upstream() {
+        let about = |issues: &[&str]| Selection {
+            upstream: issues.iter().map(|issue| issue.parse().unwrap()).collect(),
+            ..Selection::default()
+        };
+        assert_eq!(selected(&about(&["a/b#7"])).as_deref(), Ok("sidecars-are-named"));
+        assert_eq!(selected(&about(&["a/b#8", "a/c#7"])).as_deref(), Ok("requests-decide"));
+    }
+
+    #[test]
     fn nothing_selected_says_what_there_was() {
         let rows = [
             row("mesage", "", "", ""),
@@ -251,6 +286,7 @@ mod tests {
             row("", "", "sidecars-are-nmaed", ""),
             row("", "Slow", "zzz yyy", ""),
             row("limits", "", "", "."),
+            Selection { upstream: vec!["a/b#9".parse().unwrap()], ..Selection::default() },
             Selection { shard: "3/3".parse().ok(), ..row("message", "", "", "") },
         ];
         let errors: Vec<_> = rows.iter().map(|row| selected(row).unwrap_err()).collect();

@@ -188,6 +188,7 @@ impl Means {
         let Clusters::New { base, nodes, .. } = &made.clusters else {
             let mut cluster = self.taken(plan).await?;
             cluster.take(made.owner.clone()).await?;
+            cluster.put_in(&plan.kubelets, step).await?;
             return Ok(cluster);
         };
         let group = made.groups.iter().find(|group| group.kubelets == plan.kubelets);

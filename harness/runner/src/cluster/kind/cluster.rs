@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::{Base, label_value};
 use super::record::NODE_FILE;
 use super::skew::Group;
-use super::workers::{all_workers, put_in, workers};
+use super::workers::{all_workers, chosen, put_in, workers};
 use super::{Docker, DockerError, Owner, Record, Standing, StateDir, command, makers};
 use crate::cluster::ready::{SILENCE, ready};
 use crate::cluster::{ClusterError, Kubelet, Node};
@@ -69,7 +69,10 @@ impl Cluster {
             ready(&client, &name, 1 + group.kubelets.len() * nodes).await?;
             for kubelet in group.kubelets.iter().filter(|kubelet| kubelet.binary.is_some()) {
                 progress(&format!("putting in the kubelet {}", kubelet.label));
-                put_in(docker, &client, kubelet).await?;
+                let label = label_value(&kubelet.label);
+                let all = all_workers(docker, &client, cgroup_v1).await?;
+                let mine = all.into_iter().filter(|node| node.kubelet == label).map(|node| node.name);
+                put_in(docker, &client, kubelet, &mine.collect::<Vec<_>>()).await?;
             }
             let nodes = workers(docker, &client, &group.kubelets, cgroup_v1).await?;
             Ok::<_, ClusterError>(nodes)
@@ -94,20 +97,13 @@ impl Cluster {
         let client = client(state, name).await?;
         ready(&client, name, 2).await?;
         let all = all_workers(docker, &client, cgroup_v1).await?;
-        let wanted: Vec<String> = kubelets.iter().map(|kubelet| label_value(&kubelet.label)).collect();
-        for kubelet in &wanted {
-            if !all.iter().any(|node| &node.kubelet == kubelet) {
-                let mut has: Vec<&str> = all.iter().map(|node| node.kubelet.as_str()).collect();
-                has.dedup();
-                return Err(ClusterError::NoWorker {
-                    cluster: name.to_owned(),
-                    kubelet: kubelet.clone(),
-                    has: has.join(", "),
-                });
-            }
-        }
-        let nodes =
-            all.into_iter().filter(|node| wanted.is_empty() || wanted.contains(&node.kubelet)).collect();
+        let mut has: Vec<String> = all.iter().map(|node| node.kubelet.clone()).collect();
+        has.dedup();
+        let nodes = chosen(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
+            cluster: name.to_owned(),
+            kubelet,
+            has: has.join(", "),
+        })?;
         Ok(Self {
             name: name.to_owned(),
             client,
@@ -131,6 +127,36 @@ impl Cluster {
         // Who has another state folder reads it in the nodes.
         sign(&self.docker, &self.record).await?;
         self.sweep(None).await
+    }
+
+    /// Puts the binaries among these kubelets into the workers that were chosen for them.
+    pub async fn put_in(
+        &mut self,
+        kubelets: &[Kubelet],
+        progress: &dyn Fn(&str),
+    ) -> Result<(), ClusterError> {
+        for kubelet in kubelets.iter().filter(|kubelet| kubelet.binary.is_some()) {
+            progress(&format!("putting in the kubelet {}", kubelet.label));
+            let label = label_value(&kubelet.label);
+            let mine =
+                || self.nodes.iter().filter(|node| node.kubelet == label).map(|node| node.name.clone());
+            put_in(&self.docker, &self.client, kubelet, &mine().collect::<Vec<_>>()).await?;
+            for node in self.nodes.iter_mut().filter(|node| node.kubelet == label) {
+                node.version = kubelet.version.clone();
+            }
+        }
+        if kubelets.iter().all(|kubelet| kubelet.binary.is_none()) {
+            return Ok(());
+        }
+        let all = all_workers(&self.docker, &self.client, false).await?;
+        let mut labels: Vec<String> = all.into_iter().map(|node| node.kubelet).collect();
+        labels.dedup();
+        if labels != self.record.kubelets {
+            self.record.kubelets = labels;
+            self.state.write(&self.record)?;
+            sign(&self.docker, &self.record).await?;
+        }
+        Ok(())
     }
 
     /// Deletes the namespaces of a run, or of every run, and puts the nodes back as they were.

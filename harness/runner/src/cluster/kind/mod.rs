@@ -26,4 +26,4 @@ pub(in crate::cluster) use machine::available;
 pub use name::{ClusterName, ClusterNameError};
 pub use owner::Owner;
 pub use record::{NODE_FILE, Record, Standing, StateDir, StateError};
-pub use skew::{Group, SkewError, allowed, group, one_group};
+pub use skew::{Group, OLDEST_KUBELET, SkewError, allowed, group, one_group};

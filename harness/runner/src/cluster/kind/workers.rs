@@ -1,11 +1,14 @@
 //! The workers of a cluster until each runs the kubelet that was asked for.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
+use serde_json::json;
 
 use super::Docker;
 use super::config::{KUBELET_LABEL, label_value};
@@ -18,39 +21,80 @@ fn reported(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
 }
 
-/// Puts a binary in the place of the kubelet on the workers made for it, and waits until each reports its version.
-pub async fn put_in(docker: &Docker, client: &Client, kubelet: &Kubelet) -> Result<(), ClusterError> {
+/// Puts a binary in the place of the kubelet on these workers, and waits until each reports its version. They are labelled as made for it.
+pub async fn put_in(
+    docker: &Docker,
+    client: &Client,
+    kubelet: &Kubelet,
+    workers: &[String],
+) -> Result<(), ClusterError> {
     let Some(path) = &kubelet.binary else { return Ok(()) };
     let bytes = std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
     let nodes: Api<ApiNode> = Api::all(client.clone());
-    let made_for = ListParams::default().labels(&format!("{KUBELET_LABEL}={}", label_value(&kubelet.label)));
-    let listed = nodes.list(&made_for).await.map_err(|error| ClusterError::Kubeconfig {
-        cluster: kubelet.label.clone(),
-        problem: error.to_string(),
-    })?;
-    for node in listed {
-        let name = node.name_any();
+    for name in workers {
         // The running file cannot be written over; it can be replaced.
-        docker.run(&name, &["systemctl", "stop", "kubelet"]).await?;
-        docker.write_file(&name, "/usr/bin/kubelet", 0o755, &bytes).await?;
-        docker.run(&name, &["systemctl", "start", "kubelet"]).await?;
-        let up =
-            wait::until(PATIENCE / 5, Duration::from_millis(250), async || match nodes.get(&name).await {
+        docker.run(name, &["systemctl", "stop", "kubelet"]).await?;
+        docker.write_file(name, "/usr/bin/kubelet", 0o755, &bytes).await?;
+        docker.run(name, &["systemctl", "start", "kubelet"]).await?;
+        // The one before has ended: whoever answers is the new one.
+        let health = format!("/api/v1/nodes/{name}/proxy/healthz");
+        let up = wait::until(PATIENCE / 5, Duration::from_millis(250), async || {
+            if let Err(error) =
+                client.request_text(Request::get(&health).body(vec![]).unwrap_or_default()).await
+            {
+                return Probe::Pending(format!("it does not answer: {error}"));
+            }
+            match nodes.get(name).await {
                 Err(error) => Probe::Pending(error.to_string()),
                 Ok(node) => match reported(&node) {
                     Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
                     found => Probe::Pending(format!("it reports {}", found.unwrap_or("nothing"))),
                 },
-            })
-            .await;
+            }
+        })
+        .await;
         if let Err(stalled) = up {
             let log = docker
-                .run(&name, &["journalctl", "-u", "kubelet", "-n", "8", "-o", "cat", "--no-pager"])
+                .run(name, &["journalctl", "-u", "kubelet", "-n", "8", "-o", "cat", "--no-pager"])
                 .await?;
-            return Err(ClusterError::BinaryDead { binary: path.clone(), node: name, stalled, log });
+            return Err(ClusterError::BinaryDead { binary: path.clone(), node: name.clone(), stalled, log });
         }
+        let label = json!({"metadata": {"labels": {KUBELET_LABEL: label_value(&kubelet.label)}}});
+        nodes.patch(name, &PatchParams::default(), &Patch::Merge(label)).await.map_err(|error| {
+            ClusterError::Kubeconfig { cluster: name.clone(), problem: error.to_string() }
+        })?;
     }
     Ok(())
+}
+
+/// Of the workers of a kept cluster those for these kubelets, each called by the label of its kubelet; all where none is asked for. `Err`: the label of a
+/// kubelet that there is no worker for.
+pub fn chosen(all: Vec<Node>, kubelets: &[Kubelet]) -> Result<Vec<Node>, String> {
+    if kubelets.is_empty() {
+        return Ok(all);
+    }
+    let labels: Vec<&str> = all.iter().map(|node| node.kubelet.as_str()).collect();
+    let assigned = assigned(&labels, kubelets)?;
+    let named = |node: Node| Some(Node { kubelet: assigned.get(&node.kubelet)?.clone(), ..node });
+    Ok(all.into_iter().filter_map(named).collect())
+}
+
+/// Which label of a worker is taken for which kubelet's. A binary that no worker was made for, such as one that was built again, takes those of
+/// a kubelet that is not asked for.
+fn assigned(workers: &[&str], kubelets: &[Kubelet]) -> Result<BTreeMap<String, String>, String> {
+    let wanted: Vec<String> = kubelets.iter().map(|kubelet| label_value(&kubelet.label)).collect();
+    let mut assigned: BTreeMap<String, String> = BTreeMap::new();
+    let (there, missing): (Vec<_>, Vec<_>) =
+        kubelets.iter().zip(&wanted).partition(|(_, label)| workers.contains(&label.as_str()));
+    assigned.extend(there.into_iter().map(|(_, label)| (label.clone(), label.clone())));
+    for (kubelet, label) in missing {
+        let spare = workers.iter().find(|worker| !assigned.contains_key(**worker));
+        match spare.filter(|_| kubelet.binary.is_some()) {
+            Some(spare) => assigned.insert((*spare).to_owned(), label.clone()),
+            None => return Err(label.clone()),
+        };
+    }
+    Ok(assigned)
 }
 
 /// The workers of these kubelets, each proved to be what it was claimed to be.
@@ -107,4 +151,41 @@ pub async fn all_workers(
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_rules::KubeletVersion;
+
+    use super::*;
+
+    fn kubelet(label: &str, binary: Option<&str>) -> Kubelet {
+        let version: KubeletVersion = label[..8].parse().unwrap();
+        Kubelet {
+            label: label.to_owned(),
+            version: version.clone(),
+            image: "kindest/node".to_owned(),
+            image_version: version,
+            binary: binary.map(Into::into),
+        }
+    }
+
+    fn told(workers: &[&str], kubelets: &[Kubelet]) -> Result<Vec<(String, String)>, String> {
+        assigned(workers, kubelets).map(|assigned| assigned.into_iter().collect())
+    }
+
+    #[test]
+    fn a_binary_that_was_built_again_takes_the_worker_of_the_one_before() {
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        let (old, new) = (kubelet("v1.31.14", None), kubelet("v1.31.14-2", Some("./kubelet")));
+        let again = kubelet("v1.31.14-dirty", Some("./kubelet"));
+        let made = ["v1.31.14", "v1.31.14-2"];
+        let same = [pair("v1.31.14", "v1.31.14"), pair("v1.31.14-2", "v1.31.14-2")];
+        assert_eq!(told(&made, &[old.clone(), new]).unwrap(), same);
+        let rebuilt = [pair("v1.31.14", "v1.31.14"), pair("v1.31.14-2", "v1.31.14-dirty")];
+        assert_eq!(told(&made, &[again.clone(), old.clone()]).unwrap(), rebuilt);
+        assert_eq!(told(&["v1.31.14"], &[old.clone(), again]), Err("v1.31.14-dirty".to_owned()));
+        let release = kubelet("v1.32.13", None);
+        assert_eq!(told(&made, &[old, release]), Err("v1.32.13".to_owned()), "a worker's own kubelet stays");
+    }
 }

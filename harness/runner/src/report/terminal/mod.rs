@@ -6,7 +6,9 @@ mod manners;
 mod paint;
 mod plain;
 mod screen;
+mod tally;
 
 pub use live::Live;
 pub use manners::Manners;
 pub use plain::Plain;
+pub use tally::Tally;
