@@ -30,12 +30,17 @@ pub fn shown_by(bug: &KnownBug) -> Vec<String> {
     });
     let late =
         bug.killed_after.iter().map(|time| format!("its containers end later than {time} after the event"));
-    evicted.chain(bug.message.iter().flat_map(message)).chain(late).collect()
+    let facts = bug.that.iter().map(|fact| format!("{}: {fact}", fact.what));
+    evicted.chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
 }
 
 /// Facts, each with its value and its bound.
 pub fn facts(facts: &[Fact]) -> impl Iterator<Item = String> {
-    facts.iter().map(|fact| format!("{}: {fact}, of `{}`", fact.what, fact.value))
+    facts.iter().map(|fact| {
+        let range =
+            if fact.kubelet.is_any() { String::new() } else { format!(" (kubelets {})", fact.kubelet) };
+        format!("{}{range}: {fact}, of {}", fact.what, fact.value)
+    })
 }
 
 fn are(pods: &[Name]) -> String {

@@ -16,3 +16,6 @@ mod workers;
 pub use machine::Machine;
 pub use recipe::{Binary, Recipe, WriteError, recipe};
 pub use refusal::NotExportable;
+
+#[cfg(test)]
+mod tests;

@@ -36,10 +36,8 @@ workers='{workers}'
 namespaces='{namespaces}'
 images='{images}'
 
-if kind get clusters 2> /dev/null | grep -qx \"$cluster\"; then
-  echo \"there is a kind cluster $cluster already; to be rid of it: kind delete cluster --name $cluster\" >&2
-  exit 1
-fi
+! kind get clusters 2> /dev/null | grep -qx \"$cluster\" ||
+  {{ echo \"there is one already: kind delete cluster --name $cluster\" >&2; exit 1; }}
 trap '[ -n \"${{KEEP-}}\" ] || {{ kind delete cluster --name \"$cluster\"; rm -f kubeconfig; }}' EXIT
 trap 'exit 130' INT TERM
 kind create cluster --name \"$cluster\" --config kind-config.yaml
@@ -60,9 +58,9 @@ kubectl create -f manifests.yaml
 missing=0
 {wait}
 for namespace in $namespaces; do
-  printf '\\n== %s: events, then pods\\n' \"$namespace\"
+  printf '\\n== %s: Evicted events with their annotations, and pods\\n' \"$namespace\"
   kubectl -n \"$namespace\" get events --field-selector reason=Evicted -o jsonpath='{EVENT}'
-  kubectl -n \"$namespace\" get pods -o jsonpath='{POD}'
+  kubectl -n \"$namespace\" get pods -o jsonpath='{{range .items[*]}}{POD}{witnesses}{ends}{{end}}'
 done
 {log}kubectl get nodes,pods,events --all-namespaces -o yaml > evidence.yaml
 exit \"$missing\"
@@ -75,21 +73,34 @@ exit \"$missing\"
         pressure = case.pressure.as_ref().map(threshold).unwrap_or_default(),
         ephemeral = ephemeral(case, ramp, image),
         wait = cluster.workers.iter().map(|worker| wait(case, worker)).collect::<String>(),
+        witnesses = if shows_witnesses(case) { WITNESSES } else { "" },
+        ends = if shows_ends(case) { ENDS } else { "" },
         log = if case.speaks_of("kubeletLog") { LOG } else { "" },
     )
 }
 
 /// An Evicted event: when, of whom, what it says, and its annotations.
 const EVENT: &str = r#"{range .items[*]}{.lastTimestamp} {.involvedObject.name}: {.message}{"\n  "}{.metadata.annotations}{"\n"}{end}"#;
+/// A pod's phase and reason.
+const POD: &str = r#"{.metadata.name}: {.status.phase} {.status.reason}{"\n"}"#;
+/// What its status and its condition say.
+const WITNESSES: &str = r#"  status: {.status.message}{"\n"}{range .status.conditions[?(@.type=="DisruptionTarget")]}  DisruptionTarget {.status} {.reason}: {.message}{"\n"}{end}"#;
+/// How its containers ended.
+const ENDS: &str = r#"{range .status.containerStatuses[*]}  {.name}: {.state}{"\n"}{end}"#;
 
-/// A pod: its phase and reason, what the status and the condition say, and how its containers ended.
-const POD: &str = r#"{range .items[*]}{.metadata.name}: {.status.phase} {.status.reason} {.status.message}{"\n"}{range .status.conditions[?(@.type=="DisruptionTarget")]}  DisruptionTarget {.reason}: {.message}{"\n"}{end}{range .status.containerStatuses[*]}  {.name}: {.state}{"\n"}{end}{end}"#;
+fn shows_witnesses(case: &Case) -> bool {
+    case.expect.witnesses.is_some() || case.expect.disruption_target.is_some()
+}
+
+fn shows_ends(case: &Case) -> bool {
+    case.expect.killed_within.is_some() || case.speaks_of("pods") || case.speaks_of("podList")
+}
 
 /// The eviction manager's lines.
 const LOG: &str = "\
 for worker in $workers; do
   printf '\\n== %s: its kubelet\\n' \"$worker\"
-  docker exec \"$worker\" journalctl -u kubelet -o cat --no-pager | grep -i evict
+  docker exec \"$worker\" journalctl -u kubelet -o cat --no-pager | grep -i evict || true
 done
 ";
 
@@ -196,8 +207,8 @@ fn threshold(pressure: &Pressure) -> String {
         "
 # {signal} as each kubelet sees it, and {flag} {distance}{end} below that.
 for worker in $workers; do
-  has=$(( ($(kubectl get --raw \"/api/v1/nodes/$worker/proxy/stats/summary\" | {OF_NODE} |
-    sed 's/\"pods\":\\[.*//; {available}')){of_unit} ))
+  has=$(( $(kubectl get --raw \"/api/v1/nodes/$worker/proxy/stats/summary\" | {OF_NODE} |
+    sed 's/\"pods\":\\[.*//; {available}'){of_unit} ))
   {quantity}
   echo \"$worker has {signal} ${{has}}{end}, {flag} is set to $threshold\"
   docker exec \"$worker\" timeout 120 sh -c \"
