@@ -85,8 +85,8 @@ const EVENT: &str = r#"{range .items[*]}{.lastTimestamp} {.involvedObject.name}:
 const POD: &str = r#"{.metadata.name}: {.status.phase} {.status.reason}{"\n"}"#;
 /// What its status and its condition say.
 const WITNESSES: &str = r#"  status: {.status.message}{"\n"}{range .status.conditions[?(@.type=="DisruptionTarget")]}  DisruptionTarget {.status} {.reason}: {.message}{"\n"}{end}"#;
-/// How its containers ended.
-const ENDS: &str = r#"{range .status.containerStatuses[*]}  {.name}: {.state}{"\n"}{end}"#;
+/// When and how its containers ended: a kubelet may have lost sight of one that was killed, and then the condition alone tells when.
+const ENDS: &str = r#"{range .status.conditions[?(@.type=="ContainersReady")]}  ContainersReady {.status} since {.lastTransitionTime}{"\n"}{end}{range .status.containerStatuses[*]}  {.name}: {.state}{"\n"}{end}"#;
 
 fn shows_witnesses(case: &Case) -> bool {
     case.expect.witnesses.is_some() || case.expect.disruption_target.is_some()
@@ -131,8 +131,7 @@ fn head(loaded: &LoadedCase, cluster: &Cluster<'_>, ramp: Option<&Ramp>) -> Stri
         ));
     }
     let mut lines: Vec<String> = said.iter().flat_map(|text| wrapped(text)).collect();
-    let checked: Vec<String> =
-        facts(&case.expect.that).flat_map(|fact| wrapped(&format!("- {fact}"))).collect();
+    let checked: Vec<String> = facts(&case.expect).flat_map(|fact| wrapped(&format!("- {fact}"))).collect();
     if !checked.is_empty() {
         lines.push("evictlab also checks, and this script leaves to you:".to_owned());
         lines.extend(checked);
