@@ -1,15 +1,16 @@
 //! `evictlab bisect`
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 
+use evictlab_rules::KubeletVersion;
 use evictlab_runner::bisect::{Answer, Answers, Candidate, Course, Outcome, Search, ordered, tell};
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
 use evictlab_runner::cluster::{
-    self, EmbeddedBackend, Keep, Kubelet, KubeletSource, KubeletSpec, KubeletSpecError, Words,
+    self, EmbeddedBackend, Keep, Kubelet, KubeletSource, KubeletSpec, Words,
 };
 use evictlab_runner::images::{Lock, Resolve};
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
@@ -17,6 +18,7 @@ use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
 use evictlab_runner::select::{Selection, select};
 use evictlab_runner::words::quoted;
 
+use super::asked::AskedKubelet;
 use super::backend::Backend;
 use super::conduct::conduct;
 use super::embedded::{EmbeddedArgs, impossible};
@@ -50,13 +52,13 @@ pub struct Args {
     case: String,
     /// A kubelet on which it is good: a version, a node image, or a binary
     #[arg(long, value_name = "KUBELET")]
-    good: Asked,
+    good: AskedKubelet,
     /// A kubelet on which it is bad
     #[arg(long, value_name = "KUBELET")]
-    bad: Asked,
+    bad: AskedKubelet,
     /// The kubelets to look among; those of one version, such as binaries, the oldest first [default: the versions of images/images.lock]
     #[arg(long, value_name = "KUBELETS", value_delimiter = ',')]
-    kubelets: Vec<Asked>,
+    kubelets: Vec<AskedKubelet>,
     #[command(flatten)]
     images: ImageArgs,
     #[command(flatten)]
@@ -73,32 +75,11 @@ pub struct Args {
     new_cluster: NewClusterArgs,
 }
 
-/// A kubelet as it was asked for.
-#[derive(Clone)]
-struct Asked {
-    text: String,
-    spec: KubeletSpec,
-}
-
-impl FromStr for Asked {
-    type Err = KubeletSpecError;
-
-    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
-        Ok(Self { text: text.to_owned(), spec: text.parse()? })
-    }
-}
-
-impl Asked {
-    fn release(spec: KubeletSpec) -> Self {
-        Self { text: String::new(), spec }
-    }
-
-    /// The same with its version; a release is called by that.
-    fn candidate(&self, version: evictlab_rules::KubeletVersion) -> Candidate {
-        let is_release = matches!(self.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
-        let name = if is_release { version.to_string() } else { self.text.clone() };
-        Candidate { name, spec: self.spec.clone(), version }
-    }
+/// A kubelet with its version, as a candidate; a release is called by that.
+fn candidate(asked: &AskedKubelet, version: KubeletVersion) -> Candidate {
+    let is_release = matches!(asked.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
+    let name = if is_release { version.to_string() } else { asked.text.clone() };
+    Candidate { name, spec: asked.spec.clone(), version }
 }
 
 impl Args {
@@ -150,7 +131,7 @@ impl Args {
 /// What the nodes are made of.
 struct Means {
     lock: Lock,
-    images: std::collections::BTreeMap<evictlab_rules::KubeletVersion, String>,
+    images: BTreeMap<KubeletVersion, String>,
     /// None for a model.
     kind: Option<Kind>,
 }
@@ -165,15 +146,16 @@ impl Means {
     }
 
     /// Every kubelet there is: the versions that are listed, or of a model one of each minor.
-    fn all(&self) -> Vec<Asked> {
+    fn all(&self) -> Vec<AskedKubelet> {
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
-        match &self.kind {
-            Some(_) => self.lock.nodes.keys().cloned().map(release).map(Asked::release).collect(),
-            None => cluster::every_minor().into_iter().map(Asked::release).collect(),
-        }
+        let specs = match &self.kind {
+            Some(_) => self.lock.nodes.keys().cloned().map(release).collect(),
+            None => cluster::every_minor(),
+        };
+        specs.into_iter().map(|spec| AskedKubelet { text: String::new(), spec }).collect()
     }
 
-    async fn candidate(&self, asked: &Asked) -> Result<Candidate, Failure> {
+    async fn candidate(&self, asked: &AskedKubelet) -> Result<Candidate, Failure> {
         let version = match &self.kind {
             Some(kind) => {
                 let resolve = Resolve {
@@ -189,7 +171,7 @@ impl Means {
                 modelled.map_err(bad_input)?.remove(0).version
             }
         };
-        Ok(asked.candidate(version))
+        Ok(candidate(asked, version))
     }
 
     /// The kubelets of these candidates, none for one that cannot be had, with the reason.

@@ -8,6 +8,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_runner::cluster::{self, Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_runner::images::{Lock, Resolve, planned};
 
+use super::asked::AskedKubelet;
 use super::backend::Backend;
 use crate::failure::{Failure, bad_input};
 use crate::output::tell;
@@ -75,8 +76,8 @@ impl ImageArgs {
 enum Asked {
     /// One of every minor.
     All,
-    /// This one, with the text that says so.
-    One(String, KubeletSpec),
+    /// This one.
+    One(AskedKubelet),
 }
 
 impl FromStr for Asked {
@@ -85,7 +86,7 @@ impl FromStr for Asked {
     fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
         match text {
             "all" => Ok(Self::All),
-            text => Ok(Self::One(text.to_owned(), text.parse()?)),
+            text => Ok(Self::One(text.parse()?)),
         }
     }
 }
@@ -123,7 +124,7 @@ impl KubeletArgs {
     pub fn specs(&self, all: &[KubeletSpec]) -> Vec<KubeletSpec> {
         let asked = |asked: &Asked| match asked {
             Asked::All => all.to_vec(),
-            Asked::One(_, spec) => vec![spec.clone()],
+            Asked::One(one) => vec![one.spec.clone()],
         };
         self.kubelet.iter().flat_map(asked).collect()
     }
@@ -137,7 +138,7 @@ impl KubeletArgs {
     pub fn words(&self) -> Vec<String> {
         let word = |asked: &Asked| match asked {
             Asked::All => "all".to_owned(),
-            Asked::One(text, _) => text.clone(),
+            Asked::One(one) => one.text.clone(),
         };
         self.kubelet.iter().flat_map(|asked| ["--kubelet".to_owned(), word(asked)]).collect()
     }

@@ -1,5 +1,6 @@
 //! One file per subcommand, and the arguments that several share.
 
+pub mod asked;
 pub mod backend;
 pub mod bench;
 pub mod bisect;

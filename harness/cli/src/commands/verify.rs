@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
 use evictlab_runner::cluster::{
-    Backend as _, Clusters, EmbeddedBackend, Kubelet, KubeletSpec, KubeletSpecError, Words,
+    Backend as _, Clusters, EmbeddedBackend, Kubelet, KubeletSpec, Words,
 };
 use evictlab_runner::export::{Machine, recipe};
 use evictlab_runner::images::Lock;
@@ -19,6 +18,7 @@ use evictlab_runner::select::select;
 use evictlab_runner::verify::{Conclusion, Setting, Side, Verification, facts};
 use evictlab_runner::words::quoted;
 
+use super::asked::AskedKubelet;
 use super::backend::Backend;
 use super::conduct::conduct;
 use super::embedded::{EmbeddedArgs, impossible};
@@ -54,10 +54,10 @@ pub struct Args {
     selection: SelectionArgs,
     /// The kubelet without the change: a version (v1.31.14, or v1.31 for its newest patch at hand), a node image, or a binary (./kubelet)
     #[arg(long, value_name = "KUBELET")]
-    before: Asked,
+    before: AskedKubelet,
     /// The kubelet with the change
     #[arg(long, value_name = "KUBELET")]
-    after: Asked,
+    after: AskedKubelet,
     #[command(flatten)]
     images: ImageArgs,
     /// Where the nodes come from
@@ -72,21 +72,6 @@ pub struct Args {
     new_cluster: NewClusterArgs,
     #[command(flatten)]
     keep: KeepArgs,
-}
-
-/// A kubelet as it was asked for.
-#[derive(Clone)]
-struct Asked {
-    text: String,
-    spec: KubeletSpec,
-}
-
-impl FromStr for Asked {
-    type Err = KubeletSpecError;
-
-    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
-        Ok(Self { text: text.to_owned(), spec: text.parse()? })
-    }
 }
 
 impl Args {

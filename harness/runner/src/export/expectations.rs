@@ -1,6 +1,6 @@
 //! What is expected of an exported case, in words for its script.
 
-use crate::case::{Case, Expect, Figures, KnownBug, Message, Name, Presence, Witness};
+use crate::case::{Case, Figures, KnownBug, Message, Name, Presence, Witness};
 
 /// What is expected, a sentence each.
 pub fn expected(case: &Case) -> Vec<String> {
@@ -34,15 +34,17 @@ pub fn shown_by(bug: &KnownBug) -> Vec<String> {
     evicted.chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
 }
 
-/// What is asked for in CEL: what, its bound, and its value.
-pub fn facts(expect: &Expect) -> impl Iterator<Item = String> {
+/// What is asked for in CEL: what, its bound, and its value; and what evictlab waits for, where the script waits for evictions alone.
+pub fn facts(case: &Case) -> impl Iterator<Item = String> {
+    let expect = &case.expect;
+    let until = case.until.iter().map(|until| format!("it looks on until {until}"));
     let rate = expect.rate.iter().map(|rate| format!("{}: each true, of {}", rate.what, rate.of));
     let facts = expect.that.iter().map(|fact| {
         let range =
             if fact.kubelet.is_any() { String::new() } else { format!(" (kubelets {})", fact.kubelet) };
         format!("{}{range}: {fact}, of {}", fact.what, fact.value)
     });
-    facts.chain(rate)
+    facts.chain(rate).chain(until)
 }
 
 fn are(pods: &[Name]) -> String {

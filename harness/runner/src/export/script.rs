@@ -131,7 +131,7 @@ fn head(loaded: &LoadedCase, cluster: &Cluster<'_>, ramp: Option<&Ramp>) -> Stri
         ));
     }
     let mut lines: Vec<String> = said.iter().flat_map(|text| wrapped(text)).collect();
-    let checked: Vec<String> = facts(&case.expect).flat_map(|fact| wrapped(&format!("- {fact}"))).collect();
+    let checked: Vec<String> = facts(case).flat_map(|fact| wrapped(&format!("- {fact}"))).collect();
     if !checked.is_empty() {
         lines.push("evictlab also checks, and this script leaves to you:".to_owned());
         lines.extend(checked);
