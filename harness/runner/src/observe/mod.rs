@@ -13,7 +13,7 @@ mod watch;
 pub use collect::{Before, collect};
 pub use history::name_of;
 pub use logs::logs;
-pub use observations::Observations;
+pub use observations::{Observations, thresholds};
 pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
 pub use samples::Samples;
