@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
-use commands::{bench, cluster, doctor, explain, gc, image, lint, list, report, run, schema};
+use commands::{bench, cluster, doctor, explain, gc, image, lint, list, report, run, schema, watch};
 use failure::{Failure, infrastructure};
 
 /// A run on the embedded cluster makes and drops small values all the time: with the system's allocator that is a third of its time.
@@ -33,6 +33,7 @@ enum Command {
     Lint(lint::Args),
     Schema(schema::Args),
     Explain(explain::Args),
+    Watch(watch::Args),
     Report(report::Args),
     Doctor(doctor::Args),
     Cluster(cluster::Args),
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Watch(args) => wait_for(watch::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::Doctor(args) => wait_for(doctor::run(&args)),
         Command::Bench(args) => wait_for(bench::run(&args)),

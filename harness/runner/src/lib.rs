@@ -24,3 +24,4 @@ pub mod select;
 pub mod stage;
 pub mod tune;
 pub mod wait;
+pub mod watch;

@@ -18,4 +18,5 @@ pub mod schema;
 pub mod selection;
 pub mod serve;
 pub mod size;
+pub mod watch;
 pub mod words;

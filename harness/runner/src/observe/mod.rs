@@ -18,5 +18,5 @@ pub use progress::{Ended, Wanted, Watched};
 pub use sample::sample;
 pub use samples::Samples;
 pub(crate) use statuses::{STATUSES, ended_by_kubelet, statuses};
-pub(crate) use watch::plain;
+pub(crate) use watch::{Pause, plain};
 pub use watch::{Seen, watch};

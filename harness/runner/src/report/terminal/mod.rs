@@ -9,4 +9,6 @@ mod screen;
 
 pub use live::Live;
 pub use manners::Manners;
+pub(crate) use paint::{Ink, Line};
 pub use plain::Plain;
+pub(crate) use screen::Screen;
