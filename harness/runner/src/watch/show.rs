@@ -124,6 +124,10 @@ pub(super) fn frame(ledger: &Ledger, style: &Style, rows: usize, now: Timestamp)
 fn title(ledger: &Ledger, style: &Style, hidden: usize, now: Timestamp) -> Line {
     let mut line = Line::default();
     line.push(&now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), Ink::Dim);
+    if let Some(why) = &ledger.silent {
+        line.gap();
+        line.push(&format!("the API server does not answer: {why}"), Ink::Red);
+    }
     line.gap();
     line.push(&style.title, Ink::Bold);
     line.gap();
@@ -135,10 +139,6 @@ fn title(ledger: &Ledger, style: &Style, hidden: usize, now: Timestamp) -> Line 
     if hidden > 0 {
         line.gap();
         line.push(&format!("{hidden} of them farther from a threshold are not shown"), Ink::Dim);
-    }
-    if let Some(why) = &ledger.silent {
-        line.gap();
-        line.push(&format!("the API server does not answer: {why}"), Ink::Red);
     }
     line
 }
