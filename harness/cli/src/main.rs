@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use commands::{
     bench, bisect, cluster, doctor, explain, export, gc, image, lint, list, report, run, schema, stress,
-    verify,
+    verify, watch,
 };
 use failure::{Failure, infrastructure};
 
@@ -40,6 +40,7 @@ enum Command {
     Schema(schema::Args),
     Explain(explain::Args),
     Export(export::Args),
+    Watch(watch::Args),
     Report(report::Args),
     Doctor(doctor::Args),
     Cluster(cluster::Args),
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => wait_for(export::run(&args)),
+        Command::Watch(args) => wait_for(watch::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::Doctor(args) => wait_for(doctor::run(&args)),
         Command::Bench(args) => wait_for(bench::run(&args)),

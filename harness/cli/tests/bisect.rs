@@ -28,8 +28,7 @@ fn the_first_kubelet_that_is_good_is_found_with_one_cluster() {
     let told = fs::read_to_string(folder.path().join("results/latest/bisect.md")).unwrap();
     let table = "| v1.31.14 | bad: reproduced | cluster 1 |\n| v1.32.13 | good: passed | cluster 1 |\n| v1.36.4 | said to be good | not tried |\n";
     assert!(told.contains(table), "{told}");
-    let sentence =
-        "**v1.32.13** is the first kubelet on which message/sidecars-are-named is good; it is bad on v1.31.14.";
+    let sentence = "**v1.32.13** is the first kubelet on which message/sidecars-are-named is good; it is bad on v1.31.14.";
     assert!(told.contains(sentence) && said.contains(sentence), "{told}");
     assert!(folder.path().join("results/latest/artifacts/cluster-1/artifacts/events.jsonl").is_file());
 }
@@ -55,11 +54,27 @@ fn kubelets_that_cannot_be_ordered_or_known_are_told_before_anything_is_made() {
     program("strange", "hello");
     let real = ["sidecars-are-named", "--good"];
     let rows: [(&[&str], &str, bool); 5] = [
-        (&["sidecars-are-named", "--good", "./one", "--bad", "./other"], "./one and ./other cannot be ordered", true),
+        (
+            &["sidecars-are-named", "--good", "./one", "--bad", "./other"],
+            "./one and ./other cannot be ordered",
+            true,
+        ),
         (&[real[0], real[1], "./strange", "--bad", "./one"], "./strange is no kubelet", true),
-        (&[real[0], real[1], "v1.32", "--bad", "v1.32", "--backend", "embedded"], "--good and --bad are both v1.32.13", false),
-        (&["message", "--good", "v1.33", "--bad", "v1.31", "--backend", "embedded"], "a search needs one", false),
-        (&[real[0], real[1], "v1.33", "--bad", "v1.31", "--backend", "existing"], "take --backend kind", false),
+        (
+            &[real[0], real[1], "v1.32", "--bad", "v1.32", "--backend", "embedded"],
+            "--good and --bad are both v1.32.13",
+            false,
+        ),
+        (
+            &["message", "--good", "v1.33", "--bad", "v1.31", "--backend", "embedded"],
+            "a search needs one",
+            false,
+        ),
+        (
+            &[real[0], real[1], "v1.33", "--bad", "v1.31", "--backend", "existing"],
+            "take --backend kind",
+            false,
+        ),
     ];
     for (arguments, why, needs_kind) in rows {
         let (status, said, errors) = bisect(&folder, arguments);

@@ -28,18 +28,23 @@ fn evidence(folder: &TempDir, case: &str) -> BTreeSet<String> {
 #[test]
 fn runs_are_counted_and_spread_over_the_nodes() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["sidecars-are-named", "--kubelet", "v1.31", "--kubelet", "v1.32", "--nodes", "2", "--runs", "12"];
+    let arguments =
+        ["sidecars-are-named", "--kubelet", "v1.31", "--kubelet", "v1.32", "--nodes", "2", "--runs", "12"];
     let (status, said, errors) = stress(&folder, &arguments);
     assert_eq!(status, Some(0), "{said}{errors}");
     assert!(said.contains("| message/sidecars-are-named | reproduced ×12 | passed ×12 |"), "{said}");
     assert!(said.contains("on v1.32.13: failed: 0 of 12 (95 % interval 0 to 24 %)"), "{said}");
-    assert_eq!(evidence(&folder, "message/sidecars-are-named"), ["v1.31.14", "v1.32.13"].map(str::to_owned).into());
+    assert_eq!(
+        evidence(&folder, "message/sidecars-are-named"),
+        ["v1.31.14", "v1.32.13"].map(str::to_owned).into()
+    );
     let events = fs::read_to_string(folder.path().join("results/latest/artifacts/events.jsonl")).unwrap();
-    let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let started = events.iter().filter(|event| event["what"] == "case-started" && event["kubelet"] == "v1.32.13");
-    let runs: Vec<(&str, u64)> = started
-        .map(|event| (event["node"].as_str().unwrap(), event["attempt"].as_u64().unwrap()))
-        .collect();
+    let events: Vec<serde_json::Value> =
+        events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let started =
+        events.iter().filter(|event| event["what"] == "case-started" && event["kubelet"] == "v1.32.13");
+    let runs: Vec<(&str, u64)> =
+        started.map(|event| (event["node"].as_str().unwrap(), event["attempt"].as_u64().unwrap())).collect();
     assert_eq!(runs.iter().map(|run| run.1).collect::<BTreeSet<_>>(), (1..=12).collect());
     for node in ["v1-32-worker", "v1-32-worker2"] {
         assert!(runs.iter().filter(|run| run.0 == node).count() >= 4, "{runs:?}");
@@ -50,7 +55,8 @@ fn runs_are_counted_and_spread_over_the_nodes() {
 fn the_first_failure_ends_it_and_its_evidence_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     // What no kubelet says.
-    let wrong = CASE.split("known-bugs:").next().unwrap().replace("el1: {request: \"0\"}", "el1: {request: \"5\"}");
+    let wrong =
+        CASE.split("known-bugs:").next().unwrap().replace("el1: {request: \"0\"}", "el1: {request: \"5\"}");
     assert_ne!(wrong, CASE);
     fs::write(folder.path().join("sidecars-are-named.yaml"), wrong).unwrap();
     let (status, said, errors) =

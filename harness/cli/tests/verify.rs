@@ -23,7 +23,8 @@ fn a_bug_that_is_mended_is_shown_in_one_document() {
     let (status, said, errors) =
         verify(&folder, &["--upstream", issue, "--before", "v1.31", "--after", "v1.32"]);
     assert_eq!(status, Some(0), "{said}{errors}");
-    let sentence = format!("{issue} shows on v1.31.14 and does not on v1.32.13 (message/sidecars-are-named).");
+    let sentence =
+        format!("{issue} shows on v1.31.14 and does not on v1.32.13 (message/sidecars-are-named).");
     assert!(said.contains(&sentence), "{said}");
     let document = fs::read_to_string(folder.path().join("results/latest/verify.md")).unwrap();
     for part in [
@@ -37,8 +38,10 @@ fn a_bug_that_is_mended_is_shown_in_one_document() {
     ] {
         assert!(document.contains(part), "{part}\n{document}");
     }
-    let pictures: Vec<&str> =
-        document.lines().filter_map(|line| line.strip_prefix("![")?.split_once("](")?.1.strip_suffix(')')).collect();
+    let pictures: Vec<&str> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("![")?.split_once("](")?.1.strip_suffix(')'))
+        .collect();
     assert!(pictures.len() >= 4, "{document}");
     for picture in pictures {
         let path = folder.path().join("results/latest").join(picture);
@@ -49,8 +52,16 @@ fn a_bug_that_is_mended_is_shown_in_one_document() {
 #[test]
 fn what_is_not_mended_is_no_success() {
     for (before, after, sentence) in [
-        ("v1.32", "v1.33", "message/sidecars-are-named holds on v1.32.13 and on v1.33.12: there is no difference."),
-        ("v1.30", "v1.31", "kubernetes/kubernetes#124938 shows on v1.30.14 and on v1.31.14 (message/sidecars-are-named)."),
+        (
+            "v1.32",
+            "v1.33",
+            "message/sidecars-are-named holds on v1.32.13 and on v1.33.12: there is no difference.",
+        ),
+        (
+            "v1.30",
+            "v1.31",
+            "kubernetes/kubernetes#124938 shows on v1.30.14 and on v1.31.14 (message/sidecars-are-named).",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (status, said, _) =

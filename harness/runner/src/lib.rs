@@ -27,4 +27,5 @@ pub mod stage;
 pub mod tune;
 pub mod verify;
 pub mod wait;
+pub mod watch;
 pub mod words;

@@ -9,9 +9,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_runner::bisect::{Answer, Answers, Candidate, Course, Outcome, Search, ordered, tell};
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{
-    self, EmbeddedBackend, Keep, Kubelet, KubeletSource, KubeletSpec, Words,
-};
+use evictlab_runner::cluster::{self, EmbeddedBackend, Keep, Kubelet, KubeletSource, KubeletSpec, Words};
 use evictlab_runner::images::{Lock, Resolve};
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
 use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};

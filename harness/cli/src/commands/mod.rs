@@ -29,3 +29,4 @@ pub mod stress;
 pub mod target;
 pub mod time;
 pub mod verify;
+pub mod watch;

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{
-    Backend as _, Clusters, EmbeddedBackend, Kubelet, KubeletSpec, Words,
-};
+use evictlab_runner::cluster::{Backend as _, Clusters, EmbeddedBackend, Kubelet, KubeletSpec, Words};
 use evictlab_runner::export::{Machine, recipe};
 use evictlab_runner::images::Lock;
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};

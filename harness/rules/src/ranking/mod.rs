@@ -4,4 +4,4 @@ mod admission;
 mod rank;
 
 pub use admission::{Applicant, rejection};
-pub use rank::{Disks, Ranked, rank};
+pub use rank::{Disks, Measure, Ranked, compare, measure, rank};

@@ -9,6 +9,7 @@ mod kind;
 mod kubelet;
 mod machine;
 mod node;
+mod proxy;
 mod ready;
 
 pub use backend::{Backend, Ended, Ending, Opened, Plan};
@@ -16,7 +17,8 @@ pub use changes::DOMAIN;
 pub use embedded::{EmbeddedBackend, MINORS, NotModelled, Shape, Words, every_minor, modelled};
 pub use error::ClusterError;
 pub use existing::{
-    Access, Asked, CORDONED, ExistingBackend, ExistingError, Leftover, Spared, collect_leftovers, leftovers,
+    Access, Asked, CORDONED, ExistingBackend, ExistingError, Leftover, Reached, Right, Spared, TO_LOOK,
+    TO_WATCH, collect_leftovers, leftovers,
 };
 pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
@@ -28,4 +30,5 @@ pub use kind::{
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use machine::{Borrowed, Machine};
 pub use node::{Node, NodeError, said};
+pub use proxy::Proxy;
 pub use ready::{heard_of, is_ready};

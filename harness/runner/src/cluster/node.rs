@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::{Api, Client};
 use serde_json::{Map, Value};
 
-use super::Machine;
 use super::kind::{DockerError, first_cause};
+use super::{Machine, Proxy};
 use crate::case::Cgroup;
 use crate::wait::{self, Probe};
 
@@ -93,13 +92,12 @@ impl Node {
 
     /// The kubelet's configuration as it runs with it (`/configz`), the object `kubeletconfig`.
     pub async fn configz(&self) -> Result<Value, NodeError> {
-        let mut answer: Value = self.proxy("read the configuration", "configz").await?;
-        Ok(answer["kubeletconfig"].take())
+        self.proxy().configz().await
     }
 
     /// The kubelet's Summary (`/stats/summary`).
     pub async fn summary(&self) -> Result<Value, NodeError> {
-        self.proxy("read the statistics", "stats/summary").await
+        self.proxy().summary().await
     }
 
     /// The Summary, waited for: a kubelet that has just restarted may have none yet, or have shown one and have none for a moment
@@ -115,8 +113,7 @@ impl Node {
 
     /// The counter `kubelet_evictions` by its label `eviction_signal`, since the kubelet started.
     pub async fn evictions(&self) -> Result<Map<String, Value>, NodeError> {
-        let text = self.proxy_text("read the metrics", "metrics").await?;
-        Ok(evictions(&text))
+        Ok(evictions(&self.proxy().metrics().await?))
     }
 
     /// The node object.
@@ -135,23 +132,8 @@ impl Node {
         self.machine.host_memory().await
     }
 
-    async fn proxy(&self, doing: &'static str, path: &str) -> Result<Value, NodeError> {
-        let text = self.proxy_text(doing, path).await?;
-        serde_json::from_str(&text).map_err(|error| NodeError::Answer {
-            doing,
-            node: self.name.clone(),
-            problem: error.to_string(),
-        })
-    }
-
-    async fn proxy_text(&self, doing: &'static str, path: &str) -> Result<String, NodeError> {
-        let uri = format!("/api/v1/nodes/{}/proxy/{path}", self.name);
-        let request = Request::get(uri).body(Vec::new()).map_err(|error| NodeError::Answer {
-            doing,
-            node: self.name.clone(),
-            problem: error.to_string(),
-        })?;
-        self.client.request_text(request).await.map_err(|source| self.api(doing, source))
+    fn proxy(&self) -> Proxy<'_> {
+        Proxy::new(&self.client, &self.name)
     }
 
     pub(super) fn api(&self, doing: &'static str, source: kube::Error) -> NodeError {

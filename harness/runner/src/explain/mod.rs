@@ -12,3 +12,4 @@ mod words;
 pub use account::{NothingToExplain, explain};
 pub use explanation::{Bug, ContainerTold, Explanation, Kind, Witness};
 pub use input::{Input, InputError};
+pub(crate) use words::amount;

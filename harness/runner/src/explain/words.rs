@@ -11,7 +11,7 @@ const KI: i64 = 1 << 10;
 const MI: i64 = 1 << 20;
 
 /// So much of a resource; bytes in Ki or Mi, so that figures that lie close together can be told apart.
-pub(super) fn amount(value: i64, resource: Resource) -> String {
+pub(crate) fn amount(value: i64, resource: Resource) -> String {
     if matches!(resource, Resource::Inodes | Resource::Pids) {
         return format!("{value} {resource}");
     }

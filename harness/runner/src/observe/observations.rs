@@ -95,8 +95,13 @@ impl Observations {
     pub fn thresholds(&self) -> Vec<Threshold> {
         let changed = Value::Object(self.kubelet_config_overrides.clone());
         let config = if self.configz.is_null() { &changed } else { &self.configz };
-        let config = config.get("kubeletconfig").unwrap_or(config);
-        let config = ThresholdConfig::deserialize(config).ok();
-        config.and_then(|config| parse_config(&config).ok()).unwrap_or_default()
+        thresholds(config)
     }
+}
+
+/// The thresholds of a kubelet's configuration, with or without the wrapper that `configz` has around it. None where the kubelet would refuse them.
+pub fn thresholds(config: &Value) -> Vec<Threshold> {
+    let config = config.get("kubeletconfig").unwrap_or(config);
+    let config = ThresholdConfig::deserialize(config).ok();
+    config.and_then(|config| parse_config(&config).ok()).unwrap_or_default()
 }

@@ -41,7 +41,7 @@ impl Seen {
 /// How long a broken watch is left alone: twice as long every time until it works again. Always the same, so that a run on a model can be
 /// repeated; one harness alone is no crowd that would have to be spread.
 #[derive(Debug, Default)]
-struct Pause {
+pub(crate) struct Pause {
     last: Option<Duration>,
 }
 

@@ -39,4 +39,6 @@ pub use run_dir::RunDir;
 pub use select::{Wanted, reports};
 pub use sink::{Events, Finished, Report, ReportError, ReportFailure, Reports};
 pub use stream::{CaseId, Model, Planned, RunEvent, What};
+pub(crate) use terminal::{Ink, Line, Screen};
 pub use terminal::{Live, Manners, Plain, Tally};
+pub(crate) use testimony::apart;

@@ -45,7 +45,7 @@ pub(super) fn witnesses(text: &mut String, testimony: &Testimony) {
 }
 
 /// What a message says, one statement each; of a message that no kubelet writes, where it leaves the grammar.
-fn apart(message: &str) -> Vec<String> {
+pub(crate) fn apart(message: &str) -> Vec<String> {
     match message.parse() {
         Ok(EvictionMessage::NodePressure(pressure)) => pressure_apart(&pressure),
         Ok(EvictionMessage::EmptyDirLimit { volume, limit }) => {

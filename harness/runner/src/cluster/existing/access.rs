@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
-use super::ExistingError;
+use super::{ExistingError, Reached};
 use crate::cluster::ready::SILENCE;
 
 /// The variable that Kubernetes sets in every container.
@@ -20,19 +20,12 @@ pub struct Access {
     pub context: Option<String>,
 }
 
-/// A cluster that can be asked.
-#[derive(Clone)]
-pub(super) struct Reached {
-    /// The context's name.
-    pub name: String,
-    /// The address of its API server.
-    pub server: String,
-    pub client: Client,
-}
-
 impl Access {
     /// A client for the cluster. Nothing is asked of it yet.
-    pub(super) async fn reach(&self) -> Result<Reached, ExistingError> {
+    ///
+    /// # Errors
+    /// A kubeconfig that is missing or wrong, or has no such context.
+    pub async fn reach(&self) -> Result<Reached, ExistingError> {
         let (name, mut config) = match self.read()? {
             None => ("in-cluster".to_owned(), Config::incluster().map_err(ExistingError::kubeconfig)?),
             Some(kubeconfig) => {

@@ -7,18 +7,16 @@ use evictlab_embedded::fault::Fault;
 use evictlab_rules::KubeletVersion;
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, try_join_all};
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
-use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::access::Reached;
 use super::look::look;
 use super::machine::ExistingMachine;
 use super::nodes::{Choice, of_one_kernel, others};
+use super::rights::TO_RUN;
 use super::sweep::sweep;
-use super::{Access, ExistingError, gc, rights};
-use crate::cluster::{Backend, Borrowed, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan, said};
+use super::{Access, ExistingError, Reached, gc};
+use crate::cluster::{Backend, Borrowed, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan};
 use crate::images::BringError;
 use crate::report::Model;
 use crate::reset::CANARY;
@@ -66,17 +64,14 @@ impl ExistingBackend {
         image: impl Fn(&str) -> String,
     ) -> Result<Self, ExistingError> {
         let reached = asked.access.reach().await?;
-        let wanted = nodes(&reached, asked.node_selector.as_deref()).await?;
+        let wanted = reached.nodes(asked.node_selector.as_deref()).await?;
         let all = match asked.node_selector {
-            Some(_) => nodes(&reached, None).await?,
+            Some(_) => reached.nodes(None).await?,
             None => wanted.clone(),
         };
-        let missing = rights::missing(&reached.client).await;
-        if !missing.is_empty() {
-            return Err(ExistingError::Forbidden { cluster: reached.name, missing });
-        }
+        reached.permits(&TO_RUN).await?;
         let pods = match asked.allow_disruption {
-            true => pods(&reached).await?,
+            true => reached.pods().await?,
             false => Vec::new(),
         };
         let choice = Choice { selected: asked.node_selector.is_some(), disruption: asked.allow_disruption };
@@ -189,42 +184,6 @@ fn kubelets(chosen: &[Chosen]) -> Vec<Kubelet> {
         binary: None,
     };
     versions.into_iter().rev().map(kubelet).collect()
-}
-
-/// The nodes of a cluster, or those that a selector selects.
-async fn nodes(reached: &Reached, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
-    let api: Api<ApiNode> = Api::all(reached.client.clone());
-    let wanted = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
-    match (api.list(&wanted).await, selector) {
-        (Ok(listed), Some(selector)) if listed.items.is_empty() => Err(ExistingError::Selector {
-            selector: selector.to_owned(),
-            problem: format!("selects no node of {}", reached.name),
-        }),
-        (Ok(listed), _) => Ok(listed.items),
-        (Err(kube::Error::Api(status)), Some(selector)) if status.code == 400 => {
-            Err(ExistingError::Selector {
-                selector: selector.to_owned(),
-                problem: format!("is none: {}", status.message),
-            })
-        }
-        (Err(error), _) => Err(refused(reached, "list nodes", &error)),
-    }
-}
-
-async fn pods(reached: &Reached) -> Result<Vec<Pod>, ExistingError> {
-    let api: Api<Pod> = Api::all(reached.client.clone());
-    let listed = api.list(&ListParams::default()).await;
-    Ok(listed.map_err(|error| refused(reached, "list pods", &error))?.items)
-}
-
-fn refused(reached: &Reached, doing: &'static str, error: &kube::Error) -> ExistingError {
-    let (cluster, server) = (reached.name.clone(), reached.server.clone());
-    match error {
-        kube::Error::Api(status) if status.code == 403 => {
-            ExistingError::Forbidden { cluster, missing: vec![doing.to_owned()] }
-        }
-        error => ExistingError::Api { cluster, server, doing, problem: said(error) },
-    }
 }
 
 impl Backend for ExistingBackend {

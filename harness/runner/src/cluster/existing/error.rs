@@ -36,7 +36,7 @@ pub enum ExistingError {
     },
     /// The user lacks rights.
     #[error(
-        "in {cluster} you may not {}\nA run needs a ClusterRole with these rights; README.md lists all of them.",
+        "in {cluster} you may not {}\nIt takes a ClusterRole with these rights; README.md lists all of them.",
         missing.join(", nor ")
     )]
     Forbidden {
@@ -52,6 +52,16 @@ pub enum ExistingError {
         selector: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// A node was named that is not there.
+    #[error("{cluster} has no node named {name}; it has {}", if has.is_empty() { "none".to_owned() } else { has.join(", ") })]
+    NoSuchNode {
+        /// The cluster.
+        cluster: String,
+        /// The name that was asked for.
+        name: String,
+        /// Those that it has.
+        has: Vec<String>,
     },
     /// No node is fit.
     #[error(
@@ -121,7 +131,11 @@ impl ExistingError {
     pub fn is_input(&self) -> bool {
         matches!(
             self,
-            Self::Kubeconfig(_) | Self::NoContext { .. } | Self::Selector { .. } | Self::NoNodes { .. }
+            Self::Kubeconfig(_)
+                | Self::NoContext { .. }
+                | Self::Selector { .. }
+                | Self::NoSuchNode { .. }
+                | Self::NoNodes { .. }
         )
     }
 }

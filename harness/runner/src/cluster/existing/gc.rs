@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::access::Reached;
 use super::sweep::sweep;
-use super::{Access, ExistingError};
+use super::{Access, ExistingError, Reached};
 use crate::cluster::{DEADLINE, Owner};
 use crate::stage::{Marked, Namespace};
 

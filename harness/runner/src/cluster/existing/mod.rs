@@ -8,6 +8,7 @@ mod image;
 mod look;
 mod machine;
 mod nodes;
+mod reached;
 mod rights;
 mod sweep;
 
@@ -16,3 +17,5 @@ pub use backend::{Asked, ExistingBackend};
 pub use error::ExistingError;
 pub use gc::{Leftover, collect_leftovers, leftovers};
 pub use nodes::{CORDONED, Spared};
+pub use reached::Reached;
+pub use rights::{Right, TO_LOOK, TO_WATCH};

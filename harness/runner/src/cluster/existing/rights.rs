@@ -1,4 +1,4 @@
-//! What a run needs to be allowed in a cluster, asked before anything is made.
+//! What has to be allowed in a cluster, asked before anything is made.
 
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{
@@ -7,8 +7,22 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// Verbs and resources, in every namespace, for a run's namespaces have names of their own.
-const RIGHTS: [(&str, &[&str]); 6] = [
+/// Verbs on a resource, in every namespace.
+pub type Right = (&'static str, &'static [&'static str]);
+
+/// What one look at nodes and the pods on them takes.
+pub const TO_LOOK: [Right; 3] = [("nodes", &["list"]), ("nodes/proxy", &["get"]), ("pods", &["list"])];
+
+/// What watching them takes.
+pub const TO_WATCH: [Right; 4] = [
+    ("nodes", &["list", "watch"]),
+    ("nodes/proxy", &["get"]),
+    ("pods", &["list", "watch"]),
+    ("events", &["list", "watch"]),
+];
+
+/// What a run takes; its namespaces have names of their own.
+pub(super) const TO_RUN: [Right; 6] = [
     ("nodes", &["get", "list", "watch"]),
     ("nodes/proxy", &["get"]),
     ("namespaces", &["create", "list", "delete"]),
@@ -18,8 +32,8 @@ const RIGHTS: [(&str, &[&str]); 6] = [
 ];
 
 /// What the client may not do, as `list nodes`. A cluster that does not tell is taken at its later word.
-pub(super) async fn missing(client: &Client) -> Vec<String> {
-    let asked = RIGHTS.iter().flat_map(|(resource, verbs)| verbs.iter().map(move |verb| (*resource, *verb)));
+pub(super) async fn missing(client: &Client, rights: &[Right]) -> Vec<String> {
+    let asked = rights.iter().flat_map(|(resource, verbs)| verbs.iter().map(move |verb| (*resource, *verb)));
     let answers = join_all(asked.map(async |(resource, verb)| {
         let allowed = allowed(client, resource, verb).await.unwrap_or(true);
         (!allowed).then(|| format!("{verb} {resource}"))

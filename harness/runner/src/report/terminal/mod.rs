@@ -10,5 +10,7 @@ mod tally;
 
 pub use live::Live;
 pub use manners::Manners;
+pub(crate) use paint::{Ink, Line};
 pub use plain::Plain;
+pub(crate) use screen::Screen;
 pub use tally::Tally;

@@ -6,7 +6,7 @@ use crate::judge::Verdict;
 
 /// How a piece of text is shown, as a Select Graphic Rendition of ECMA-48.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(crate) enum Ink {
     Plain,
     Bold,
     Dim,
@@ -55,7 +55,7 @@ impl Ink {
 
 /// One line, in pieces. It holds no control characters.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Vec<(String, Ink)>);
+pub(crate) struct Line(Vec<(String, Ink)>);
 
 impl Line {
     /// Adds a piece.

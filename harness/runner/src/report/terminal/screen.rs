@@ -7,7 +7,7 @@ use super::paint::Line;
 /// Draws a block of lines over the one before. The cursor is left in the first column below the block, always
 /// visible, so that whatever ends the process leaves a terminal in order.
 #[derive(Debug)]
-pub(super) struct Screen<W> {
+pub(crate) struct Screen<W> {
     out: W,
     colour: bool,
     /// The widths of the lines that are drawn.
