@@ -62,6 +62,19 @@ pub fn case_ended(suite: &str, case: &str, kubelet: &str, attempt: u32, verdict:
     }
 }
 
+/// A run of cases of suite `message` on one kubelet, held against a baseline: what it expects, and what was seen, why `so it was`.
+pub fn against_a_baseline(expected: &[(&str, Verdict)], seen: &[Verdict]) -> Vec<RunEvent> {
+    let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    let mut started = run_started(&[NEW], &names);
+    let What::RunStarted { cases, .. } = &mut started else { unreachable!("it started") };
+    for (planned, (_, verdict)) in cases.iter_mut().zip(expected) {
+        planned.baseline.insert(NEW.to_owned(), *verdict);
+    }
+    let ended = names.iter().zip(seen);
+    let ended = ended.map(|(name, verdict)| case_ended("message", name, NEW, 1, *verdict, "so it was"));
+    std::iter::once(started).chain(ended).map(|what| event(0.0, what)).collect()
+}
+
 fn ended(case: &str, kubelet: &str, node: &str, judgement: Judgement) -> What {
     What::CaseEnded {
         id: id("message", case, kubelet, 1),
