@@ -7,11 +7,13 @@ mod output;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
-use commands::{bench, cluster, doctor, explain, gc, image, lint, list, report, run, schema};
+use commands::{
+    bench, cluster, completions, doctor, explain, gc, image, lint, list, man, report, run, schema,
+};
 use failure::{Failure, infrastructure};
 
 /// A run on the embedded cluster makes and drops small values all the time: with the system's allocator that is a third of its time.
@@ -39,6 +41,8 @@ enum Command {
     Bench(bench::Args),
     Image(image::Args),
     Gc(gc::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +59,8 @@ fn main() -> ExitCode {
         Command::Cluster(args) => wait_for(cluster::run(&args)),
         Command::Image(args) => wait_for(image::run(&args)),
         Command::Gc(args) => wait_for(gc::run(&args)),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     };
     done.unwrap_or_else(|failure| failure.tell())
 }

@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod bench;
 pub mod cluster;
+pub mod completions;
 pub mod doctor;
 pub mod embedded;
 pub mod existing;
@@ -12,6 +13,7 @@ pub mod image;
 pub mod kubelets;
 pub mod lint;
 pub mod list;
+pub mod man;
 pub mod report;
 pub mod run;
 pub mod schema;

@@ -1,0 +1,132 @@
+//! The commands of a guide.
+
+use std::collections::BTreeMap;
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use serde_yaml::Value;
+
+/// A block of commands, with what is known of it.
+pub struct Block {
+    /// The line in the guide, from 1.
+    pub line: usize,
+    /// What a shell runs.
+    pub script: String,
+    /// The lines as they stand in the guide.
+    pub text: String,
+    /// The exit status of the last command.
+    pub exit: i32,
+    /// What not every machine has.
+    pub needs: Vec<String>,
+    /// The file that its lines are from.
+    pub file: Option<String>,
+    /// What it prints, as the guide has it.
+    pub printed: Option<String>,
+}
+
+impl Block {
+    /// The blocks of a guide, in order.
+    pub fn all(guide: &str) -> Result<Vec<Self>, String> {
+        let mut blocks: Vec<Self> = Vec::new();
+        let mut info = None;
+        let mut text = String::new();
+        let mut before = "";
+        for (event, at) in Parser::new(guide).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let line = guide[..at.start].matches('\n').count() + 1;
+                    let CodeBlockKind::Fenced(words) = kind else {
+                        return Err(format!("line {line}: a block without a language"));
+                    };
+                    info = Some((line, words.to_string()));
+                    text.clear();
+                }
+                Event::Text(part) if info.is_some() => text.push_str(&part),
+                Event::End(TagEnd::CodeBlock) => {
+                    let (line, words) = info.take().ok_or("an end without a beginning")?;
+                    let told = |why: String| format!("line {line}: {why}");
+                    match words.split_whitespace().next() {
+                        Some("sh" | "yaml") => blocks.push(Self::new(line, &words, &text).map_err(told)?),
+                        Some("text") if before == "commands" => {
+                            blocks.last_mut().ok_or("output of nothing")?.printed = Some(text.clone());
+                        }
+                        _ => {
+                            return Err(told(format!(
+                                "`{words}` is no language of commands, nor `text` behind them"
+                            )));
+                        }
+                    }
+                    before = if words == "text" { "output" } else { "commands" };
+                }
+                _ => {}
+            }
+        }
+        Ok(blocks)
+    }
+
+    fn new(line: usize, info: &str, text: &str) -> Result<Self, String> {
+        let mut block = Self {
+            line,
+            script: text.to_owned(),
+            text: text.to_owned(),
+            exit: 0,
+            needs: vec![],
+            file: None,
+            printed: None,
+        };
+        let mut inputs = BTreeMap::new();
+        let mut words = info.split_whitespace();
+        let language = words.next();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no KEY=VALUE"))?;
+            match key {
+                "exit" => block.exit = value.parse().map_err(|_| format!("`{word}` is no exit status"))?,
+                "needs" => block.needs = value.split(',').map(str::to_owned).collect(),
+                "file" => block.file = Some(value.to_owned()),
+                key if key.contains('.') => {
+                    inputs.insert(key.to_owned(), value.to_owned());
+                }
+                _ => return Err(format!("`{key}` means nothing here")),
+            }
+        }
+        if language == Some("yaml") {
+            let yaml: Value = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+            let mut commands = Vec::new();
+            runs(&yaml, &mut commands);
+            block.script = commands.join("\n");
+        }
+        for (key, value) in inputs {
+            let written = format!("${{{{ {key} }}}}");
+            if !block.script.contains(&written) {
+                return Err(format!("{written} is nowhere in it"));
+            }
+            block.script = block.script.replace(&written, &value.replace('+', " "));
+        }
+        match () {
+            () if block.script.contains("${{") => {
+                Err("it has a `${{ … }}` for which nothing stands".to_owned())
+            }
+            () if block.script.trim().is_empty() => Err("it has no commands".to_owned()),
+            () => Ok(block),
+        }
+    }
+
+    /// Its first command.
+    pub fn title(&self) -> &str {
+        let commands = self.script.lines().filter(|line| !line.trim_start().starts_with('#'));
+        commands.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+}
+
+/// What every `run:` in a workflow says.
+fn runs(yaml: &Value, commands: &mut Vec<String>) {
+    match yaml {
+        Value::Sequence(items) => items.iter().for_each(|item| runs(item, commands)),
+        Value::Mapping(entries) => {
+            entries.iter().for_each(|(key, value)| match (key.as_str(), value.as_str()) {
+                (Some("run"), Some(command)) => commands.push(command.to_owned()),
+                _ => runs(value, commands),
+            })
+        }
+        _ => {}
+    }
+}
