@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde_yaml::Value;
 
+use crate::needs::OF_THE_MACHINE;
+
 /// A block of commands, with what is known of it.
 pub struct Block {
     /// The line in the guide, from 1.
@@ -13,10 +15,14 @@ pub struct Block {
     pub script: String,
     /// The lines as they stand in the guide.
     pub text: String,
+    /// Whether it is a job of a workflow, which begins with a fresh checkout.
+    pub is_a_job: bool,
     /// The exit status of the last command.
     pub exit: i32,
-    /// What not every machine has.
+    /// What not every machine has, or another block makes.
     pub needs: Vec<String>,
+    /// What it makes that others need.
+    pub makes: Option<String>,
     /// The file that its lines are from.
     pub file: Option<String>,
     /// What it prints, as the guide has it.
@@ -45,7 +51,17 @@ impl Block {
                     let (line, words) = info.take().ok_or("an end without a beginning")?;
                     let told = |why: String| format!("line {line}: {why}");
                     match words.split_whitespace().next() {
-                        Some("sh" | "yaml") => blocks.push(Self::new(line, &words, &text).map_err(told)?),
+                        Some("sh" | "yaml") => {
+                            let block = Self::new(line, &words, &text).map_err(told)?;
+                            let made =
+                                |need: &str| blocks.iter().any(|other| other.makes.as_deref() == Some(need));
+                            let nowhere =
+                                |need: &&String| !OF_THE_MACHINE.contains(&need.as_str()) && !made(need);
+                            if let Some(need) = block.needs.iter().find(nowhere) {
+                                return Err(told(format!("no block before it makes `{need}`")));
+                            }
+                            blocks.push(block);
+                        }
                         Some("text") if before == "commands" => {
                             blocks.last_mut().ok_or("output of nothing")?.printed = Some(text.clone());
                         }
@@ -68,19 +84,20 @@ impl Block {
             line,
             script: text.to_owned(),
             text: text.to_owned(),
+            is_a_job: info.starts_with("yaml"),
             exit: 0,
             needs: vec![],
+            makes: None,
             file: None,
             printed: None,
         };
         let mut inputs = BTreeMap::new();
-        let mut words = info.split_whitespace();
-        let language = words.next();
-        for word in words {
+        for word in info.split_whitespace().skip(1) {
             let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no KEY=VALUE"))?;
             match key {
                 "exit" => block.exit = value.parse().map_err(|_| format!("`{word}` is no exit status"))?,
                 "needs" => block.needs = value.split(',').map(str::to_owned).collect(),
+                "makes" => block.makes = Some(value.to_owned()),
                 "file" => block.file = Some(value.to_owned()),
                 key if key.contains('.') => {
                     inputs.insert(key.to_owned(), value.to_owned());
@@ -88,7 +105,7 @@ impl Block {
                 _ => return Err(format!("`{key}` means nothing here")),
             }
         }
-        if language == Some("yaml") {
+        if block.is_a_job {
             let yaml: Value = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
             let mut commands = Vec::new();
             runs(&yaml, &mut commands);

@@ -1,11 +1,12 @@
 //! Runs every command of `harness/guides`, in order, a guide in a folder of its own.
 //!
-//! Commands are the blocks of `sh`, and what `run:` says in those of `yaml`. A block may say in the words behind its language
+//! Commands are the blocks of `sh`, and what `run:` says in those of `yaml`, which are jobs with a machine of their own. A block may say in the words behind its language
 //!
 //! | words | meaning |
 //! | --- | --- |
 //! | `exit=1` | the exit status, of its last command; without it, every command ends with 0 |
-//! | `needs=kind,man` | what not every machine has; where it is missing, the block is ignored and says why. `before` is the block before |
+//! | `needs=kind,man` | what not every machine has; where it is missing, the block is ignored and says why |
+//! | `makes=lab`, `needs=lab` | the second block is ignored where the first one was |
 //! | `file=.ci/prow/evictlab-periodics.yaml` | its lines are that file's |
 //! | `inputs.select=message` | what stands for `${{ inputs.select }}` |
 //!
@@ -20,6 +21,7 @@ mod needs;
 mod output;
 mod place;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,8 +36,8 @@ struct Guide {
     place: Option<Place>,
     /// The name of the block that failed.
     failed: Option<String>,
-    /// Whether the block before was run.
-    ran: bool,
+    /// What blocks have made that were run.
+    made: BTreeSet<String>,
     left: usize,
 }
 
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
 
 /// A trial for each block.
 fn of_guide(name: &str, blocks: Vec<Block>, arguments: &Arguments) -> Vec<Trial> {
-    let guide = Arc::new(Mutex::new(Guide { place: None, failed: None, ran: false, left: 0 }));
+    let guide = Arc::new(Mutex::new(Guide { place: None, failed: None, made: BTreeSet::new(), left: 0 }));
     let trial = |block: Block| {
         let title = format!("{name}:{} {}", block.line, block.title());
         let (shared, own) = (guide.clone(), title.clone());
@@ -78,12 +80,15 @@ fn of_guide(name: &str, blocks: Vec<Block>, arguments: &Arguments) -> Vec<Trial>
 /// Runs one block, or says why not.
 fn follow(guide: &mut Guide, block: &Block, name: &str) -> Result<Completion, Failed> {
     guide.left -= 1;
-    let done = match (&guide.failed, needs::missing(block, guide.ran)) {
+    let done = match (&guide.failed, needs::missing(block, &guide.made)) {
         (Some(before), _) => Ok(Completion::ignored_with(format!("{before} failed"))),
         (None, Some(why)) => Ok(Completion::ignored_with(why)),
+        (None, None) if block.is_a_job => Place::new().run(block).map(|()| Completion::Completed),
         (None, None) => guide.place.get_or_insert_with(Place::new).run(block).map(|()| Completion::Completed),
     };
-    guide.ran = matches!(&done, Ok(Completion::Completed));
+    if matches!(&done, Ok(Completion::Completed)) {
+        guide.made.extend(block.makes.clone());
+    }
     if done.is_err() {
         guide.failed = Some(name.to_owned());
     }

@@ -1,5 +1,6 @@
 //! What a block needs that not every machine has.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -10,8 +11,12 @@ use crate::block::Block;
 /// Commands that guides speak of before they are there.
 const TO_COME: [&str; 5] = ["verify", "bisect", "stress", "export", "watch"];
 
-/// Why a block cannot be run here, given whether the one before it was; none if it can.
-pub fn missing(block: &Block, before: bool) -> Option<String> {
+/// What the machine may have or not.
+pub const OF_THE_MACHINE: [&str; 7] =
+    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster"];
+
+/// Why a block cannot be run here, after blocks that have made something; none if it can.
+pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
     let to_come =
         TO_COME.into_iter().find(|name| block.script.contains(&format!("evictlab {name} ")) && !has(name));
     if let Some(name) = to_come {
@@ -19,7 +24,6 @@ pub fn missing(block: &Block, before: bool) -> Option<String> {
     }
     block.needs.iter().find_map(|need| match need.as_str() {
         "kind" => kind(&block.script),
-        "before" => (!before).then(|| "what comes before it was not run".to_owned()),
         "man" | "kubectl" => {
             (!answers(need, &["--help"])).then(|| format!("the command `{need}` is not here"))
         }
@@ -29,7 +33,7 @@ pub fn missing(block: &Block, before: bool) -> Option<String> {
         "network" => Some("tests do not use the network".to_owned()),
         "kubernetes" => Some("it is run in a checkout of kubernetes/kubernetes, with Go".to_owned()),
         "cluster" => Some("it is about somebody's cluster".to_owned()),
-        other => panic!("nobody knows what `needs={other}` is"),
+        other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
     })
 }
 

@@ -98,9 +98,10 @@ pub(super) fn for_issue(ledger: &Ledger, ended: &Ended, evidence: Option<&Observ
 /// The commands that run one case again, as a block of code.
 pub(super) fn again(text: &mut String, ledger: &Ledger, id: &CaseId) {
     let run = ledger.run.as_ref();
-    let on = |backend: &str| {
-        let CaseId { suite, case, kubelet, .. } = id;
-        format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}")
+    let CaseId { suite, case, kubelet, .. } = id;
+    let on = |backend: &str| match ledger.planned(id).and_then(|planned| planned.path.as_ref()) {
+        Some(path) => format!("evictlab run '{path}' --backend {backend} --kubelet {kubelet}"),
+        None => format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}"),
     };
     let mut commands = on(run.map_or("kind", |run| &run.backend));
     if let Some(model) = run.and_then(|run| run.model.as_ref()) {
@@ -293,7 +294,7 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::story;
+    use crate::report::{What, story};
 
     fn ledger() -> Ledger {
         let mut ledger = Ledger::default();
@@ -334,6 +335,19 @@ mod tests {
                 "### failed: message/requests-decide #4 on v1.32.13, 8.2s",
             ]
         );
+    }
+
+    #[test]
+    fn a_case_of_no_suite_is_run_again_by_its_path() {
+        let mut started = story::run_started(&["v1.32.13"], &["mine"]);
+        let What::RunStarted { cases, .. } = &mut started else { unreachable!("it started") };
+        cases[0].path = Some("to report/mine.yaml".to_owned());
+        let mut ledger = Ledger::default();
+        ledger.take(&story::event(0.0, started));
+        let mut text = String::new();
+        again(&mut text, &ledger, &story::id("message", "mine", "v1.32.13", 1));
+        let command = "\nevictlab run 'to report/mine.yaml' --backend kind --kubelet v1.32.13\n";
+        assert!(text.contains(command), "{text}");
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub fn planned(suite: &str, case: &str) -> Planned {
         labels: vec!["Serial".to_owned(), "NodeFeature:Eviction".to_owned()],
         upstream: vec!["https://github.com/kubernetes/kubernetes/issues/124938".to_owned()],
         file: format!("{suite}/{case}.yaml"),
+        path: None,
         baseline: BTreeMap::new(),
     }
 }
