@@ -51,23 +51,13 @@ impl Block {
                     let (line, words) = info.take().ok_or("an end without a beginning")?;
                     let told = |why: String| format!("line {line}: {why}");
                     match words.split_whitespace().next() {
-                        Some("sh" | "yaml") => {
-                            let block = Self::new(line, &words, &text).map_err(told)?;
-                            let made =
-                                |need: &str| blocks.iter().any(|other| other.makes.as_deref() == Some(need));
-                            let nowhere =
-                                |need: &&String| !OF_THE_MACHINE.contains(&need.as_str()) && !made(need);
-                            if let Some(need) = block.needs.iter().find(nowhere) {
-                                return Err(told(format!("no block before it makes `{need}`")));
-                            }
-                            blocks.push(block);
-                        }
+                        Some("sh" | "yaml") => blocks.push(Self::new(line, &words, &text).map_err(told)?),
                         Some("text") if before == "commands" => {
                             blocks.last_mut().ok_or("output of nothing")?.printed = Some(text.clone());
                         }
                         _ => {
                             return Err(told(format!(
-                                "`{words}` is no language of commands, nor `text` behind them"
+                                "`{words}` are neither commands nor `text` behind them"
                             )));
                         }
                     }
@@ -76,7 +66,18 @@ impl Block {
                 _ => {}
             }
         }
-        Ok(blocks)
+        match blocks.iter().enumerate().find_map(|(at, block)| block.lacks(&blocks[..at])) {
+            Some(why) => Err(why),
+            None => Ok(blocks),
+        }
+    }
+
+    /// What it needs that neither a machine has nor a block before it makes.
+    fn lacks(&self, before: &[Self]) -> Option<String> {
+        let made = |need: &str| before.iter().any(|other| other.makes.as_deref() == Some(need));
+        let mut needs = self.needs.iter();
+        let need = needs.find(|need| !OF_THE_MACHINE.contains(&need.as_str()) && !made(need))?;
+        Some(format!("line {}: no block before it makes `{need}`", self.line))
     }
 
     fn new(line: usize, info: &str, text: &str) -> Result<Self, String> {
@@ -118,19 +119,17 @@ impl Block {
             }
             block.script = block.script.replace(&written, &value.replace('+', " "));
         }
-        match () {
-            () if block.script.contains("${{") => {
-                Err("it has a `${{ … }}` for which nothing stands".to_owned())
-            }
-            () if block.script.trim().is_empty() => Err("it has no commands".to_owned()),
-            () => Ok(block),
+        if block.script.trim().is_empty() || block.script.contains("${{") {
+            return Err("it has no commands, or a `${{ … }}` for which nothing stands".to_owned());
         }
+        Ok(block)
     }
 
-    /// Its first command.
-    pub fn title(&self) -> &str {
+    /// Its first command, in short.
+    pub fn title(&self) -> String {
         let commands = self.script.lines().filter(|line| !line.trim_start().starts_with('#'));
-        commands.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+        let command = commands.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        command.chars().take(70).collect()
     }
 }
 

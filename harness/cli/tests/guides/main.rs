@@ -1,6 +1,7 @@
 //! Runs every command of `harness/guides`, in order, a guide in a folder of its own.
 //!
-//! Commands are the blocks of `sh`, and what `run:` says in those of `yaml`, which are jobs with a machine of their own. A block may say in the words behind its language
+//! Commands are the blocks of `sh`, and what `run:` says in those of `yaml`, which are jobs with a machine of their own. A block may say in
+//! the words behind its language
 //!
 //! | words | meaning |
 //! | --- | --- |
@@ -8,7 +9,7 @@
 //! | `needs=kind,man` | what not every machine has; where it is missing, the block is ignored and says why |
 //! | `makes=lab`, `needs=lab` | the second block is ignored where the first one was |
 //! | `file=.ci/prow/evictlab-periodics.yaml` | its lines are that file's |
-//! | `inputs.select=message` | what stands for `${{ inputs.select }}` |
+//! | `inputs.select=message` | what stands for `${{ inputs.select }}`; `+` is a space |
 //!
 //! A block of `text` is what the one before prints: each of its lines is there, whatever the numbers are, and `…` stands for anything.
 //!
