@@ -1,11 +1,13 @@
 //! The commands of a guide.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde_yaml::Value;
 
 use crate::needs::OF_THE_MACHINE;
+use crate::project;
 
 /// A block of commands, with what is known of it.
 pub struct Block {
@@ -123,6 +125,15 @@ impl Block {
             return Err("it has no commands, or a `${{ … }}` for which nothing stands".to_owned());
         }
         Ok(block)
+    }
+
+    /// Every line is one of the file that it says it is from.
+    pub fn is_from_its_file(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let whole = fs::read_to_string(project().join(file)).map_err(|error| format!("{file}: {error}"))?;
+        let lines: Vec<&str> = whole.lines().map(str::trim).collect();
+        let strange = self.text.lines().map(str::trim).find(|line| !lines.contains(line));
+        strange.map_or(Ok(()), |line| Err(format!("{file} has no line `{line}`")))
     }
 
     /// Its first command, in short.

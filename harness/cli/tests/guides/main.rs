@@ -83,9 +83,11 @@ fn follow(guide: &mut Guide, block: &Block, name: &str) -> Result<Completion, Fa
     guide.left -= 1;
     let done = match (&guide.failed, needs::missing(block, &guide.made)) {
         (Some(before), _) => Ok(Completion::ignored_with(format!("{before} failed"))),
-        (None, Some(why)) => Ok(Completion::ignored_with(why)),
-        (None, None) if block.is_a_job => Place::new().run(block).map(|()| Completion::Completed),
-        (None, None) => guide.place.get_or_insert_with(Place::new).run(block).map(|()| Completion::Completed),
+        (None, why) => block.is_from_its_file().and_then(|()| match why {
+            Some(why) => Ok(Completion::ignored_with(why)),
+            None if block.is_a_job => Place::new().run(block).map(|()| Completion::Completed),
+            None => guide.place.get_or_insert_with(Place::new).run(block).map(|()| Completion::Completed),
+        }),
     };
     if matches!(&done, Ok(Completion::Completed)) {
         guide.made.extend(block.makes.clone());
