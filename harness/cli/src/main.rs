@@ -7,13 +7,13 @@ mod output;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
 use commands::{
-    bench, bisect, cluster, doctor, explain, export, gc, image, lint, list, report, run, schema, stress,
-    verify, watch,
+    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, report, run,
+    schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
 
@@ -47,6 +47,8 @@ enum Command {
     Bench(bench::Args),
     Image(image::Args),
     Gc(gc::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::Cluster(args) => wait_for(cluster::run(&args)),
         Command::Image(args) => wait_for(image::run(&args)),
         Command::Gc(args) => wait_for(gc::run(&args)),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     };
     done.unwrap_or_else(|failure| failure.tell())
 }

@@ -26,7 +26,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --cluster NAME`, or serve an embedded one
+    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --backend kind --cluster NAME`, or serve an embedded one
     Create(Box<CreateArgs>),
     /// List the clusters that evictlab made
     List {
@@ -133,7 +133,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let error = match work.await {
         Ok(kubeconfig) => {
             print(format!("cluster {name} is ready; its kubeconfig: {}", kubeconfig.display()))?;
-            print(format!("run on it: evictlab run --cluster {name}"))?;
+            print(format!("run on it: evictlab run --backend kind --cluster {name}"))?;
             return Ok(ExitCode::SUCCESS);
         }
         // It is another's.

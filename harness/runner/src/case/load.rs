@@ -16,6 +16,9 @@ use super::schema::Case;
 /// A folder with this file in it holds suites of evictlab, and not somebody else's cases.
 pub const SCHEMA_FILE: &str = "case.schema.json";
 
+/// What stands before the path of a built-in case where it is shown.
+const BUILT_IN: &str = "(built-in) ";
+
 /// Where the suites come from.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -60,6 +63,13 @@ impl LoadedCase {
     /// `suite/case`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.suite, self.case.name)
+    }
+
+    /// The path by which `evictlab run` takes it; none for a case that is built in, or in `cases` here, which has a name.
+    pub fn path(&self) -> Option<&str> {
+        let named =
+            self.shown.starts_with(BUILT_IN) || Path::new(&self.shown) == Path::new("cases").join(&self.file);
+        (!named).then_some(&self.shown)
     }
 
     /// The line where each pod begins, from 1.
@@ -239,7 +249,7 @@ fn built_in(path: &str, text: &'static str) -> File {
     File {
         suite,
         relative: path.to_owned(),
-        shown: format!("(built-in) {path}"),
+        shown: format!("{BUILT_IN}{path}"),
         text: Ok(text.as_bytes().into()),
     }
 }

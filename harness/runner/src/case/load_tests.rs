@@ -181,6 +181,9 @@ fn the_problems_of_all_files_come_together() {
     let [suite, file] =
         ["one", "one/good.yaml"].map(|path| load_paths(&[root.path().join(path)]).unwrap().len());
     assert_eq!((suite, file), (1, 1));
+    assert_eq!(cases[0].path(), root.path().join("one/good.yaml").to_str());
+    let built_in = load(&Source::BuiltIn(&[("one/good.yaml", GOOD)])).unwrap();
+    assert_eq!(built_in[0].path(), None);
 }
 
 #[test]

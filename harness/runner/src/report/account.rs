@@ -20,12 +20,9 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
         text.push('\n');
         text.push_str(&heading(first));
         body(&mut text, ledger.planned(&first.id), first);
-        if !others.is_empty() {
-            let others: Vec<_> = others.iter().map(|other| format!("#{}", other.id.attempt)).collect();
-            let _ = writeln!(text, "\nThe same in {} more: {}.", count(others.len()), others.join(", "));
-        }
+        the_same_in(&mut text, &others);
         if let Some(run_dir) = run_dir {
-            let _ = writeln!(text, "\nEvidence: {}", code(&shown(&run_dir.case_dir(&first.id))));
+            evidence_in(&mut text, run_dir, &first.id);
         }
     }
     let rates = rates(ledger);
@@ -43,11 +40,29 @@ pub(super) fn of_run(ledger: &Ledger, run_dir: Option<&RunDir>) -> String {
     if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_here()) {
         let _ = writeln!(text, "Run directory: {}", code(&shown(run_dir.path())));
     }
+    that_it_was_a_model(&mut text, ledger);
+    text
+}
+
+/// That no kubelet was real, and the command for real ones.
+pub(super) fn that_it_was_a_model(text: &mut String, ledger: &Ledger) {
     if let Some(model) = ledger.run.as_ref().and_then(|run| run.model.as_ref()) {
         let real = code(&model.on_real_kubelets);
         let _ = writeln!(text, "\nThis was a model ({}). On real kubelets: {real}", of_model(model));
     }
-    text
+}
+
+/// The other attempts that came to the same.
+pub(super) fn the_same_in(text: &mut String, others: &[&Ended]) {
+    if !others.is_empty() {
+        let attempts: Vec<_> = others.iter().map(|other| format!("#{}", other.id.attempt)).collect();
+        let _ = writeln!(text, "\nThe same in {} more: {}.", count(others.len()), attempts.join(", "));
+    }
+}
+
+/// Where a case's evidence lies.
+pub(super) fn evidence_in(text: &mut String, run_dir: &RunDir, id: &CaseId) {
+    let _ = writeln!(text, "\nEvidence: {}", code(&shown(&run_dir.case_dir(id))));
 }
 
 /// What a run was that had no real kubelets, in some words.
@@ -80,18 +95,24 @@ pub(super) fn for_issue(ledger: &Ledger, ended: &Ended, evidence: Option<&Observ
             fact("first pod created to outcome", &duration(seconds));
         }
     }
-    let again = |backend: &str| {
-        let CaseId { suite, case, kubelet, .. } = &ended.id;
-        format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}")
+    again(&mut text, ledger, &ended.id);
+    text
+}
+
+/// The commands that run one case again, as a block of code.
+pub(super) fn again(text: &mut String, ledger: &Ledger, id: &CaseId) {
+    let run = ledger.run.as_ref();
+    let CaseId { suite, case, kubelet, .. } = id;
+    let on = |backend: &str| match ledger.planned(id).and_then(|planned| planned.path.as_ref()) {
+        Some(path) => format!("evictlab run '{path}' --backend {backend} --kubelet {kubelet}"),
+        None => format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}"),
     };
-    let backend = ledger.run.as_ref().map_or("kind", |run| &run.backend);
-    let mut commands = again(backend);
-    if let Some(model) = model {
+    let mut commands = on(run.map_or("kind", |run| &run.backend));
+    if let Some(model) = run.and_then(|run| run.model.as_ref()) {
         let gap = if model.options.is_empty() { "" } else { " " };
-        let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, again("kind"));
+        let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, on("kind"));
     }
     let _ = writeln!(text, "\nTo see it again:\n\n```sh\n{commands}\n```");
-    text
 }
 
 /// Case by kubelet.
@@ -171,7 +192,7 @@ fn rates(ledger: &Ledger) -> String {
 }
 
 /// The bugs that showed, and those that did not.
-fn notices(ledger: &Ledger) -> String {
+pub(super) fn notices(ledger: &Ledger) -> String {
     let mut lines: Vec<String> = vec![];
     for ended in &ledger.ended {
         let (id, judgement) = (&ended.id, &ended.judgement);
@@ -194,21 +215,23 @@ fn notices(ledger: &Ledger) -> String {
 }
 
 /// The cases that need a person, in the order of their ends; those that differ from one in the attempt alone follow it.
-fn alike(ledger: &Ledger) -> Vec<(&Ended, Vec<&Ended>)> {
+pub(super) fn alike(ledger: &Ledger) -> Vec<(&Ended, Vec<&Ended>)> {
     let mut groups: Vec<(&Ended, Vec<&Ended>)> = vec![];
     for ended in ledger.ended.iter().filter(|ended| needs_a_person(ended.judgement.verdict)) {
-        let same = |first: &Ended| {
-            (&first.id.suite, &first.id.case, &first.id.kubelet)
-                == (&ended.id.suite, &ended.id.case, &ended.id.kubelet)
-                && first.judgement.verdict == ended.judgement.verdict
-                && first.judgement.why == ended.judgement.why
-        };
-        match groups.iter_mut().find(|(first, _)| same(first)) {
+        match groups.iter_mut().find(|(first, _)| differ_in_attempt_alone(first, ended)) {
             Some((_, others)) => others.push(ended),
             None => groups.push((ended, vec![])),
         }
     }
     groups
+}
+
+/// Whether two attempts came to the same for the same reason.
+pub(super) fn differ_in_attempt_alone(first: &Ended, other: &Ended) -> bool {
+    (&first.id.suite, &first.id.case, &first.id.kubelet)
+        == (&other.id.suite, &other.id.case, &other.id.kubelet)
+        && first.judgement.verdict == other.judgement.verdict
+        && first.judgement.why == other.judgement.why
 }
 
 /// Whether a verdict is one that somebody has to look into.
@@ -297,7 +320,7 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::story;
+    use crate::report::{What, story};
 
     fn ledger() -> Ledger {
         let mut ledger = Ledger::default();
@@ -338,6 +361,19 @@ mod tests {
                 "### failed: message/requests-decide #4 on v1.32.13, 8.2s",
             ]
         );
+    }
+
+    #[test]
+    fn a_case_of_no_suite_is_run_again_by_its_path() {
+        let mut started = story::run_started(&["v1.32.13"], &["mine"]);
+        let What::RunStarted { cases, .. } = &mut started else { unreachable!("it started") };
+        cases[0].path = Some("to report/mine.yaml".to_owned());
+        let mut ledger = Ledger::default();
+        ledger.take(&story::event(0.0, started));
+        let mut text = String::new();
+        again(&mut text, &ledger, &story::id("message", "mine", "v1.32.13", 1));
+        let command = "\nevictlab run 'to report/mine.yaml' --backend kind --kubelet v1.32.13\n";
+        assert!(text.contains(command), "{text}");
     }
 
     #[test]

@@ -71,19 +71,25 @@ impl Ledger {
         self.planned(&ended.id)?.baseline.get(&ended.id.kubelet).copied()
     }
 
-    /// The verdicts that the exit status is made of: all but those that are as the baseline expects.
-    pub(super) fn telling(&self) -> impl Iterator<Item = Verdict> {
-        let as_before =
-            |ended: &&Ended| self.expected(ended).is_some_and(|expected| is_as_before(ended, expected));
-        self.ended.iter().filter(move |ended| !as_before(ended)).map(|ended| ended.judgement.verdict)
+    /// Whether a case ended as the baseline expects.
+    pub(super) fn is_as_expected(&self, ended: &Ended) -> bool {
+        self.expected(ended).is_some_and(|expected| is_as_before(ended, expected))
     }
 
-    /// Whether a verdict is another than the baseline expects. One that says nothing of the kubelet is none.
+    /// The verdicts that the exit status is made of: all but those that are as the baseline expects.
+    pub(super) fn telling(&self) -> impl Iterator<Item = Verdict> {
+        self.ended.iter().filter(|ended| !self.is_as_expected(ended)).map(|ended| ended.judgement.verdict)
+    }
+
+    /// What the baseline expected of a case that ended otherwise. A verdict that says nothing of the kubelet is no change.
+    pub(super) fn changed_from(&self, ended: &Ended) -> Option<Verdict> {
+        let says_something =
+            !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
+        self.expected(ended).filter(|expected| says_something && !is_as_before(ended, *expected))
+    }
+
+    /// Whether a verdict is another than the baseline expects.
     pub(super) fn has_changed(&self) -> bool {
-        self.ended.iter().any(|ended| {
-            let says_something =
-                !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
-            says_something && self.expected(ended).is_some_and(|expected| !is_as_before(ended, expected))
-        })
+        self.ended.iter().any(|ended| self.changed_from(ended).is_some())
     }
 }

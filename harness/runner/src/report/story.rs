@@ -35,6 +35,7 @@ pub fn planned(suite: &str, case: &str) -> Planned {
         labels: vec!["Serial".to_owned(), "NodeFeature:Eviction".to_owned()],
         upstream: vec!["https://github.com/kubernetes/kubernetes/issues/124938".to_owned()],
         file: format!("{suite}/{case}.yaml"),
+        path: None,
         baseline: BTreeMap::new(),
     }
 }
@@ -60,6 +61,19 @@ pub fn case_ended(suite: &str, case: &str, kubelet: &str, attempt: u32, verdict:
         judgement,
         evidence: None,
     }
+}
+
+/// A run of cases of suite `message` on one kubelet, held against a baseline: what it expects, and what was seen, why `so it was`.
+pub fn against_a_baseline(expected: &[(&str, Verdict)], seen: &[Verdict]) -> Vec<RunEvent> {
+    let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    let mut started = run_started(&[NEW], &names);
+    let What::RunStarted { cases, .. } = &mut started else { unreachable!("it started") };
+    for (planned, (_, verdict)) in cases.iter_mut().zip(expected) {
+        planned.baseline.insert(NEW.to_owned(), *verdict);
+    }
+    let ended = names.iter().zip(seen);
+    let ended = ended.map(|(name, verdict)| case_ended("message", name, NEW, 1, *verdict, "so it was"));
+    std::iter::once(started).chain(ended).map(|what| event(0.0, what)).collect()
 }
 
 fn ended(case: &str, kubelet: &str, node: &str, judgement: Judgement) -> What {

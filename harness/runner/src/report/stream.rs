@@ -188,6 +188,9 @@ pub struct Planned {
     pub upstream: Vec<String>,
     /// Its file, relative to where the suites lie.
     pub file: String,
+    /// The path by which it was selected, if it has no name that selects it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The verdicts of the baseline that the run is held against, by kubelet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub baseline: BTreeMap<String, Verdict>,

@@ -135,6 +135,7 @@ fn planned(case: &LoadedCase, request: &Request, kubelets: &[String]) -> Planned
         labels: case.case.labels.clone(),
         upstream: case.case.upstream.iter().map(|upstream| upstream.link()).collect(),
         file: case.file.clone(),
+        path: case.path().map(str::to_owned),
     }
 }
 

@@ -1,0 +1,77 @@
+//! What a block needs that not every machine has.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use crate::block::Block;
+
+/// Commands that guides speak of before they are there.
+const TO_COME: [&str; 5] = ["verify", "bisect", "stress", "export", "watch"];
+
+/// What the machine may have or not.
+pub const OF_THE_MACHINE: [&str; 7] =
+    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster"];
+
+/// Why a block cannot be run here, after blocks that have made something; none if it can.
+pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
+    let to_come =
+        TO_COME.into_iter().find(|name| block.script.contains(&format!("evictlab {name} ")) && !has(name));
+    if let Some(name) = to_come {
+        return Some(format!("`evictlab {name}` is still to come"));
+    }
+    block.needs.iter().find_map(|need| match need.as_str() {
+        "kind" => kind(&block.script),
+        "man" | "kubectl" => {
+            (!answers(need, &["--help"])).then(|| format!("the command `{need}` is not here"))
+        }
+        "install" => std::env::var_os("EVICTLAB_INSTALL").is_none().then(|| {
+            "it may build everything once more; EVICTLAB_INSTALL=1 runs it, without optimization".to_owned()
+        }),
+        "network" => Some("tests do not use the network".to_owned()),
+        "kubernetes" => Some("it is run in a checkout of kubernetes/kubernetes, with Go".to_owned()),
+        "cluster" => Some("it is about somebody's cluster".to_owned()),
+        other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
+    })
+}
+
+/// Whether evictlab has a command.
+fn has(name: &str) -> bool {
+    answers(env!("CARGO_BIN_EXE_evictlab"), &[name, "--help"])
+}
+
+fn answers(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    let quiet = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// kind, Docker, and a node image for every version that the block names: a test pulls nothing.
+fn kind(script: &str) -> Option<String> {
+    static IMAGES: OnceLock<Result<String, String>> = OnceLock::new();
+    let images = IMAGES.get_or_init(|| {
+        if !answers("kind", &["version"]) {
+            return Err("the command `kind` is not here".to_owned());
+        }
+        let listed =
+            Command::new("docker").args(["image", "ls", "--format", "{{.Tag}}", "kindest/node"]).output();
+        let listed =
+            listed.ok().filter(|listed| listed.status.success()).ok_or("no Docker daemon answers")?;
+        Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
+    });
+    let images = match images {
+        Ok(images) => images,
+        Err(why) => return Some(why.clone()),
+    };
+    let version = Regex::new(r"\bv1\.\d+(\.\d+)?").unwrap();
+    let has_image =
+        |asked: &str| images.lines().any(|tag| tag == asked || tag.starts_with(&format!("{asked}.")));
+    let lacking = version.find_iter(script).map(|found| found.as_str()).find(|asked| !has_image(asked));
+    match lacking {
+        Some(asked) => Some(format!("no node image of {asked} (kindest/node) is in Docker")),
+        None if images.is_empty() => Some("no node image (kindest/node) is in Docker".to_owned()),
+        None => None,
+    }
+}

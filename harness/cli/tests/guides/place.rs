@@ -1,0 +1,117 @@
+//! A folder in which a guide is followed.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::block::Block;
+use crate::output::missing_line;
+use crate::project;
+
+/// What of the project lies in it, by links.
+const REACHABLE: [&str; 8] =
+    ["Cargo.toml", "harness", "cases", "kind-configs", "images", ".github", ".ci", "results/baseline.json"];
+
+/// A folder that looks like a fresh checkout with a built `evictlab`, which is first on the `PATH`; home and state are its own.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        for name in ["home", "state", "artifacts", "results", "bin", "target/release"] {
+            fs::create_dir_all(place.at(name)).unwrap();
+        }
+        for name in REACHABLE {
+            symlink(project().join(name), place.at(name)).unwrap();
+        }
+        for name in ["bin/evictlab", "target/release/evictlab"] {
+            symlink(env!("CARGO_BIN_EXE_evictlab"), place.at(name)).unwrap();
+        }
+        // An installation takes what is built already, in the project's own folder, and does not optimize it for minutes.
+        let cargo = format!(
+            "#!/bin/sh\n[ \"$1\" != install ] || set -- \"$@\" --debug --offline\ncd '{}' && exec '{}' \"$@\"\n",
+            project().display(),
+            env!("CARGO")
+        );
+        fs::write(place.at("bin/cargo"), cargo).unwrap();
+        fs::set_permissions(place.at("bin/cargo"), Permissions::from_mode(0o755)).unwrap();
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs a block; what is not as the guide says is an error that tells all that was printed.
+    pub fn run(&self, block: &Block) -> Result<(), String> {
+        let said = self.at("said");
+        let file = fs::File::create(&said).unwrap();
+        // One status for each command, but for the last where another than 0 is stated.
+        let status = self
+            .command("bash")
+            .args(["-euo", "pipefail", "-c", &block.script])
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .status()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&fs::read(&said).unwrap()).into_owned();
+        if status.code() != Some(block.exit) {
+            return Err(format!(
+                "{status}, and the guide says {}:\n{}\n\n{printed}",
+                block.exit, block.script
+            ));
+        }
+        match block.printed.as_ref().and_then(|shown| missing_line(shown, &printed)) {
+            Some(line) => Err(format!("the guide shows a line that was not printed:\n{line}\n\n{printed}")),
+            None => Ok(()),
+        }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .env("PATH", format!("{}:{path}", self.at("bin").display()))
+            .env("HOME", self.at("home"))
+            .env("KUBECONFIG", self.at("home/.kube/config"))
+            .env("EVICTLAB_STATE_DIR", self.at("state"))
+            .env("ARTIFACTS", self.at("artifacts"))
+            .env("CARGO_INSTALL_ROOT", self.at("home/.cargo"))
+            .env("MANPAGER", "cat");
+        for own in ["EVICTLAB_CASES", "ARTIFACTS_DIR", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"] {
+            command.env_remove(own);
+        }
+        // What programs look for at home, and a guide does not change.
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        for (name, folder) in
+            [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("DOCKER_CONFIG", ".docker")]
+        {
+            if std::env::var_os(name).is_none() {
+                command.env(name, home.join(folder));
+            }
+        }
+        command
+    }
+}
+
+impl Drop for Place {
+    /// Clusters that a guide keeps are deleted by its last block; those of a guide that failed, here.
+    fn drop(&mut self) {
+        let entries = fs::read_dir(self.at("state")).into_iter().flatten().flatten();
+        let records =
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "json"));
+        for record in records {
+            let name = record.file_stem().unwrap().to_str().unwrap();
+            let deleted =
+                self.command(env!("CARGO_BIN_EXE_evictlab")).args(["cluster", "delete", name]).status();
+            eprintln!("cluster {name} was left; deleted: {deleted:?}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What an installation adds to a shell: manual pages, and completions.
+
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use regex::Regex;
+
+fn evictlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_evictlab")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_owned()).unwrap()
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = evictlab(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Every command with its `--help`, by the name of its page: `cluster create` is `evictlab-cluster-create.1`.
+fn helps() -> BTreeMap<String, String> {
+    let listed = Regex::new(r"(?m)^  ([a-z][a-z-]*) ").unwrap();
+    let mut helps = BTreeMap::new();
+    let mut left = vec![vec![]];
+    while let Some(words) = left.pop() {
+        let words: Vec<&str> = words;
+        let help = printed(&[&words[..], &["--help"]].concat()).leak();
+        if let Some((_, commands)) = help.split_once("Commands:\n") {
+            let commands = commands.split("\n\n").next().unwrap();
+            let names = listed.captures_iter(commands).map(|found| found.extract::<1>().1[0]);
+            left.extend(names.filter(|name| *name != "help").map(|name| [&words[..], &[name]].concat()));
+        }
+        helps.insert([&["evictlab"], &words[..]].concat().join("-") + ".1", help.to_owned());
+    }
+    helps
+}
+
+/// Whether a program is here; if not, one line says what was not done.
+fn there(program: &str, what: &str) -> bool {
+    let there = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
+    if !there.status.success() {
+        eprintln!("not run, for {program} is not here: {what}");
+    }
+    there.status.success()
+}
+
+#[test]
+fn every_command_has_a_page_with_all_its_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share/man1");
+    let said = printed(&["man", pages.to_str().unwrap()]);
+    let helps = helps();
+    assert_eq!(said, format!("{} pages in {}\n", helps.len(), pages.display()));
+    assert!(helps.contains_key("evictlab-cluster-create.1") && helps.contains_key("evictlab-run.1"));
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), helps.len());
+    let option = Regex::new(r"(?m)^ +(?:-\w, |    )(--[a-z-]+)").unwrap();
+    for (name, help) in &helps {
+        let page = fs::read_to_string(pages.join(name)).unwrap().replace(r"\-", "-");
+        for found in option.captures_iter(help) {
+            assert!(page.contains(&format!(r"\fB{}\fR", &found[1])), "{name}: {}", &found[1]);
+        }
+        for (told, section) in [("Examples:", ".SH EXAMPLES"), ("Exit status: ", ".SH \"EXIT STATUS\"")] {
+            assert_eq!(help.contains(told), page.contains(section), "{name}: {section}");
+        }
+        // Code is bold, but for examples, which are shown as they are typed.
+        assert!(!page.split(".SH EXAMPLES").next().unwrap().contains('`'), "{name}");
+    }
+    let run = fs::read_to_string(pages.join("evictlab-run.1")).unwrap();
+    assert!(run.contains("\n.TP\n\\fB130\\fR\ninterrupted\n"), "{run}");
+    let explain = fs::read_to_string(pages.join("evictlab-explain.1")).unwrap();
+    assert!(explain.contains("\nkubectl get pod web\\-0 \\-o yaml | evictlab explain"), "{explain}");
+
+    if there("man", "the pages were not rendered") {
+        renders_without_a_warning(&pages, "man", &["--warnings=all", "--local-file"]);
+    }
+    if there("mandoc", "the pages were not linted") {
+        renders_without_a_warning(&pages, "mandoc", &["-Tlint", "-Wwarning"]);
+    }
+}
+
+fn renders_without_a_warning(pages: &Path, program: &str, options: &[&str]) {
+    for entry in fs::read_dir(pages).unwrap() {
+        let page = entry.unwrap().path();
+        let mut command = Command::new(program);
+        let output =
+            command.args(options).arg(&page).env("MANPAGER", "cat").env("LC_ALL", "C.UTF-8").output();
+        let output = output.unwrap();
+        // mandoc prints its warnings, man the page. No page has a date: those of one version are equal.
+        let said = if program == "mandoc" { output.stdout } else { output.stderr };
+        let said = text(&said);
+        let warned: Vec<_> =
+            said.lines().filter(|line| !line.ends_with("missing date, using \"\": TH")).collect();
+        assert!(warned.is_empty(), "{program} {}: {warned:#?}", page.display());
+    }
+}
+
+#[test]
+fn pages_that_cannot_be_written_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let refused = evictlab(&["man", folder.path().join("file/man1").to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(4));
+    let said = text(&refused.stderr);
+    assert!(said.contains("the pages cannot be written to ") && said.contains("Not a directory"), "{said}");
+}
+
+#[test]
+fn shells_take_their_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, checked) in
+        [("bash", true), ("zsh", true), ("fish", true), ("elvish", false), ("powershell", false)]
+    {
+        let script = printed(&["completions", shell]);
+        assert!(script.contains("until-it-fails"), "{shell}");
+        let file = folder.path().join(shell);
+        fs::write(&file, script).unwrap();
+        if checked && there(shell, "its completions were not read") {
+            let output = Command::new(shell).arg("-n").arg(&file).output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {}", text(&output.stderr));
+        }
+    }
+    assert_eq!(evictlab(&["completions", "tcsh"]).status.code(), Some(2));
+}
+
+#[test]
+fn bash_completes_commands_options_and_values() {
+    if !there("bash", "its completions were not tried") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("script"), printed(&["completions", "bash"])).unwrap();
+    for (words, expected) in [
+        (&["evictlab", "ru"][..], "run"),
+        (&["evictlab", "run", "--until"], "--until-it-fails"),
+        (&["evictlab", "run", "--backend", "ex"], "existing"),
+        (&["evictlab", "cluster", "kube"], "kubeconfig"),
+    ] {
+        let [.., before, last] = words else { unreachable!("there are two at least") };
+        let line = format!(
+            "source ./script; COMP_WORDS=({}); COMP_CWORD={}; _evictlab evictlab {last} {before}; echo \"${{COMPREPLY[@]}}\"",
+            words.join(" "),
+            words.len() - 1
+        );
+        let output = Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
+        assert_eq!(text(&output.stdout).trim(), expected, "{words:?}: {}", text(&output.stderr));
+    }
+}
