@@ -13,7 +13,7 @@ use evictlab_runner::images::Lock;
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
 use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
 use evictlab_runner::select::select;
-use evictlab_runner::verify::{Conclusion, Setting, Side, Verification, facts};
+use evictlab_runner::verify::{Conclusion, Setting, Side, Verification, about, facts};
 use evictlab_runner::words::quoted;
 
 use super::asked::AskedKubelet;
@@ -37,6 +37,8 @@ const TRIES: u32 = 3;
 /// Runs cases on two kubelets side by side in one cluster, and writes verify.md: the verdict in a sentence, what the kubelets say differently, both events,
 /// what the node had left over time, where it was seen, and how to repeat it with nothing but kind and kubectl. For an upstream issue, or for a pull
 /// request: `--after` takes a kubelet that was built with the patch.
+///
+/// With `--upstream`, the cases are those on which the issue shows as a known bug; where there is none, all that name it.
 ///
 /// To try a kubelet that was built again, keep the cluster (`--keep`), then name it (`--cluster`): the new binary is put into its worker.
 ///
@@ -118,7 +120,8 @@ impl Args {
     /// All that is asked for, and what the document tells beside what is seen. Nothing is made.
     async fn prepared(&self, clock: &Clock) -> Result<(Request, Setting), Failure> {
         self.refuse_strangers()?;
-        let cases = select(&self.selection.source(), &self.selection.selection())?;
+        let selection = self.selection.selection();
+        let cases = about(select(&self.selection.source(), &selection)?, &selection.upstream);
         let lock = self.images.lock()?;
         let run = new_id();
         let (backend, kubelets, facts, machine) = match self.backend {

@@ -27,6 +27,8 @@ pub struct Block {
     pub makes: Option<String>,
     /// The file that its lines are from.
     pub file: Option<String>,
+    /// Whether it goes on until it is interrupted.
+    pub endless: bool,
     /// What it prints, as the guide has it.
     pub printed: Option<String>,
 }
@@ -92,6 +94,7 @@ impl Block {
             needs: vec![],
             makes: None,
             file: None,
+            endless: false,
             printed: None,
         };
         let mut inputs = BTreeMap::new();
@@ -101,6 +104,7 @@ impl Block {
                 "exit" => block.exit = value.parse().map_err(|_| format!("`{word}` is no exit status"))?,
                 "needs" => block.needs = value.split(',').map(str::to_owned).collect(),
                 "makes" => block.makes = Some(value.to_owned()),
+                "ends" if value == "interrupted" => block.endless = true,
                 "file" => block.file = Some(value.to_owned()),
                 key if key.contains('.') => {
                     inputs.insert(key.to_owned(), value.to_owned());

@@ -8,6 +8,8 @@
 //! | `exit=1` | the exit status, of its last command; without it, every command ends with 0 |
 //! | `needs=kind,man` | what not every machine has; where it is missing, the block is ignored and says why |
 //! | `makes=lab`, `needs=lab` | the second block is ignored where the first one was |
+//! | `needs=served` | an embedded cluster is served to it |
+//! | `ends=interrupted` | it goes on until it is interrupted, which it is after some seconds |
 //! | `file=.ci/prow/evictlab-periodics.yaml` | its lines are that file's |
 //! | `inputs.select=message` | what stands for `${{ inputs.select }}`; `+` is a space |
 //!
@@ -21,6 +23,7 @@ mod block;
 mod needs;
 mod output;
 mod place;
+mod served;
 
 use std::collections::BTreeSet;
 use std::fs;

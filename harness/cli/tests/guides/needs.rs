@@ -8,20 +8,12 @@ use regex::Regex;
 
 use crate::block::Block;
 
-/// Commands that guides speak of before they are there.
-const TO_COME: [&str; 5] = ["verify", "bisect", "stress", "export", "watch"];
-
 /// What the machine may have or not.
-pub const OF_THE_MACHINE: [&str; 7] =
-    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster"];
+pub const OF_THE_MACHINE: [&str; 8] =
+    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster", "served"];
 
 /// Why a block cannot be run here, after blocks that have made something; none if it can.
 pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
-    let to_come =
-        TO_COME.into_iter().find(|name| block.script.contains(&format!("evictlab {name} ")) && !has(name));
-    if let Some(name) = to_come {
-        return Some(format!("`evictlab {name}` is still to come"));
-    }
     block.needs.iter().find_map(|need| match need.as_str() {
         "kind" => kind(&block.script),
         "man" | "kubectl" => {
@@ -32,14 +24,11 @@ pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
         }),
         "network" => Some("tests do not use the network".to_owned()),
         "kubernetes" => Some("it is run in a checkout of kubernetes/kubernetes, with Go".to_owned()),
+        // A test serves it.
+        "served" => None,
         "cluster" => Some("it is about somebody's cluster".to_owned()),
         other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
     })
-}
-
-/// Whether evictlab has a command.
-fn has(name: &str) -> bool {
-    answers(env!("CARGO_BIN_EXE_evictlab"), &[name, "--help"])
 }
 
 fn answers(program: &str, arguments: &[&str]) -> bool {

@@ -10,6 +10,10 @@ use tempfile::TempDir;
 use crate::block::Block;
 use crate::output::missing_line;
 use crate::project;
+use crate::served::Served;
+
+/// How long a block is followed that does not end by itself.
+const ENOUGH: &str = "8s";
 
 /// What of the project lies in it, by links.
 const REACHABLE: [&str; 8] =
@@ -51,9 +55,20 @@ impl Place {
     pub fn run(&self, block: &Block) -> Result<(), String> {
         let said = self.at("said");
         let file = fs::File::create(&said).unwrap();
+        // An interrupt goes to all that the shell has started, as a terminal's does.
+        let mut command = match block.endless {
+            true => self.command("timeout"),
+            false => self.command("bash"),
+        };
+        if block.endless {
+            command.args(["--signal=INT", "--preserve-status", ENOUGH, "bash"]);
+        }
+        let served = block.needs.iter().any(|need| need == "served").then(Served::new);
+        if let Some(served) = &served {
+            command.env("KUBECONFIG", &served.kubeconfig);
+        }
         // One status for each command, but for the last where another than 0 is stated.
-        let status = self
-            .command("bash")
+        let status = command
             .args(["-euo", "pipefail", "-c", &block.script])
             .stdout(file.try_clone().unwrap())
             .stderr(file)

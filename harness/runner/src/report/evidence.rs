@@ -57,14 +57,18 @@ impl Report for Evidence {
         }
         let dir = self.run_dir.case_dir(id);
         make_dir(&dir)?;
+        let timeline = evidence.as_deref().and_then(Timeline::of);
         if let Some(evidence) = evidence {
             write_observations(&dir, evidence)?;
-            if let Some(timeline) = Timeline::of(evidence) {
-                write_file(&dir.join("timeline.svg"), picture(&timeline).as_bytes())?;
-            }
+        }
+        if let Some(timeline) = &timeline {
+            write_file(&dir.join("timeline.svg"), picture(timeline).as_bytes())?;
         }
         write_file(&dir.join("judgement.json"), &pretty(&ended.judgement)?)?;
-        let summary = account::for_issue(&self.ledger, ended, evidence.as_deref());
+        let mut summary = account::for_issue(&self.ledger, ended, evidence.as_deref());
+        if timeline.is_some() {
+            summary.push_str("\n![What the node had left against its threshold, and what each container used](timeline.svg)\n");
+        }
         write_file(&dir.join("summary.md"), redacted_text(&summary).as_bytes())
     }
 

@@ -36,13 +36,13 @@ impl Concluded {
     }
 }
 
-/// Writes `verify.md` at the top of the run's directory when the run is over.
+/// Writes `verify.md` at the top of the run's directory when every case has its verdicts, and at the end.
 #[derive(Debug)]
 pub struct Verification {
     run_dir: RunDir,
     setting: Setting,
     compared: Vec<Compared>,
-    /// evictlab's version, and what was modelled.
+    /// What was modelled.
     model: Option<String>,
     concluded: Concluded,
 }
@@ -54,6 +54,11 @@ impl Verification {
         let verification =
             Self { run_dir, setting, compared: vec![], model: None, concluded: concluded.clone() };
         (verification, concluded)
+    }
+
+    fn write(&self) -> Result<(), ReportError> {
+        let text = document(&self.setting, &self.compared, self.model.as_deref(), &self.run_dir);
+        self.run_dir.write("verify.md", &text)
     }
 }
 
@@ -97,6 +102,10 @@ impl Report for Verification {
                     let (judgement, evidence) = (judgement.clone(), evidence.clone());
                     compared.runs[side] = Some(LastRun { id: id.clone(), judgement, evidence });
                 }
+                // Whoever waits for it need not wait for the end of the cluster.
+                if self.compared.iter().all(|compared| compared.runs.iter().all(Option::is_some)) {
+                    return self.write();
+                }
             }
             _ => {}
         }
@@ -104,14 +113,12 @@ impl Report for Verification {
     }
 
     fn finish(self: Box<Self>) -> Result<(), ReportError> {
-        let Self { run_dir, setting, compared, model, concluded } = *self;
-        let all = compared.iter().map(|compared| {
-            let conclusion = compared.conclusion(&setting);
-            let sentence = conclusion.sentence(&compared.name(), setting.sides.each_ref());
+        let all = self.compared.iter().map(|compared| {
+            let conclusion = compared.conclusion(&self.setting);
+            let sentence = conclusion.sentence(&compared.name(), self.setting.sides.each_ref());
             (conclusion, sentence)
         });
-        *concluded.0.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();
-        let text = document(&setting, &compared, model.as_deref(), &run_dir);
-        run_dir.write("verify.md", &text)
+        *self.concluded.0.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();
+        self.write()
     }
 }

@@ -1,0 +1,34 @@
+//! An embedded cluster for a block that is about somebody's cluster.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A cluster that is served until it is dropped.
+pub struct Served {
+    server: Child,
+    /// Where its kubeconfig lies.
+    pub kubeconfig: String,
+}
+
+impl Served {
+    pub fn new() -> Self {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_evictlab"))
+            .args(["cluster", "create", "--backend", "embedded", "--kubelet", "v1.32"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(server.stdout.take().unwrap());
+        let mut lines = said.lines().map(Result::unwrap);
+        let kubeconfig =
+            lines.find_map(|line| line.strip_prefix("export KUBECONFIG=").map(str::to_owned)).unwrap();
+        Self { server, kubeconfig }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _gone = self.server.kill();
+        let _ended = self.server.wait();
+    }
+}
