@@ -1,20 +1,21 @@
 //! The rules' invariants, checked on every Evicted event of the case.
 
+use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{Evidence, Finding, Invariant, Outcome, check};
 
 use super::Check;
 use super::seen::{PodSeen, Seen};
 
-/// Every invariant on every event: whether each holds or at least is not violated.
-pub(super) fn checks(seen: &Seen<'_>) -> Vec<Check> {
-    seen.pods.iter().flat_map(|pod| of_pod(seen, pod)).collect()
+/// Every invariant of this kubelet on every event: whether each holds or at least is not violated.
+pub(super) fn checks(seen: &Seen<'_>, kubelet: &KubeletVersion) -> Vec<Check> {
+    seen.pods.iter().flat_map(|pod| of_pod(seen, kubelet, pod)).collect()
 }
 
-fn of_pod(seen: &Seen<'_>, pod: &PodSeen<'_>) -> Vec<Check> {
+fn of_pod(seen: &Seen<'_>, kubelet: &KubeletVersion, pod: &PodSeen<'_>) -> Vec<Check> {
     let mut checks = vec![];
     for (index, event) in pod.events.iter().enumerate() {
         let findings = check(&Evidence {
-            version: seen.kubelet,
+            version: kubelet,
             pod: &pod.pod,
             event,
             events: &pod.events,

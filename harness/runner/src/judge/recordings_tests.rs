@@ -75,6 +75,21 @@ fn without_eviction(recording: &mut Value) {
 fn ignore(_: &mut Value) {}
 
 #[test]
+fn a_kubelet_that_was_patched_does_as_a_later_one() {
+    let case: Case = serde_yaml::from_str(SIDECARS).unwrap();
+    let patched = |name: &str| {
+        let mut recording = recording(name);
+        recording["kubeletVersion"] = json!("v1.31.14-1+dirty");
+        let seen: Observations = serde_json::from_value(recording).unwrap();
+        judge(&case, &"v1.31.14-1+dirty".parse().unwrap(), &seen)
+    };
+    let judgement = patched("v1.32.13/sidecars");
+    assert_eq!(judgement.verdict, Verdict::Fixed, "{}", judgement.why);
+    assert!(judgement.checks.iter().all(|check| check.holds), "{:?}", judgement.checks);
+    assert_eq!(patched("v1.31.14/sidecars").verdict, Verdict::Reproduced);
+}
+
+#[test]
 fn recordings_as_they_are() {
     let pressure = "pressure: {signal: memory.available}\n";
     let containers = |pod: &str, list: &str| {

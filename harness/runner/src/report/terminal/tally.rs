@@ -37,7 +37,7 @@ impl<W: Write> Tally<W> {
 
     fn tell(&mut self) -> Result<(), ReportError> {
         let Some((began, told)) = &mut self.since else { return Ok(()) };
-        if told.elapsed() < EVERY {
+        if told.elapsed() < EVERY || self.ledger.running.is_empty() {
             return Ok(());
         }
         *told = Instant::now();
