@@ -53,13 +53,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Run(args) if args.has_model_time() => in_model_time(run::run(&args)),
+        Command::Run(args) if args.backend.has_model_time() => in_model_time(run::run(&args)),
         Command::Run(args) => wait_for(run::run(&args)),
-        Command::Stress(args) if args.has_model_time() => in_model_time(stress::run(&args)),
+        Command::Stress(args) if args.backend.has_model_time() => in_model_time(stress::run(&args)),
         Command::Stress(args) => wait_for(stress::run(&args)),
-        Command::Verify(args) if args.has_model_time() => in_model_time(verify::run(&args)),
+        Command::Verify(args) if args.backend.has_model_time() => in_model_time(verify::run(&args)),
         Command::Verify(args) => wait_for(verify::run(&args)),
-        Command::Bisect(args) if args.has_model_time() => in_model_time(bisect::run(&args)),
+        Command::Bisect(args) if args.backend.has_model_time() => in_model_time(bisect::run(&args)),
         Command::Bisect(args) => wait_for(bisect::run(&args)),
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),

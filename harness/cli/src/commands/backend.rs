@@ -1,5 +1,7 @@
 //! Where nodes come from, and which options go with which of it.
 
+use evictlab_runner::clock::Clock;
+
 use crate::failure::{Failure, bad_input};
 
 /// What models kubelets, or what runs them.
@@ -14,6 +16,16 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Whether what runs on it has a time of its own, which goes as fast as the work allows.
+    pub fn has_model_time(self) -> bool {
+        self == Self::Embedded
+    }
+
+    /// The time of what runs on it. Where that is a model's, the runtime's clock must be paused.
+    pub fn clock(self) -> Clock {
+        if self.has_model_time() { Clock::model() } else { Clock::wall() }
+    }
+
     /// Refuses options of another backend.
     pub fn refuse(self, theirs: Self, given: &[(bool, &str)]) -> Result<(), Failure> {
         let Some((_, name)) = given.iter().find(|(given, _)| *given) else { return Ok(()) };

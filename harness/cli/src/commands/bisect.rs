@@ -63,7 +63,7 @@ pub struct Args {
     source: SourceArgs,
     /// Where the nodes come from
     #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    backend: Backend,
+    pub backend: Backend,
     /// Leave the runs' files here [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
@@ -81,11 +81,6 @@ fn candidate(asked: &AskedKubelet, version: KubeletVersion) -> Candidate {
 }
 
 impl Args {
-    /// Whether the runs have a time of their own, which goes as fast as the work allows.
-    pub fn has_model_time(&self) -> bool {
-        self.backend == Backend::Embedded
-    }
-
     fn refuse_strangers(&self) -> Result<(), Failure> {
         only_made(self.backend)?;
         match self.backend {
@@ -255,7 +250,7 @@ async fn one_cluster(
     root: &RunDir,
     interrupt: &Interrupt,
 ) -> Result<Vec<Answer>, Failure> {
-    let clock = if args.has_model_time() { Clock::model() } else { Clock::wall() };
+    let clock = args.backend.clock();
     let run = new_id();
     let prepared = async {
         let kubelets = means.kubelets(args, candidates).await;

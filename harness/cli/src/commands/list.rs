@@ -14,7 +14,13 @@ use crate::failure::Failure;
 use crate::output::{count, print};
 
 /// List the cases
+///
+/// With the kubelets that each is for, its labels, and what holds when it passes. The JSON has its file and upstream issues, too.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab list
+  evictlab list message --label-filter 'Feature:SidecarContainers'
+  evictlab list --upstream kubernetes/kubernetes#124938 --json")]
 pub struct Args {
     #[command(flatten)]
     selection: SelectionArgs,

@@ -8,15 +8,15 @@ use std::time::Duration;
 use evictlab_runner::clock::Clock;
 use evictlab_runner::report::baseline::{self, Baseline};
 use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
+use evictlab_runner::schedule::{Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
 use super::backend::Backend;
-use super::conduct::conduct;
+use super::conduct::prepare_and_conduct;
 use super::selection::SelectionArgs;
 use super::target::TargetArgs;
 use super::time::time;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, bad_input};
 
 /// Run cases on kubelets and judge what they say
 ///
@@ -30,12 +30,18 @@ use crate::failure::{Failure, bad_input, infrastructure};
 /// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 the input cannot be used; 3 inconclusive;
 /// 4 the harness, a cluster or the host went wrong; 5 with --baseline: a verdict changed; 130 interrupted.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab run
+  evictlab run message limits --kubelet v1.31 --kubelet v1.32
+  evictlab run ./mine.yaml --backend kind --kubelet ./kubelet
+  evictlab run --backend kind --kubelet all --label-filter '!Disruptive' --baseline
+  evictlab run --backend existing --context staging")]
 pub struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Where the nodes come from
     #[arg(long, value_enum, default_value_t = Backend::Embedded)]
-    backend: Backend,
+    pub backend: Backend,
     /// Run everything this often
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -59,11 +65,6 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the run has a time of its own, which goes as fast as the work allows.
-    pub fn has_model_time(&self) -> bool {
-        self.backend == Backend::Embedded
-    }
-
     fn repeat(&self) -> Repeat {
         if self.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(self.repeat) }
     }
@@ -97,20 +98,14 @@ impl Args {
 
 /// Runs the selected cases. Where they have a model's time, the runtime's clock must be paused.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    // Before anything is made.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let clock = if args.has_model_time() { Clock::model() } else { Clock::wall() };
-    let Some(request) = interrupt.or_none(args.request(&clock)).await else {
-        return Err(Failure::interrupted());
+    let wanted = || {
+        Ok(Wanted {
+            run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            stdout: Some(Manners::of_stdout()),
+            stress: false,
+            record: args.record.clone(),
+            write_baseline: args.write_baseline.clone(),
+        })
     };
-    let request = request?;
-    let wanted = Wanted {
-        run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
-        stdout: Some(Manners::of_stdout()),
-        stress: false,
-        record: args.record.clone(),
-        write_baseline: args.write_baseline.clone(),
-    };
-    let finished = conduct(request, wanted, vec![], clock, interrupt).await?;
-    Ok(finished.exit_code.into())
+    prepare_and_conduct(args.backend, async |clock: &Clock| args.request(clock).await, wanted).await
 }

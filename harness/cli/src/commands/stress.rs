@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use evictlab_runner::clock::Clock;
 use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Interrupt, Limit, Repeat, Request, new_id};
+use evictlab_runner::schedule::{Limit, Repeat, Request, new_id};
 use evictlab_runner::select::select;
 
 use super::backend::Backend;
-use super::conduct::conduct;
+use super::conduct::prepare_and_conduct;
 use super::selection::SelectionArgs;
 use super::target::TargetArgs;
 use super::time::time;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, bad_input};
 
 /// Run a case again and again on every node, and tell how often it fails
 ///
@@ -46,17 +46,12 @@ pub struct Args {
     until_failure: bool,
     /// Where the nodes come from
     #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    backend: Backend,
+    pub backend: Backend,
     #[command(flatten)]
     target: TargetArgs,
 }
 
 impl Args {
-    /// Whether the run has a time of its own, which goes as fast as the work allows.
-    pub fn has_model_time(&self) -> bool {
-        self.backend == Backend::Embedded
-    }
-
     /// The command that does the same on kind, less the target.
     fn on_real_kubelets(&self) -> Vec<String> {
         let mut words = vec!["evictlab".to_owned(), "stress".to_owned()];
@@ -83,20 +78,14 @@ impl Args {
 
 /// Runs the cases until a limit is reached. Where they have a model's time, the runtime's clock must be paused.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    // Before anything is made.
-    let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let clock = if args.has_model_time() { Clock::model() } else { Clock::wall() };
-    let Some(request) = interrupt.or_none(args.request(&clock)).await else {
-        return Err(Failure::interrupted());
+    let wanted = || {
+        Ok(Wanted {
+            run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            stdout: Some(Manners::of_stdout()),
+            stress: true,
+            record: None,
+            write_baseline: None,
+        })
     };
-    let request = request?;
-    let wanted = Wanted {
-        run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
-        stdout: Some(Manners::of_stdout()),
-        stress: true,
-        record: None,
-        write_baseline: None,
-    };
-    let finished = conduct(request, wanted, vec![], clock, interrupt).await?;
-    Ok(finished.exit_code.into())
+    prepare_and_conduct(args.backend, async |clock: &Clock| args.request(clock).await, wanted).await
 }

@@ -62,7 +62,7 @@ pub struct Args {
     images: ImageArgs,
     /// Where the nodes come from
     #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    backend: Backend,
+    pub backend: Backend,
     /// Leave the document and the run's files here [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
@@ -75,11 +75,6 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the run has a time of its own, which goes as fast as the work allows.
-    pub fn has_model_time(&self) -> bool {
-        self.backend == Backend::Embedded
-    }
-
     fn refuse_strangers(&self) -> Result<(), Failure> {
         only_made(self.backend)?;
         if self.before.text == self.after.text {
@@ -197,7 +192,7 @@ fn recipes(
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let clock = if args.has_model_time() { Clock::model() } else { Clock::wall() };
+    let clock = args.backend.clock();
     let Some(prepared) = interrupt.or_none(args.prepared(&clock)).await else {
         return Err(Failure::interrupted());
     };
