@@ -73,7 +73,9 @@ fn arguments_that_cannot_be_used_are_told_before_anything_is_asked() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 33] = [
+    let rows: [(&[&str], &str); 35] = [
+        (&["explain", "Preempted in order to admit critical pod"], "neither an object nor a message"),
+        (&["explain", "./nothing.yaml"], "./nothing.yaml cannot be read"),
         (&["run", "--kubelet", "banana"], "write a version (v1.32.13"),
         (&["run", "--kubelet", "./folder"], "./folder is a folder"),
         (&["run", "--kubelet", "v1.32.13=./nothing"], "there is no file ./nothing"),

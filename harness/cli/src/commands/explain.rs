@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{IsTerminal, Read, stdin};
+use std::path::Path;
 use std::process::ExitCode;
 
 use evictlab_rules::KubeletVersion;
@@ -70,7 +71,7 @@ fn text(input: Option<&str>) -> Result<String, Failure> {
             Ok(text)
         }
         // No file has a sentence for a name.
-        Some(message) if message.contains(": ") || message.contains(". ") => Ok(message.to_owned()),
+        Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
         Some(path) => {
             fs::read_to_string(path).map_err(|error| bad_input(format!("{path} cannot be read: {error}")))
         }

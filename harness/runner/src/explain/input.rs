@@ -51,7 +51,7 @@ pub enum InputError {
         problem: String,
     },
     /// A text that is no message.
-    #[error("this is neither an object nor a message that kubelets write when they evict. {0}")]
+    #[error("this is neither an object nor a message that kubelets write when they evict: {0}")]
     Message(ReadError),
 }
 
