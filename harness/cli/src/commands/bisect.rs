@@ -223,8 +223,6 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut search = Search::new(course);
     let outcome = search
         .run(async |nth, candidates: &[Candidate]| {
-            let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-            print(format!("cluster {nth}: {}", names.join(", ")))?;
             one_cluster(args, &case, &means, (nth, candidates), &root, &interrupt).await
         })
         .await?;
@@ -264,6 +262,8 @@ async fn one_cluster(
     let (kubelets, backend) = prepared?;
     let answers = Answers::default();
     if let Some(backend) = backend {
+        let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
+        print(format!("cluster {nth}: {}", names.join(", ")))?;
         let request = Request {
             run,
             cases: vec![case.clone()],
@@ -290,7 +290,7 @@ async fn one_cluster(
         .into_iter()
         .map(|kubelet| match kubelet {
             Ok(kubelet) => answers.of(&kubelet.label),
-            Err(why) => Answer::Nothing(why),
+            Err(why) => Answer::NotHad(why),
         })
         .collect())
 }

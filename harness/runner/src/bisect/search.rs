@@ -13,6 +13,8 @@ pub enum Answer {
     Told(Standing, String),
     /// None that tells, in so many tries, and why.
     Nothing(String),
+    /// None: the kubelet cannot be had, and why.
+    NotHad(String),
 }
 
 /// What is known of a candidate.
@@ -78,8 +80,9 @@ impl Search {
             };
             let candidates: Vec<_> =
                 places.iter().map(|place| self.course.candidates[*place].clone()).collect();
-            self.boots += 1;
-            let answers = boot(self.boots, &candidates).await?;
+            let answers = boot(self.boots + 1, &candidates).await?;
+            let made = answers.iter().any(|answer| !matches!(answer, Answer::NotHad(_)));
+            self.boots += usize::from(made);
             for (place, answer) in places.into_iter().zip(answers) {
                 self.known[place] = Known::Answered { answer, boot: self.boots };
             }
@@ -265,6 +268,20 @@ pub(super) mod tests {
         let course = course(&["v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0"]);
         let (outcome, _) = searched(course, |name| (name != "v1.31.0").then_some(name < "v1.32"));
         assert_eq!(outcome, Outcome::Found { last: 0, first: 2 });
+    }
+
+    #[test]
+    fn kubelets_that_cannot_be_had_make_no_cluster() {
+        let mut search = Search::new(course(&["v1.27.16", "v1.31.0", "v1.36.2"]));
+        let outcome = search.run(async |_, candidates: &[Candidate]| {
+            let answer = |candidate: &Candidate| match candidate.version.minor {
+                31 => Answer::NotHad("it is not in Docker".to_owned()),
+                minor => Answer::Told(if minor < 31 { Standing::Bad } else { Standing::Good }, String::new()),
+            };
+            Ok::<_, Infallible>(candidates.iter().map(answer).collect())
+        });
+        assert_eq!(outcome.now_or_never().unwrap().unwrap(), Outcome::Found { last: 0, first: 2 });
+        assert_eq!(search.boots, 2, "those of the ends, each by itself");
     }
 
     #[test]

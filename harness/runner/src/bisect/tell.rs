@@ -22,7 +22,10 @@ pub fn tell(search: &Search, outcome: &Outcome, case: &str) -> String {
                 (format!("{}: {verdict}", standing.word()), format!("cluster {boot}"))
             }
             Known::Answered { answer: Answer::Nothing(why), boot } => {
-                (format!("skipped: {}", why.trim_end().replace(['|', '\n'], " ")), format!("cluster {boot}"))
+                (format!("skipped: {}", in_a_cell(why)), format!("cluster {boot}"))
+            }
+            Known::Answered { answer: Answer::NotHad(why), .. } => {
+                (format!("skipped: {}", in_a_cell(why)), "not to be had".to_owned())
             }
         };
         let version = candidate.version.to_string();
@@ -71,6 +74,10 @@ pub fn tell(search: &Search, outcome: &Outcome, case: &str) -> String {
     };
     let _ = writeln!(text, "\n{sentence}\n\nIt took {clusters}.");
     text
+}
+
+fn in_a_cell(text: &str) -> String {
+    text.trim_end().replace(['|', '\n'], " ")
 }
 
 #[cfg(test)]
