@@ -1,7 +1,7 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_runner::bisect::{Answer, Answers, Candidate, Course, Outcome, Search, ordered, tell};
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{self, EmbeddedBackend, Keep, Kubelet, KubeletSource, KubeletSpec, Words};
+use evictlab_runner::cluster::{self, Keep, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_runner::images::{Lock, Resolve};
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
 use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
@@ -19,7 +19,7 @@ use evictlab_runner::words::quoted;
 use super::asked::AskedKubelet;
 use super::backend::Backend;
 use super::conduct::conduct;
-use super::embedded::{EmbeddedArgs, impossible};
+use super::embedded::EmbeddedArgs;
 use super::kind::Kind;
 use super::kubelets::ImageArgs;
 use super::new_cluster::NewClusterArgs;
@@ -81,17 +81,6 @@ fn candidate(asked: &AskedKubelet, version: KubeletVersion) -> Candidate {
 }
 
 impl Args {
-    fn refuse_strangers(&self) -> Result<(), Failure> {
-        only_made(self.backend)?;
-        match self.backend {
-            Backend::Embedded => {
-                self.backend.refuse(Backend::Kind, &self.new_cluster.given())?;
-                self.backend.refuse(Backend::Kind, &self.images.only_on_kind())
-            }
-            backend => self.embedded.not_on(backend),
-        }
-    }
-
     fn case(&self) -> Result<Arc<LoadedCase>, Failure> {
         let selection = Selection { names: vec![self.case.clone()], ..Selection::default() };
         let mut cases = select(&self.source.source(), &selection)?;
@@ -192,14 +181,10 @@ impl Means {
         clock: &Clock,
     ) -> Result<Box<dyn cluster::Backend>, Failure> {
         let Some(kind) = &self.kind else {
-            let shape = args.embedded.shape(kubelets, 1);
             let words =
                 ["evictlab", "bisect", &args.case, "--good", &args.good.text, "--bad", &args.bad.text];
-            let words = Words {
-                options: quoted(&args.embedded.words()),
-                on_real_kubelets: quoted(&words.map(str::to_owned)),
-            };
-            return Ok(Box::new(EmbeddedBackend::new(shape, words, clock).map_err(impossible)?));
+            let again = quoted(&words.map(str::to_owned));
+            return Ok(Box::new(args.embedded.backend(kubelets, 1, again, clock)?));
         };
         let clusters = args.new_cluster.clusters(run, 1)?;
         Ok(Box::new(kind.backend(run, kubelets, clusters, Keep::Never).await?))
@@ -211,7 +196,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Before anything is made.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {
-        args.refuse_strangers()?;
+        only_made(args.backend, &args.embedded, &args.new_cluster, &args.images)?;
         let case = args.case()?;
         let means = Means::of(args).await?;
         let course = args.course(&means).await?;
@@ -227,10 +212,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         })
         .await?;
     let text = tell(&search, &outcome, &case.id());
-    let path = root.path().join("bisect.md");
-    std::fs::write(&path, &text)
-        .map_err(|error| infrastructure(format!("cannot write {}: {error}", path.display())))?;
-    print(format!("\n{text}\nTo be pasted: {}", path.display()))?;
+    root.write("bisect.md", &text).map_err(infrastructure)?;
+    print(format!("\n{text}\nTo be pasted: {}", root.path().join("bisect.md").display()))?;
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
         Outcome::NotAsSaid(_) => exit_code::FAILED,
@@ -273,7 +256,7 @@ async fn one_cluster(
             lock: Arc::new(means.lock.clone()),
             baseline: None,
         };
-        let run_dir = RunDir::at(&cluster_dir(root, nth)).map_err(bad_input)?;
+        let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
         let wanted = Wanted {
             run_dir,
             stdout: Some(Manners::of_stdout()),
@@ -293,9 +276,4 @@ async fn one_cluster(
             Err(why) => Answer::NotHad(why),
         })
         .collect())
-}
-
-/// Where the files of one of the runs lie.
-fn cluster_dir(root: &RunDir, nth: usize) -> PathBuf {
-    root.artifacts().join(Path::new(&format!("cluster-{nth}")))
 }

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use evictlab_embedded::fault::Fault;
 use evictlab_embedded::{CgroupVersion, OptionsError};
-use evictlab_runner::cluster::{Kubelet, Shape};
+use evictlab_runner::clock::Clock;
+use evictlab_runner::cluster::{EmbeddedBackend, Kubelet, Shape, Words};
+use evictlab_runner::words::quoted;
 
 use super::backend::Backend;
 use super::size::Size;
@@ -71,6 +73,18 @@ impl EmbeddedArgs {
             pids: self.node_pids,
             faults: self.faults.iter().flat_map(|script| script.faults.clone()).collect(),
         }
+    }
+
+    /// The cluster that they ask for, for a run. `on_real_kubelets`: the command that does the same on kind.
+    pub fn backend(
+        &self,
+        kubelets: Vec<Kubelet>,
+        nodes: usize,
+        on_real_kubelets: String,
+        clock: &Clock,
+    ) -> Result<EmbeddedBackend, Failure> {
+        let words = Words { options: quoted(&self.words()), on_real_kubelets };
+        EmbeddedBackend::new(self.shape(kubelets, nodes), words, clock).map_err(impossible)
     }
 
     /// The arguments as they were given.

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_runner::clock::Clock;
 use evictlab_runner::report::baseline::{self, Baseline};
 use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Repeat, Request, new_id};
-use evictlab_runner::select::select;
+use evictlab_runner::schedule::{Repeat, Request};
 
 use super::backend::Backend;
 use super::conduct::prepare_and_conduct;
@@ -85,14 +83,10 @@ impl Args {
 
     /// All that is asked for. Nothing is made.
     async fn request(&self, clock: &Clock) -> Result<Request, Failure> {
-        let cases = select(&self.selection.source(), &self.selection.selection())?;
-        let lock = self.target.kubelets.lock()?;
-        let run = new_id();
         let again = self.on_real_kubelets();
-        let backend = self.target.backend(self.backend, &run, &lock, clock, again).await?;
+        let request = self.target.request(self.backend, &self.selection, self.repeat(), clock, again).await?;
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose().map_err(bad_input)?;
-        let (repeat, timeout) = (self.repeat(), self.timeout);
-        Ok(Request { run, cases, backend, repeat, timeout, lock: Arc::new(lock), baseline })
+        Ok(Request { timeout: self.timeout, baseline, ..request })
     }
 }
 

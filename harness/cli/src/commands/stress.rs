@@ -1,13 +1,11 @@
 //! `evictlab stress`
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_runner::clock::Clock;
 use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Limit, Repeat, Request, new_id};
-use evictlab_runner::select::select;
+use evictlab_runner::schedule::{Limit, Repeat, Request};
 
 use super::backend::Backend;
 use super::conduct::prepare_and_conduct;
@@ -65,14 +63,9 @@ impl Args {
 
     /// All that is asked for. Nothing is made.
     async fn request(&self, clock: &Clock) -> Result<Request, Failure> {
-        let cases = select(&self.selection.source(), &self.selection.selection())?;
-        let lock = self.target.kubelets.lock()?;
-        let run = new_id();
-        let again = self.on_real_kubelets();
-        let backend = self.target.backend(self.backend, &run, &lock, clock, again).await?;
         let limit = Limit { runs: self.runs, time: self.time, failure: self.until_failure };
-        let repeat = Repeat::Stress(limit);
-        Ok(Request { run, cases, backend, repeat, timeout: None, lock: Arc::new(lock), baseline: None })
+        let (repeat, again) = (Repeat::Stress(limit), self.on_real_kubelets());
+        self.target.request(self.backend, &self.selection, repeat, clock, again).await
     }
 }
 

@@ -1,26 +1,30 @@
 //! What cases are run on: the arguments of every command that runs a selection on any backend.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{self, Clusters, EmbeddedBackend, ExistingBackend, Words};
+use evictlab_runner::cluster::{self, Clusters, EmbeddedBackend, ExistingBackend};
 use evictlab_runner::images::Lock;
+use evictlab_runner::schedule::{Repeat, Request, new_id};
+use evictlab_runner::select::select;
 use evictlab_runner::words::quoted;
 
 use super::backend::Backend;
-use super::embedded::{EmbeddedArgs, impossible};
+use super::embedded::EmbeddedArgs;
 use super::existing::{self, ExistingArgs, only_when_made};
 use super::kept::KeepArgs;
 use super::kind::Kind;
-use super::kubelets::KubeletArgs;
+use super::kubelets::{ImageArgs, KubeletArgs};
 use super::new_cluster::NewClusterArgs;
+use super::selection::SelectionArgs;
 use crate::failure::{Failure, bad_input};
 
 /// Which kubelets, where their nodes come from, and where the run's files go.
 #[derive(clap::Args)]
 pub struct TargetArgs {
     #[command(flatten)]
-    pub kubelets: KubeletArgs,
+    kubelets: KubeletArgs,
     /// Workers for each kubelet [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u8).range(1..=16))]
     nodes: Option<u8>,
@@ -43,7 +47,7 @@ impl TargetArgs {
     }
 
     /// The options that ask for the same kubelets on kind.
-    pub fn words(&self) -> Vec<String> {
+    fn words(&self) -> Vec<String> {
         let mut words = self.kubelets.words();
         if self.nodes() > 1 {
             words.extend(["--nodes".to_owned(), self.nodes().to_string()]);
@@ -67,8 +71,24 @@ impl TargetArgs {
         only_when_made(&[(self.kubelets.any(), "--kubelet"), (self.nodes.is_some(), "--nodes")])
     }
 
-    /// Where the run `run` gets its nodes. Nothing is made. `again`: the command that runs the same on kind, less these arguments.
-    pub async fn backend(
+    /// A run of the selected cases. Nothing is made. `again`: the command that runs the same on kind, less these arguments.
+    pub async fn request(
+        &self,
+        backend: Backend,
+        selection: &SelectionArgs,
+        repeat: Repeat,
+        clock: &Clock,
+        again: Vec<String>,
+    ) -> Result<Request, Failure> {
+        let cases = select(&selection.source(), &selection.selection())?;
+        let lock = self.kubelets.lock()?;
+        let run = new_id();
+        let backend = self.backend(backend, &run, &lock, clock, again).await?;
+        Ok(Request { run, cases, backend, repeat, timeout: None, lock: Arc::new(lock), baseline: None })
+    }
+
+    /// Where the run `run` gets its nodes.
+    async fn backend(
         &self,
         backend: Backend,
         run: &str,
@@ -95,10 +115,8 @@ impl TargetArgs {
         mut again: Vec<String>,
     ) -> Result<EmbeddedBackend, Failure> {
         let kubelets = self.kubelets.modelled(lock)?;
-        let shape = self.embedded.shape(kubelets, self.nodes().into());
         again.extend(self.words());
-        let words = Words { options: quoted(&self.embedded.words()), on_real_kubelets: quoted(&again) };
-        EmbeddedBackend::new(shape, words, clock).map_err(impossible)
+        self.embedded.backend(kubelets, self.nodes().into(), quoted(&again), clock)
     }
 
     async fn kind(&self, run: &str, lock: &Lock) -> Result<cluster::KindBackend, Failure> {
@@ -115,12 +133,21 @@ impl TargetArgs {
     }
 }
 
-/// Refuses a cluster that is there already, where kubelets are to be compared.
-pub fn only_made(backend: Backend) -> Result<(), Failure> {
+/// Refuses a cluster that is there already, where kubelets are to be compared, and options of other backends than this one.
+pub fn only_made(
+    backend: Backend,
+    embedded: &EmbeddedArgs,
+    new_cluster: &NewClusterArgs,
+    images: &ImageArgs,
+) -> Result<(), Failure> {
     match backend {
         Backend::Existing => Err(bad_input(
             "the kubelets are put on nodes that evictlab makes: take --backend kind, or embedded for a model\nOn a cluster that is there already: evictlab run --backend existing.",
         )),
-        _ => Ok(()),
+        Backend::Embedded => {
+            backend.refuse(Backend::Kind, &new_cluster.given())?;
+            backend.refuse(Backend::Kind, &images.only_on_kind())
+        }
+        Backend::Kind => embedded.not_on(backend),
     }
 }

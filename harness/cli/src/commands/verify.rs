@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use evictlab_runner::case::LoadedCase;
 use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{Backend as _, Clusters, EmbeddedBackend, Kubelet, KubeletSpec, Words};
+use evictlab_runner::cluster::{Backend as _, Clusters, Kubelet, KubeletSpec};
 use evictlab_runner::export::{Machine, recipe};
 use evictlab_runner::images::Lock;
 use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
@@ -19,7 +19,7 @@ use evictlab_runner::words::quoted;
 use super::asked::AskedKubelet;
 use super::backend::Backend;
 use super::conduct::conduct;
-use super::embedded::{EmbeddedArgs, impossible};
+use super::embedded::EmbeddedArgs;
 use super::kept::KeepArgs;
 use super::kind::Kind;
 use super::kubelets::ImageArgs;
@@ -76,7 +76,7 @@ pub struct Args {
 
 impl Args {
     fn refuse_strangers(&self) -> Result<(), Failure> {
-        only_made(self.backend)?;
+        only_made(self.backend, &self.embedded, &self.new_cluster, &self.images)?;
         if self.before.text == self.after.text {
             return Err(bad_input(format!(
                 "--before and --after are both {}: name the kubelet without the change and the one with it",
@@ -89,12 +89,8 @@ impl Args {
             ));
         }
         match self.backend {
-            Backend::Embedded => {
-                self.backend.refuse(Backend::Kind, &self.new_cluster.given())?;
-                self.backend.refuse(Backend::Kind, &self.keep.given())?;
-                self.backend.refuse(Backend::Kind, &self.images.only_on_kind())
-            }
-            backend => self.embedded.not_on(backend),
+            Backend::Embedded => self.backend.refuse(Backend::Kind, &self.keep.given()),
+            _ => Ok(()),
         }
     }
 
@@ -143,9 +139,7 @@ impl Args {
 
     fn embedded(&self, lock: &Lock, clock: &Clock) -> Result<Prepared, Failure> {
         let kubelets = self.images.modelled(&self.specs(), lock)?;
-        let shape = self.embedded.shape(kubelets.clone(), 1);
-        let words = Words { options: quoted(&self.embedded.words()), on_real_kubelets: self.again() };
-        let backend = EmbeddedBackend::new(shape, words, clock).map_err(impossible)?;
+        let backend = self.embedded.backend(kubelets.clone(), 1, self.again(), clock)?;
         Ok((Box::new(backend), kubelets, vec![], None))
     }
 

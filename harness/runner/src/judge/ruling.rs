@@ -61,8 +61,8 @@ pub fn known_bug<'a>(case: &'a Case, kubelet: &KubeletVersion) -> Option<&'a Kno
 fn mended(bug: &KnownBug, kubelet: &KubeletVersion) -> Option<KubeletVersion> {
     /// How many minors a bug is looked after.
     const LATER: u32 = 20;
-    let minors = (kubelet.minor + 1..=kubelet.minor + LATER).map(KubeletVersion::minor);
-    minors.into_iter().find(|later| !bug.kubelet.matches(later))
+    let mut minors = (kubelet.minor + 1..=kubelet.minor + LATER).map(KubeletVersion::minor);
+    minors.find(|later| !bug.kubelet.matches(later))
 }
 
 fn all_hold(checks: &[Check]) -> bool {

@@ -66,7 +66,7 @@ pub(super) fn evidence_in(text: &mut String, run_dir: &RunDir, id: &CaseId) {
 }
 
 /// What a run was that had no real kubelets, in some words.
-pub(super) fn of_model(model: &Model) -> String {
+pub(crate) fn of_model(model: &Model) -> String {
     format!("embedded cluster, cgroup {}, seed {}", model.cgroup, model.seed)
 }
 

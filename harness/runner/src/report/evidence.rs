@@ -35,9 +35,9 @@ impl Evidence {
     /// Whether another before it said the same.
     fn is_known(&self, last: &Ended, before: &[Ended]) -> bool {
         let alike = |other: &Ended| {
-            let one =
-                |ended: &Ended| (ended.id.suite.clone(), ended.id.case.clone(), ended.id.kubelet.clone());
-            one(other) == one(last) && other.judgement.verdict == last.judgement.verdict
+            let (one, other) = ((&last.id, &last.judgement), (&other.id, &other.judgement));
+            (&one.0.suite, &one.0.case, &one.0.kubelet, one.1.verdict)
+                == (&other.0.suite, &other.0.case, &other.0.kubelet, other.1.verdict)
         };
         self.sparing && !needs_a_person(last.judgement.verdict) && before.iter().any(alike)
     }

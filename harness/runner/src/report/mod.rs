@@ -26,6 +26,7 @@ mod timeline;
 #[cfg(test)]
 pub(crate) mod story;
 
+pub(crate) use account::of_model;
 pub use compare::compare;
 pub use evidence::Evidence;
 pub use github::{Annotations, JobSummary};

@@ -42,10 +42,7 @@ pub struct Setting {
 /// # Errors
 /// Docker does not answer.
 pub async fn facts(docker: &Docker) -> Result<Vec<(String, String)>, DockerError> {
-    let info = docker.api().info().await.map_err(|source| DockerError::Request {
-        doing: "tell about itself".to_owned(),
-        source: Box::new(source),
-    })?;
+    let info = docker.info().await?;
     let cgroup = info.cgroup_version.map(|version| format!("v{version}"));
     let memory = info.mem_total.map(|bytes| format!("{} MiB", bytes >> 20));
     let kind = kind_version().await.ok().map(|version| version.to_string());

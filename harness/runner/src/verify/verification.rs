@@ -6,7 +6,7 @@ use super::document::document;
 use super::{Conclusion, Setting};
 use crate::judge::Judgement;
 use crate::observe::Observations;
-use crate::report::{CaseId, Planned, Report, ReportError, RunDir, RunEvent, What};
+use crate::report::{CaseId, Planned, Report, ReportError, RunDir, RunEvent, What, of_model};
 
 /// A case on the two kubelets.
 #[derive(Debug, Default)]
@@ -88,9 +88,7 @@ impl Report for Verification {
                 let of =
                     |planned: &Planned| Compared { planned: Some(planned.clone()), ..Compared::default() };
                 self.compared = cases.iter().map(of).collect();
-                self.model = model
-                    .as_ref()
-                    .map(|model| format!("embedded cluster, cgroup {}, seed {}", model.cgroup, model.seed));
+                self.model = model.as_ref().map(of_model);
                 self.setting.facts.insert(0, ("evictlab".to_owned(), evictlab.clone()));
             }
             What::CaseEnded { id, judgement, evidence, .. } => {
