@@ -33,6 +33,10 @@ const RUNS: u32 = 10;
 ///
 /// Exit status: 0 every target reached; 1 one missed; 2 the input cannot be used; 4 something could not be measured; 130 interrupted.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab bench --backend embedded
+  evictlab bench --kubelet v1.31 --kubelet v1.32 --repeat 10
+  evictlab bench --json > bench.json")]
 pub struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,

@@ -27,6 +27,8 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --backend kind --cluster NAME`, or serve an embedded one
+    ///
+    /// Exit status: 0 it is ready; 2 the input cannot be used; 4 it could not be made, and nothing of it is left; 130 interrupted.
     Create(Box<CreateArgs>),
     /// List the clusters that evictlab made
     List {
@@ -47,6 +49,10 @@ enum Command {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab cluster create --name lab --kubelet v1.31 --kubelet ./kubelet --nodes 3
+  evictlab run --backend kind --cluster lab
+  evictlab cluster create --backend embedded --kubelet v1.36")]
 struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,

@@ -19,6 +19,10 @@ use crate::output::print;
 ///
 /// Exit status: 0 fit (there may be warnings); 4 unfit.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab doctor
+  evictlab doctor --kubelet v1.36 --kubelet ./kubelet
+  evictlab doctor --json")]
 pub struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,

@@ -16,7 +16,13 @@ use crate::output::{count, print};
 /// the nodes of kept ones back as they were. Never touches a live run's cluster or one that evictlab did not make.
 ///
 /// In an existing cluster (`--backend existing`): removes the namespaces of runs that are gone, by their label `evictlab.dev/run`.
+///
+/// Exit status: 0 all of it is gone; 2 the input cannot be used; 4 something could not be removed.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab gc --dry-run
+  evictlab gc --kept lab
+  evictlab gc --backend existing --context staging")]
 pub struct Args {
     /// Only these clusters [default: all]
     #[arg(value_name = "CLUSTER")]

@@ -11,8 +11,15 @@ use super::selection::SourceArgs;
 use crate::failure::Failure;
 use crate::output::{count, print};
 
-/// Check case files: exit status 1 if anything is wrong with them
+/// Check case files
+///
+/// Reads them as `evictlab run` does, and tells every mistake with its line and column. Nothing is run, and no Docker is needed.
+///
+/// Exit status: 0 nothing is wrong; 1 something is.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab lint
+  evictlab lint mine.yaml cases/message")]
 pub struct Args {
     /// Case files, and folders of them; all suites if none is given
     #[arg(value_name = "PATH")]

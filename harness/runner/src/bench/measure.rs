@@ -83,7 +83,7 @@ pub async fn figures(
     let deletion = began.elapsed().as_secs_f64();
     let measured = measured.unwrap_or_else(|panic| resume_unwind(panic))?;
     deleted?;
-    Ok(measured.figures(bench, cluster::cgroup_v1(docker).await.map_err(ClusterError::from)?, deletion))
+    Ok(measured.figures(bench, docker.cgroup_v1().await.map_err(ClusterError::from)?, deletion))
 }
 
 /// Seconds of everything.

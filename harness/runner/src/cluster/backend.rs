@@ -5,7 +5,6 @@ use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::{ClusterError, Kubelet, Node};
-use crate::images::BringError;
 use crate::report::Model;
 
 /// A cluster of a run.
@@ -56,10 +55,11 @@ pub trait Backend {
     /// Whether all nodes share the memory and the disk of one host.
     fn is_one_host(&self) -> bool;
 
-    /// Makes or takes a cluster. `step` is given a line for each step.
+    /// Makes or takes a cluster, and makes sure that every node has these images, by their full names. `step` is given a line for each step.
     fn open<'a>(
         &'a self,
         plan: &'a Plan,
+        images: &'a [String],
         cancel: &'a CancellationToken,
         step: &'a dyn Fn(&str),
     ) -> LocalBoxFuture<'a, Result<Box<dyn Opened>, ClusterError>>;
@@ -72,13 +72,6 @@ pub trait Backend {
 pub trait Opened {
     /// Its workers, ready, named by the kubelets as they were asked for.
     fn nodes(&self) -> &[Node];
-
-    /// Makes sure that every node has every image.
-    fn bring<'a>(
-        &'a self,
-        images: &'a [String],
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<(), BringError>>;
 
     /// Deletes it, or puts its nodes back and leaves it. None: it is not the run's any more.
     fn end(self: Box<Self>, ending: Ending) -> LocalBoxFuture<'static, Option<Ended>>;

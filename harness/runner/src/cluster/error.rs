@@ -6,6 +6,7 @@ use evictlab_rules::KubeletVersion;
 
 use super::ExistingError;
 use super::kind::{ConfigError, DockerError, KindError, StateError};
+use crate::images::BringError;
 use crate::wait;
 
 /// A cluster could not be made, opened or deleted.
@@ -20,6 +21,9 @@ pub enum ClusterError {
     /// A cluster that was there before cannot be used.
     #[error(transparent)]
     Existing(#[from] ExistingError),
+    /// Its nodes cannot have an image.
+    #[error(transparent)]
+    Bring(#[from] BringError),
     /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),

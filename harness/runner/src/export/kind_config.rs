@@ -59,9 +59,7 @@ fn worker(worker: &Worker<'_>) -> String {
 /// What a run sets on every node, and the case's own fields.
 fn of_all_kubelets(case: &Case, cluster: &Cluster<'_>, machine: &Machine) -> Map<String, Value> {
     let mut config = tune::base(machine.cgroup_v1);
-    if machine.cgroup_v1 && cluster.group.version.at_least(35) {
-        config.insert("failCgroupV1".to_owned(), json!(false));
-    }
+    config.extend(tune::at_boot(&cluster.group.version, machine.cgroup_v1));
     config.extend(case.kubelet_config.clone());
     config
 }

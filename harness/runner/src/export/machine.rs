@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use bollard::models::SystemInfoCgroupVersionEnum;
-
 use crate::cluster::{Docker, DockerError};
 
 /// What a kind node has of its host.
@@ -24,7 +22,7 @@ impl Machine {
         let info = docker.info().await?;
         Ok(Self {
             memory: info.mem_total.and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
-            cgroup_v1: info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1),
+            cgroup_v1: docker.cgroup_v1().await?,
         })
     }
 

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::own::{self, Archive, BuildError, Words};
 use super::pull::{PullError, have, pull, with_tag};
-use crate::cluster::{Docker, DockerError, ExistingError};
+use crate::cluster::{Docker, DockerError};
 
 /// Where a node gets the archive: a volume, which Docker can write to while the node runs.
 pub const ARCHIVE: &str = "/var/lib/evictlab-images.tar";
@@ -47,9 +47,6 @@ pub enum BringError {
         /// Why not.
         source: std::io::Error,
     },
-    /// A node of an existing cluster cannot have one.
-    #[error(transparent)]
-    Existing(Box<ExistingError>),
     /// A node does not say where its containerd unpacks images.
     #[error("the containerd of node {node} tells no snapshotter: {problem}")]
     Snapshotter {
@@ -104,11 +101,30 @@ pub async fn bring(
 /// Keeps the kubelet from deleting images: under pressure of disk it would, as soon as no pod has them, and the next pod would wait for a registry.
 /// Our own image may go, so that there is one that can.
 async fn pin(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), DockerError> {
-    for (node, image) in nodes.iter().flat_map(|node| images.iter().map(move |image| (node, image))) {
-        let label = "io.cri-containerd.pinned=pinned";
-        docker.run(node, &["ctr", "-n", "k8s.io", "images", "label", image, label]).await?;
-    }
-    Ok(())
+    try_join_all(nodes.iter().map(async |node| {
+        for image in images {
+            let label = "io.cri-containerd.pinned=pinned";
+            docker.run(node, &["ctr", "-n", "k8s.io", "images", "label", image, label]).await?;
+        }
+        Ok(())
+    }))
+    .await
+    .map(drop)
+}
+
+/// Unpacks images in these nodes. containerd leaves what a node image brought packed until the first container asks for it, which would then look slow.
+pub async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), BringError> {
+    try_join_all(nodes.iter().map(async |node| {
+        let into = format!("--snapshotter={}", snapshotter_of(docker, node).await?);
+        for image in images {
+            if let Some(digest) = digest(docker, node, &full(image)).await? {
+                docker.run(node, &["ctr", "-n", "k8s.io", "snapshots", &into, "unpack", &digest]).await?;
+            }
+        }
+        Ok(())
+    }))
+    .await
+    .map(drop)
 }
 
 /// Our own image, from the source tree.
@@ -234,15 +250,17 @@ fn temporary() -> std::io::Result<tempfile::TempPath> {
 }
 
 async fn import(docker: &Docker, node: &str, archive: &Path) -> Result<(), BringError> {
-    let config = docker.run(node, &["containerd", "config", "dump"]).await?;
-    let snapshotter =
-        snapshotter(&config).map_err(|problem| BringError::Snapshotter { node: node.to_owned(), problem })?;
+    let into = format!("--snapshotter={}", snapshotter_of(docker, node).await?);
     docker.send_file(node, ARCHIVE, 0o600, archive).await?;
-    let into = format!("--snapshotter={snapshotter}");
     let imported =
         docker.run(node, &["ctr", "-n", "k8s.io", "images", "import", "--digests", &into, ARCHIVE]).await;
     docker.run(node, &["rm", "-f", ARCHIVE]).await?;
     Ok(imported.map(drop)?)
+}
+
+async fn snapshotter_of(docker: &Docker, node: &str) -> Result<String, BringError> {
+    let config = docker.run(node, &["containerd", "config", "dump"]).await?;
+    snapshotter(&config).map_err(|problem| BringError::Snapshotter { node: node.to_owned(), problem })
 }
 
 /// Where containerd's Kubernetes side keeps unpacked images. `ctr` does not ask, and what it unpacks elsewhere the kubelet does not

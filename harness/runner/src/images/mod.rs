@@ -7,7 +7,7 @@ mod plan;
 mod pull;
 mod resolve;
 
-pub use bring::{ARCHIVE, BringError, bring};
+pub use bring::{ARCHIVE, BringError, bring, unpack};
 pub use lock::{Lock, LockError, Places};
 pub use plan::planned;
 pub use pull::{PullError, have, pull};

@@ -26,7 +26,8 @@ impl Shared {
         });
         let mut cluster = None;
         let step = |text: &str| self.cluster_step(name, text);
-        let prepared = match self.request.backend.open(plan, &self.cancel, &step).await {
+        let images = self.images_of_cases();
+        let prepared = match self.request.backend.open(plan, &images, &self.cancel, &step).await {
             Ok(opened) => self.prepared(name, &**cluster.insert(opened)).await,
             Err(error) => Err(error.to_string()),
         };
@@ -61,13 +62,10 @@ impl Shared {
         self.events.send(What::ClusterStep { cluster: cluster.to_owned(), text: text.to_owned() });
     }
 
-    /// Images in every node, and every node tuned and proved.
+    /// Every node tuned and proved.
     async fn prepared(&self, name: &str, cluster: &dyn Opened) -> Result<Vec<Arc<Leased>>, String> {
         let work = async {
-            let step = |text: &str| self.cluster_step(name, text);
-            step("bringing the images");
-            cluster.bring(&self.images_of_cases(), &step).await.map_err(|error| error.to_string())?;
-            step("preparing the nodes");
+            self.cluster_step(name, "preparing the nodes");
             let lock = self.request.lock.clone();
             let images: Images = Arc::new(move |name: &str| lock.case_image(name));
             let prepared = cluster

@@ -1,5 +1,6 @@
 //! What the harness changes in a KubeletConfiguration, and why.
 
+use evictlab_rules::KubeletVersion;
 use serde_json::{Map, Value, json};
 
 /// What is set on every node for as long as a run uses it.
@@ -14,10 +15,22 @@ pub fn base(cgroup_v1: bool) -> Map<String, Value> {
     config.insert("evictionPressureTransitionPeriod".to_owned(), json!("1s"));
     config.insert("nodeStatusUpdateFrequency".to_owned(), json!("2s"));
     config.insert("volumeStatsAggPeriod".to_owned(), json!("5s"));
-    if cgroup_v1 {
-        config.insert("kernelMemcgNotification".to_owned(), json!(true));
+    config.extend(notification(cgroup_v1));
+    config
+}
+
+/// What a kubelet of this version must be given to start on a host: from 1.35 on it refuses cgroup v1 unless `failCgroupV1` is false (KEP-4569), a field that
+/// no kubelet before 1.31 knows. The kernel's notice of [`base`] goes with it, so that a new node is in shape.
+pub fn at_boot(version: &KubeletVersion, cgroup_v1: bool) -> Map<String, Value> {
+    let mut config = notification(cgroup_v1);
+    if cgroup_v1 && version.at_least(35) {
+        config.insert("failCgroupV1".to_owned(), json!(false));
     }
     config
+}
+
+fn notification(cgroup_v1: bool) -> Map<String, Value> {
+    Map::from_iter(cgroup_v1.then(|| ("kernelMemcgNotification".to_owned(), json!(true))))
 }
 
 /// A threshold for one signal added to a case's own changes: hard, or soft with a grace period.

@@ -4,6 +4,6 @@ mod config;
 mod difference;
 mod tuning;
 
-pub use config::{base, with_reservation, with_threshold};
+pub use config::{at_boot, base, with_reservation, with_threshold};
 pub use difference::{Difference, differences};
 pub use tuning::{TuneError, Tuned, in_shape, restore, tune};

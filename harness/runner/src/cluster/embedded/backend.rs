@@ -16,7 +16,6 @@ use super::machine::EmbeddedMachine;
 use crate::clock::Clock;
 use crate::cluster::ready::ready;
 use crate::cluster::{Backend, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan};
-use crate::images::BringError;
 use crate::report::Model;
 
 /// The cluster's name in reports.
@@ -167,6 +166,7 @@ impl Backend for EmbeddedBackend {
     fn open<'a>(
         &'a self,
         plan: &'a Plan,
+        _: &'a [String],
         cancel: &'a CancellationToken,
         step: &'a dyn Fn(&str),
     ) -> LocalBoxFuture<'a, Result<Box<dyn Opened>, ClusterError>> {
@@ -200,15 +200,6 @@ struct Lived {
 impl Opened for Lived {
     fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    /// Its nodes have every image.
-    fn bring<'a>(
-        &'a self,
-        _: &'a [String],
-        _: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<(), BringError>> {
-        at_once(Ok(())).boxed_local()
     }
 
     fn end(self: Box<Self>, _: Ending) -> LocalBoxFuture<'static, Option<Ended>> {

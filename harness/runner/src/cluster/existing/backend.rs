@@ -17,7 +17,6 @@ use super::rights::TO_RUN;
 use super::sweep::sweep;
 use super::{Access, ExistingError, Reached, gc};
 use crate::cluster::{Backend, Borrowed, ClusterError, Ended, Ending, Kubelet, Node, Opened, Plan};
-use crate::images::BringError;
 use crate::report::Model;
 use crate::reset::CANARY;
 use crate::stage::Namespace;
@@ -210,15 +209,17 @@ impl Backend for ExistingBackend {
     fn open<'a>(
         &'a self,
         _: &'a Plan,
+        images: &'a [String],
         cancel: &'a CancellationToken,
         step: &'a dyn Fn(&str),
     ) -> LocalBoxFuture<'a, Result<Box<dyn Opened>, ClusterError>> {
         async move {
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(ClusterError::Interrupted),
-                used = self.borrow(step) => Ok(Box::new(used?) as Box<dyn Opened>),
-            }
+            let borrowing = async {
+                let used = self.borrow(step).await?;
+                used.pull(images, step).await?;
+                Ok(Box::new(used) as Box<dyn Opened>)
+            };
+            cancel.run_until_cancelled(borrowing).await.unwrap_or(Err(ClusterError::Interrupted))
         }
         .boxed_local()
     }
@@ -245,26 +246,20 @@ struct Used {
     image: String,
 }
 
+impl Used {
+    /// Lets the nodes pull what they have not shown to have.
+    async fn pull(&self, images: &[String], step: &dyn Fn(&str)) -> Result<(), ExistingError> {
+        for (nth, image) in images.iter().enumerate().filter(|(_, image)| **image != self.image) {
+            step(&format!("letting the nodes pull {image}"));
+            try_join_all(self.machines.iter().map(|machine| machine.pull(image, nth))).await?;
+        }
+        Ok(())
+    }
+}
+
 impl Opened for Used {
     fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    /// They bring them by themselves.
-    fn bring<'a>(
-        &'a self,
-        images: &'a [String],
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<(), BringError>> {
-        async move {
-            for (nth, image) in images.iter().enumerate().filter(|(_, image)| **image != self.image) {
-                step(&format!("letting the nodes pull {image}"));
-                let all = self.machines.iter().map(|machine| machine.pull(image, nth));
-                try_join_all(all).await.map_err(|error| BringError::Existing(Box::new(error)))?;
-            }
-            Ok(())
-        }
-        .boxed_local()
     }
 
     fn end(self: Box<Self>, _: Ending) -> LocalBoxFuture<'static, Option<Ended>> {

@@ -8,9 +8,10 @@ use futures::FutureExt;
 use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::make::make;
 use super::{Base, Cluster, Docker, Group, Owner, Record, StateDir, claim, containers, delete, label_value};
 use crate::cluster::{Backend, ClusterError, Ended, Ending, Node, Opened, Plan};
-use crate::images::{self, BringError};
+use crate::images;
 use crate::report::Model;
 
 /// How long a cluster may be there before another host may take it for left behind.
@@ -133,11 +134,12 @@ impl Backend for KindBackend {
     fn open<'a>(
         &'a self,
         plan: &'a Plan,
+        images: &'a [String],
         cancel: &'a CancellationToken,
         step: &'a dyn Fn(&str),
     ) -> LocalBoxFuture<'a, Result<Box<dyn Opened>, ClusterError>> {
         async move {
-            let cluster = self.means.open(plan, cancel, step).await?;
+            let cluster = self.means.open(plan, images, cancel, step).await?;
             let nodes = cluster.nodes.iter().map(|node| named(node, plan)).collect();
             Ok(Box::new(InUse { cluster, nodes, means: self.means.clone() }) as Box<dyn Opened>)
         }
@@ -180,6 +182,7 @@ impl Means {
     async fn open(
         &self,
         plan: &Plan,
+        images: &[String],
         cancel: &CancellationToken,
         step: &dyn Fn(&str),
     ) -> Result<Cluster, ClusterError> {
@@ -188,8 +191,13 @@ impl Means {
         let Clusters::New { base, nodes, .. } = &made.clusters else {
             let mut cluster = self.taken(plan).await?;
             cluster.take(made.owner.clone()).await?;
-            cluster.put_in(&plan.kubelets, step).await?;
-            return Ok(cluster);
+            let furnishing = async {
+                cluster.put_in(&plan.kubelets, step).await?;
+                let nodes: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+                Ok(images::bring(docker, &nodes, images, step).await?)
+            };
+            let furnished = cancel.run_until_cancelled(furnishing).await;
+            return furnished.unwrap_or(Err(ClusterError::Interrupted)).map(|()| cluster);
         };
         let group = made.groups.iter().find(|group| group.kubelets == plan.kubelets);
         let group = group.ok_or_else(|| ClusterError::Unknown(name.clone()))?;
@@ -198,7 +206,7 @@ impl Means {
         claim(docker, state, &record).await?;
         for _ in 1..ATTEMPTS {
             let plan = (group, base, *nodes);
-            match Cluster::create(docker, state, record.clone(), plan, cancel, step).await {
+            match make(docker, state, record.clone(), plan, images, cancel, step).await {
                 Err(ClusterError::Exists(name)) => {
                     state.forget(&name)?;
                     return Err(ClusterError::Exists(name));
@@ -211,7 +219,7 @@ impl Means {
                 made => return made,
             }
         }
-        Cluster::create(docker, state, record, (group, base, *nodes), cancel, step).await
+        make(docker, state, record, (group, base, *nodes), images, cancel, step).await
     }
 
     /// Deletes the cluster, or puts its nodes back and leaves it.
@@ -257,18 +265,6 @@ struct InUse {
 impl Opened for InUse {
     fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    fn bring<'a>(
-        &'a self,
-        images: &'a [String],
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<(), BringError>> {
-        async move {
-            let nodes: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            images::bring(&self.means.docker, &nodes, images, step).await
-        }
-        .boxed_local()
     }
 
     fn end(self: Box<Self>, ending: Ending) -> LocalBoxFuture<'static, Option<Ended>> {

@@ -23,6 +23,9 @@ use crate::wait::{self, Probe};
 /// The label that kind puts on its node containers.
 pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 
+/// The label that says what part a node container has: `control-plane`, `worker`.
+pub const ROLE_LABEL: &str = "io.x-k8s.kind.role";
+
 /// How long the containers of a cluster may show no change while it is deleted.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long the pods of a run may show no change on their way out.
@@ -55,7 +58,7 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let (group, base, nodes) = plan;
         let name = record.cluster.clone();
-        let cgroup_v1 = cgroup_v1(docker).await?;
+        let cgroup_v1 = docker.cgroup_v1().await?;
         let config = state.config(&name);
         std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
         let kubeconfig = state.make_kubeconfig(&name)?;
@@ -67,13 +70,8 @@ impl Cluster {
         let work = async {
             progress("waiting for the nodes");
             ready(&client, &name, 1 + group.kubelets.len() * nodes).await?;
-            for kubelet in group.kubelets.iter().filter(|kubelet| kubelet.binary.is_some()) {
-                progress(&format!("putting in the kubelet {}", kubelet.label));
-                let label = label_value(&kubelet.label);
-                let all = all_workers(docker, &client, cgroup_v1).await?;
-                let mine = all.into_iter().filter(|node| node.kubelet == label).map(|node| node.name);
-                put_in(docker, &client, kubelet, &mine.collect::<Vec<_>>()).await?;
-            }
+            let made = all_workers(docker, &client, cgroup_v1).await?;
+            put_in(docker, &client, &group.kubelets, &made, &mut progress).await?;
             let nodes = workers(docker, &client, &group.kubelets, cgroup_v1).await?;
             Ok::<_, ClusterError>(nodes)
         };
@@ -93,7 +91,7 @@ impl Cluster {
         kubelets: &[Kubelet],
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
-        let cgroup_v1 = cgroup_v1(docker).await?;
+        let cgroup_v1 = docker.cgroup_v1().await?;
         let client = client(state, name).await?;
         ready(&client, name, 2).await?;
         let all = all_workers(docker, &client, cgroup_v1).await?;
@@ -135,18 +133,16 @@ impl Cluster {
         kubelets: &[Kubelet],
         progress: &dyn Fn(&str),
     ) -> Result<(), ClusterError> {
-        for kubelet in kubelets.iter().filter(|kubelet| kubelet.binary.is_some()) {
-            progress(&format!("putting in the kubelet {}", kubelet.label));
-            let label = label_value(&kubelet.label);
-            let mine =
-                || self.nodes.iter().filter(|node| node.kubelet == label).map(|node| node.name.clone());
-            put_in(&self.docker, &self.client, kubelet, &mine().collect::<Vec<_>>()).await?;
-            for node in self.nodes.iter_mut().filter(|node| node.kubelet == label) {
+        let binaries: Vec<&Kubelet> = kubelets.iter().filter(|kubelet| kubelet.binary.is_some()).collect();
+        if binaries.is_empty() {
+            return Ok(());
+        }
+        put_in(&self.docker, &self.client, kubelets, &self.nodes, progress).await?;
+        for node in &mut self.nodes {
+            if let Some(kubelet) = binaries.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
+            {
                 node.version = kubelet.version.clone();
             }
-        }
-        if kubelets.iter().all(|kubelet| kubelet.binary.is_none()) {
-            return Ok(());
         }
         let all = all_workers(&self.docker, &self.client, false).await?;
         let mut labels: Vec<String> = all.into_iter().map(|node| node.kubelet).collect();
@@ -258,12 +254,6 @@ pub async fn delete(docker: &Docker, state: &StateDir, name: &str) -> Result<(),
 /// The containers of a cluster.
 pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<super::Container>, DockerError> {
     docker.containers(&format!("{KIND_LABEL}={name}")).await
-}
-
-/// Whether the Docker host has cgroup v1.
-pub async fn cgroup_v1(docker: &Docker) -> Result<bool, DockerError> {
-    let info = docker.info().await?;
-    Ok(info.cgroup_version == Some(bollard::models::SystemInfoCgroupVersionEnum::_1))
 }
 
 /// A client by the kubeconfig that kind wrote.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_yaml::{Mapping, Value};
 
 use super::skew::Group;
+use crate::tune;
 
 /// The default file, as it lies in `kind-configs/`.
 pub const DEFAULT: &str = include_str!("../../../../../kind-configs/default.yaml");
@@ -61,8 +62,8 @@ impl Base {
         Ok(Self { file, cluster })
     }
 
-    /// The configuration for a group of kubelets, `nodes` workers for each. On a host with cgroup v1 the kubelets are told to use the
-    /// kernel's notice of memory pressure, and to put up with v1: from 1.35 on they refuse it otherwise (`failCgroupV1`).
+    /// The configuration for a group of kubelets, `nodes` workers for each. The kubelets of all nodes are given what they need
+    /// to start on a host with such control groups ([`tune::at_boot`]).
     pub fn compose(&self, group: &Group, nodes: usize, cgroup_v1: bool) -> Result<String, ConfigError> {
         let form = |problem: String| ConfigError::Form { file: self.file.clone(), problem };
         let mut cluster = self.cluster.clone();
@@ -87,16 +88,15 @@ impl Base {
             all.extend(std::iter::repeat_n(Value::Mapping(node), nodes));
         }
         cluster.insert("nodes".into(), all.into());
-        if cgroup_v1 {
+        let fields = tune::at_boot(&group.version, cgroup_v1);
+        if !fields.is_empty() {
             let patches = cluster
                 .entry("kubeadmConfigPatches".into())
                 .or_insert_with(|| Value::Sequence(Vec::new()))
                 .as_sequence_mut()
                 .ok_or_else(|| form("`kubeadmConfigPatches` is no list".to_owned()))?;
-            // The kernel's notice of memory pressure is to be had on v1 alone; no kubelet before 1.31 knows the other field.
-            let refuses = if group.version.at_least(35) { "failCgroupV1: false\n" } else { "" };
-            let patch = format!("kind: KubeletConfiguration\nkernelMemcgNotification: true\n{refuses}");
-            patches.push(patch.into());
+            let fields = serde_yaml::to_string(&fields).map_err(|error| form(error.to_string()))?;
+            patches.push(format!("kind: KubeletConfiguration\n{fields}").into());
         }
         serde_yaml::to_string(&cluster).map_err(|error| form(error.to_string()))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bollard::container::LogOutput;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
-use bollard::models::{ContainerCreateBody, SystemInfo};
+use bollard::models::{ContainerCreateBody, SystemInfo, SystemInfoCgroupVersionEnum};
 use bollard::query_parameters::{
     CreateContainerOptions, DownloadFromContainerOptionsBuilder, ListContainersOptionsBuilder,
     ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
@@ -303,6 +303,11 @@ impl Docker {
     /// What the daemon tells about itself and its host.
     pub async fn info(&self) -> Result<SystemInfo, DockerError> {
         self.api.info().await.map_err(|source| request("tell about itself".to_owned(), source))
+    }
+
+    /// Whether its host has cgroup v1.
+    pub async fn cgroup_v1(&self) -> Result<bool, DockerError> {
+        Ok(self.info().await?.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1))
     }
 
     /// The CPU that containers run on, as images name it: `amd64`, `arm64`.

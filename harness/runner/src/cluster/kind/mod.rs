@@ -8,6 +8,7 @@ mod docker;
 mod gc;
 mod limits;
 mod machine;
+mod make;
 mod makers;
 mod name;
 mod owner;
@@ -16,7 +17,7 @@ mod skew;
 mod workers;
 
 pub use backend::{Clusters, DEADLINE, Keep, KindBackend, Made, free};
-pub use cluster::{Cluster, KIND_LABEL, cgroup_v1, claim, containers, delete, kubelets_of};
+pub use cluster::{Cluster, KIND_LABEL, claim, containers, delete, kubelets_of};
 pub use command::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub(in crate::cluster) use docker::first_cause;

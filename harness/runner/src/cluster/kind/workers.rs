@@ -15,56 +15,77 @@ use super::config::{KUBELET_LABEL, label_value};
 use super::machine::KindMachine;
 use crate::cluster::ready::{PATIENCE, is_ready};
 use crate::cluster::{ClusterError, Kubelet, Node};
-use crate::wait::{self, Probe};
+use crate::wait::{self, Probe, Stalled};
 
 fn reported(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
 }
 
-/// Puts a binary in the place of the kubelet on these workers, and waits until each reports its version. They are labelled as made for it.
+/// Puts the binaries among these kubelets into those of the workers that are called by their labels. `progress` gets a line a binary.
 pub async fn put_in(
     docker: &Docker,
     client: &Client,
-    kubelet: &Kubelet,
-    workers: &[String],
+    kubelets: &[Kubelet],
+    workers: &[Node],
+    mut progress: impl FnMut(&str),
 ) -> Result<(), ClusterError> {
-    let Some(path) = &kubelet.binary else { return Ok(()) };
-    let bytes = std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
-    let nodes: Api<ApiNode> = Api::all(client.clone());
-    for name in workers {
-        // The running file cannot be written over; it can be replaced.
-        docker.run(name, &["systemctl", "stop", "kubelet"]).await?;
-        docker.write_file(name, "/usr/bin/kubelet", 0o755, &bytes).await?;
-        docker.run(name, &["systemctl", "start", "kubelet"]).await?;
-        // The one before has ended: whoever answers is the new one.
-        let health = format!("/api/v1/nodes/{name}/proxy/healthz");
-        let up = wait::until(PATIENCE / 5, Duration::from_millis(250), async || {
-            if let Err(error) =
-                client.request_text(Request::get(&health).body(vec![]).unwrap_or_default()).await
-            {
-                return Probe::Pending(format!("it does not answer: {error}"));
+    for kubelet in kubelets {
+        let Some(path) = &kubelet.binary else { continue };
+        progress(&format!("putting in the kubelet {}", kubelet.label));
+        let bytes =
+            std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
+        let label = label_value(&kubelet.label);
+        for worker in workers.iter().filter(|worker| worker.kubelet == label) {
+            replace(docker, &worker.name, &bytes).await?;
+            let answers = answers(client, &worker.name, kubelet).await;
+            if let Err(stalled) = answers {
+                let (binary, node) = (path.clone(), worker.name.clone());
+                let log = worker.machine.last_words().await.unwrap_or_else(|error| error.to_string());
+                return Err(ClusterError::BinaryDead { binary, node, stalled, log });
             }
-            match nodes.get(name).await {
-                Err(error) => Probe::Pending(error.to_string()),
-                Ok(node) => match reported(&node) {
-                    Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
-                    found => Probe::Pending(format!("it reports {}", found.unwrap_or("nothing"))),
-                },
-            }
-        })
-        .await;
-        if let Err(stalled) = up {
-            let log = docker
-                .run(name, &["journalctl", "-u", "kubelet", "-n", "8", "-o", "cat", "--no-pager"])
-                .await?;
-            return Err(ClusterError::BinaryDead { binary: path.clone(), node: name.clone(), stalled, log });
+            named_after(client, &worker.name, &label).await?;
         }
-        let label = json!({"metadata": {"labels": {KUBELET_LABEL: label_value(&kubelet.label)}}});
-        nodes.patch(name, &PatchParams::default(), &Patch::Merge(label)).await.map_err(|error| {
-            ClusterError::Kubeconfig { cluster: name.clone(), problem: error.to_string() }
-        })?;
     }
     Ok(())
+}
+
+/// Puts a binary in the place of a worker's kubelet, and starts it.
+async fn replace(docker: &Docker, worker: &str, binary: &[u8]) -> Result<(), ClusterError> {
+    // The running file cannot be written over; it can be replaced.
+    docker.run(worker, &["systemctl", "stop", "kubelet"]).await?;
+    docker.write_file(worker, "/usr/bin/kubelet", 0o755, binary).await?;
+    docker.run(worker, &["systemctl", "start", "kubelet"]).await?;
+    Ok(())
+}
+
+/// Waits until a kubelet that was just put in answers and reports its version. The one before has ended: whoever answers is the new one.
+async fn answers(client: &Client, worker: &str, kubelet: &Kubelet) -> Result<(), Stalled> {
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let health = format!("/api/v1/nodes/{worker}/proxy/healthz");
+    wait::until(PATIENCE / 5, Duration::from_millis(250), async || {
+        if let Err(error) = client.request_text(Request::get(&health).body(vec![]).unwrap_or_default()).await
+        {
+            return Probe::Pending(format!("it does not answer: {error}"));
+        }
+        match nodes.get(worker).await {
+            Err(error) => Probe::Pending(error.to_string()),
+            Ok(node) => match reported(&node) {
+                Some(found) if found == kubelet.version.to_string() && is_ready(&node) => Probe::Done(()),
+                found => Probe::Pending(format!("it reports {}", found.unwrap_or("nothing"))),
+            },
+        }
+    })
+    .await
+}
+
+/// Labels a worker as made for a kubelet.
+async fn named_after(client: &Client, worker: &str, label: &str) -> Result<(), ClusterError> {
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let labels = Patch::Merge(json!({"metadata": {"labels": {KUBELET_LABEL: label}}}));
+    let patched = nodes.patch(worker, &PatchParams::default(), &labels).await;
+    patched
+        .map(drop)
+        .map_err(|error| ClusterError::Kubeconfig { cluster: worker.to_owned(), problem: error.to_string() })
 }
 
 /// Of the workers of a kept cluster those for these kubelets, each called by the label of its kubelet; all where none is asked for. `Err`: the label of a
