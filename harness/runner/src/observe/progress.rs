@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::history;
@@ -133,6 +133,18 @@ impl Watched {
         let statuses = pod["status"]["containerStatuses"].as_array();
         let running = |status: &&Value| !status["state"]["running"].is_null();
         wanted > 0 && statuses.is_some_and(|statuses| statuses.iter().filter(running).count() == wanted)
+    }
+
+    /// How long it took from the creation of these pods until a container of one of them had started.
+    pub fn first_start(&self, created: &[Map<String, Value>]) -> Option<Duration> {
+        let names = created.iter().filter_map(|pod| pod["metadata"]["name"].as_str());
+        let started = |container: &Value| container["state"] != "waiting";
+        let first = |name: &str| {
+            let mut all = self.history.get(name)?.iter();
+            all.find(|entry| entry["containers"].as_object().is_some_and(|of| of.values().any(started)))
+        };
+        let seconds = names.filter_map(first).filter_map(|entry| entry["t"].as_f64());
+        Duration::try_from_secs_f64(seconds.reduce(f64::min)?).ok()
     }
 
     /// Whether the case is over. `news` is whether anything was told since the last time, `latest` the last sample; `patience` is how long nothing may move, `quiet` how long to look on after
@@ -376,6 +388,24 @@ mod tests {
             watched.pod(0.0, waiting(reason));
             assert_eq!(watched.ended(&wanted, true, None, false, TIMES), ended, "{reason}");
         }
+    }
+
+    #[test]
+    fn the_first_container_of_the_cases_own_pods_tells_how_quick_the_node_is() {
+        let of = |name: &str, state: &str| {
+            let mut pod = pod(name, "Pending", None);
+            pod["status"]["initContainerStatuses"] = json!([{"name": "i", "state": {state: {}}}]);
+            pod
+        };
+        let created = ["a", "b"].map(|name| pod(name, "", None).as_object().cloned().unwrap());
+        let mut watched = Watched::new();
+        watched.pod(0.1, of("static", "running"));
+        watched.pod(0.2, of("a", "waiting"));
+        assert_eq!(watched.first_start(&created), None);
+        watched.pod(1.5, of("b", "terminated"));
+        watched.pod(2.5, of("a", "running"));
+        assert_eq!(watched.first_start(&created), Some(Duration::from_millis(1500)));
+        assert_eq!(watched.first_start(&created[..1]), Some(Duration::from_millis(2500)));
     }
 
     #[test]

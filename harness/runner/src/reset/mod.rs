@@ -4,4 +4,4 @@ mod canary;
 mod proof;
 
 pub use canary::{CANARY, canary};
-pub use proof::{Itself, NotItself, PATIENCE, own_taints, proof};
+pub use proof::{Itself, NotItself, PATIENCE, own_taints, proof, recovered};

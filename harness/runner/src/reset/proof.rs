@@ -11,8 +11,7 @@ use crate::wait::{self, Probe, Stalled};
 
 /// How long a node may show no change on its way back.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-/// How much more memory than before the last case a node may still use, in bytes: the kubelet and containerd breathe, and what a
-/// case's containers read stays in the page cache.
+/// How much more memory than before the last case a node's processes may still use, in bytes: the kubelet and containerd breathe.
 const SLACK: u64 = 128 * 1024 * 1024;
 
 /// How the keys of Kubernetes' own taints begin.
@@ -45,8 +44,9 @@ pub enum NotItself {
 /// A node when it is itself.
 #[derive(Clone, Debug)]
 pub struct Itself {
-    /// Its `workingSetBytes`, in bytes, if that tells anything.
-    pub working_set: Option<u64>,
+    /// What its processes use, `rssBytes`, in bytes, if that tells anything. The working set has the page cache, too, which stays as long as
+    /// nobody needs its room.
+    pub rss: Option<u64>,
     /// Kubernetes' own taints that it has all the time, such as a cordoned node's.
     pub taints: Vec<String>,
     /// How long it may show no change on its way back.
@@ -55,25 +55,19 @@ pub struct Itself {
 
 impl Default for Itself {
     fn default() -> Self {
-        Self { working_set: None, taints: Vec::new(), patience: PATIENCE }
+        Self { rss: None, taints: Vec::new(), patience: PATIENCE }
     }
 }
 
-/// Waits until the node's pressure conditions are false and their taints gone, and its working set is back to what it was; then runs a
-/// canary. Returns how long that took to start.
-pub async fn proof(
-    node: &Node,
-    namespace: &Namespace,
-    itself: &Itself,
-    image: &dyn Fn(&str) -> String,
-) -> Result<Duration, NotItself> {
+/// Waits until the node's pressure conditions are false and their taints gone, and its processes use no more memory than they did.
+pub async fn recovered(node: &Node, itself: &Itself) -> Result<(), NotItself> {
     wait::until(itself.patience, Duration::from_millis(250), async || {
         let object = match node.object().await {
             Ok(object) => object,
             Err(error) => return Probe::Pending(error.to_string()),
         };
         let mut lingers = pressed(&object, &itself.taints);
-        if let Some(before) = itself.working_set
+        if let Some(before) = itself.rss
             && lingers.is_empty()
         {
             match node.summary().await {
@@ -84,7 +78,17 @@ pub async fn proof(
         if lingers.is_empty() { Probe::Done(()) } else { Probe::Pending(lingers.join(", ")) }
     })
     .await
-    .map_err(|stalled| NotItself::Lingers { node: node.name.clone(), stalled })?;
+    .map_err(|stalled| NotItself::Lingers { node: node.name.clone(), stalled })
+}
+
+/// Waits until the node is [`recovered`], then runs a canary. Returns how long that took to start.
+pub async fn proof(
+    node: &Node,
+    namespace: &Namespace,
+    itself: &Itself,
+    image: &dyn Fn(&str) -> String,
+) -> Result<Duration, NotItself> {
+    recovered(node, itself).await?;
     super::canary(node, namespace, image)
         .await?
         .map_err(|why| NotItself::NoPods { node: node.name.clone(), why })
@@ -114,10 +118,10 @@ fn still_used(summary: &Value, before: u64) -> Option<String> {
     const MIB: u64 = 1024 * 1024;
     // In steps, so that a little more or less does not look like progress.
     const STEP: u64 = 32;
-    let now = summary["node"]["memory"]["workingSetBytes"].as_u64()?;
+    let now = summary["node"]["memory"]["rssBytes"].as_u64()?;
     let about = now / MIB / STEP * STEP;
     (now > before + SLACK)
-        .then(|| format!("its working set is about {about}Mi and was {}Mi before", before / MIB))
+        .then(|| format!("its processes use about {about}Mi of memory and used {}Mi before", before / MIB))
 }
 
 #[cfg(test)]
@@ -155,11 +159,11 @@ mod tests {
                 "it is not ready"
             ]
         );
-        let summary = json!({"node": {"memory": {"workingSetBytes": 400u64 << 20}}});
+        let summary = json!({"node": {"memory": {"rssBytes": 400u64 << 20}}});
         assert_eq!(still_used(&summary, 310 << 20), None);
         assert_eq!(
             still_used(&summary, 200 << 20).unwrap(),
-            "its working set is about 384Mi and was 200Mi before"
+            "its processes use about 384Mi of memory and used 200Mi before"
         );
     }
 }

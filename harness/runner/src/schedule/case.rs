@@ -20,7 +20,7 @@ use super::lease::{LeaseError, Leased};
 use super::loan::Loan;
 use super::plan::patience;
 use super::steps::Script;
-use crate::case::{By, LoadedCase, Placed, Pressure};
+use crate::case::{By, LoadedCase, Placed, Pressure, Signal};
 use crate::cel::Scope;
 use crate::cluster::{NodeError, heard_of, is_ready};
 use crate::judge::{Doubt, Judgement, Phase, Verdict, judge};
@@ -28,7 +28,7 @@ use crate::observe::{Before, Ended, Observations, Seen, Wanted, Watched, collect
 use crate::report::{CaseId, Events, What};
 use crate::reset::own_taints;
 use crate::stage::{self, Namespace, Placement, Ramp, StageError, Supply, manifest, object, place};
-use crate::tune::{self, TuneError};
+use crate::tune::{self, TuneError, Tuned};
 use crate::wait::{self, Probe, Stalled};
 
 /// How long nothing may move on a quick node before a case ends.
@@ -41,6 +41,8 @@ const QUIET: Duration = Duration::from_secs(12);
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// How long a node may show no change until it is ready after its kubelet was restarted.
 const SETTLES: Duration = Duration::from_secs(60);
+/// How often a kubelet is restarted for a case, at most.
+const RESTARTS: u32 = 3;
 /// How often the Summary is read.
 const SAMPLING: Duration = Duration::from_millis(500);
 /// How often it is read of a borrowed node, whose statistics are older and whose API server others need, and of one that cases share, none of which
@@ -191,7 +193,15 @@ impl Run<'_> {
         }
         match (watched, judgement) {
             (Err(error), _) => Err(error),
-            (Ok((_, Some(ended))), Some(judgement)) => Ok(said(judgement, &ended)),
+            (Ok((watched, Some(ended))), Some(judgement)) => {
+                let as_stated = [Verdict::Passed, Verdict::Reproduced, Verdict::Fixed];
+                if as_stated.contains(&judgement.verdict)
+                    && let Some(start) = watched.first_start(&case.pods)
+                {
+                    self.leased.sound(start).await;
+                }
+                Ok(said(judgement, &ended))
+            }
             _ => Err(CaseError::Interrupted),
         }
     }
@@ -239,9 +249,7 @@ impl Run<'_> {
         } else {
             let all = merged(tune::base(node.cgroup_v1), changes);
             self.leased.use_up().await;
-            let began = self.events.now();
-            let tuned = tune::tune(node, &all).await?;
-            self.settled(began).await?;
+            let tuned = self.restarted(&all).await?;
             seen.tune_seconds = tuned.seconds;
             seen.configz = tuned.configz;
             seen.kubelet_config_overrides = all;
@@ -253,6 +261,26 @@ impl Run<'_> {
         };
         seen.summary_before = before.summary.clone();
         Ok(before)
+    }
+
+    /// Tunes the node, and waits until its kubelet is over the restart. One that the kernel does not notify of memory pressure yet, although it could, is
+    /// restarted once more: that takes less than it would come late.
+    async fn restarted(&self, changes: &Map<String, Value>) -> Result<Tuned, CaseError> {
+        let node = &self.leased.node;
+        let of_memory = |pressure: &Pressure| pressure.signal == Signal::MemoryAvailable;
+        let notified = node.cgroup_v1 && self.case.case.pressure.as_ref().is_some_and(of_memory);
+        let mut restarts = 1;
+        loop {
+            let began = self.events.now();
+            let tuned = tune::tune(node, changes).await?;
+            self.settled(began).await?;
+            let log = if notified { node.kubelet_log(began).await? } else { None };
+            if restarts == RESTARTS || !log.is_some_and(|log| tune::is_late(&log)) {
+                return Ok(tuned);
+            }
+            self.step(Phase::Tune, "its kubelet saw nothing at its first look: restarting it again");
+            restarts += 1;
+        }
     }
 
     /// Waits until a kubelet that was restarted since a moment is over it: at first it may say that it is not ready, and the node is tainted for it. What a

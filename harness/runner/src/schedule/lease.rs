@@ -9,7 +9,7 @@ use super::approach::Unsuited;
 use super::loan::Loan;
 use crate::case::Case;
 use crate::cluster::{Node, NodeError};
-use crate::reset::{Itself, NotItself, proof};
+use crate::reset::{Itself, NotItself, proof, recovered};
 use crate::stage::{Namespace, StageError};
 use crate::tune::{self, TuneError};
 
@@ -54,10 +54,21 @@ struct State {
     caution: u32,
     /// How it is when it is quiet.
     quiet: Itself,
-    /// Whether a case had it for itself since it was last proved.
-    used: bool,
+    /// What a case that had it for itself left since it was last proved.
+    left: Left,
     /// Why it can be leased no more.
     unfit: Option<String>,
+}
+
+/// What the last case left of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// What it found.
+    Nothing,
+    /// Changes, and nobody knows how the node took them.
+    Changes,
+    /// Changes, and all went as it should: the node took the case's pods, and its kubelet did its work on them.
+    Sound,
 }
 
 impl Leased {
@@ -72,9 +83,9 @@ impl Leased {
         let mut quiet = loan.as_ref().map(Loan::itself).unwrap_or_default();
         let start = proof(&node, &canaries, &quiet, &*images).await?;
         if loan.is_none() {
-            quiet.working_set = working_set(&node).await;
+            quiet.rss = rss(&node).await;
         }
-        let state = Mutex::new(State { start, caution: 1, quiet, used: false, unfit: None });
+        let state = Mutex::new(State { start, caution: 1, quiet, left: Left::Nothing, unfit: None });
         Ok(Self { node, turn: RwLock::new(()), loan, state, canaries, images })
     }
 
@@ -115,32 +126,44 @@ impl Leased {
 
     /// A case is about to change the node.
     pub async fn use_up(&self) {
-        self.state.lock().await.used = true;
+        self.state.lock().await.left = Left::Changes;
+    }
+
+    /// The case that changed the node went as it should, and its first container took this long to start.
+    pub async fn sound(&self, start: Duration) {
+        let mut state = self.state.lock().await;
+        if state.left == Left::Changes {
+            (state.left, state.start) = (Left::Sound, start);
+        }
     }
 
     /// Whether the last case's changes are still to be taken back.
     pub async fn used(&self) -> bool {
-        self.state.lock().await.used
+        self.state.lock().await.left != Left::Nothing
     }
 
-    /// Takes the last case's changes back and proves that the node is itself again, before the next case has it. A node that is not is
-    /// leased no more.
+    /// Takes the last case's changes back and proves that the node is itself again, before the next case has it. A case that went as
+    /// it should has shown that the node takes pods, and no canary is sent after it. A node that is not itself is leased no more.
     pub async fn reset(&self) -> Result<(), LeaseError> {
-        let quiet = self.state.lock().await.quiet.clone();
+        let State { start, quiet, left, .. } = self.state.lock().await.clone();
         let reset = async {
             if self.loan.is_none() {
                 tune::tune(&self.node, &tune::base(self.node.cgroup_v1)).await?;
+            }
+            if left == Left::Sound {
+                recovered(&self.node, &quiet).await?;
+                return Ok(start);
             }
             Ok(proof(&self.node, &self.canaries, &quiet, &*self.images).await?)
         };
         let mut state = self.state.lock().await;
         match reset.await {
             Ok(start) => {
-                // The page cache grows with every case: the next one is measured against what this one left.
+                // The kubelet grows with every case: the next one is measured against what this one left.
                 if self.loan.is_none() {
-                    state.quiet.working_set = working_set(&self.node).await.or(quiet.working_set);
+                    state.quiet.rss = rss(&self.node).await.or(quiet.rss);
                 }
-                (state.start, state.used) = (start, false);
+                (state.start, state.left) = (start, Left::Nothing);
                 Ok(())
             }
             Err(error) => {
@@ -152,6 +175,6 @@ impl Leased {
     }
 }
 
-async fn working_set(node: &Node) -> Option<u64> {
-    node.summary().await.ok()?["node"]["memory"]["workingSetBytes"].as_u64()
+async fn rss(node: &Node) -> Option<u64> {
+    node.summary().await.ok()?["node"]["memory"]["rssBytes"].as_u64()
 }

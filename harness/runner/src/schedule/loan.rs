@@ -55,7 +55,7 @@ impl Loan {
     /// The node when it is itself. Others use its memory, too; pressure that is over is shown for as long as its kubelet is told to.
     pub fn itself(&self) -> Itself {
         let transition = self.period("evictionPressureTransitionPeriod").unwrap_or(TRANSITION);
-        Itself { working_set: None, taints: self.taints.clone(), patience: PATIENCE + transition }
+        Itself { rss: None, taints: self.taints.clone(), patience: PATIENCE + transition }
     }
 
     /// How much longer than elsewhere nothing may move: statistics come when the kubelet looks.

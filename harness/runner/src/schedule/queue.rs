@@ -1,6 +1,6 @@
 //! What waits for a node. Who needs the disk takes turns: all nodes of a host share it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -17,9 +17,23 @@ pub(super) struct Waiting<C> {
 
 /// The cases of one kubelet that wait for one of its nodes.
 pub(super) struct Queue<C> {
-    waiting: Mutex<VecDeque<Waiting<C>>>,
+    here: Mutex<Here<C>>,
     /// Whoever starves a disk has it. It is the host's, so other queues have the same.
     disk: Arc<Mutex<()>>,
+}
+
+struct Here<C> {
+    waiting: VecDeque<Waiting<C>>,
+    /// The nodes that have withdrawn.
+    withdrawn: BTreeSet<String>,
+}
+
+impl<C> Here<C> {
+    /// Whether a case is for a node. One that has withdrawn gets what no other can take.
+    fn fits(&self, case: &Waiting<C>, node: &str) -> bool {
+        case.nodes.iter().any(|name| name == node)
+            && (!self.withdrawn.contains(node) || case.nodes.iter().all(|name| self.withdrawn.contains(name)))
+    }
 }
 
 /// A case's turn at the disk, until it is dropped.
@@ -27,12 +41,18 @@ pub(super) type Turn = OwnedMutexGuard<()>;
 
 impl<C> Queue<C> {
     pub fn new(waiting: impl IntoIterator<Item = Waiting<C>>, disk: Arc<Mutex<()>>) -> Self {
-        Self { waiting: Mutex::new(waiting.into_iter().collect()), disk }
+        let here = Here { waiting: waiting.into_iter().collect(), withdrawn: BTreeSet::new() };
+        Self { here: Mutex::new(here), disk }
     }
 
     /// Puts one more at the end.
     pub async fn push(&self, case: Waiting<C>) {
-        self.waiting.lock().await.push_back(case);
+        self.here.lock().await.waiting.push_back(case);
+    }
+
+    /// Leaves the cases to the other nodes that they may run on.
+    pub async fn withdraw(&self, node: &str) {
+        self.here.lock().await.withdrawn.insert(node.to_owned());
     }
 
     /// The next case for a node, with its turn at the disk if it needs one; none when no case is left for that node. A case that would have to
@@ -40,18 +60,19 @@ impl<C> Queue<C> {
     pub async fn next(&self, node: &str) -> Option<(Waiting<C>, Option<Turn>)> {
         let mut waited_for = None;
         loop {
-            let mut waiting = self.waiting.lock().await;
+            let mut here = self.here.lock().await;
             let turn = waited_for.take().or_else(|| self.disk.clone().try_lock_owned().ok());
-            let fits = |case: &Waiting<C>| case.nodes.iter().any(|name| name == node);
-            let now = |case: &Waiting<C>| fits(case) && (turn.is_some() || case.class != Class::Disk);
-            if let Some(case) = waiting.iter().position(now).and_then(|place| waiting.remove(place)) {
+            let now =
+                |case: &Waiting<C>| here.fits(case, node) && (turn.is_some() || case.class != Class::Disk);
+            let place = here.waiting.iter().position(now);
+            if let Some(case) = place.and_then(|place| here.waiting.remove(place)) {
                 let turn = turn.filter(|_| case.class == Class::Disk);
                 return Some((case, turn));
             }
-            if !waiting.iter().any(fits) {
+            if !here.waiting.iter().any(|case| here.fits(case, node)) {
                 return None;
             }
-            drop((waiting, turn));
+            drop((here, turn));
             // All that is left waits for the disk. The turn is kept: given back and asked for again, it would go from one who waits to the next
             // for ever.
             waited_for = Some(self.disk.clone().lock_owned().await);
@@ -130,6 +151,19 @@ mod tests {
         let all = async { tokio::join!(worker("a"), worker("b"), worker("c")) };
         let (a, b, c) = timeout(Duration::from_secs(60), all).await.expect("somebody waits for ever");
         assert_eq!(a + b + c, 6);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_withdraws_leaves_its_cases_to_the_others() {
+        let cases = ["both", "mine", "another"]
+            .map(|case| waiting(case, Class::Node, if case == "mine" { &["a"] } else { &["a", "b"] }));
+        let queue = Queue::new(cases, Arc::default());
+        queue.withdraw("a").await;
+        assert_eq!(name(&queue, "a").await.map(|(case, _)| case), Some("mine"), "nobody else can");
+        assert!(name(&queue, "a").await.is_none());
+        assert_eq!(name(&queue, "b").await.map(|(case, _)| case), Some("both"));
+        queue.withdraw("b").await;
+        assert_eq!(name(&queue, "a").await.map(|(case, _)| case), Some("another"), "all have withdrawn");
     }
 
     #[tokio::test(start_paused = true)]

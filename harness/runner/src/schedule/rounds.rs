@@ -56,6 +56,9 @@ impl Shared {
                     let waiting = waiting.flat_map(|case| self.abreast(case, workers));
                     let queue = Arc::new(Queue::new(waiting, self.disk.clone()));
                     for node in nodes {
+                        if !round.contains(&Class::Shared) && node.unfit().await.is_some() {
+                            queue.withdraw(&node.node.name).await;
+                        }
                         for _ in 0..workers {
                             work.spawn_local(self.clone().worker(node.clone(), queue.clone(), began));
                         }
@@ -173,19 +176,19 @@ impl Shared {
             let began = Instant::now();
             let node = leased.node.name.clone();
             self.events.send(What::CaseStarted { id: id.clone(), node: node.clone() });
-            let (shared, leased, named) = (self.clone(), leased.clone(), id.clone());
+            let (shared, mine, named) = (self.clone(), leased.clone(), id.clone());
             // In a task of its own: a panic in one case is that case's error.
             let outcome = AbortOnDropHandle::new(spawn_local(async move {
-                if let Some(why) = leased.unfit().await.filter(|_| class != Class::Shared) {
+                if let Some(why) = mine.unfit().await.filter(|_| class != Class::Shared) {
                     let mut judgement = Judgement::without_evidence(Verdict::Error, why);
                     judgement.phase = Some(Phase::Lease);
                     return (judgement, None);
                 }
                 let _turn = match class {
-                    Class::Shared => (Some(leased.turn.read().await), None),
-                    _ => (None, Some(leased.turn.write().await)),
+                    Class::Shared => (Some(mine.turn.read().await), None),
+                    _ => (None, Some(mine.turn.write().await)),
                 };
-                let outcome = shared.counted(&case, &named, &leased, class).await;
+                let outcome = shared.counted(&case, &named, &mine, class).await;
                 (outcome.judgement, outcome.evidence)
             }))
             .await;
@@ -193,7 +196,9 @@ impl Shared {
                 (Judgement::without_evidence(Verdict::Error, format!("a bug in evictlab: {panic}")), None)
             });
             self.ended(id, Some(node), began.elapsed().as_secs_f64(), judgement, evidence);
-            if let Some(another) = self.after(&waiting, since) {
+            if class != Class::Shared && leased.unfit().await.is_some() {
+                queue.withdraw(&leased.node.name).await;
+            } else if let Some(another) = self.after(&waiting, since) {
                 queue.push(another).await;
             }
         }
