@@ -97,7 +97,7 @@ impl Leased {
         }
     }
 
-    /// What the node needs to start a container, and more for a node that has shown itself slower than its canary.
+    /// What the node needs to start a container, and more for a node that has shown itself slower than measured.
     pub async fn start(&self) -> Duration {
         let state = self.state.lock().await;
         state.start * state.caution
