@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Answer, Known, Outcome, Search};
+use crate::words::in_a_cell;
 
 /// Every kubelet with its verdict, and the answer in a sentence. `case`: what was run, such as `message/sidecars-are-named`.
 pub fn tell(search: &Search, outcome: &Outcome, case: &str) -> String {
@@ -74,10 +75,6 @@ pub fn tell(search: &Search, outcome: &Outcome, case: &str) -> String {
     };
     let _ = writeln!(text, "\n{sentence}\n\nIt took {clusters}.");
     text
-}
-
-fn in_a_cell(text: &str) -> String {
-    text.trim_end().replace(['|', '\n'], " ")
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ pub use kind::{
     Base, Cluster, ClusterName, ClusterNameError, Clusters, ConfigError, Container, DEADLINE, Docker,
     DockerError, Found, Group, KIND_LABEL, KUBELET_LABEL, Keep, KindBackend, KindError, Made, NODE_FILE,
     OLDEST_KIND, OLDEST_KUBELET, Output, Owner, Record, Removal, SkewError, Standing, StateDir, StateError,
-    allowed, claim, collect, containers, delete, docker_host, find, free, group, kind_version, kubelets_of,
-    label_value, one_group, remove_scratch,
+    allowed, claim, collect, containers, delete, docker_host, find, free, group, has_cgroup_v1, kind_version,
+    kubelets_of, label_value, one_group, remove_scratch,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use machine::{Borrowed, Machine};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cluster::{Docker, DockerError};
+use crate::cluster::{Docker, DockerError, has_cgroup_v1};
 
 /// What a kind node has of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Machine {
         let info = docker.info().await?;
         Ok(Self {
             memory: info.mem_total.and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
-            cgroup_v1: docker.cgroup_v1().await?,
+            cgroup_v1: has_cgroup_v1(&info),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Case images into nodes: one archive out of Docker, into all nodes at once.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures::StreamExt;
@@ -116,9 +117,10 @@ async fn pin(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), D
 pub async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), BringError> {
     try_join_all(nodes.iter().map(async |node| {
         let into = format!("--snapshotter={}", snapshotter_of(docker, node).await?);
+        let there = digests(docker, node).await?;
         for image in images {
-            if let Some(digest) = digest(docker, node, &full(image)).await? {
-                docker.run(node, &["ctr", "-n", "k8s.io", "snapshots", &into, "unpack", &digest]).await?;
+            if let Some(digest) = there.get(&full(image)) {
+                docker.run(node, &["ctr", "-n", "k8s.io", "snapshots", &into, "unpack", digest]).await?;
             }
         }
         Ok(())
@@ -142,11 +144,11 @@ async fn bring_own(
     archive: &Archive,
     progress: &dyn Fn(&str),
 ) -> Result<(), BringError> {
-    let has = try_join_all(nodes.iter().map(|node| digest(docker, node, own::NAME))).await?;
+    let has = try_join_all(nodes.iter().map(|node| digests(docker, node))).await?;
     let poor: Vec<&str> = nodes
         .iter()
         .zip(&has)
-        .filter(|(_, has)| has.as_ref() != Some(&archive.digest))
+        .filter(|(_, has)| has.get(own::NAME) != Some(&archive.digest))
         .map(|(node, _)| *node)
         .collect();
     if poor.is_empty() {
@@ -162,19 +164,19 @@ async fn bring_own(
     tokio::fs::write(&path, &archive.bytes).await.map_err(failed)?;
     try_join_all(poor.iter().map(|node| import(docker, node, &path))).await?;
     for node in poor {
-        if digest(docker, node, own::NAME).await?.as_ref() != Some(&archive.digest) {
+        if digests(docker, node).await?.get(own::NAME) != Some(&archive.digest) {
             return Err(BringError::NotThere { node: node.to_owned(), images: own::NAME.to_owned() });
         }
     }
     Ok(())
 }
 
-/// By what a node's containerd knows the image of a whole name; none where it has no such image.
-async fn digest(docker: &Docker, node: &str, image: &str) -> Result<Option<String>, DockerError> {
+/// By what a node's containerd knows its images: the digests, by the whole names.
+async fn digests(docker: &Docker, node: &str) -> Result<BTreeMap<String, String>, DockerError> {
     let listed = docker.run(node, &["ctr", "-n", "k8s.io", "images", "ls"]).await?;
     // REF TYPE DIGEST …
-    let mut rows = listed.lines().map(|line| line.split_whitespace());
-    Ok(rows.find_map(|mut row| (row.next() == Some(image)).then(|| row.nth(1)).flatten().map(str::to_owned)))
+    let rows = listed.lines().map(|line| line.split_whitespace());
+    Ok(rows.filter_map(|mut row| Some((row.next()?.to_owned(), row.nth(1)?.to_owned()))).collect())
 }
 
 async fn bring_others(

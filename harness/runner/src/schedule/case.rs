@@ -41,7 +41,7 @@ const QUIET: Duration = Duration::from_secs(12);
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// How long a node may show no change until it is ready after its kubelet was restarted.
 const SETTLES: Duration = Duration::from_secs(60);
-/// How often a kubelet is restarted for a case, at most.
+/// How often a kubelet is started for a case, at most, until the kernel notifies it.
 const RESTARTS: u32 = 3;
 /// How often the Summary is read.
 const SAMPLING: Duration = Duration::from_millis(500);
@@ -264,11 +264,12 @@ impl Run<'_> {
     }
 
     /// Tunes the node, and waits until its kubelet is over the restart. One that the kernel does not notify of memory pressure yet, although it could, is
-    /// restarted once more: that takes less than it would come late.
+    /// restarted again: that takes less than the notice would come late.
     async fn restarted(&self, changes: &Map<String, Value>) -> Result<Tuned, CaseError> {
         let node = &self.leased.node;
         let of_memory = |pressure: &Pressure| pressure.signal == Signal::MemoryAvailable;
-        let notified = node.cgroup_v1 && self.case.case.pressure.as_ref().is_some_and(of_memory);
+        let notified = changes.get("kernelMemcgNotification") == Some(&Value::Bool(true))
+            && self.case.case.pressure.as_ref().is_some_and(of_memory);
         let mut restarts = 1;
         loop {
             let began = self.events.now();

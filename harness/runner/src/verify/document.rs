@@ -10,6 +10,7 @@ use crate::judge::{Check, Testimony};
 use crate::observe::Observations;
 use crate::report::RunDir;
 use crate::tune;
+use crate::words::in_a_cell;
 
 /// The whole document, as Markdown. Pictures are named relative to the run's directory.
 pub(super) fn document(
@@ -50,8 +51,7 @@ fn section(text: &mut String, setting: &Setting, case: &Compared, run_dir: &RunD
     let mut row = |what: &str, of: &dyn Fn(&LastRun) -> Option<String>| {
         let cells = case.runs.each_ref().map(|run| run.as_ref().and_then(of));
         if cells.iter().any(Option::is_some) {
-            let [one, other] =
-                cells.map(|cell| cell.unwrap_or_default().trim_end().replace(['|', '\n'], " "));
+            let [one, other] = cells.map(|cell| in_a_cell(&cell.unwrap_or_default()));
             let _ = writeln!(text, "| {what} | {one} | {other} |");
         }
     };

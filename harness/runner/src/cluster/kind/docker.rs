@@ -102,6 +102,11 @@ pub struct Container {
     pub running: bool,
 }
 
+/// Whether a daemon says that its host has cgroup v1.
+pub fn has_cgroup_v1(info: &SystemInfo) -> bool {
+    info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1)
+}
+
 /// A connection to the Docker daemon that `DOCKER_HOST` names, or the local one. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Docker {
@@ -307,7 +312,7 @@ impl Docker {
 
     /// Whether its host has cgroup v1.
     pub async fn cgroup_v1(&self) -> Result<bool, DockerError> {
-        Ok(self.info().await?.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1))
+        Ok(has_cgroup_v1(&self.info().await?))
     }
 
     /// The CPU that containers run on, as images name it: `amd64`, `arm64`.

@@ -21,7 +21,7 @@ pub use cluster::{Cluster, KIND_LABEL, claim, containers, delete, kubelets_of};
 pub use command::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use config::{Base, ConfigError, KUBELET_LABEL, label_value};
 pub(in crate::cluster) use docker::first_cause;
-pub use docker::{Container, Docker, DockerError, Output, host as docker_host};
+pub use docker::{Container, Docker, DockerError, Output, has_cgroup_v1, host as docker_host};
 pub use gc::{Found, Removal, collect, find, remove_scratch};
 pub(in crate::cluster) use machine::available;
 pub use name::{ClusterName, ClusterNameError};

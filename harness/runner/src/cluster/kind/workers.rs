@@ -37,8 +37,7 @@ pub async fn put_in(
         let label = label_value(&kubelet.label);
         for worker in workers.iter().filter(|worker| worker.kubelet == label) {
             replace(docker, &worker.name, &bytes).await?;
-            let answers = answers(client, &worker.name, kubelet).await;
-            if let Err(stalled) = answers {
+            if let Err(stalled) = answers(client, &worker.name, kubelet).await {
                 let (binary, node) = (path.clone(), worker.name.clone());
                 let log = worker.machine.last_words().await.unwrap_or_else(|error| error.to_string());
                 return Err(ClusterError::BinaryDead { binary, node, stalled, log });
