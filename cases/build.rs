@@ -1,4 +1,4 @@
-//! Lists the case files for `lib.rs`, which puts them into the binary.
+//! Lists the case files for `lib.rs`, which includes them in the binary.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

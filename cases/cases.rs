@@ -1,14 +1,15 @@
-//! Runs every case as a Cargo test: `cargo test -p cases`, and under nextest.
+//! Runs every case as a Cargo test: `cargo test -p cases`, also under nextest.
 //!
-//! What runs is said by the environment, because libtest's own arguments select by name alone: `EVICTLAB_KUBELETS` (a comma between
-//! two), `EVICTLAB_SELECT` (suites and cases), `EVICTLAB_LABEL_FILTER`, `EVICTLAB_FOCUS`, `EVICTLAB_SKIP`. The kubelets are modelled;
-//! `EVICTLAB_BACKEND=kind` takes real ones. Where no such cluster is to be had every test is ignored with the reason;
-//! `EVICTLAB_REQUIRE_CLUSTER=1` makes that a failure.
+//! Environment variables select the tests, because arguments of libtest only filter by name:
+//! `EVICTLAB_KUBELETS` (separated by commas), `EVICTLAB_SELECT` (suites and cases),
+//! `EVICTLAB_LABEL_FILTER`, `EVICTLAB_FOCUS`, `EVICTLAB_SKIP`. The tests run on the embedded
+//! cluster, with `EVICTLAB_BACKEND=kind` on real kubelets. Without Docker or kind, all tests are
+//! ignored with the reason; with `EVICTLAB_REQUIRE_CLUSTER=1` they fail.
 
-mod front;
+mod libtest;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    front::main()
+    libtest::main()
 }

@@ -1,5 +1,5 @@
-//! The suites are the YAML files beside this one; `cases.rs` runs them as Cargo tests. They are also in the binary, so
-//! that `evictlab` works from anywhere.
+//! The suites, as YAML files next to this one; `cases.rs` runs them as Cargo tests. They are also
+//! compiled into the binary, so that `evictlab` works in any directory.
 
-/// Every case file: its path from here, such as `message/sidecars-are-named.yaml`, and its text.
+/// Path and text of every case file, such as `message/sidecars-are-named.yaml`.
 pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));

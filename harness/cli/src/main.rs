@@ -1,7 +1,12 @@
-//! The `evictlab` command: one file per subcommand in `commands/`, and no logic here.
+//! The `evictlab` command: subcommands in `commands`, shared arguments in `args`.
 
+#![deny(unreachable_pub)]
+
+mod args;
 mod commands;
+mod execute;
 mod failure;
+mod kind_context;
 mod output;
 
 use std::io;
@@ -11,17 +16,19 @@ use clap::{CommandFactory, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
+use args::backend::Backend;
 use commands::{
     bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, report, run,
     schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
 
-/// A run on the embedded cluster makes and drops small values all the time: with the system's allocator that is a third of its time.
+/// A run on the embedded cluster allocates and frees many small values: the system's allocator
+/// would take a third of its time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Makes the kubelet evict a pod on demand, on a cluster made for the purpose, and judges what it said about it.
+/// Test how kubelets evict pods under node pressure, on modelled or real clusters
 #[derive(Parser)]
 #[command(name = "evictlab", version, about, max_term_width = 110)]
 struct Cli {
@@ -52,50 +59,58 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Run(args) if args.backend.has_model_time() => in_model_time(run::run(&args)),
-        Command::Run(args) => wait_for(run::run(&args)),
-        Command::Stress(args) if args.backend.has_model_time() => in_model_time(stress::run(&args)),
-        Command::Stress(args) => wait_for(stress::run(&args)),
-        Command::Verify(args) if args.backend.has_model_time() => in_model_time(verify::run(&args)),
-        Command::Verify(args) => wait_for(verify::run(&args)),
-        Command::Bisect(args) if args.backend.has_model_time() => in_model_time(bisect::run(&args)),
-        Command::Bisect(args) => wait_for(bisect::run(&args)),
+    let result = match Cli::parse().command {
+        Command::Run(args) => block_on(args.backend, run::run(&args)),
+        Command::Stress(args) => block_on(args.backend, stress::run(&args)),
+        Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
+        Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),
-        Command::Export(args) => wait_for(export::run(&args)),
-        Command::Watch(args) => wait_for(watch::run(&args)),
+        Command::Export(args) => block_on_wall_clock(export::run(&args)),
+        Command::Watch(args) => block_on_wall_clock(watch::run(&args)),
         Command::Report(args) => report::run(&args),
-        Command::Doctor(args) => wait_for(doctor::run(&args)),
-        Command::Bench(args) => wait_for(bench::run(&args)),
-        Command::Cluster(args) => wait_for(cluster::run(&args)),
-        Command::Image(args) => wait_for(image::run(&args)),
-        Command::Gc(args) => wait_for(gc::run(&args)),
+        Command::Doctor(args) => block_on_wall_clock(doctor::run(&args)),
+        Command::Bench(args) => block_on_wall_clock(bench::run(&args)),
+        Command::Cluster(args) => block_on_wall_clock(cluster::run(&args)),
+        Command::Image(args) => block_on_wall_clock(image::run(&args)),
+        Command::Gc(args) => block_on_wall_clock(gc::run(&args)),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };
-    done.unwrap_or_else(|failure| failure.tell())
+    result.unwrap_or_else(|failure| failure.report())
 }
 
-/// Only what waits for others pays for a runtime.
-fn wait_for(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
-    on(Runtime::new(), work)
-}
-
-/// Waits for something whose time goes by as soon as there is nothing to do.
-fn in_model_time(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
-    on(Builder::new_current_thread().enable_all().start_paused(true).build(), work)
-}
-
-fn on(
-    runtime: io::Result<Runtime>,
-    work: impl Future<Output = Result<ExitCode, Failure>>,
+/// Runs an async command with the clock of its backend. Simulated time advances whenever no task is
+/// ready, so its runtime has one thread and a paused clock.
+fn block_on(
+    backend: Backend,
+    command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    let runtime = runtime.map_err(|error| infrastructure(format!("no runtime can be started: {error}")))?;
-    let done = runtime.block_on(work);
-    // What still reads or waits has nobody to tell.
+    if backend.has_model_time() {
+        let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
+        block_on_runtime(runtime, command)
+    } else {
+        block_on_wall_clock(command)
+    }
+}
+
+/// Runs an async command. Only async commands start a runtime.
+fn block_on_wall_clock(
+    command: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    block_on_runtime(Runtime::new(), command)
+}
+
+fn block_on_runtime(
+    runtime: io::Result<Runtime>,
+    command: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    let runtime =
+        runtime.map_err(|error| infrastructure(format!("failed to start async runtime: {error}")))?;
+    let result = runtime.block_on(command);
+    // The remaining tasks only read or wait.
     runtime.shutdown_background();
-    done
+    result
 }

@@ -1,27 +1,21 @@
-//! Writing to standard output.
+//! Output to standard output and standard error.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
-use evictlab_runner::report::exit_code;
+use crate::failure::{Failure, infrastructure};
 
-use crate::failure::Failure;
-
-/// Writes a text and a line end. A reader that has seen enough (`| head`) is no failure.
-pub fn print(text: impl std::fmt::Display) -> Result<(), Failure> {
+/// Writes a line to standard output. A closed pipe (`| head`) is not a failure.
+pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
-        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output cannot be written: {why}"), exit_code::INFRASTRUCTURE))
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(infrastructure(format!("failed to write to standard output: {error}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Writes a line to standard error, for a person who may have gone: a closed terminal is no reason to leave work half done.
-pub fn tell(text: impl std::fmt::Display) {
-    let _unheard = writeln!(io::stderr().lock(), "{text}");
-}
-
-/// `1 case`, `2 cases`.
-pub fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+/// Writes a line to standard error and ignores errors: a closed terminal must not stop a run.
+pub(crate) fn print_stderr(text: impl Display) {
+    let _ignored = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! An exported folder, run as somebody without evictlab runs it: with kind and kubectl.
+//! An exported directory, run with only kind and kubectl.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -11,12 +11,12 @@ use std::process::{Command, ExitCode, Stdio};
 use laboratory::{Laboratory, kubelet};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// The image of the case.
+/// Image of the case.
 const IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Clusters are made one after the other: a machine has room for one.
+    // One cluster at a time: the machine may not have the memory for two.
     arguments.test_threads = Some(1);
     let trial = Trial::ignorable_test("an_exported_folder_repeats_its_case", || match able() {
         Ok(kubelet) => {
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, vec![trial]).exit_code()
 }
 
-/// A kubelet that can be run, or why none can.
+/// Returns a kubelet whose image is in Docker, or why the test is ignored.
 fn able() -> Result<String, String> {
     let kubelet = kubelet()?;
     let runs = |command: &mut Command| {
@@ -57,7 +57,7 @@ fn repeats_its_case(kubelet: &str) {
         dir.to_str().unwrap(),
     ]);
     let script = fs::read_to_string(dir.join("run.sh")).unwrap();
-    // A cluster of this test's own.
+    // The cluster gets a unique name.
     for file in ["run.sh", "manifests.yaml"] {
         let text = fs::read_to_string(dir.join(file)).unwrap();
         fs::write(dir.join(file), text.replace("sidecars-are-named", &laboratory.cluster)).unwrap();

@@ -1,7 +1,9 @@
-//! Interrupts and kills at random moments of real runs on kind, and what is left: nothing, or what `evictlab gc` finds.
+//! Interrupts and kills of real runs on kind at random times, and the resources that remain: none,
+//! or those that `evictlab gc` finds.
 //!
-//! `EVICTLAB_INTERRUPTS=20` interrupts so many runs (one by default) and kills a third as many; `EVICTLAB_INTERRUPTS_SEED` repeats the
-//! moments of an earlier time; a machine on which a run takes longer than 45 s needs `EVICTLAB_INTERRUPTS_SPAN`, in seconds.
+//! `EVICTLAB_INTERRUPTS=20` interrupts 20 runs (default: 1) and kills a third as many;
+//! `EVICTLAB_INTERRUPTS_SEED` repeats the times of a previous test; `EVICTLAB_INTERRUPTS_SPAN` is
+//! the duration of a run in seconds, for machines that need more than 45 s.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -14,14 +16,14 @@ use laboratory::{Laboratory, Run, environment, kubelet};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rustix::process::Signal;
 
-/// Seconds within which a run on a quick machine begins and ends.
+/// Duration of a run on a fast machine, in seconds.
 const SPAN: u64 = 45;
-/// Seconds within which a single moment is drawn, so that the gate stays short: a cluster is being made.
+/// Range of a single interrupt in seconds, short for CI: during the creation of the cluster.
 const SHORT_SPAN: u64 = 15;
 
 fn main() -> std::process::ExitCode {
     let mut arguments = Arguments::from_args();
-    // Clusters are made one after the other: a machine has room for one.
+    // One cluster at a time: the machine may not have the memory for two.
     arguments.test_threads = Some(1);
     let trial = |name: &str, work: fn()| {
         Trial::ignorable_test(name, move || match kubelet() {
@@ -42,14 +44,14 @@ fn main() -> std::process::ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// What the moments are drawn from.
+/// Seed of the times.
 fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     *SEED.get_or_init(|| environment("EVICTLAB_INTERRUPTS_SEED").unwrap_or_else(now))
 }
 
-/// Random moments, in seconds, the same for the same seed (SplitMix64).
+/// Returns random times in seconds, reproducible by seed (SplitMix64).
 fn moments(count: usize, salt: u64) -> Vec<f64> {
     let seed = seed();
     println!("moments by EVICTLAB_INTERRUPTS_SEED={seed}");
@@ -70,21 +72,21 @@ fn asked() -> usize {
     environment("EVICTLAB_INTERRUPTS").map_or(1, |count| count as usize)
 }
 
-/// What was happening, what came of it; one line a moment.
+/// Prints the last step of a run and its end in one line.
 fn tell(signal: &str, moment: f64, run: &Run, end: &str) {
     println!("{signal} at {moment:5.2} s | {} | {end}", run.last_step());
 }
 
-/// The end of a run that was interrupted once: status 130, reports, and nothing of it is there any more.
+/// Interrupts a run: exit status 130, complete reports, and no remaining resources.
 fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut Run) {
-    // What lives is not collected. At the first moments there is no time to ask.
+    // `gc` does not remove live clusters. Very early interrupts leave no time for the check.
     if moment > 1.0 {
         let collected = laboratory.gc();
         assert!(collected.ends_with("0 clusters removed\n"), "{collected}");
     }
     let (moment, over) = (run.seconds(), run.is_over());
     run.send(signal);
-    // Its last moment may lie between the look and the signal.
+    // The run may end between the check and the signal.
     std::thread::sleep(Duration::from_millis(100));
     let just_over = !over && run.is_over();
     let status = run.wait();
@@ -96,7 +98,8 @@ fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut R
             assert_eq!(status.code(), Some(130), "{}", run.said());
             run.assert_reported("ABORTED");
         }
-        // Before there was anything to report; at the very first not even a handler was there.
+        // Interrupted before the reports started; very early, before the signal handler was
+        // installed.
         (false, _) => assert!(status.code().is_none_or(|code| code == 130), "{status}: {}", run.said()),
     }
     laboratory.assert_nothing_is_left();
@@ -145,7 +148,7 @@ fn a_second_interrupt() {
 }
 
 fn a_kill_leaves_what_gc_finds() {
-    let stranger = laboratory::Stranger::new();
+    let foreign = laboratory::ForeignCluster::new();
     for moment in moments(asked().div_ceil(3), 2) {
         let laboratory = Laboratory::new();
         let mut run = laboratory.run();
@@ -153,7 +156,7 @@ fn a_kill_leaves_what_gc_finds() {
         run.send(Signal::KILL);
         run.wait();
         let left = laboratory.left();
-        let collected = laboratory.gc_with(&[&stranger.cluster]);
+        let collected = laboratory.gc_with(&[&foreign.cluster]);
         tell(
             "SIGKILL",
             moment,
@@ -161,13 +164,13 @@ fn a_kill_leaves_what_gc_finds() {
             &format!("left {left:?}; gc: {}", collected.trim().replace('\n', ", ")),
         );
         laboratory.assert_nothing_is_left();
-        assert!(stranger.is_there(), "a stranger's cluster was touched");
+        assert!(foreign.is_there(), "a foreign cluster was changed");
     }
     let listed = Laboratory::new().evictlab(&["gc", "--dry-run"]);
-    assert!(!listed.contains(&stranger.cluster), "{listed}");
+    assert!(!listed.contains(&foreign.cluster), "{listed}");
 }
 
-/// An interrupted run puts a kept cluster's nodes back by itself; for a killed one `gc` does.
+/// An interrupted run restores the nodes of a kept cluster; after a kill, `gc` restores them.
 fn a_kept_cluster_is_put_in_order() {
     let laboratory = Laboratory::new();
     laboratory.create();
@@ -178,7 +181,7 @@ fn a_kept_cluster_is_put_in_order() {
     for &(signal, step) in rows {
         let mut run = laboratory.run_on_kept();
         run.wait_for(step);
-        assert!(laboratory.gc().contains("its owner runs"));
+        assert!(laboratory.gc().contains("its owner is running"));
         run.send(signal);
         let status = run.wait();
         tell(signal_name(signal), run.seconds(), &run, &format!("{status}; {:?}", laboratory.namespaces()));
@@ -188,7 +191,7 @@ fn a_kept_cluster_is_put_in_order() {
         } else {
             assert_ne!(laboratory.settings(), own, "the kill came too late to leave anything");
             let collected = laboratory.gc();
-            assert!(collected.contains("nothing of a dead run is left in it"), "{collected}");
+            assert!(collected.contains("removed leftovers of dead runs from it"), "{collected}");
         }
         assert_eq!(laboratory.settings(), own);
         laboratory.assert_no_namespaces();

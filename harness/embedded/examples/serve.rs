@@ -1,4 +1,4 @@
-//! Serves a cluster of one node until Ctrl-C, and says how kubectl reaches it:
+//! Serves a cluster of one node until Ctrl-C, and writes a kubeconfig:
 //!
 //! ```text
 //! cargo run -p evictlab-embedded --example serve -- [KUBELET VERSION] [KUBECONFIG]
@@ -10,11 +10,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use evictlab_embedded::api::Access;
+use evictlab_embedded::http::Access;
 use evictlab_embedded::{Cluster, NodeOptions, Options};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 
+#[expect(clippy::disallowed_methods, reason = "the served cluster starts at the present time")]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -1,86 +1,78 @@
-//! A cluster that lives: the model, moved on by Tokio's clock.
+//! The simulation on Tokio's clock.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::Router;
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api::{self, Access};
 use crate::options::{Options, OptionsError};
-use crate::time::Time;
-use crate::world::World;
+use crate::sim::Time;
+use crate::simulation::Simulation;
 
-/// A cluster. Its time is Tokio's: with a paused clock it goes as fast as the work allows, else with the wall's.
+/// Handle of a cluster. Its time is Tokio's: with a paused clock it advances as fast as the work
+/// allows, otherwise with the wall clock.
 #[derive(Clone)]
 pub struct Cluster {
-    world: Arc<Mutex<World>>,
-    began: Instant,
-    /// Something may be due earlier than it was.
-    sooner: Arc<Notify>,
+    simulation: Arc<Mutex<Simulation>>,
+    started: Instant,
+    /// Notified when the next event may have moved.
+    rescheduled: Arc<Notify>,
 }
 
 impl Cluster {
-    /// A cluster that begins now.
+    /// Creates a cluster that starts now.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for nodes with impossible sizes.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         Ok(Self {
-            world: Arc::new(Mutex::new(World::new(options)?)),
-            began: Instant::now(),
-            sooner: Arc::new(Notify::new()),
+            simulation: Arc::new(Mutex::new(Simulation::new(options)?)),
+            started: Instant::now(),
+            rescheduled: Arc::new(Notify::new()),
         })
     }
 
-    /// The model's moment.
+    /// Returns the time since the start.
     pub fn now(&self) -> Time {
-        Time::after(self.began.elapsed())
+        Time::after(self.started.elapsed())
     }
 
-    /// Works on the model as it is now.
-    pub fn with<T>(&self, work: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.locked();
-        world.run(self.now());
-        let done = work(&mut world);
-        drop(world);
-        self.sooner.notify_one();
-        done
+    /// Runs `work` on the simulation at the current time.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Simulation) -> T) -> T {
+        let mut simulation = self.lock();
+        simulation.run(self.now());
+        let result = work(&mut simulation);
+        drop(simulation);
+        self.rescheduled.notify_one();
+        result
     }
 
-    /// Moves the model on for as long as it is polled. Without it, time stands still between requests.
+    /// Advances the simulation for as long as the future is polled. Between polls, only requests
+    /// advance it.
     pub async fn live(&self) {
         loop {
             let next = {
-                let mut world = self.locked();
-                world.run(self.now());
-                world.next()
+                let mut simulation = self.lock();
+                simulation.run(self.now());
+                simulation.next()
             };
-            let sooner = self.sooner.notified();
+            let rescheduled = self.rescheduled.notified();
             match next {
                 Some(next) => {
                     tokio::select! {
                         biased;
-                        () = sleep_until(self.began + next.since_start()) => {}
-                        () = sooner => {}
+                        () = sleep_until(self.started + next.since_start()) => {}
+                        () = rescheduled => {}
                     }
                 }
-                None => sooner.await,
+                None => rescheduled.await,
             }
         }
     }
 
-    /// The API, as a service within the process: it knows no token.
-    pub fn router(&self) -> Router {
-        api::router(self)
-    }
-
-    /// Serves the API to those who know the token, until it is dropped.
-    pub async fn serve(&self, listener: TcpListener, access: &Access) -> io::Result<()> {
-        api::serve(self, listener, access).await
-    }
-
-    fn locked(&self) -> MutexGuard<'_, World> {
-        // A panic while it was held is a bug that was told already; what the model holds is still the best there is.
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Simulation> {
+        // The panic that poisoned the lock is reported elsewhere; requests continue with the
+        // current state.
+        self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

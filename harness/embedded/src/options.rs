@@ -1,68 +1,68 @@
-//! What a cluster is made of.
+//! Options of a cluster.
 
 use std::str::FromStr;
 use std::time::Duration;
 
+use evictlab_fault::Fault;
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 
-use crate::fault::Fault;
-
-/// All that makes a cluster.
+/// Options of a cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// All chance comes from it.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// What the calendar says when the cluster begins.
+    /// Calendar time at the start of the cluster.
     pub epoch: Timestamp,
-    /// The nodes.
+    /// Nodes.
     pub nodes: Vec<NodeOptions>,
-    /// What goes wrong.
+    /// Faults to inject; their times count from the start.
     pub faults: Vec<Fault>,
-    /// How long events are kept after they were last told (`--event-ttl` of kube-apiserver).
+    /// Retention of events after their last occurrence (`--event-ttl` of kube-apiserver).
     pub event_ttl: Duration,
 }
 
 impl Options {
-    /// A cluster in which nothing goes wrong, and events are kept for an hour, as a real API server does.
+    /// Returns options without faults, and with the API server's default event retention of one
+    /// hour.
     pub fn new(seed: u64, epoch: Timestamp, nodes: Vec<NodeOptions>) -> Self {
         Self { seed, epoch, nodes, faults: Vec::new(), event_ttl: Duration::from_secs(60 * 60) }
     }
 }
 
-/// A node and its kubelet.
+/// Options of a node and its kubelet.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Its name, a DNS label.
+    /// Name, a DNS label.
     pub name: String,
-    /// Labels beside those that a kubelet sets.
+    /// Labels in addition to those that the kubelet sets.
     pub labels: Vec<(String, String)>,
-    /// What its kubelet reports, 1.27 to 1.36.
+    /// Kubelet version, 1.27 to 1.36.
     pub version: KubeletVersion,
-    /// Its kernel's control groups.
+    /// Version of the kernel's control groups.
     pub cgroup: CgroupVersion,
     /// `MemTotal`, in bytes.
     pub memory: u64,
-    /// What the node uses without any pod, in bytes of working set.
+    /// Working set of the node without pods, in bytes.
     pub memory_used: u64,
-    /// The size of its one filesystem, in bytes.
+    /// Size of the only file system, in bytes.
     pub disk: u64,
-    /// What is used of the filesystem before any pod, in bytes.
+    /// Used part of the file system without pods, in bytes.
     pub disk_used: u64,
-    /// The filesystem's inodes.
+    /// Inodes of the file system.
     pub inodes: u64,
-    /// Those in use before any pod.
+    /// Used inodes without pods.
     pub inodes_used: u64,
-    /// The highest process number, as the kubelet reads it from `pid_max` and `threads-max`.
+    /// Highest process id, as the kubelet reads it from `pid_max` and `threads-max`.
     pub max_pid: u64,
-    /// Processes before any pod.
+    /// Number of processes without pods.
     pub processes: u64,
-    /// Its CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
 }
 
 impl NodeOptions {
-    /// A node as kind makes them on a machine with 16 GiB of memory and a disk of 100 GiB.
+    /// Returns the options of a kind node on a machine with 16 GiB of memory and a 100 GiB disk.
     pub fn new(name: impl Into<String>, version: KubeletVersion) -> Self {
         const GIB: u64 = 1 << 30;
         Self {
@@ -84,7 +84,7 @@ impl NodeOptions {
 }
 
 impl NodeOptions {
-    /// Refuses sizes that no node has.
+    /// Rejects sizes that no node can have.
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
         let refuse = |what: &str, problem: String| {
             Err(OptionsError { place: format!("node {}: {what}", self.name), problem })
@@ -122,7 +122,7 @@ impl NodeOptions {
             );
         }
         if self.max_pid < LEAST_PIDS {
-            // The kernel's own least (PIDS_PER_CPU_MIN and RESERVED_PIDS, kernel/pid.c).
+            // The kernel's minimum (`PIDS_PER_CPU_MIN` and `RESERVED_PIDS`, kernel/pid.c).
             return refuse(
                 "pids",
                 format!("{} process numbers are too few: the kernel wants 301 or more", self.max_pid),
@@ -143,12 +143,13 @@ const LEAST_MEMORY: u64 = 64 << 20;
 const LEAST_DISK: u64 = 64 << 20;
 const LEAST_PIDS: u64 = 301;
 
-/// The kernel's control groups: they decide how a kubelet learns of memory pressure, and whom the kernel kills.
+/// Version of the kernel's control groups. It decides whether the kernel notifies the kubelet of
+/// memory usage, and what the OOM killer kills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CgroupVersion {
-    /// A kubelet can be notified when memory runs low; the kernel kills one process.
+    /// The kubelet can register for memory notifications; the OOM killer kills one process.
     V1,
-    /// No notification; since kubelet 1.28 the kernel kills a whole container.
+    /// No notifications; since kubelet 1.28 the OOM killer kills all processes of a container.
     #[default]
     V2,
 }
@@ -160,17 +161,17 @@ impl FromStr for CgroupVersion {
         match text {
             "v1" | "1" => Ok(Self::V1),
             "v2" | "2" => Ok(Self::V2),
-            _ => Err(format!("{text:?} is no cgroup version: write v1 or v2")),
+            _ => Err(format!("invalid cgroup version {text:?}: expected v1 or v2")),
         }
     }
 }
 
-/// Options of which no cluster can be made.
+/// Options that cannot make a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct OptionsError {
-    /// Which option, such as `node worker-2: memory`.
+    /// Option, such as `node worker-2: memory`.
     pub place: String,
-    /// What is wrong with it, and what would do.
+    /// Problem and its solution.
     pub problem: String,
 }

@@ -1,23 +1,25 @@
-//! What the eviction manager decides: the vectors of `pkg/kubelet/eviction/eviction_manager_test.go`, look by look.
+//! Decisions of the eviction manager: the test vectors of `eviction_manager_test.go`.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::time::Duration;
 
-use evictlab_embedded::kubelet::eviction::manager::{Candidate, Look, Manager, Plan, Settings, Victim};
-use evictlab_embedded::time::Time;
-use evictlab_embedded::world::Rng;
+use evictlab_embedded::kubelet::eviction::manager::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
+use evictlab_embedded::sim::Rng;
+use evictlab_embedded::sim::Time;
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::pod::{Pod, Sample};
-use evictlab_rules::ranking::Disks;
-use evictlab_rules::threshold::{NodeCondition, Reclaim, Threshold, ThresholdConfig, parse_config};
+use evictlab_rules::pod::Pod;
+use evictlab_rules::summary::Sample;
+use evictlab_rules::threshold::{
+    FsLayout, NodeCondition, ReclaimAction, Threshold, ThresholdConfig, parse_threshold_config,
+};
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
 
 const MI: i64 = 1 << 20;
 const GI: i64 = 1 << 30;
 
-/// A manager, its pods, its clock.
+/// Manager with pods and a clock.
 struct Lab {
     manager: Manager,
     pods: Vec<(Pod, i64)>,
@@ -26,20 +28,20 @@ struct Lab {
     rng: Rng,
 }
 
-/// What a look came to.
+/// Result of a pass.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Idle,
-    /// Names, with graces and messages.
+    /// Names, grace periods and messages of the evicted pods.
     Evicted(Vec<(String, i64, String)>),
-    /// Thresholds are met, but there is nobody to evict.
+    /// Thresholds are met, but no pod can be evicted.
     Nobody,
 }
 
 impl Lab {
     fn new(version: u32, settings: Settings) -> Self {
         Self {
-            manager: Manager::new(KubeletVersion::minor(version), settings),
+            manager: Manager::new(KubeletVersion::from_minor(version), settings),
             pods: Vec::new(),
             stats: Vec::new(),
             now: Time::ZERO,
@@ -72,11 +74,11 @@ impl Lab {
         self
     }
 
-    fn look(&mut self, node: &Value) -> (Look, Sample) {
+    fn look(&mut self, node: &Value) -> (SyncResult, Sample) {
         let sample = self.sample(node);
         let candidates = candidates(&self.pods);
-        self.manager.learn_disks();
-        let look = self.manager.look(self.now, &sample, &candidates, &mut self.rng);
+        self.manager.detect_fs_layout();
+        let look = self.manager.evaluate(self.now, &sample, &candidates, &mut self.rng);
         (look, sample)
     }
 
@@ -86,13 +88,13 @@ impl Lab {
             (pods[victim.at].0.metadata.name.clone(), victim.grace, victim.message)
         };
         match look {
-            Look::Idle => Outcome::Idle,
-            Look::Limits(victims) => {
+            SyncResult::Idle => Outcome::Idle,
+            SyncResult::OverLimits(victims) => {
                 Outcome::Evicted(victims.into_iter().map(|victim| of(&self.pods, victim)).collect())
             }
-            Look::Starved(starved) => {
+            SyncResult::Pressure(pressure) => {
                 let candidates = candidates(&self.pods);
-                match self.manager.plan(&starved, &sample, &candidates).victim {
+                match self.manager.plan(&pressure, &sample, &candidates).victim {
                     Some(victim) => Outcome::Evicted(vec![of(&self.pods, victim)]),
                     None => Outcome::Nobody,
                 }
@@ -100,7 +102,7 @@ impl Lab {
         }
     }
 
-    /// The names and graces of those evicted.
+    /// Returns names and grace periods of the evicted pods.
     fn evicted(&mut self, node: &Value) -> Vec<(String, i64)> {
         match self.outcome(node) {
             Outcome::Evicted(all) => all.into_iter().map(|(name, grace, _)| (name, grace)).collect(),
@@ -114,8 +116,8 @@ impl Lab {
 
     fn plan(&mut self, node: &Value) -> Plan {
         let (look, sample) = self.look(node);
-        let Look::Starved(starved) = look else { panic!("{look:?}") };
-        self.manager.plan(&starved, &sample, &candidates(&self.pods))
+        let SyncResult::Pressure(pressure) = look else { panic!("{look:?}") };
+        self.manager.plan(&pressure, &sample, &candidates(&self.pods))
     }
 }
 
@@ -124,7 +126,7 @@ fn candidates(pods: &[(Pod, i64)]) -> Vec<Candidate<'_>> {
 }
 
 fn thresholds(config: Value) -> Vec<Threshold> {
-    parse_config(&serde_json::from_value::<ThresholdConfig>(config).unwrap()).unwrap()
+    parse_threshold_config(&serde_json::from_value::<ThresholdConfig>(config).unwrap()).unwrap()
 }
 
 fn settings(config: Value) -> Settings {
@@ -133,11 +135,11 @@ fn settings(config: Value) -> Settings {
         transition: Duration::from_secs(300),
         max_pod_grace: 5,
         local_storage: false,
-        disks: Disks::Single,
+        disks: FsLayout::Single,
     }
 }
 
-/// Hard 1Gi, soft 2Gi for two minutes, of one signal.
+/// Returns settings with hard 1Gi and soft 2Gi after two minutes, for one signal.
 fn hard_and_soft(signal: &str, hard: &str, soft: &str) -> Settings {
     settings(json!({
         "evictionHard": {signal: hard},
@@ -159,7 +161,7 @@ fn working_set(bytes: i64) -> Value {
     json!({"memory": {"workingSetBytes": bytes}})
 }
 
-/// The pods of TestMemoryPressure.
+/// Adds the pods of `TestMemoryPressure`.
 fn five_pods(lab: &mut Lab) {
     let request = |amount: &str| json!({"requests": {"memory": amount}});
     lab.pod("guaranteed-low", -1, requests("1Gi"), working_set(900 * MI))
@@ -174,14 +176,14 @@ fn is_evicted(evicted: Vec<(String, i64)>, name: &str, grace: i64) {
 }
 
 #[test]
-fn memory_pressure() {
+fn evicts_for_memory_pressure() {
     for version in [27, 30, 31, 32, 36] {
         let mut lab = Lab::new(version, hard_and_soft("memory.available", "1Gi", "2Gi"));
         five_pods(&mut lab);
         let immediate = i64::from(version >= 31);
         assert!(lab.evicted(&memory(2 * GI)).is_empty());
         assert!(!lab.has(NodeCondition::MemoryPressure));
-        // The soft threshold is met: a condition, but nobody is evicted.
+        // The soft threshold is met: a condition, but no eviction.
         assert!(lab.after(1).evicted(&memory(1500 * MI)).is_empty());
         assert!(lab.has(NodeCondition::MemoryPressure));
         is_evicted(lab.after(3).evicted(&memory(1500 * MI)), "best-effort-low", 5);
@@ -190,7 +192,7 @@ fn memory_pressure() {
         assert!(!lab.has(NodeCondition::MemoryPressure));
         is_evicted(lab.after(1).evicted(&memory(500 * MI)), "best-effort-low", immediate);
         assert!(lab.has(NodeCondition::MemoryPressure));
-        // The condition is held for the transition period.
+        // The condition is kept for the transition period.
         assert!(lab.after(1).evicted(&memory(2 * GI)).is_empty());
         assert!(lab.has(NodeCondition::MemoryPressure));
         assert!(lab.after(5).evicted(&memory(2 * GI)).is_empty());
@@ -199,7 +201,7 @@ fn memory_pressure() {
 }
 
 #[test]
-fn a_soft_threshold_never_lengthens_a_grace_since_1_32() {
+fn soft_threshold_never_extends_grace_period_since_1_32() {
     for (version, grace) in [(31, 5), (32, 2)] {
         let mut lab = Lab::new(version, hard_and_soft("memory.available", "1Gi", "2Gi"));
         five_pods(&mut lab);
@@ -210,7 +212,7 @@ fn a_soft_threshold_never_lengthens_a_grace_since_1_32() {
 }
 
 #[test]
-fn a_soft_threshold_loses_its_time_when_it_is_not_met() {
+fn soft_grace_period_restarts_when_threshold_is_not_met() {
     let mut lab = Lab::new(32, hard_and_soft("memory.available", "1Gi", "2Gi"));
     five_pods(&mut lab);
     assert!(lab.evicted(&memory(1500 * MI)).is_empty());
@@ -221,7 +223,7 @@ fn a_soft_threshold_loses_its_time_when_it_is_not_met() {
 }
 
 #[test]
-fn minimum_reclaim() {
+fn keeps_condition_until_minimum_reclaim() {
     let config = json!({
         "evictionHard": {"memory.available": "1Gi"},
         "evictionMinimumReclaim": {"memory.available": "500Mi"},
@@ -231,7 +233,7 @@ fn minimum_reclaim() {
     five_pods(&mut lab);
     assert!(lab.evicted(&memory(2 * GI)).is_empty());
     is_evicted(lab.after(1).evicted(&memory(500 * MI)), "best-effort-low", 1);
-    // Over the threshold, but not by as much as was to be reclaimed.
+    // Above the threshold, but not by the minimum reclaim.
     is_evicted(lab.after(1).evicted(&memory(1228 * MI)), "best-effort-low", 1);
     assert!(lab.after(1).evicted(&memory(2 * GI)).is_empty());
     assert!(lab.has(NodeCondition::MemoryPressure));
@@ -240,7 +242,7 @@ fn minimum_reclaim() {
 }
 
 #[test]
-fn minimum_reclaim_alone_declares_no_pressure() {
+fn minimum_reclaim_alone_sets_no_condition() {
     let config = json!({
         "evictionHard": {"memory.available": "1Gi"},
         "evictionMinimumReclaim": {"memory.available": "500Mi"},
@@ -252,7 +254,7 @@ fn minimum_reclaim_alone_declares_no_pressure() {
 }
 
 #[test]
-fn process_ids() {
+fn evicts_for_process_ids() {
     let mut lab = Lab::new(32, hard_and_soft("pid.available", "1200", "1500"));
     let processes = |count: i64| json!({"process_stats": {"process_count": count}});
     lab.pod("high", 1, json!({}), processes(900))
@@ -271,7 +273,7 @@ fn process_ids() {
 }
 
 #[test]
-fn messages() {
+fn eviction_messages() {
     let mut lab = Lab::new(36, settings(json!({"evictionHard": {"memory.available": "2Gi"}})));
     lab.pod("below-requests", 0, json!({"requests": {"memory": "1Gi"}}), working_set(900 * MI)).pod(
         "above-requests",
@@ -279,34 +281,34 @@ fn messages() {
         json!({"requests": {"memory": "100Mi"}}),
         working_set(700 * MI),
     );
-    let said = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 1500Mi. ";
+    let message = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 1500Mi. ";
     let above = || "above-requests".to_owned();
-    assert_eq!(lab.outcome(&memory(1500 * MI)), Outcome::Evicted(vec![(above(), 1, said.to_owned())]));
+    assert_eq!(lab.outcome(&memory(1500 * MI)), Outcome::Evicted(vec![(above(), 1, message.to_owned())]));
 
     let mut lab = Lab::new(36, settings(json!({"evictionHard": {"pid.available": "1200"}})));
     lab.pod("one", 0, json!({}), json!({"process_stats": {"process_count": 7}}));
     let node = json!({"rlimit": {"maxpid": 1500, "curproc": 1000}});
-    let said = "The node was low on resource: pids. Threshold quantity: 1200, available: 500. ";
-    assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![("one".to_owned(), 1, said.to_owned())]));
+    let message = "The node was low on resource: pids. Threshold quantity: 1200, available: 500. ";
+    assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![("one".to_owned(), 1, message.to_owned())]));
 
     let disk = |available: i64| json!({"availableBytes": available, "capacityBytes": 100 * GI});
     let rows = [
         (
-            Disks::Single,
+            FsLayout::Single,
             "nodefs.available",
             ("2Gi", 1536 * MI),
             ("100Mi", 700 * MI),
             "Threshold quantity: 2Gi, available: 1536Mi. Container above-requests was using 700Mi, request is 100Mi",
         ),
         (
-            Disks::DedicatedImages,
+            FsLayout::DedicatedImagefs,
             "imagefs.available",
             ("50Gi", 10 * GI),
             ("50Gi", 80 * GI),
             "Threshold quantity: 50Gi, available: 10Gi. Container above-requests was using 80Gi, request is 50Gi",
         ),
         (
-            Disks::Split,
+            FsLayout::SplitImagefs,
             "nodefs.available",
             ("50Gi", 10 * GI),
             ("50Gi", 80 * GI),
@@ -328,15 +330,15 @@ fn messages() {
             "imagefs.available" => json!({"fs": disk(90 * GI), "runtime": {"imageFs": disk(available)}}),
             _ => json!({"fs": disk(available), "runtime": {"imageFs": disk(90 * GI)}}),
         };
-        let said = format!(
+        let message = format!(
             "The node was low on resource: ephemeral-storage. {says}, has larger consumption of ephemeral-storage. "
         );
-        assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![(above(), 1, said)]), "{disks:?}");
+        assert_eq!(lab.outcome(&node), Outcome::Evicted(vec![(above(), 1, message)]), "{disks:?}");
     }
 }
 
 #[test]
-fn one_measurement_is_acted_on_once() {
+fn acts_on_each_measurement_once() {
     let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
     five_pods(&mut lab);
     let at =
@@ -351,13 +353,13 @@ fn one_measurement_is_acted_on_once() {
         assert_eq!(!lab.evicted(&at(time)).is_empty(), evicts, "{time}");
         assert!(lab.has(NodeCondition::MemoryPressure), "a condition does not ask for the age");
     }
-    // Without a time, it is always new.
+    // Statistics without a time always count as new.
     assert!(!lab.evicted(&memory(500 * MI)).is_empty());
     assert!(!lab.evicted(&memory(500 * MI)).is_empty());
 }
 
 #[test]
-fn critical_pods_are_passed_over() {
+fn skips_critical_pods() {
     let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
     lab.pod("critical", 2_000_000_000, json!({}), json!({})).pod(
         "harmless",
@@ -366,7 +368,7 @@ fn critical_pods_are_passed_over() {
         working_set(10 * MI),
     );
     let plan = lab.plan(&memory(500 * MI));
-    // The critical one has no stats and comes first.
+    // The critical pod has no statistics and ranks first.
     assert_eq!((&plan.ranked[..], &plan.critical[..]), (&[0, 1][..], &[0][..]));
     assert_eq!(plan.victim.unwrap().at, 1);
 
@@ -375,7 +377,7 @@ fn critical_pods_are_passed_over() {
 }
 
 #[test]
-fn a_pod_without_stats_goes_first_and_is_told_nothing_of_containers() {
+fn pod_without_statistics_ranks_first_without_container_details() {
     let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
     lab.pod("hog", -1, json!({}), working_set(9 * GI)).pod("waiting", 1, json!({}), json!({}));
     lab.stats.pop();
@@ -389,7 +391,7 @@ fn a_pod_without_stats_goes_first_and_is_told_nothing_of_containers() {
 }
 
 #[test]
-fn memory_comes_before_all_else_and_signals_of_one_rank_by_chance() {
+fn memory_ranks_before_other_signals() {
     let config = json!({
         "evictionHard": {"pid.available": "10", "nodefs.available": "2Gi", "nodefs.inodesFree": "10",
             "memory.available": "1Gi"},
@@ -404,40 +406,40 @@ fn memory_comes_before_all_else_and_signals_of_one_rank_by_chance() {
         let mut lab = Lab::new(32, settings(config.clone()));
         lab.rng = Rng::seed_from_u64(seed);
         lab.pod("one", 0, json!({}), working_set(GI));
-        let (Look::Starved(starved), _) = lab.look(&node) else { panic!() };
-        assert_eq!(starved.resource().as_str(), "memory");
+        let (SyncResult::Pressure(pressure), _) = lab.look(&node) else { panic!() };
+        assert_eq!(pressure.resource().as_str(), "memory");
         assert_eq!(lab.manager.conditions().len(), 3);
         node["memory"]["availableBytes"] = json!(5 * GI);
         let mut lab = Lab::new(32, settings(config.clone()));
         lab.rng = Rng::seed_from_u64(seed);
-        let (Look::Starved(starved), _) = lab.look(&node) else { panic!() };
-        first.insert(starved.resource().as_str());
+        let (SyncResult::Pressure(pressure), _) = lab.look(&node) else { panic!() };
+        first.insert(pressure.resource().as_str());
         node["memory"]["availableBytes"] = json!(500 * MI);
     }
     assert_eq!(Vec::from_iter(first), ["ephemeral-storage", "inodes", "pids"]);
 }
 
 #[test]
-fn what_is_freed_counts() {
+fn reclaimed_resources_count() {
     let settings = settings(json!({"evictionHard": {"nodefs.available": "1Gi"}}));
     let disk = |available: i64| json!({"fs": {"availableBytes": available, "capacityBytes": 100 * GI}});
     let rows = [
-        (Disks::Single, &[Reclaim::Containers, Reclaim::Images][..]),
-        (Disks::DedicatedImages, &[][..]),
-        (Disks::Split, &[Reclaim::Containers][..]),
+        (FsLayout::Single, &[ReclaimAction::DeleteContainers, ReclaimAction::DeleteImages][..]),
+        (FsLayout::DedicatedImagefs, &[][..]),
+        (FsLayout::SplitImagefs, &[ReclaimAction::DeleteContainers][..]),
     ];
     for (disks, ways) in rows {
         let mut lab = Lab::new(32, Settings { disks, ..settings.clone() });
         lab.pod("one", 0, json!({}), json!({}));
-        let (Look::Starved(starved), _) = lab.look(&disk(750 * MI)) else { panic!() };
-        assert_eq!(lab.manager.node_level_reclaim(&starved), ways);
+        let (SyncResult::Pressure(pressure), _) = lab.look(&disk(750 * MI)) else { panic!() };
+        assert_eq!(lab.manager.node_level_reclaim(&pressure), ways);
         assert!(lab.manager.relieved(&lab.sample(&disk(16 * GI))));
         assert!(!lab.manager.relieved(&lab.sample(&disk(900 * MI))));
     }
 }
 
 #[test]
-fn containerfs_follows_from_the_second_look_on() {
+fn containerfs_follows_from_the_second_pass() {
     let node = json!({
         "fs": {"availableBytes": 5 * GI, "capacityBytes": 100 * GI},
         "runtime": {"containerFs": {"availableBytes": MI, "capacityBytes": 100 * GI}},
@@ -448,12 +450,15 @@ fn containerfs_follows_from_the_second_look_on() {
     {
         let mut lab = Lab::new(version, settings(config.clone()));
         lab.pod("one", 0, json!({}), json!({}));
-        assert!(matches!(lab.look(&node).0, Look::Idle), "1.{version}: the first look does not know of it");
+        assert!(
+            matches!(lab.look(&node).0, SyncResult::Idle),
+            "1.{version}: the first look does not know of it"
+        );
         match lab.look(&node).0 {
-            Look::Starved(starved) => {
+            SyncResult::Pressure(pressure) => {
                 assert!(counts, "1.{version}");
-                assert_eq!(starved.signal().as_str(), "containerfs.available");
-                assert_eq!(lab.manager.node_level_reclaim(&starved).len(), ways, "1.{version}");
+                assert_eq!(pressure.signal().as_str(), "containerfs.available");
+                assert_eq!(lab.manager.node_level_reclaim(&pressure).len(), ways, "1.{version}");
             }
             _ => assert!(!counts, "1.{version}"),
         }
@@ -461,18 +466,18 @@ fn containerfs_follows_from_the_second_look_on() {
 }
 
 #[test]
-fn containerfs_cannot_be_configured() {
+fn ignores_containerfs_configuration() {
     let config = json!({"evictionHard": {"containerfs.available": "50Gi", "nodefs.available": "1Gi"}});
     let node = json!({"runtime": {"containerFs": {"availableBytes": 2 * GI, "capacityBytes": 100 * GI}}});
     let mut lab = Lab::new(32, settings(config));
-    let conflict = lab.manager.learn_disks();
+    let conflict = lab.manager.detect_fs_layout();
     assert_eq!(conflict.as_deref(), Some("found containerfs.available for hard eviction. ignoring"));
-    assert_eq!(lab.manager.learn_disks(), None, "it is said once");
-    // The first look still has what was configured.
-    assert!(matches!(lab.look(&node).0, Look::Starved(_)));
+    assert_eq!(lab.manager.detect_fs_layout(), None, "reported once");
+    // The first pass uses the configured thresholds.
+    assert!(matches!(lab.look(&node).0, SyncResult::Pressure(_)));
     lab.after(10);
-    assert!(matches!(lab.look(&json!({})).0, Look::Idle));
-    assert!(matches!(lab.look(&node).0, Look::Idle));
+    assert!(matches!(lab.look(&json!({})).0, SyncResult::Idle));
+    assert!(matches!(lab.look(&node).0, SyncResult::Idle));
 }
 
 fn limited(limit: &str) -> Value {
@@ -486,7 +491,7 @@ fn local(stats: Value, total: i64) -> Value {
 }
 
 #[test]
-fn storage_limits() {
+fn evicts_pods_over_their_storage_limits() {
     let rows = [
         ("rootfs", json!({"rootfs": {"usedBytes": 2 * GI}, "logs": {"usedBytes": 0}})),
         ("logs", json!({"rootfs": {"usedBytes": 0}, "logs": {"usedBytes": 2 * GI}})),
@@ -507,7 +512,7 @@ fn storage_limits() {
 }
 
 #[test]
-fn every_pod_over_its_limits_is_evicted_at_one_look_and_pressure_waits() {
+fn evicts_all_pods_over_their_limits_in_one_pass() {
     let config = json!({"evictionHard": {"memory.available": "1Gi"}});
     let mut lab = Lab::new(32, Settings { local_storage: true, ..settings(config) });
     let container = json!({"name": "other", "rootfs": {"usedBytes": 200 * MI}, "logs": {"usedBytes": 0}});
@@ -529,7 +534,7 @@ fn every_pod_over_its_limits_is_evicted_at_one_look_and_pressure_waits() {
         .own_pod(two_containers, local(json!({"containers": [container]}), 200 * MI))
         .own_pod(empty_dir, json!({"volume": [volume]}));
     let Outcome::Evicted(all) = lab.outcome(&memory(500 * MI)) else { panic!() };
-    let all: Vec<(&str, &str)> = all.iter().map(|(name, _, said)| (&name[..], &said[..])).collect();
+    let all: Vec<(&str, &str)> = all.iter().map(|(name, _, message)| (&name[..], &message[..])).collect();
     assert_eq!(
         all,
         [
@@ -538,7 +543,7 @@ fn every_pod_over_its_limits_is_evicted_at_one_look_and_pressure_waits() {
             ("volume", "Usage of EmptyDir volume \"data\" exceeds the limit \"200Mi\". "),
         ]
     );
-    let Look::Limits(victims) = lab.look(&memory(500 * MI)).0 else { panic!() };
+    let SyncResult::OverLimits(victims) = lab.look(&memory(500 * MI)).0 else { panic!() };
     assert!(victims.iter().all(|victim| victim.annotations.is_none() && !victim.disruption));
     let signals: Vec<&str> = victims.iter().map(|victim| victim.signal).collect();
     assert_eq!(signals, ["ephemeralpodfs.limit", "ephemeralcontainerfs.limit", "emptydirfs.limit"]);

@@ -1,48 +1,48 @@
-//! What a kubelet takes for its configuration, what it makes of it, and what it refuses.
+//! Kubelet configuration: defaults, changes, and rejected files.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::time::Duration;
 
+use evictlab_embedded::Simulation;
 use evictlab_embedded::kubelet::http::Answer;
-use evictlab_embedded::store::Kind;
-use evictlab_embedded::time::Time;
-use evictlab_embedded::world::World;
+use evictlab_embedded::resource::Kind;
+use evictlab_embedded::sim::Time;
 use evictlab_embedded::{CgroupVersion, NodeOptions, Options};
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
 struct Lab {
-    world: World,
+    simulation: Simulation,
 }
 
 impl Lab {
     fn new(minor: u32, cgroup: CgroupVersion) -> Self {
-        let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::minor(minor)) };
+        let node = NodeOptions { cgroup, ..NodeOptions::new("n1", KubeletVersion::from_minor(minor)) };
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
         let options = Options::new(3, epoch, vec![node]);
-        let mut world = World::new(options).unwrap();
-        // Events of a node go there.
+        let mut simulation = Simulation::new(options).unwrap();
+        // Namespace of node events.
         let namespace = json!({"metadata": {"name": "default"}, "status": {"phase": "Active"}});
-        let _exists = world.store.create(Kind::Namespace, namespace, Time::ZERO);
-        Self { world }
+        let _exists = simulation.store.create(Kind::Namespace, namespace, Time::ZERO);
+        Self { simulation }
     }
 
     fn tune(&mut self, changes: Value) -> &mut Self {
-        self.world.with(|_, nodes, ctx| {
+        self.simulation.with(|_, nodes, ctx| {
             nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
         });
         self
     }
 
     fn seconds(&mut self, seconds: f64) -> &mut Self {
-        let until = self.world.now + Duration::from_secs_f64(seconds);
-        self.world.run(until);
+        let until = self.simulation.now + Duration::from_secs_f64(seconds);
+        self.simulation.run(until);
         self
     }
 
     fn get(&mut self, path: &str) -> Answer {
-        self.world.with(|_, nodes, ctx| {
+        self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             node.kubelet.answer(path, "", &node.machine, ctx)
         })
@@ -55,12 +55,12 @@ impl Lab {
     }
 
     fn log(&self) -> Vec<String> {
-        self.world.nodes["n1"].kubelet.log.since(Time::ZERO).map(str::to_owned).collect()
+        self.simulation.nodes["n1"].kubelet.log.since(Time::ZERO).map(str::to_owned).collect()
     }
 }
 
 #[test]
-fn what_is_not_stated_has_the_versions_default() {
+fn unset_fields_have_default_of_version() {
     let mut lab = Lab::new(32, CgroupVersion::V2);
     let all = lab.configz();
     for (field, value) in [
@@ -91,7 +91,7 @@ fn what_is_not_stated_has_the_versions_default() {
 }
 
 #[test]
-fn changes_are_merged_and_counted_from_the_restart_on() {
+fn merges_changes_at_restart() {
     let mut lab = Lab::new(33, CgroupVersion::V2);
     lab.seconds(20.0).tune(json!({
         "evictionHard": {"memory.available": "1.5Gi"},
@@ -107,13 +107,13 @@ fn changes_are_merged_and_counted_from_the_restart_on() {
     assert_eq!(all["evictionPressureTransitionPeriod"], "1m30s");
     assert_eq!(all["nodeStatusUpdateFrequency"], "2s");
     assert_eq!(all["nodeStatusReportFrequency"], "2s", "it follows");
-    assert_eq!(all["volumeStatsAggPeriod"], "1m0s", "0 is no value");
+    assert_eq!(all["volumeStatsAggPeriod"], "1m0s", "0 means the default");
     assert_eq!(
         all["evictionHard"],
         json!({"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
             "memory.available": "1.5Gi", "imagefs.inodesFree": "5%"})
     );
-    let node = lab.world.store.get(Kind::Node, "", "n1").unwrap();
+    let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap();
     assert_eq!(node["status"]["capacity"]["memory"], "16Gi");
     assert_eq!(
         node["status"]["allocatable"]["memory"], "13824Mi",
@@ -122,13 +122,17 @@ fn changes_are_merged_and_counted_from_the_restart_on() {
 
     lab.tune(json!({"maxPods": 5})).seconds(1.0);
     let all = lab.configz();
-    assert_eq!((&all["maxPods"], &all["kubeReserved"]), (&json!(5), &Value::Null), "each change begins anew");
-    lab.world.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
+    assert_eq!(
+        (&all["maxPods"], &all["kubeReserved"]),
+        (&json!(5), &Value::Null),
+        "changes apply to the original file"
+    );
+    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restore(ctx));
     assert_eq!(lab.seconds(1.0).configz()["maxPods"], 110);
 }
 
 #[test]
-fn a_kubelet_that_refuses_its_configuration_says_why_and_does_not_run() {
+fn logs_reason_of_rejected_configuration() {
     let decode = "err=\"failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: failed to load Kubelet \
                   config file /var/lib/kubelet/config.yaml, error failed to decode: json: cannot unmarshal string into Go struct field \
                   KubeletConfiguration.maxPods of type int32\"";
@@ -171,13 +175,13 @@ fn a_kubelet_that_refuses_its_configuration_says_why_and_does_not_run() {
             "{}",
             answer.body
         );
-        assert!(!lab.world.nodes["n1"].kubelet.running);
+        assert!(!lab.simulation.nodes["n1"].kubelet.running);
         assert_eq!(lab.tune(json!({})).seconds(1.0).get("healthz").body, "ok");
     }
 }
 
 #[test]
-fn cgroup_v1_is_refused_from_1_35_on_unless_told_otherwise() {
+fn rejects_cgroup_v1_by_default_since_1_35() {
     for (minor, runs) in [(31, true), (34, true), (35, false), (36, false)] {
         let mut lab = Lab::new(minor, CgroupVersion::V1);
         assert_eq!(lab.get("healthz").code, 200, "kind's nodes say so");
@@ -190,20 +194,20 @@ fn cgroup_v1_is_refused_from_1_35_on_unless_told_otherwise() {
 }
 
 #[test]
-fn fields_that_a_version_does_not_know_are_left_out() {
+fn ignores_fields_unknown_to_version() {
     let mut lab = Lab::new(32, CgroupVersion::V2);
     lab.tune(json!({"mergeDefaultEvictionSettings": true, "evictionHardd": {}})).seconds(1.0);
     let all = lab.configz();
     assert!(all.get("mergeDefaultEvictionSettings").is_none() && all.get("evictionHardd").is_none());
-    let said = lab.log().into_iter().find(|line| line.contains("lenient")).unwrap();
+    let line = lab.log().into_iter().find(|line| line.contains("lenient")).unwrap();
     let unknown = "err=\"strict decoding error: unknown field \\\"mergeDefaultEvictionSettings\\\", unknown field \\\"evictionHardd\\\"\"";
-    assert!(said.ends_with(unknown), "{said}");
+    assert!(line.ends_with(unknown), "{line}");
 }
 
 #[test]
-fn the_node_is_registered_and_told_of() {
+fn registers_node_with_events() {
     let mut lab = Lab::new(36, CgroupVersion::V1);
-    let node = lab.world.store.get(Kind::Node, "", "n1").unwrap().clone();
+    let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap().clone();
     assert_eq!(node["metadata"]["labels"]["kubernetes.io/hostname"], "n1");
     assert_eq!(node["status"]["nodeInfo"]["kubeletVersion"], "v1.36.0");
     let conditions: Vec<(&str, &str)> = node["status"]["conditions"]
@@ -217,7 +221,7 @@ fn the_node_is_registered_and_told_of() {
     assert_eq!(conditions, wanted);
     lab.seconds(1.0);
     let mut reasons: Vec<String> = lab
-        .world
+        .simulation
         .store
         .list(Kind::Event, None)
         .filter(|event| {
@@ -237,7 +241,7 @@ fn the_node_is_registered_and_told_of() {
     ];
     assert_eq!(reasons, wanted);
     let renewed = |lab: &Lab| {
-        let lease = lab.world.store.get(Kind::Lease, "kube-node-lease", "n1").unwrap();
+        let lease = lab.simulation.store.get(Kind::Lease, "kube-node-lease", "n1").unwrap();
         lease["spec"]["renewTime"].as_str().unwrap().to_owned()
     };
     let before = renewed(&lab);
@@ -246,9 +250,9 @@ fn the_node_is_registered_and_told_of() {
 }
 
 #[test]
-fn heartbeats_come_as_often_as_they_are_asked_for() {
+fn heartbeats_follow_configured_frequency() {
     let heartbeat = |lab: &Lab| {
-        let node = lab.world.store.get(Kind::Node, "", "n1").unwrap();
+        let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap();
         node["status"]["conditions"][0]["lastHeartbeatTime"].as_str().unwrap().to_owned()
     };
     let mut lab = Lab::new(32, CgroupVersion::V2);

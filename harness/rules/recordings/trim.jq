@@ -1,10 +1,10 @@
-# What a recording loses before it is kept here: jq --compact-output --from-file trim.jq
+# Removes everything from a recording that no rule depends on: jq --compact-output --from-file trim.jq FILE
 def repeated: del(.availableBytes, .capacityBytes, .inodesFree, .inodes);
-# A sample's figures of pods, without the times of measurement.
+# The pod statistics of a sample, without times of measurement.
 def figures: [.pods[] | [.podRef.name, .memory.workingSetBytes, .["ephemeral-storage"].usedBytes,
   ([.volume[]? | [.name, .usedBytes]] | sort),
   ([.containers[]? | [.name, .startTime, .memory.workingSetBytes, .rootfs.usedBytes, .logs.usedBytes]] | sort)]] | sort;
-# Applies a change where there is something to change.
+# Applies a change unless the input is null.
 def there(change): if . then change else . end;
 (.podsCreated[0].metadata.creationTimestamp) as $begin
 | .events |= map(select(.involvedObject.kind == "Pod" or (.lastTimestamp // "") >= $begin))

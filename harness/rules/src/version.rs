@@ -1,45 +1,46 @@
-//! The version of a kubelet, the axis on which every rule turns.
+//! Kubelet versions, on which most eviction rules depend.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A kubelet's version as `kubelet --version` and `nodeInfo.kubeletVersion` give it, such as `v1.32.13`.
+/// A kubelet version as `kubelet --version` and `nodeInfo.kubeletVersion` print it: `v1.32.13`.
 ///
-/// Ordered by its numbers; a pre-release or build suffix is kept for printing and orders last.
+/// Ordered by its numbers. A pre-release or build suffix is kept for printing and orders last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KubeletVersion {
-    /// 1, always, so far.
+    /// The major version, 1 for every kubelet so far.
     pub major: u32,
-    /// The minor, on which the eviction rules depend.
+    /// The minor version, on which the eviction rules depend.
     pub minor: u32,
-    /// The patch.
+    /// The patch version.
     pub patch: u32,
-    /// What follows the patch, its separator included (`-rc.1`, `+k3s1`), or nothing.
+    /// The text after the patch version, separator included (`-rc.1`, `+k3s1`); often empty.
     pub suffix: String,
 }
 
 impl KubeletVersion {
-    /// `v1.<minor>.0`.
-    pub fn minor(minor: u32) -> Self {
+    /// Returns `v1.<minor>.0`.
+    pub fn from_minor(minor: u32) -> Self {
         Self { major: 1, minor, patch: 0, suffix: String::new() }
     }
 
-    /// Whether this kubelet is of minor 1.`minor` or newer. A pre-release counts as its release.
+    /// Returns true for 1.`minor` and newer. A pre-release counts as its release.
     pub fn at_least(&self, minor: u32) -> bool {
         (self.major, self.minor) >= (1, minor)
     }
 }
 
-/// The text is no `vMAJOR.MINOR.PATCH`.
+/// The text is not of the form `vMAJOR.MINOR.PATCH`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no kubelet version: write it like v1.32.13")]
+#[error("invalid kubelet version {0:?}: expected a form like v1.32.13")]
 pub struct VersionError(pub String);
 
 impl FromStr for KubeletVersion {
     type Err = VersionError;
 
+    /// Parses a version, with or without the leading `v`.
     fn from_str(text: &str) -> Result<Self, VersionError> {
         let error = || VersionError(text.to_owned());
         let plain = text.strip_prefix('v').unwrap_or(text);
@@ -74,14 +75,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_prints_and_orders() {
+    fn prints_as_parsed() {
         for text in ["v1.32.13", "v1.37.0-rc.1", "v1.31.14+k3s1"] {
             assert_eq!(text.parse::<KubeletVersion>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn orders_by_numbers() {
         let [old, new] = ["v1.31.14", "1.32.2"].map(|text| text.parse::<KubeletVersion>().unwrap());
         assert!(old < new && !old.at_least(32) && new.at_least(32));
-        for wrong in ["", "v1.32", "latest", "v1.32.x", "v1.2.3.4"] {
-            assert!(wrong.parse::<KubeletVersion>().is_err(), "{wrong}");
+    }
+
+    #[test]
+    fn rejects_other_texts() {
+        for text in ["", "v1.32", "latest", "v1.32.x", "v1.2.3.4"] {
+            assert!(text.parse::<KubeletVersion>().is_err(), "{text}");
         }
     }
 }

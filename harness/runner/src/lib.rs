@@ -1,31 +1,61 @@
-//! The harness: case files are selected into a plan; each case leases a node, tunes it, creates its pods, watches
-//! the pressure grow, and judges what the kubelet said.
+//! Runs cases on the nodes of a cluster and reports each verdict as an event.
 //!
-//! ```text
-//! case files ─select→ plan ─lease→ node ─tune→ pods ─pressure→ observations ─judge→ verdict ─report→ results/
+//! [`run`] opens the clusters of a backend one after the other. On each cluster it prepares every
+//! node, then executes the selected cases. A case configures its kubelet, creates its pods,
+//! observes them until the outcome is known, and is judged. The node recovers before the next case.
+//!
+//! | module | task |
+//! | --- | --- |
+//! | `dispatch` | order of clusters and cases, queues, retries, interruption |
+//! | `lease` | exclusive or shared use of a node, and its state between cases |
+//! | `case_runner` | one case on one node, from its configuration to its verdict |
+//! | `staging` | images and node setup before the pods |
+//! | [`pressure`] | eviction thresholds, the ramp that crosses them, and the host's limits |
+//! | `observation` | watches, final evidence and container logs |
+//! | `recovery` | proof that a node is usable again |
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use evictlab_case::LoadedCase;
+//! use evictlab_cluster::{Backend, images::ImageCatalog};
+//! use evictlab_report::EventSender;
+//! use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id, run};
+//!
+//! # async fn example(
+//! #     backend: Box<dyn Backend>, cases: Vec<Arc<LoadedCase>>, image_catalog: Arc<ImageCatalog>,
+//! #     events: EventSender,
+//! # ) -> std::io::Result<()> {
+//! let request = RunRequest {
+//!     run: new_run_id(),
+//!     cases,
+//!     backend,
+//!     repeat: Repeat::UntilConclusive(3),
+//!     timeout: Some(Duration::from_secs(30 * 60)),
+//!     image_catalog,
+//!     baseline: None,
+//! };
+//! run(request, events, Interrupt::listen()?).await;
+//! # Ok(())
+//! # }
 //! ```
-//!
-//! Each arrow is one module. A type never travels backwards.
 
-pub mod bench;
-pub mod bisect;
-pub mod case;
-pub mod cel;
-pub mod clock;
-pub mod cluster;
-pub mod doctor;
-pub mod explain;
-pub mod export;
-pub mod images;
-pub mod judge;
-pub mod observe;
-pub mod report;
-pub mod reset;
-pub mod schedule;
-pub mod select;
-pub mod stage;
-pub mod tune;
-pub mod verify;
-pub mod wait;
-pub mod watch;
-pub mod words;
+#![deny(unreachable_pub)]
+
+mod case_runner;
+mod dispatch;
+mod lease;
+mod observation;
+pub mod pressure;
+mod recovery;
+mod staging;
+
+pub use dispatch::interrupt::Interrupt;
+pub use dispatch::repeat::{Repeat, StressLimit};
+pub use dispatch::request::{RunRequest, new_run_id};
+pub use dispatch::run::run;
+pub use lease::exclusivity::{Exclusivity, exclusivity};
+pub use pressure::host_budget::{HOST_MEMORY_BUDGET, HOST_MEMORY_RESERVE};

@@ -1,5 +1,7 @@
-//! The flags of agnhost's `stress`, and what they mean, oddities included (`test/images/agnhost/stress`, forked from vish's).
+//! The flags of `agnhost stress` and their meaning (`test/images/agnhost/stress`, forked from
+//! vish/stress), oddities included.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
@@ -7,140 +9,140 @@ use lexopt::Arg::{Long, Short, Value};
 
 use crate::duration;
 
-/// What agnhost's `stress` is told.
+/// The options of `agnhost stress`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stress {
-    /// All memory that is taken, less what is left over of whole steps.
+pub struct StressOptions {
+    /// The memory to allocate. A remainder that is less than a step is not allocated.
     pub total: Quantity,
-    /// What is taken at once.
+    /// The memory of a step.
     pub step: Quantity,
-    /// After each step, the last one too.
+    /// The time after each step, the last one included.
     pub pause: Duration,
-    /// CPUs that are kept busy.
+    /// The number of CPUs to keep busy.
     pub cpus: u64,
 }
 
-/// What agnhost says and how it ends when it cannot use its arguments.
+/// agnhost rejects its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
-pub struct Complaint {
-    /// On stderr, whole lines.
+pub struct AgnhostError {
+    /// The text on stderr, which ends with a newline.
     pub text: String,
     /// The exit code.
     pub code: i32,
 }
 
-/// How many steps there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Steps {
-    /// So many.
-    Of(u64),
-    /// Steps of nothing, without an end.
-    Endless,
+impl AgnhostError {
+    /// Returns cobra's message about wrong flags.
+    fn usage(message: &str) -> Self {
+        Self { text: format!("Error: {message}\nUsage:\n  app stress [flags]\n"), code: 1 }
+    }
+
+    /// Returns the message of a panic, after which a Go program exits with 2.
+    fn panic(message: &str) -> Self {
+        Self { text: format!("panic: {message}\n"), code: 2 }
+    }
 }
 
-impl Stress {
-    /// What is said first.
-    pub fn begins(&self) -> String {
+impl StressOptions {
+    /// Returns the line that agnhost prints first.
+    pub fn start_message(&self) -> String {
         format!(
             "Allocating {:?} memory, in {:?} chunks, with a {} sleep between allocations",
             self.total.canonical(),
             self.step.canonical(),
-            duration::print(self.pause)
+            duration::format(self.pause)
         )
     }
 
-    /// What is said when it has everything.
-    pub fn has_all(&self) -> String {
+    /// Returns the line that agnhost prints after the last step.
+    pub fn done_message(&self) -> String {
         format!("Allocated {:?} memory", self.total.canonical())
     }
 
-    /// The bytes of a step.
-    pub fn size(&self) -> u64 {
+    /// Returns the bytes of a step.
+    pub fn step_bytes(&self) -> u64 {
         u64::try_from(self.step.value()).unwrap_or_default()
     }
 
-    /// How many steps there are: i × step ≤ total for i from 1 on.
-    pub fn steps(&self) -> Steps {
+    /// Returns the number of steps, i × step ≤ total for i from 1 on. `None` for steps of 0 bytes,
+    /// which never end.
+    pub fn steps(&self) -> Option<u64> {
         match (self.total.value(), self.step.value()) {
-            (..0, _) => Steps::Of(0),
-            (_, 0) => Steps::Endless,
-            (total, step) => Steps::Of(u64::try_from(total / step).unwrap_or_default()),
+            (..0, _) => Some(0),
+            (_, 0) => None,
+            (total, step) => Some(u64::try_from(total / step).unwrap_or_default()),
         }
     }
 }
 
-/// Reads the arguments after `stress`.
+/// Parses the arguments after `stress`.
 ///
 /// # Errors
-/// What agnhost says instead: cobra's words and 1 for wrong flags, Go's panic and 2 for what is no quantity.
-pub fn read<Words>(arguments: Words) -> Result<Stress, Complaint>
+/// Arguments that agnhost rejects.
+pub fn parse<Words>(arguments: Words) -> Result<StressOptions, AgnhostError>
 where
-    Words: IntoIterator<Item: Into<std::ffi::OsString>>,
+    Words: IntoIterator<Item: Into<OsString>>,
 {
-    let wrong =
-        |what: String| Complaint { text: format!("Error: {what}\nUsage:\n  app stress [flags]\n"), code: 1 };
     let (mut total, mut step) = ("0".to_owned(), "4Ki".to_owned());
     let (mut pause, mut cpus) = (Duration::from_millis(1), 0);
     let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next().map_err(|error| wrong(error.to_string()))? {
-        let name = match argument {
-            Long(name) => name.to_owned(),
-            Short(short) => {
-                let rest = parser.optional_value().unwrap_or_default();
-                let rest = rest.to_string_lossy();
-                return Err(wrong(format!("unknown shorthand flag: '{short}' in -{short}{rest}")));
-            }
-            Value(value) => {
-                return Err(wrong(format!(
-                    "unknown command {:?} for \"app stress\"",
-                    value.to_string_lossy()
-                )));
-            }
+    while let Some((name, value)) = next_flag(&mut parser)? {
+        let invalid = |reason: String| {
+            AgnhostError::usage(&format!("invalid argument {value:?} for \"--{name}\" flag: {reason}"))
         };
-        if !matches!(name.as_str(), "mem-total" | "mem-alloc-size" | "mem-alloc-sleep" | "cpus") {
-            return Err(wrong(format!("unknown flag: --{name}")));
-        }
-        let value = parser.value().map_err(|_| wrong(format!("flag needs an argument: --{name}")))?;
-        let value = value.to_string_lossy().into_owned();
         match name.as_str() {
             "mem-total" => total = value,
             "mem-alloc-size" => step = value,
             "mem-alloc-sleep" => {
-                pause = duration::parse(&value).ok_or_else(|| {
-                    wrong(format!(
-                        "invalid argument \"{value}\" for \"--mem-alloc-sleep\" flag: time: invalid duration \"{value}\""
-                    ))
-                })?;
+                pause = duration::parse(&value)
+                    .ok_or_else(|| invalid(format!("time: invalid duration {value:?}")))?;
             }
             _ => {
-                cpus = value.parse().map_err(|_| {
-                    wrong(format!(
-                        "invalid argument \"{value}\" for \"--cpus\" flag: strconv.ParseInt: parsing \"{value}\": invalid syntax"
-                    ))
-                })?;
+                cpus = value
+                    .parse()
+                    .map_err(|_| invalid(format!("strconv.ParseInt: parsing {value:?}: invalid syntax")))?;
             }
         }
     }
-    let stress = Stress { total: quantity(&total)?, step: quantity(&step)?, pause, cpus };
-    if stress.step.value() < 0 && stress.total.value() >= stress.step.value() {
-        return Err(Complaint {
-            text: "panic: runtime error: makeslice: len out of range\n".to_owned(),
-            code: 2,
-        });
+    let options = StressOptions { total: quantity(&total)?, step: quantity(&step)?, pause, cpus };
+    if options.step.value() < 0 && options.total.value() >= options.step.value() {
+        return Err(AgnhostError::panic("runtime error: makeslice: len out of range"));
     }
-    Ok(stress)
+    Ok(options)
 }
 
-/// `resource.MustParse` panics, and a Go program that panics exits with 2.
-fn quantity(text: &str) -> Result<Quantity, Complaint> {
-    text.parse().map_err(|_| {
-        let why =
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-        Complaint {
-            text: format!("panic: cannot parse '{text}': {why}\n\ngoroutine 1 [running]:\n"),
-            code: 2,
+/// Returns the name and the value of the next flag.
+fn next_flag(parser: &mut lexopt::Parser) -> Result<Option<(String, String)>, AgnhostError> {
+    let argument = parser.next().map_err(|error| AgnhostError::usage(&error.to_string()))?;
+    let name = match argument {
+        None => return Ok(None),
+        Some(Long(name)) => name.to_owned(),
+        Some(Short(short)) => {
+            let rest = parser.optional_value().unwrap_or_default();
+            let rest = rest.to_string_lossy();
+            return Err(AgnhostError::usage(&format!("unknown shorthand flag: '{short}' in -{short}{rest}")));
         }
+        Some(Value(value)) => {
+            let value = value.to_string_lossy();
+            return Err(AgnhostError::usage(&format!("unknown command {value:?} for \"app stress\"")));
+        }
+    };
+    if !matches!(name.as_str(), "mem-total" | "mem-alloc-size" | "mem-alloc-sleep" | "cpus") {
+        return Err(AgnhostError::usage(&format!("unknown flag: --{name}")));
+    }
+    match parser.value() {
+        Ok(value) => Ok(Some((name, value.to_string_lossy().into_owned()))),
+        Err(_) => Err(AgnhostError::usage(&format!("flag needs an argument: --{name}"))),
+    }
+}
+
+/// Parses a quantity; agnhost calls `resource.MustParse`, which panics.
+fn quantity(text: &str) -> Result<Quantity, AgnhostError> {
+    const REASON: &str =
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    text.parse().map_err(|_| {
+        AgnhostError::panic(&format!("cannot parse '{text}': {REASON}\n\ngoroutine 1 [running]:"))
     })
 }
 
@@ -153,34 +155,34 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_taken_in_whole_steps() {
+    fn allocates_whole_steps() {
         for (line, size, steps) in [
-            ("--mem-total 350Mi --mem-alloc-size 20Mi --mem-alloc-sleep 250ms", 20 << 20, Steps::Of(17)),
-            ("--mem-total=1Mi", 4096, Steps::Of(256)),
-            ("--mem-total 1Mi --mem-alloc-size 2Mi", 2 << 20, Steps::Of(0)),
-            ("--mem-total -1 --mem-alloc-size 1", 1, Steps::Of(0)),
-            ("--mem-total 1 --mem-alloc-size 0", 0, Steps::Endless),
-            ("--cpus 2", 4096, Steps::Of(0)),
+            ("--mem-total 350Mi --mem-alloc-size 20Mi --mem-alloc-sleep 250ms", 20 << 20, Some(17)),
+            ("--mem-total=1Mi", 4096, Some(256)),
+            ("--mem-total 1Mi --mem-alloc-size 2Mi", 2 << 20, Some(0)),
+            ("--mem-total -1 --mem-alloc-size 1", 1, Some(0)),
+            ("--mem-total 1 --mem-alloc-size 0", 0, None),
+            ("--cpus 2", 4096, Some(0)),
         ] {
-            let stress = read(words(line)).unwrap();
-            assert_eq!((stress.size(), stress.steps()), (size, steps), "{line}");
+            let options = parse(words(line)).unwrap();
+            assert_eq!((options.step_bytes(), options.steps()), (size, steps), "{line}");
         }
     }
 
     #[test]
-    fn it_says_what_agnhost_says() {
-        let stress =
-            read(words("--mem-total 4096Mi --mem-alloc-size 20480Ki --mem-alloc-sleep 1500ms")).unwrap();
+    fn messages_are_those_of_agnhost() {
+        let options =
+            parse(words("--mem-total 4096Mi --mem-alloc-size 20480Ki --mem-alloc-sleep 1500ms")).unwrap();
         assert_eq!(
-            stress.begins(),
+            options.start_message(),
             r#"Allocating "4Gi" memory, in "20Mi" chunks, with a 1.5s sleep between allocations"#
         );
-        assert_eq!(stress.has_all(), r#"Allocated "4Gi" memory"#);
+        assert_eq!(options.done_message(), r#"Allocated "4Gi" memory"#);
     }
 
     #[test]
-    fn what_it_cannot_use_it_complains_of_as_agnhost_does() {
-        for (line, says, code) in [
+    fn errors_are_those_of_agnhost() {
+        for (line, message, code) in [
             ("--mem-total", "Error: flag needs an argument: --mem-total\n", 1),
             ("--mem 1", "Error: unknown flag: --mem\n", 1),
             ("--mem=1", "Error: unknown flag: --mem\n", 1),
@@ -191,9 +193,9 @@ mod tests {
             ("--mem-total much", "panic: cannot parse 'much': quantities must match", 2),
             ("--mem-total 1 --mem-alloc-size -1", "makeslice: len out of range", 2),
         ] {
-            let complaint = read(words(line)).unwrap_err();
-            assert!(complaint.text.contains(says), "{line}: {complaint}");
-            assert_eq!(complaint.code, code, "{line}");
+            let error = parse(words(line)).unwrap_err();
+            assert!(error.text.contains(message), "{line}: {error}");
+            assert_eq!(error.code, code, "{line}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Durations as Go reads and prints them.
+//! Durations in Go's syntax.
 
 use std::time::Duration;
 
-/// A duration as `time.ParseDuration` reads it: `1.5s`, `1h2m`, `0`; none for another text, or less than nothing. Nanoseconds of long
-/// ones are lost.
+/// Parses a duration as `time.ParseDuration` does: `1.5s`, `1h2m`, `0`. Returns `None` for another
+/// text or a negative duration. Long durations lose their nanoseconds.
 pub fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
     let mut rest = text.strip_prefix('+').unwrap_or(text);
-    let mut whole = Duration::ZERO;
+    let mut sum = Duration::ZERO;
     while !rest.is_empty() {
         let end = rest.find(|char: char| !char.is_ascii_digit() && char != '.')?;
         let number: f64 = rest[..end].parse().ok()?;
@@ -25,13 +25,13 @@ pub fn parse(text: &str) -> Option<Duration> {
             _ => return None,
         };
         rest = &rest[end..];
-        whole = whole.checked_add(Duration::try_from_secs_f64(number * unit).ok()?)?;
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * unit).ok()?)?;
     }
-    (!text.is_empty()).then_some(whole)
+    (!text.is_empty()).then_some(sum)
 }
 
-/// A duration as Go prints it.
-pub fn print(duration: Duration) -> String {
+/// Formats a duration as Go does.
+pub fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos == 0 {
         return "0s".to_owned();
@@ -63,13 +63,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_printed_as_go_does() {
+    fn parses_and_formats_durations_as_go_does() {
         assert_eq!(parse("1h2m3.5s"), Some(Duration::from_millis(3_723_500)));
         for text in ["5", "", "s", "-1s", "1 s", "1e3s", "."] {
             assert_eq!(parse(text), None, "{text:?}");
         }
         for text in ["200ms", "1s", "1.5s", "1m0s", "2h0m1s", "0s", "1µs"] {
-            assert_eq!(parse(text).map(print).as_deref(), Some(text));
+            assert_eq!(parse(text).map(format).as_deref(), Some(text));
         }
     }
 }

@@ -1,19 +1,31 @@
-//! What the program of our own image is told and what it says: its command line, its pace and its lines. Doing it is the binary's; the
-//! embedded cluster does it in a model.
+//! The command line, the ramp and the messages of `stress`, the program of evictlab's own image.
+//!
+//! The binary of this crate consumes resources; the embedded cluster models that, with the same
+//! command line:
+//!
+//! ```
+//! use evictlab_stress::{Command, Resource, parse};
+//!
+//! let command = parse("memory --total 352Mi --step 20Mi".split_whitespace())?;
+//! let Command::Consume(options) = command else { panic!("{command:?}") };
+//! assert_eq!(options.resource, Resource::Memory);
+//! assert_eq!(options.ramp.next_step(340 << 20), Some(12 << 20));
+//! # Ok::<(), evictlab_stress::ArgumentError>(())
+//! ```
 
 pub mod agnhost;
+mod command;
 pub mod duration;
-mod order;
-mod pace;
-mod read;
-mod say;
+mod messages;
+mod parse;
+mod ramp;
 
-pub use order::{OnRefusal, OnTerm, Order, Stay, Take, Then, What};
-pub use pace::Pace;
-pub use read::{HELP, Wrong, read};
-pub use say::STAYS;
+pub use command::{AfterHold, Command, ConsumeOptions, Lifetime, OnRefusal, OnTerm, Resource};
+pub use messages::TERM_IGNORED;
+pub use parse::{ArgumentError, HELP, parse};
+pub use ramp::Ramp;
 
-/// The exit code of a command line that cannot be used.
-pub const WRONG: i32 = 2;
-/// The exit code of a program that the system gave no more.
-pub const REFUSED: i32 = 3;
+/// The exit code for wrong arguments.
+pub const EXIT_USAGE: i32 = 2;
+/// The exit code after the system refused a resource.
+pub const EXIT_REFUSED: i32 = 3;

@@ -1,22 +1,23 @@
-//! The program of our own image. It runs as the first process of a container, where the kernel keeps signals from what does not handle
-//! them.
+//! `stress`, the program of evictlab's own image.
+//!
+//! It runs as the init of a container's PID namespace, which gets only signals that it handles.
 
 mod run;
 
 use std::process::exit;
 
-use evictlab_stress::{HELP, Order, read};
+use evictlab_stress::{Command, HELP, parse};
 
 fn main() {
-    match read(std::env::args_os().skip(1)) {
-        Ok(Order::Help) => print!("{HELP}"),
-        Ok(Order::Take(take)) => run::take(&take),
-        Ok(Order::Idle(stay)) => run::idle(&stay),
-        Ok(Order::Stress(stress)) => run::stress(&stress),
-        Ok(Order::Child) => run::child(),
-        Err(wrong) => {
-            eprintln!("{}", wrong.to_string().trim_end());
-            exit(wrong.code());
+    match parse(std::env::args_os().skip(1)) {
+        Ok(Command::Help) => print!("{HELP}"),
+        Ok(Command::Consume(options)) => run::consume(&options),
+        Ok(Command::Idle(lifetime)) => run::idle(&lifetime),
+        Ok(Command::AgnhostStress(options)) => run::agnhost_stress(&options),
+        Ok(Command::Child) => run::child(),
+        Err(error) => {
+            eprintln!("{}", error.to_string().trim_end());
+            exit(error.exit_code());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The built program: whether it takes what it says, and ends as it should.
+//! The built program: the resources that it consumes, and its exit codes.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
@@ -14,31 +14,31 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const MIB: u64 = 1 << 20;
 
-/// The program while it runs; it ends with the test.
+/// A running program. Drop kills it.
 struct Stress {
     child: Child,
-    said: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Stress {
     fn start(line: &str) -> Self {
-        Self::of(
+        Self::spawn(
             Command::new(env!("CARGO_BIN_EXE_stress")).args(line.split_whitespace()).stdout(Stdio::null()),
         )
     }
 
-    fn of(command: &mut Command) -> Self {
+    fn spawn(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let said = BufReader::new(child.stderr.take().unwrap());
-        Self { child, said }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr }
     }
 
-    /// Waits for a line with this text.
-    fn says(&mut self, text: &str) {
+    /// Waits for a line that contains a text.
+    fn wait_for_line(&mut self, text: &str) {
         let mut all = String::new();
         while !all.lines().last().unwrap_or_default().contains(text) {
-            let read = self.said.read_line(&mut all).unwrap();
-            assert!(read > 0, "it ended without saying {text:?}: {all}");
+            let read = self.stderr.read_line(&mut all).unwrap();
+            assert!(read > 0, "exited without a line with {text:?}: {all}");
         }
     }
 
@@ -46,19 +46,19 @@ impl Stress {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end; none if a signal ended it.
-    fn code(&mut self) -> Option<i32> {
+    /// Waits for the exit; returns `None` after a signal.
+    fn exit_code(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
-    /// Anonymous memory, in bytes.
+    /// Returns the anonymous memory, in bytes.
     fn anon(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
-    /// Its children that run.
+    /// Returns the running child processes.
     fn children(&self) -> Vec<u32> {
         children(self.child.id())
     }
@@ -71,88 +71,89 @@ impl Drop for Stress {
     }
 }
 
-/// The processes of a parent that are no zombies.
+/// Returns the child processes of a process, without zombies.
 fn children(parent: u32) -> Vec<u32> {
     let all =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let of = |pid: &u32| {
+    let is_child = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // After the name, which is in brackets: the state, and the parent.
+        // The state and the parent follow the name, which is in parentheses.
         let mut rest = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         rest.next().is_some_and(|state| state != "Z") && rest.next() == Some(parent.to_string().as_str())
     };
-    all.filter(of).collect()
+    all.filter(is_child).collect()
 }
 
-fn files(folder: &Path) -> usize {
-    fs::read_dir(folder).unwrap().count()
+fn count_files(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
 }
 
 #[test]
-fn memory_is_there_and_goes_back() {
+fn memory_is_allocated_and_released() {
     let line = "memory --total 40Mi --step 16Mi --pause 1ms";
     let mut stress = Stress::start(line);
-    stress.says("memory: all 40Mi after");
+    stress.wait_for_line("memory: all 40Mi after");
     assert!((40 * MIB..48 * MIB).contains(&stress.anon()), "{}", stress.anon());
     let mut stress = Stress::start(&format!("{line} --hold 1ms --then free"));
-    stress.says("memory: 40Mi given back after");
-    assert!(stress.anon() < 4 * MIB, "{} bytes are left", stress.anon());
+    stress.wait_for_line("memory: released 40Mi after");
+    assert!(stress.anon() < 4 * MIB, "{} bytes were not released", stress.anon());
 }
 
 #[test]
-fn agnhosts_flags_take_memory_in_whole_steps() {
+fn agnhosts_flags_allocate_whole_steps() {
     let mut stress =
         Stress::start("stress --mem-total 40Mi --mem-alloc-size 16Mi --mem-alloc-sleep 1ms --cpus 1");
-    stress.says(r#"Allocating "40Mi" memory, in "16Mi" chunks, with a 1ms sleep between allocations"#);
-    stress.says(r#"Allocated "40Mi" memory"#);
+    stress
+        .wait_for_line(r#"Allocating "40Mi" memory, in "16Mi" chunks, with a 1ms sleep between allocations"#);
+    stress.wait_for_line(r#"Allocated "40Mi" memory"#);
     assert!((32 * MIB..40 * MIB).contains(&stress.anon()), "{}", stress.anon());
     stress.signal(Signal::TERM);
-    assert_eq!(stress.code(), Some(2));
+    assert_eq!(stress.exit_code(), Some(2));
 }
 
 #[test]
-fn disk_is_taken_by_writing_and_without() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path().join("new");
-    for (flags, of) in [("", "disk-0/file"), ("--allocate", "disk-1/file")] {
+fn disk_space_is_written_or_allocated() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new");
+    for (flags, name) in [("", "disk-0/file"), ("--allocate", "disk-1/file")] {
         let mut stress = Stress::start(&format!(
             "disk --total 5Mi --step 2Mi --pause 1ms --path {} {flags}",
-            at.display()
+            path.display()
         ));
-        stress.says("disk: all 5Mi after");
-        let file = fs::metadata(at.join(of)).unwrap();
+        stress.wait_for_line("disk: all 5Mi after");
+        let file = fs::metadata(path.join(name)).unwrap();
         assert_eq!(file.len(), 5 * MIB, "{flags}");
         assert!(file.blocks() * 512 >= 5 * MIB, "{flags}: {} blocks", file.blocks());
     }
     let mut stress =
-        Stress::start(&format!("disk --total 1Mi --hold 1ms --then free --path {}", at.display()));
-    stress.says("disk: 1Mi given back");
-    assert_eq!(files(&at), 2, "only what it wrote itself");
+        Stress::start(&format!("disk --total 1Mi --hold 1ms --then free --path {}", path.display()));
+    stress.wait_for_line("disk: released 1Mi");
+    assert_eq!(count_files(&path), 2, "files of other runs stay");
 }
 
 #[test]
-fn every_inode_is_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().display();
+fn inodes_are_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().display();
     let mut stress = Stress::start(&format!("inodes --total 250 --step 100 --pause 1ms --path {path}"));
-    stress.says("inodes: all 250 after");
-    assert_eq!(files(&folder.path().join("inodes-0")), 250);
+    stress.wait_for_line("inodes: all 250 after");
+    assert_eq!(count_files(&directory.path().join("inodes-0")), 250);
 }
 
 #[test]
-fn page_cache_is_a_file_that_was_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().display();
+fn page_cache_is_a_file_that_is_read_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().display();
     let mut stress = Stress::start(&format!("page-cache --total 3Mi --step 1Mi --pause 1ms --path {path}"));
-    stress.says("page-cache: all 3Mi after");
-    assert_eq!(fs::metadata(folder.path().join("page-cache-0/file")).unwrap().len(), 3 * MIB);
+    stress.wait_for_line("page-cache: all 3Mi after");
+    assert_eq!(fs::metadata(directory.path().join("page-cache-0/file")).unwrap().len(), 3 * MIB);
     let read = fs::read_to_string(format!("/proc/{}/io", stress.child.id())).unwrap();
     let read: u64 = read.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok()).unwrap();
-    assert!(read >= 6 * MIB, "read twice: {read}");
+    assert!(read >= 6 * MIB, "{read} bytes were read");
 }
 
 #[test]
-fn log_lines_are_whole_and_differ() {
+fn log_lines_are_complete_and_distinct() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stress"));
     let output = command.args(["logs", "--total", "10Ki", "--hold", "0s"]).output().unwrap();
     assert_eq!((output.stdout.len(), output.status.code()), (10 << 10, Some(0)));
@@ -162,18 +163,18 @@ fn log_lines_are_whole_and_differ() {
 }
 
 #[test]
-fn children_go_when_they_are_given_back_and_when_their_parent_is_killed() {
+fn children_exit_on_release_and_with_their_parent() {
     let mut stress = Stress::start("pids --total 3 --hold 1ms --then free");
-    stress.says("pids: 3 given back");
+    stress.wait_for_line("pids: released 3");
     assert_eq!(stress.children(), []);
 
     let mut stress = Stress::start("pids --total 12 --step 5 --pause 1ms");
-    stress.says("pids: all 12 after");
+    stress.wait_for_line("pids: all 12 after");
     assert_eq!(stress.children().len(), 12);
-    let left = stress.children();
+    let children = stress.children();
     stress.signal(Signal::KILL);
-    assert_eq!(stress.code(), None);
-    while left
+    assert_eq!(stress.exit_code(), None);
+    while children
         .iter()
         .any(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "stress\n"))
     {
@@ -182,25 +183,25 @@ fn children_go_when_they_are_given_back_and_when_their_parent_is_killed() {
 }
 
 #[test]
-fn it_stops_as_it_was_told() {
+fn signals_end_it_as_configured() {
     for (flags, code) in [("", 143), ("--term-exit 0", 0), ("--term-exit 7 --term-delay 10ms", 7)] {
         for signal in [Signal::TERM, Signal::INT] {
             let mut stress = Stress::start(&format!("memory --total 1Mi {flags}"));
-            stress.says("all 1Mi");
+            stress.wait_for_line("all 1Mi");
             stress.signal(signal);
-            assert_eq!(stress.code(), Some(code), "{flags} {signal:?}");
+            assert_eq!(stress.exit_code(), Some(code), "{flags} {signal:?}");
         }
     }
     let mut stress = Stress::start("memory --total 1Mi --ignore-term");
-    stress.says("all 1Mi");
+    stress.wait_for_line("all 1Mi");
     for _ in 0..2 {
         stress.signal(Signal::TERM);
-        stress.says("told to stop: going on");
+        stress.wait_for_line("ignoring the signal");
     }
 }
 
 #[test]
-fn it_ends_by_itself_only_if_it_was_told() {
+fn exits_only_after_hold_or_an_error() {
     for (line, code) in [
         ("idle --hold 1ms", 0),
         ("memory --total 1Mi --hold 1ms --exit 4", 4),
@@ -212,27 +213,27 @@ fn it_ends_by_itself_only_if_it_was_told() {
     ] {
         let mut stress = Stress::start(line);
         if code == 143 {
-            stress.says("all 1");
+            stress.wait_for_line("all 1");
             assert_eq!(stress.child.try_wait().unwrap(), None);
             stress.signal(Signal::TERM);
         }
-        assert_eq!(stress.code(), Some(code), "{line}");
+        assert_eq!(stress.exit_code(), Some(code), "{line}");
     }
 }
 
 #[test]
-fn what_the_system_refuses_is_told() {
-    // A pipe that nobody reads any more.
-    for (flags, end) in [("", "ending"), ("--on-refusal hold", "staying")] {
+fn refusal_by_the_system_is_reported() {
+    // Writing to a pipe without a reader fails.
+    for (flags, end) in [("", "exiting"), ("--on-refusal hold", "staying")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stress"));
         command.args("logs --step 100Ki --pause 1ms".split_whitespace()).args(flags.split_whitespace());
-        let mut stress = Stress::of(command.stdout(Stdio::piped()));
+        let mut stress = Stress::spawn(command.stdout(Stdio::piped()));
         let mut reader = stress.child.stdout.take().unwrap();
         reader.read_exact(&mut [0; 5000]).unwrap();
         drop(reader);
-        stress.says(&format!("Broken pipe (os error 32), {end}"));
-        if end == "ending" {
-            assert_eq!(stress.code(), Some(3));
+        stress.wait_for_line(&format!("Broken pipe (os error 32), {end}"));
+        if end == "exiting" {
+            assert_eq!(stress.exit_code(), Some(3));
         } else {
             assert_eq!(stress.child.try_wait().unwrap(), None);
         }

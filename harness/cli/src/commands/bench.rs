@@ -6,44 +6,46 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_runner::bench::{self, Bench, BenchError, Figure, Unit, command_seconds};
-use evictlab_runner::case::{LoadedCase, Source};
-use evictlab_runner::cluster::{self, Docker, KubeletSource, KubeletSpec, StateDir};
-use evictlab_runner::images::Resolve;
-use evictlab_runner::report::{Manners, Plain, exit_code};
-use evictlab_runner::schedule::Interrupt;
-use evictlab_runner::select::{Selection, select};
+use evictlab_case::select::{Selection, select};
+use evictlab_case::{LoadedCase, Source};
+use evictlab_cluster::images::KubeletResolver;
+use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
+use evictlab_report::{PlainLog, TerminalCaps, exit_code};
+use evictlab_runner::Interrupt;
+use evictlab_tools::bench::{self, BenchError, Figure, KindBench, Unit, command_seconds};
 use serde_json::{Value, json};
 
-use super::backend::Backend;
-use super::kubelets::KubeletArgs;
+use crate::args::backend::ManagedBackend;
+use crate::args::kubelets::KubeletArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, tell};
+use crate::output::{print, print_stderr};
 
-/// What is run: the case that the project began with.
+/// The measured case.
 const CASE: &str = "message/sidecars-are-named";
-/// How often the quick commands are run; the best counts.
-const RUNS: u32 = 10;
+/// Number of runs of the quick commands; the fastest counts.
+const QUICK_RUNS: u32 = 10;
 
-/// Measure how quick evictlab is here, beside what it should be
+/// Measure the performance of evictlab and compare it with its targets
 ///
-/// Makes a kind cluster, runs message/sidecars-are-named on it, tunes its nodes and puts them back, deletes it; runs every case on embedded
-/// clusters; times the quick commands. Without --kubelet, kind gets the two newest in Docker that can share a cluster. What happens is told
-/// on standard error.
+/// Creates a kind cluster, runs message/sidecars-are-named on it, configures and restores its
+/// nodes, and deletes it; runs every case on embedded clusters; times the quick commands. Without
+/// --kubelet, the kind cluster gets the two newest kubelets in Docker that can share a cluster.
+/// Progress is printed to standard error.
 ///
-/// Exit status: 0 every target reached; 1 one missed; 2 the input cannot be used; 4 something could not be measured; 130 interrupted.
+/// Exit status: 0 every target reached; 1 a target missed; 2 invalid input; 4 a figure could not be
+/// measured; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab bench --backend embedded
-  evictlab bench --kubelet v1.31 --kubelet v1.32 --repeat 10
+  evictlab bench --backend kind --kubelet v1.31 --kubelet v1.32 --repeat 10
   evictlab bench --json > bench.json")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,
-    /// Measure this backend only
+    /// Measure only this backend [default: both]
     #[arg(long, value_enum)]
-    backend: Option<Backend>,
-    /// Run the case this often on each kubelet
+    backend: Option<ManagedBackend>,
+    /// Run the case N times on each kubelet
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Print a JSON array instead of a table
@@ -51,27 +53,22 @@ pub struct Args {
     json: bool,
 }
 
-/// Measures, and prints the figures.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    if args.backend == Some(Backend::Existing) {
-        return Err(bad_input(
-            "the figures are promised of clusters that evictlab makes: --backend kind or embedded",
-        ));
-    }
+/// Measures and prints the figures.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let selection = Selection { names: vec![CASE.to_owned()], ..Selection::default() };
     let case = select(&Source::BuiltIn(cases::FILES), &selection)?.remove(0);
     let mut figures = Vec::new();
-    if args.backend != Some(Backend::Embedded) {
-        figures.extend(on_kind(args, case).await?);
+    if args.backend != Some(ManagedBackend::Embedded) {
+        figures.extend(measure_kind(args, case).await?);
     }
-    if args.backend != Some(Backend::Kind) {
-        say("running every case on the embedded cluster");
+    if args.backend != Some(ManagedBackend::Kind) {
+        print_progress("running every case on the embedded cluster");
         let own = env::current_exe().map_err(infrastructure)?;
-        figures.extend(bench::on_embedded(&own).into_iter().map(in_this_build));
+        figures.extend(bench::measure_embedded(&own).into_iter().map(note_debug_build));
     }
-    figures.extend(quick_commands().map(in_this_build));
+    figures.extend(quick_commands().map(note_debug_build));
     if args.json {
-        let all: Vec<Value> = figures.iter().map(as_json).collect();
+        let all: Vec<Value> = figures.iter().map(to_json).collect();
         print(format!("{:#}", Value::from(all)))?;
     } else {
         print(table(&figures))?;
@@ -84,72 +81,84 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     })
 }
 
-/// What kind clusters take.
-async fn on_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>, Failure> {
-    let lock = args.kubelets.lock()?;
+/// Measures on a kind cluster.
+async fn measure_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>, Failure> {
+    let catalog = args.kubelets.image_catalog()?;
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
-    cluster::kind_version().await.map_err(infrastructure)?;
+    evictlab_cluster::kind_version().await.map_err(infrastructure)?;
     let kubelets = if args.kubelets.any() {
-        args.kubelets.resolve(&docker, &lock).await?
+        args.kubelets.resolve(&docker, &catalog).await?
     } else {
         let overrides = args.kubelets.images().overrides();
-        let resolve = Resolve { docker: &docker, lock: &lock, overrides: &overrides, progress: &say };
-        let there = resolve.there().await.map_err(infrastructure)?;
+        let resolve = KubeletResolver {
+            docker: &docker,
+            lock: &catalog,
+            overrides: &overrides,
+            progress: &print_progress,
+        };
+        let present = resolve.local_versions().await.map_err(infrastructure)?;
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
-        let specs: Vec<_> = bench::pair(there).into_iter().map(release).collect();
+        let specs: Vec<_> = bench::newest_pair(present).into_iter().map(release).collect();
         match specs.is_empty() {
-            true => args.kubelets.resolve(&docker, &lock).await?,
-            false => resolve.all(&specs).await.map_err(bad_input)?,
+            true => args.kubelets.resolve(&docker, &catalog).await?,
+            false => resolve.resolve_all(&specs).await.map_err(bad_input)?,
         }
     };
-    let mut groups = cluster::group(kubelets).map_err(bad_input)?;
+    let mut groups = evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?;
     if groups.len() != 1 {
         return Err(bad_input(
-            "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer",
+            "these kubelets cannot share a cluster: an API server supports kubelets of its own minor version and up to three older ones",
         ));
     }
-    let bench = Bench { case, group: groups.remove(0), repeat: args.repeat, lock: Arc::new(lock) };
+    let bench = KindBench {
+        case,
+        group: groups.remove(0),
+        repeat: args.repeat,
+        catalog: Arc::new(catalog),
+        docker,
+        state,
+    };
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let plain = Manners { live: false, colour: false };
-    let shown = Box::new(Plain::new("terminal", io::stderr(), plain, None));
-    bench::figures(&bench, &docker, &state, shown, &interrupt, &say).await.map_err(|error| {
+    let plain = TerminalCaps { live: false, colour: false };
+    let log = Box::new(PlainLog::new("terminal", io::stderr(), plain, None));
+    bench.measure(log, &interrupt, &print_progress).await.map_err(|error| {
         let interrupted = interrupt.stop.is_cancelled() || matches!(error, BenchError::Interrupted);
         Failure::new(error, if interrupted { exit_code::INTERRUPTED } else { exit_code::INFRASTRUCTURE })
     })
 }
 
-/// A figure with a note where this is no build for use.
-fn in_this_build(mut figure: Figure) -> Figure {
+/// Notes that a figure was measured with a debug build.
+fn note_debug_build(mut figure: Figure) -> Figure {
     if cfg!(debug_assertions) && figure.measured.is_some() {
         figure.note.push_str("; this is a debug build");
     }
     figure
 }
 
-fn say(text: &str) {
-    tell(text.trim());
+fn print_progress(text: &str) {
+    print_stderr(text.trim());
 }
 
 fn quick_commands() -> [Figure; 2] {
     ["list", "--help"].map(|argument| {
         let best = env::current_exe()
             .map_err(|error| error.to_string())
-            .and_then(|own| command_seconds(&own, argument, RUNS).map_err(|error| error.to_string()));
+            .and_then(|own| command_seconds(&own, argument, QUICK_RUNS).map_err(|error| error.to_string()));
         Figure {
             figure: format!("`evictlab {argument}`"),
             unit: Unit::Milliseconds,
             at_most: 50.0,
             measured: best.as_ref().ok().map(|best| best * 1000.0),
             note: match &best {
-                Ok(_) => format!("best of {RUNS}"),
+                Ok(_) => format!("best of {QUICK_RUNS}"),
                 Err(why) => why.clone(),
             },
         }
     })
 }
 
-fn word(figure: &Figure) -> &'static str {
+fn verdict(figure: &Figure) -> &'static str {
     match figure.reached() {
         Some(true) => "ok",
         Some(false) => "missed",
@@ -166,16 +175,16 @@ fn table(figures: &[Figure]) -> String {
     for figure in figures {
         table.add_row([
             figure.figure.clone(),
-            format!("≤ {}", figure.unit.show(figure.at_most)),
-            figure.measured.map_or_else(|| "-".to_owned(), |measured| figure.unit.show(measured)),
-            word(figure).to_owned(),
+            format!("≤ {}", figure.unit.format(figure.at_most)),
+            figure.measured.map_or_else(|| "-".to_owned(), |measured| figure.unit.format(measured)),
+            verdict(figure).to_owned(),
             figure.note.clone(),
         ]);
     }
     table.trim_fmt()
 }
 
-fn as_json(figure: &Figure) -> Value {
+fn to_json(figure: &Figure) -> Value {
     json!({
         "figure": figure.figure,
         "unit": figure.unit,

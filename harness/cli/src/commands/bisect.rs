@@ -5,66 +5,71 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use evictlab_case::LoadedCase;
+use evictlab_case::select::{Selection, select};
+use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
+use evictlab_cluster::{KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
+use evictlab_report::clock::Clock;
+use evictlab_report::words::shell_quote;
+use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
 use evictlab_rules::KubeletVersion;
-use evictlab_runner::bisect::{Answer, Answers, Candidate, Course, Outcome, Search, ordered, tell};
-use evictlab_runner::case::LoadedCase;
-use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{self, Keep, Kubelet, KubeletSource, KubeletSpec};
-use evictlab_runner::images::{Lock, Resolve};
-use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
-use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
-use evictlab_runner::select::{Selection, select};
-use evictlab_runner::words::quoted;
+use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
+use evictlab_tools::bisect::{
+    Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
+};
 
-use super::asked::AskedKubelet;
-use super::backend::Backend;
-use super::conduct::conduct;
-use super::embedded::EmbeddedArgs;
-use super::kind::Kind;
-use super::kubelets::ImageArgs;
-use super::new_cluster::NewClusterArgs;
-use super::selection::SourceArgs;
-use super::target::only_made;
+use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::embedded::EmbeddedArgs;
+use crate::args::kind_cluster::NewClusterArgs;
+use crate::args::kubelets::ImageArgs;
+use crate::args::kubelets::KubeletArg;
+use crate::args::selection::SourceArgs;
+use crate::args::target::reject_foreign_managed_options;
+use crate::execute::execute;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, tell as say};
+use crate::kind_context::KindContext;
+use crate::output::{print, print_stderr};
 
-/// How often a kubelet is tried whose verdict tells nothing.
-const TRIES: u32 = 3;
+/// Maximum number of runs of a kubelet whose verdicts are inconclusive.
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Find the first kubelet whose verdict on a case differs
 ///
-/// Between a kubelet on which the case is good (passed, fixed) and one on which it is bad (failed, reproduced), whichever is older. Tries the kubelets
-/// between them, up to five at once, in as few clusters as the version skew allows: an API server takes kubelets up to three minors older. A
-/// kubelet whose verdict tells nothing is tried three times, then passed over, and it is said so.
+/// Searches between a kubelet on which the case is good (passed, fixed) and one on which it is bad
+/// (failed, reproduced), whichever is older. Runs up to five kubelets per cluster, in as few
+/// clusters as the version skew allows: an API server supports kubelets up to three minors older. A
+/// kubelet that is inconclusive three times is skipped and reported.
 ///
-/// Exit status: 0 found; 1 an end is not what it was said to be; 2 the input cannot be used; 3 kubelets that told nothing lie in between;
-/// 4 the harness, a cluster or the host went wrong; 130 interrupted.
+/// Exit status: 0 found; 1 a given end has the other verdict; 2 invalid input; 3 inconclusive
+/// kubelets remain in between; 4 error of the harness, a cluster or the host; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab bisect sidecars-are-named --bad v1.31.14 --good v1.36.2
-  evictlab bisect sidecars-are-named --good v1.36.2 --bad v1.31.14 --kubelets v1.31.14,v1.32.13,v1.36.2
-  evictlab bisect ./mine.yaml --good ./kubelet-1 --bad ./kubelet-9 --kubelets ./kubelet-1,./kubelet-4,./kubelet-9")]
-pub struct Args {
-    /// The case: its name, `suite/case`, or its file
+  evictlab bisect sidecars-are-named --bad v1.31 --good v1.36
+  evictlab bisect sidecars-are-named --good v1.36 --bad v1.31 --kubelet v1.31,v1.32,v1.36
+  evictlab bisect ./mine.yaml --backend kind --good ./kubelet-1 --bad ./kubelet-9 --kubelet ./kubelet-1,./kubelet-4,./kubelet-9")]
+pub(crate) struct Args {
+    /// Case: its name, `suite/case`, or its file
     #[arg(value_name = "CASE")]
     case: String,
-    /// A kubelet on which it is good: a version, a node image, or a binary
+    /// Kubelet on which the case is good: a version, a node image, or a binary
     #[arg(long, value_name = "KUBELET")]
-    good: AskedKubelet,
-    /// A kubelet on which it is bad
+    good: KubeletArg,
+    /// Kubelet on which the case is bad
     #[arg(long, value_name = "KUBELET")]
-    bad: AskedKubelet,
-    /// The kubelets to look among; those of one version, such as binaries, the oldest first [default: the versions of images/images.lock]
-    #[arg(long, value_name = "KUBELETS", value_delimiter = ',')]
-    kubelets: Vec<AskedKubelet>,
+    bad: KubeletArg,
+    /// Kubelet to search (repeatable, or separated by commas); binaries of the same version in
+    /// order, the oldest first [default: one of every minor; on kind, the versions in
+    /// images/images.lock]
+    #[arg(long = "kubelet", value_name = "KUBELET", value_delimiter = ',')]
+    kubelets: Vec<KubeletArg>,
     #[command(flatten)]
     images: ImageArgs,
     #[command(flatten)]
     source: SourceArgs,
-    /// Where the nodes come from
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    pub backend: Backend,
-    /// Leave the runs' files here [default: results/TIME]
+    /// Backend that provides the nodes
+    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    pub(crate) backend: ManagedBackend,
+    /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -73,11 +78,11 @@ pub struct Args {
     new_cluster: NewClusterArgs,
 }
 
-/// A kubelet with its version, as a candidate; a release is called by that.
-fn candidate(asked: &AskedKubelet, version: KubeletVersion) -> Candidate {
-    let is_release = matches!(asked.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
-    let name = if is_release { version.to_string() } else { asked.text.clone() };
-    Candidate { name, spec: asked.spec.clone(), version }
+/// Returns the candidate for a kubelet; a release is named by its version.
+fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> Candidate {
+    let is_release = matches!(kubelet.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
+    let name = if is_release { version.to_string() } else { kubelet.text.clone() };
+    Candidate { name, spec: kubelet.spec.clone(), version }
 }
 
 impl Args {
@@ -87,88 +92,90 @@ impl Args {
         match (cases.pop(), cases.len()) {
             (Some(case), 0) => Ok(case),
             (_, more) => Err(bad_input(format!(
-                "{} is {} cases, and a search needs one: `evictlab list {0}` has their names",
+                "`{}` selects {} cases, and a search needs one\nhelp: list their names with `evictlab list {0}`",
                 self.case,
                 more + 1
             ))),
         }
     }
 
-    /// The kubelets to look among, from old to new.
-    async fn course(&self, means: &Means) -> Result<Course, Failure> {
-        let good = means.candidate(&self.good).await?;
-        let bad = means.candidate(&self.bad).await?;
+    /// Returns the kubelets to search, from old to new.
+    async fn search_range(&self, context: &SearchContext) -> Result<SearchRange, Failure> {
+        let good = context.candidate(&self.good).await?;
+        let bad = context.candidate(&self.bad).await?;
         let list = match self.kubelets.is_empty() {
-            true => means.all(),
+            true => context.all(),
             false => self.kubelets.clone(),
         };
         let mut between = Vec::new();
-        for asked in &list {
-            between.push(means.candidate(asked).await?);
+        for kubelet in &list {
+            between.push(context.candidate(kubelet).await?);
         }
         ordered(good, bad, between).map_err(bad_input)
     }
 }
 
-/// What the nodes are made of.
-struct Means {
-    lock: Lock,
+/// Image sources of the candidates.
+struct SearchContext {
+    catalog: ImageCatalog,
     images: BTreeMap<KubeletVersion, String>,
-    /// None for a model.
-    kind: Option<Kind>,
+    /// `None` for the embedded backend.
+    kind: Option<KindContext>,
 }
 
-impl Means {
-    async fn of(args: &Args) -> Result<Self, Failure> {
+impl SearchContext {
+    async fn new(args: &Args) -> Result<Self, Failure> {
         let kind = match args.backend {
-            Backend::Embedded => None,
-            _ => Some(Kind::at_hand().await?),
+            ManagedBackend::Embedded => None,
+            ManagedBackend::Kind => Some(KindContext::connect().await?),
         };
-        Ok(Self { lock: args.images.lock()?, images: args.images.overrides(), kind })
+        Ok(Self { catalog: args.images.image_catalog()?, images: args.images.overrides(), kind })
     }
 
-    /// Every kubelet there is: the versions that are listed, or of a model one of each minor.
-    fn all(&self) -> Vec<AskedKubelet> {
+    /// Returns the default candidates: the versions in the image catalog, or one of every modelled
+    /// minor.
+    fn all(&self) -> Vec<KubeletArg> {
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
         let specs = match &self.kind {
-            Some(_) => self.lock.nodes.keys().cloned().map(release).collect(),
-            None => cluster::every_minor(),
+            Some(_) => self.catalog.nodes.keys().cloned().map(release).collect(),
+            None => evictlab_cluster::every_minor(),
         };
-        specs.into_iter().map(|spec| AskedKubelet { text: String::new(), spec }).collect()
+        specs.into_iter().map(|spec| KubeletArg { text: String::new(), spec }).collect()
     }
 
-    async fn candidate(&self, asked: &AskedKubelet) -> Result<Candidate, Failure> {
+    async fn candidate(&self, kubelet: &KubeletArg) -> Result<Candidate, Failure> {
         let version = match &self.kind {
             Some(kind) => {
-                let resolve = Resolve {
+                let resolve = KubeletResolver {
                     docker: &kind.docker,
-                    lock: &self.lock,
+                    lock: &self.catalog,
                     overrides: &self.images,
-                    progress: &|text| say(text),
+                    progress: &|text| print_stderr(text),
                 };
-                resolve.version(&asked.spec).await.map_err(bad_input)?
+                resolve.version(&kubelet.spec).await.map_err(bad_input)?
             }
             None => {
-                let modelled = cluster::modelled(std::slice::from_ref(&asked.spec), &self.lock);
+                let modelled =
+                    evictlab_cluster::modelled_kubelets(std::slice::from_ref(&kubelet.spec), &self.catalog);
                 modelled.map_err(bad_input)?.remove(0).version
             }
         };
-        Ok(candidate(asked, version))
+        Ok(candidate(kubelet, version))
     }
 
-    /// The kubelets of these candidates, none for one that cannot be had, with the reason.
+    /// Returns the kubelet of each candidate, or the reason why it is unavailable.
     async fn kubelets(&self, args: &Args, candidates: &[Candidate]) -> Vec<Result<Kubelet, String>> {
         let mut all: Vec<Result<Kubelet, String>> = Vec::new();
         for candidate in candidates {
             let spec = std::slice::from_ref(&candidate.spec);
             let resolved = match &self.kind {
-                Some(kind) => args.images.resolve(&kind.docker, &self.lock, spec).await,
-                None => args.images.modelled(spec, &self.lock),
+                Some(kind) => args.images.resolve(&kind.docker, &self.catalog, spec).await,
+                None => args.images.modelled(spec, &self.catalog),
             };
-            let kubelet = resolved.map(|mut kubelets| kubelets.remove(0)).map_err(|failure| failure.text);
+            let kubelet = resolved.map(|mut kubelets| kubelets.remove(0)).map_err(|failure| failure.message);
             all.push(kubelet);
         }
-        let labels = Kubelet::told_apart(all.iter().flatten().cloned().collect());
+        let labels = Kubelet::with_unique_labels(all.iter().flatten().cloned().collect());
         let mut labelled = labels.into_iter();
         all.into_iter().map(|one| one.map(|kubelet| labelled.next().unwrap_or(kubelet))).collect()
     }
@@ -179,92 +186,91 @@ impl Means {
         run: &str,
         kubelets: Vec<Kubelet>,
         clock: &Clock,
-    ) -> Result<Box<dyn cluster::Backend>, Failure> {
+    ) -> Result<Box<dyn evictlab_cluster::Backend>, Failure> {
         let Some(kind) = &self.kind else {
-            let words =
-                ["evictlab", "bisect", &args.case, "--good", &args.good.text, "--bad", &args.bad.text];
-            let again = quoted(&words.map(str::to_owned));
-            return Ok(Box::new(args.embedded.backend(kubelets, 1, again, clock)?));
+            let (good, bad) = (args.good.text.as_str(), args.bad.text.as_str());
+            let words = ["evictlab", "bisect", &args.case, "--good", good, "--bad", bad, "--backend", "kind"];
+            let command = shell_quote(&words.map(str::to_owned));
+            return Ok(Box::new(args.embedded.backend(kubelets, 1, command, clock)?));
         };
         let clusters = args.new_cluster.clusters(run, 1)?;
-        Ok(Box::new(kind.backend(run, kubelets, clusters, Keep::Never).await?))
+        Ok(Box::new(kind.backend(run, kubelets, clusters, KeepPolicy::Never).await?))
     }
 }
 
-/// Searches. Where the runs have a model's time, the runtime's clock must be paused.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    // Before anything is made.
+/// Runs the search. Simulated time requires a paused runtime clock.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {
-        only_made(args.backend, &args.embedded, &args.new_cluster, &args.images)?;
+        reject_foreign_managed_options(args.backend, &args.embedded, &args.new_cluster, &args.images)?;
         let case = args.case()?;
-        let means = Means::of(args).await?;
-        let course = args.course(&means).await?;
-        Ok::<_, Failure>((case, means, course))
+        let context = SearchContext::new(args).await?;
+        let range = args.search_range(&context).await?;
+        Ok::<_, Failure>((case, context, range))
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
-    let (case, means, course) = prepared?;
-    let root = RunDir::wanted(args.output_dir.as_deref()).map_err(bad_input)?;
-    let mut search = Search::new(course);
+    let (case, context, range) = prepared?;
+    let root = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let mut search = Search::new(range);
     let outcome = search
         .run(async |nth, candidates: &[Candidate]| {
-            one_cluster(args, &case, &means, (nth, candidates), &root, &interrupt).await
+            run_on_cluster(args, &case, &context, (nth, candidates), (&root, &interrupt)).await
         })
         .await?;
-    let text = tell(&search, &outcome, &case.id());
+    let text = render(&search, &outcome, &case.id());
     root.write("bisect.md", &text).map_err(infrastructure)?;
-    print(format!("\n{text}\nTo be pasted: {}", root.path().join("bisect.md").display()))?;
+    print(format!("\n{text}\nReport to paste into an issue: {}", root.path().join("bisect.md").display()))?;
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
-        Outcome::NotAsSaid(_) => exit_code::FAILED,
-        Outcome::Found { .. } | Outcome::Untold(_) => exit_code::INCONCLUSIVE,
+        Outcome::EndMismatch(_) => exit_code::FAILED,
+        Outcome::Found { .. } | Outcome::EndInconclusive(_) => exit_code::INCONCLUSIVE,
     }
     .into())
 }
 
 /// Runs the case on candidates that share a cluster.
-async fn one_cluster(
+async fn run_on_cluster(
     args: &Args,
     case: &Arc<LoadedCase>,
-    means: &Means,
+    context: &SearchContext,
     (nth, candidates): (usize, &[Candidate]),
-    root: &RunDir,
-    interrupt: &Interrupt,
-) -> Result<Vec<Answer>, Failure> {
-    let clock = args.backend.clock();
-    let run = new_id();
+    (root, interrupt): (&RunDir, &Interrupt),
+) -> Result<Vec<ProbeOutcome>, Failure> {
+    let clock = Backend::from(args.backend).clock();
+    let run = new_run_id();
     let prepared = async {
-        let kubelets = means.kubelets(args, candidates).await;
+        let kubelets = context.kubelets(args, candidates).await;
         let backend = match kubelets.iter().flatten().cloned().collect::<Vec<_>>() {
-            there if there.is_empty() => None,
-            there => Some(means.backend(args, &run, there, &clock).await?),
+            available if available.is_empty() => None,
+            available => Some(context.backend(args, &run, available, &clock).await?),
         };
         Ok::<_, Failure>((kubelets, backend))
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (kubelets, backend) = prepared?;
-    let answers = Answers::default();
+    let observer = VerdictObserver::default();
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         print(format!("cluster {nth}: {}", names.join(", ")))?;
-        let request = Request {
+        let request = RunRequest {
             run,
             cases: vec![case.clone()],
             backend,
-            repeat: Repeat::UntilTold(TRIES),
+            repeat: Repeat::UntilConclusive(MAX_ATTEMPTS),
             timeout: None,
-            lock: Arc::new(means.lock.clone()),
+            image_catalog: Arc::new(context.catalog.clone()),
             baseline: None,
         };
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
-        let wanted = Wanted {
+        let options = ReportOptions {
             run_dir,
-            stdout: Some(Manners::of_stdout()),
+            stdout: Some(TerminalCaps::of_stdout()),
             stress: false,
             record: None,
             write_baseline: None,
         };
-        conduct(request, wanted, vec![answers.report()], clock, interrupt.clone()).await?;
+        execute(request, options, vec![observer.report()], clock, interrupt.clone()).await?;
     }
     if interrupt.stop.is_cancelled() {
         return Err(Failure::interrupted());
@@ -272,8 +278,8 @@ async fn one_cluster(
     Ok(kubelets
         .into_iter()
         .map(|kubelet| match kubelet {
-            Ok(kubelet) => answers.of(&kubelet.label),
-            Err(why) => Answer::NotHad(why),
+            Ok(kubelet) => observer.outcome(&kubelet.label),
+            Err(reason) => ProbeOutcome::Unavailable(reason),
         })
         .collect())
 }

@@ -4,62 +4,74 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_runner::cluster::{
-    self, Cluster, Clusters, DEADLINE, Docker, Found, Group, Owner, Record, StateDir,
+use evictlab_cluster::{
+    CLUSTER_LIFETIME, Cluster, ClusterRecord, ClusterSource, Docker, KnownCluster, KubeletGroup, NewCluster,
+    Owner, StateDir,
 };
-use evictlab_runner::schedule::{Interrupt, new_id};
+use evictlab_runner::{Interrupt, new_run_id};
 
-use super::backend::Backend;
-use super::embedded::EmbeddedArgs;
-use super::kubelets::KubeletArgs;
-use super::new_cluster::NewClusterArgs;
-use super::serve::serve;
+use super::serve_embedded::serve;
+use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::embedded::EmbeddedArgs;
+use crate::args::kind_cluster::NewClusterArgs;
+use crate::args::kubelets::KubeletArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{count, print, tell};
+use crate::output::{print, print_stderr};
+use evictlab_report::words::count;
 
-/// Make, list and delete clusters that outlive a run
+/// Create, list and delete clusters that outlive a run
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a cluster with a worker for each kubelet and keep it, for `evictlab run --backend kind --cluster NAME`, or serve an embedded one
+    /// Create a kind cluster with a worker for each kubelet, or serve an embedded cluster
     ///
-    /// Exit status: 0 it is ready; 2 the input cannot be used; 4 it could not be made, and nothing of it is left; 130 interrupted.
+    /// `evictlab run --backend kind --cluster NAME` runs cases on the kind cluster. An embedded
+    /// cluster is served until this command is interrupted.
+    ///
+    /// Exit status: 0 the cluster is ready; 2 invalid input; 4 the cluster could not be created and
+    /// was removed; 130 interrupted.
     Create(Box<CreateArgs>),
-    /// List the clusters that evictlab made
+    /// List the clusters created by evictlab
+    #[command(after_help = "Examples:
+  evictlab cluster list --json")]
     List {
         /// Print a JSON array instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Delete a cluster that evictlab made
+    /// Delete a cluster created by evictlab
+    #[command(after_help = "Examples:
+  evictlab cluster delete lab")]
     Delete {
-        /// Its name
+        /// Name of the cluster
         name: String,
     },
     /// Print the path of a cluster's kubeconfig
+    #[command(after_help = "Examples:
+  kubectl --kubeconfig \"$(evictlab cluster kubeconfig lab)\" get nodes")]
     Kubeconfig {
-        /// Its name
+        /// Name of the cluster
         name: String,
     },
 }
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab cluster create --name lab --kubelet v1.31 --kubelet ./kubelet --nodes 3
+  evictlab cluster create --backend kind --name lab --kubelet v1.31 --kubelet ./kubelet --nodes 3
   evictlab run --backend kind --cluster lab
-  evictlab cluster create --backend embedded --kubelet v1.36")]
+  evictlab cluster create --kubelet v1.36")]
 struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
-    /// Where the nodes come from; an embedded cluster lives as long as this command
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    backend: Backend,
-    /// Workers for each kubelet
+    /// Backend that provides the nodes; an embedded cluster exists until the command ends
+    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    backend: ManagedBackend,
+    /// Number of nodes for each kubelet
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     nodes: u8,
     #[command(flatten)]
@@ -68,21 +80,14 @@ struct CreateArgs {
     cluster: NewClusterArgs,
 }
 
-/// Does what the subcommand says.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Executes the subcommand.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
-        && args.backend == Backend::Existing
+        && args.backend == ManagedBackend::Embedded
     {
-        return Err(bad_input(
-            "an existing cluster is there already: `evictlab run --backend existing` runs on it",
-        ));
-    }
-    if let Command::Create(args) = &args.command
-        && args.backend == Backend::Embedded
-    {
-        args.backend.refuse(Backend::Kind, &args.cluster.given())?;
-        let kubelets = args.kubelets.modelled(&args.kubelets.lock()?)?;
-        return serve(&args.embedded.shape(kubelets, args.nodes.into())).await;
+        Backend::Embedded.reject_foreign_options(Backend::Kind, &args.cluster.given())?;
+        let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
+        return serve(&args.embedded.options(kubelets, args.nodes.into())).await;
     }
     let state = StateDir::open().map_err(infrastructure)?;
     match &args.command {
@@ -90,14 +95,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::List { json } => list(*json, &state).await,
         Command::Delete { name } => {
             let docker = Docker::connect().await.map_err(infrastructure)?;
-            found(&docker, &state, name).await?;
-            cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;
+            find_cluster(&docker, &state, name).await?;
+            evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
             if !path.is_file() {
-                return Err(bad_input(cluster::ClusterError::Unknown(name.clone())));
+                return Err(bad_input(evictlab_cluster::ClusterError::Unknown(name.clone())));
             }
             print(path.display())?;
             Ok(ExitCode::SUCCESS)
@@ -106,51 +111,57 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
-    args.embedded.not_on(args.backend)?;
-    // Before anything is made.
+    args.embedded.reject_on(Backend::Kind)?;
+    // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let plan = async {
-        let run = new_id();
+    let prepared = async {
+        let run = new_run_id();
         let clusters = args.cluster.clusters(&run, args.nodes)?;
         let docker = Docker::connect().await.map_err(infrastructure)?;
-        cluster::kind_version().await.map_err(infrastructure)?;
-        let lock = args.kubelets.lock()?;
-        let kubelets = args.kubelets.resolve(&docker, &lock).await?;
-        let group = one_cluster(cluster::group(kubelets).map_err(bad_input)?)?;
-        cluster::free(&docker, &clusters, 1).await.map_err(bad_input)?;
+        evictlab_cluster::kind_version().await.map_err(infrastructure)?;
+        let catalog = args.kubelets.image_catalog()?;
+        let kubelets = args.kubelets.resolve(&docker, &catalog).await?;
+        let group = single_group(evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?)?;
+        evictlab_cluster::ensure_names_unused(&docker, &clusters, 1).await.map_err(bad_input)?;
         Ok::<_, Failure>((docker, run, group, clusters))
     };
-    let Some(planned) = interrupt.or_none(plan).await else { return Err(Failure::interrupted()) };
-    let (docker, run, group, clusters) = planned?;
-    let Clusters::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
+    let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
+    let (docker, run, group, clusters) = prepared?;
+    let ClusterSource::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-    let record = Record::new(&name, &run, Owner::this(), labels, DEADLINE);
-    cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
-    let step = |text: &str| tell(text.trim());
-    let plan = (&group, &base, nodes);
-    let work = async {
-        let mut cluster = Cluster::create(&docker, state, record, plan, &interrupt.stop, step).await?;
+    let record = ClusterRecord::new(&name, &run, Owner::this(), labels, CLUSTER_LIFETIME);
+    evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
+    let progress = |text: &str| print_stderr(text.trim());
+    let create = async {
+        let mut cluster = Cluster::create(
+            &docker,
+            state,
+            NewCluster { record, group: &group, base: &base, nodes },
+            &interrupt.stop,
+            progress,
+        )
+        .await?;
         cluster.keep().await?;
         match interrupt.stop.is_cancelled() {
-            true => Err(cluster::ClusterError::Interrupted),
+            true => Err(evictlab_cluster::ClusterError::Interrupted),
             false => Ok(cluster.kubeconfig()),
         }
     };
-    let error = match work.await {
+    let error = match create.await {
         Ok(kubeconfig) => {
-            print(format!("cluster {name} is ready; its kubeconfig: {}", kubeconfig.display()))?;
-            print(format!("run on it: evictlab run --backend kind --cluster {name}"))?;
+            print(format!("cluster {name} is ready; kubeconfig: {}", kubeconfig.display()))?;
+            print(format!("run cases: evictlab run --backend kind --cluster {name}"))?;
             return Ok(ExitCode::SUCCESS);
         }
-        // It is another's.
-        Err(error @ cluster::ClusterError::Exists(_)) => {
+        // The name belongs to another cluster.
+        Err(error @ evictlab_cluster::ClusterError::Exists(_)) => {
             state.forget(&name).map_err(infrastructure)?;
             return Err(bad_input(error));
         }
         Err(error) => error,
     };
     tokio::select! {
-        deleted = cluster::delete(&docker, state, &name) => deleted.map_err(infrastructure)?,
+        deleted = evictlab_cluster::delete(&docker, state, &name) => deleted.map_err(infrastructure)?,
         () = interrupt.reports_only.cancelled() => {}
     }
     match interrupt.stop.is_cancelled() {
@@ -159,33 +170,33 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     }
 }
 
-/// The one group of kubelets, or why they need several clusters.
-fn one_cluster(mut groups: Vec<Group>) -> Result<Group, Failure> {
+/// Returns the only group of kubelets, or an error if they need several clusters.
+fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> {
     match groups.pop() {
         Some(group) if groups.is_empty() => Ok(group),
         last => {
             groups.extend(last);
-            let labels = |group: &Group| {
+            let labels = |group: &KubeletGroup| {
                 group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
             };
             Err(bad_input(format!(
-                "these kubelets cannot share a cluster: an API server takes kubelets up to three minors older than itself, and none newer\nMake one cluster for each of: {}.",
+                "these kubelets cannot share a cluster: an API server supports kubelets of its own minor version and up to three older ones\nhelp: create one cluster for each of: {}",
                 groups.iter().map(labels).collect::<Vec<_>>().join("; ")
             )))
         }
     }
 }
 
-async fn found(docker: &Docker, state: &StateDir, name: &str) -> Result<Found, Failure> {
-    let all = cluster::find(docker, state).await.map_err(infrastructure)?;
+async fn find_cluster(docker: &Docker, state: &StateDir, name: &str) -> Result<KnownCluster, Failure> {
+    let all = evictlab_cluster::find(docker, state).await.map_err(infrastructure)?;
     all.into_iter()
         .find(|found| found.record.cluster == name)
-        .ok_or_else(|| bad_input(cluster::ClusterError::Unknown(name.to_owned())))
+        .ok_or_else(|| bad_input(evictlab_cluster::ClusterError::Unknown(name.to_owned())))
 }
 
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     let docker = Docker::connect().await.map_err(infrastructure)?;
-    let all = cluster::find(&docker, state).await.map_err(infrastructure)?;
+    let all = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
     if json {
         print(serde_json::to_string_pretty(&all).map_err(infrastructure)?)?;
     } else if all.is_empty() {
@@ -197,8 +208,8 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Clusters as a table.
-pub fn table(all: &[Found]) -> String {
+/// Formats clusters as a table.
+pub(crate) fn table(all: &[KnownCluster]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header([
         "CLUSTER",
@@ -212,11 +223,11 @@ pub fn table(all: &[Found]) -> String {
         let record = &found.record;
         table.add_row([
             record.cluster.clone(),
-            found.standing.to_string(),
+            found.state.to_string(),
             record.kubelets.join(" "),
             record.created.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
             format!("{} on {}", record.owner.pid, record.owner.host),
-            match (found.here, found.containers.len()) {
+            match (found.is_local, found.containers.len()) {
                 (false, _) => format!("on {}", record.docker_host),
                 (true, count) => count.to_string(),
             },

@@ -8,9 +8,10 @@ use clap_complete::Shell;
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Print a script by which a shell completes commands and options
+/// Print the completion script of a shell
 ///
-/// Put it where the shell looks for completions, and open a new shell. After an update of evictlab, do so again.
+/// Write the script to the directory where the shell looks for completions, and open a new shell.
+/// Repeat this after an update of evictlab.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab completions bash > ~/.local/share/bash-completion/completions/evictlab
@@ -19,13 +20,13 @@ use crate::output::print;
   evictlab completions elvish >> ~/.config/elvish/rc.elv
   evictlab completions powershell >> $PROFILE
   source <(evictlab completions bash)              # in this shell only")]
-pub struct Args {
-    /// The shell
+pub(crate) struct Args {
+    /// Shell
     shell: Shell,
 }
 
 /// Prints the script.
-pub fn run(args: &Args, mut evictlab: Command) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Args, mut evictlab: Command) -> Result<ExitCode, Failure> {
     let name = evictlab.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut evictlab, name, &mut script);

@@ -3,27 +3,28 @@
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_runner::doctor::{Diagnosis, Patient, State, examine};
-use evictlab_runner::report::{Manners, exit_code};
-use evictlab_runner::schedule::Interrupt;
+use evictlab_report::{TerminalCaps, exit_code};
+use evictlab_runner::Interrupt;
+use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
-use super::kubelets::KubeletArgs;
-use crate::failure::Failure;
+use crate::args::kubelets::KubeletArgs;
+use crate::failure::{Failure, infrastructure};
 use crate::output::print;
 
-/// Say whether this machine and its Docker host are fit for kind clusters, and what to do where they are not
+/// Check whether this machine and its Docker host can run kind clusters
 ///
-/// The embedded cluster needs nothing.
+/// Prints a remedy for each problem. The embedded cluster has no requirements.
 ///
-/// Starts one short privileged container of a node image that is in Docker already, and removes it; changes nothing else.
+/// Starts one privileged container for a short time, from a node image that is already in Docker,
+/// and removes it; changes nothing else.
 ///
-/// Exit status: 0 fit (there may be warnings); 4 unfit.
+/// Exit status: 0 no check failed (there may be warnings); 4 a check failed; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab doctor
   evictlab doctor --kubelet v1.36 --kubelet ./kubelet
   evictlab doctor --json")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,
     /// Print a JSON object instead of a table
@@ -31,24 +32,22 @@ pub struct Args {
     json: bool,
 }
 
-/// Examines, and prints what was found.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let lock = args.kubelets.lock()?;
+/// Runs the checks and prints their results.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let catalog = args.kubelets.image_catalog()?;
     let overrides = args.kubelets.images().overrides();
     let specs = args.kubelets.specs(&[]);
-    let patient = Patient { kubelets: &specs, lock: &lock, overrides: &overrides };
-    let interrupt = Interrupt::listen().map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;
-    let diagnosis = examine(patient, &interrupt.stop).await;
+    let options = DoctorOptions { kubelets: &specs, lock: &catalog, overrides: &overrides };
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let diagnosis = diagnose(options, &interrupt.stop).await;
     if interrupt.stop.is_cancelled() {
         return Ok(exit_code::INTERRUPTED.into());
     }
     if args.json {
-        let text = serde_json::to_string_pretty(&diagnosis)
-            .map_err(|error| Failure::new(error, exit_code::INFRASTRUCTURE))?;
-        print(text)?;
+        print(serde_json::to_string_pretty(&diagnosis).map_err(infrastructure)?)?;
     } else {
-        print(table(&diagnosis, Manners::of_stdout().colour))?;
-        print(if diagnosis.fit { "\nfit for kind clusters" } else { "\nnot fit for kind clusters" })?;
+        print(table(&diagnosis, TerminalCaps::of_stdout().colour))?;
+        print(if diagnosis.fit { "\nready for kind clusters" } else { "\nnot ready for kind clusters" })?;
     }
     Ok(if diagnosis.fit { ExitCode::SUCCESS } else { exit_code::INFRASTRUCTURE.into() })
 }
@@ -60,18 +59,23 @@ fn table(diagnosis: &Diagnosis, colour: bool) -> String {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
     }
     for check in &diagnosis.checks {
-        table.add_row([check.state.to_string(), check.about.to_string(), check.found.clone()]);
-        if let Some(advice) = &check.advice {
-            table.add_row([String::new(), String::new(), format!("→ {advice}")]);
+        table.add_row([check.state.to_string(), check.subject.to_string(), check.finding.clone()]);
+        if let Some(remedy) = &check.remedy {
+            table.add_row([String::new(), String::new(), format!("→ {remedy}")]);
         }
     }
-    // Painted last: the table would count an escape sequence as columns.
-    table.trim_fmt().lines().map(|line| painted(line, colour)).collect::<Vec<_>>().join("\n")
+    // Colours come last: the table would count an escape sequence as columns.
+    table.trim_fmt().lines().map(|line| colour_state(line, colour)).collect::<Vec<_>>().join("\n")
 }
 
-/// A line with its first column in the state's colour; the other lines of a row have nothing there.
-fn painted(line: &str, colour: bool) -> String {
-    let states = [(State::Ok, "32"), (State::Warn, "33"), (State::Fail, "31"), (State::Unknown, "2")];
+/// Colours the state in the first column of a line. Continuation lines of a row have no state.
+fn colour_state(line: &str, colour: bool) -> String {
+    let states = [
+        (CheckState::Ok, "32"),
+        (CheckState::Warn, "33"),
+        (CheckState::Fail, "31"),
+        (CheckState::Unknown, "2"),
+    ];
     let first = line.trim_start();
     let indent = &line[..line.len() - first.len()];
     let state = states.iter().map(|(state, code)| (state.to_string(), code));

@@ -5,32 +5,33 @@ use std::io::{IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
+use evictlab_explain::{Explanation, Input, explain};
 use evictlab_rules::KubeletVersion;
-use evictlab_runner::explain::{Explanation, Input, explain};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
-/// Say in plain words why a pod was evicted
+/// Explain why a pod was evicted
 ///
-/// Reads Events, Pods and Nodes, or lists of them, as YAML or JSON, from any cluster; or eviction messages, such as lines of `kubectl describe`. Needs no
-/// cluster itself.
+/// Reads Events, Pods and Nodes, or lists of them, as YAML or JSON, from any cluster; or eviction
+/// messages, such as lines of `kubectl describe`. Needs no access to a cluster.
 ///
-/// Says which threshold was crossed and by how much, who is named with what against which request, who is not named and why, whether the
-/// event, the status, the condition and the annotations agree, and which known bugs fit.
+/// Reports which threshold was crossed and by how much; which containers the message names, with
+/// usage and request; which containers it does not name, and why; whether event, status, condition
+/// and annotations agree; and which known bugs match.
 ///
-/// Exit status: 0 explained; 2 nothing here tells of an eviction, and what it is instead.
+/// Exit status: 0 explained; 2 the input does not describe an eviction, with the reason.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   kubectl get events,pods,nodes -A -o yaml | evictlab explain
   kubectl get pod web-0 -o yaml | evictlab explain --kubelet v1.31
   evictlab explain event.yaml
   evictlab explain 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi.'")]
-pub struct Args {
-    /// A file; `-` or nothing for standard input; or an eviction message itself
+pub(crate) struct Args {
+    /// File, `-` for standard input, or an eviction message [default: standard input]
     #[arg(value_name = "FILE")]
     input: Option<String>,
-    /// The kubelet's version, where the input has no Node that tells it: v1.31 or v1.31.14
+    /// Version of the kubelet if the input contains no Node: v1.31 or v1.31.14
     #[arg(long, value_name = "VERSION", value_parser = version)]
     kubelet: Option<KubeletVersion>,
     /// Print a JSON array instead of text
@@ -39,15 +40,15 @@ pub struct Args {
 }
 
 fn version(text: &str) -> Result<KubeletVersion, String> {
-    let whole = text.parse::<KubeletVersion>();
-    // Of a minor alone the first patch: no rule turns on a patch.
-    let minor = || format!("{text}.0").parse::<KubeletVersion>();
-    whole.clone().or_else(|_| minor()).or(whole).map_err(|error| error.to_string())
+    let version = text.parse::<KubeletVersion>();
+    // A minor version stands for its first patch: no rule depends on the patch.
+    let first_patch = || format!("{text}.0").parse::<KubeletVersion>();
+    version.clone().or_else(|_| first_patch()).or(version).map_err(|error| error.to_string())
 }
 
-/// Reads, and says what there is to say.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let text = text(args.input.as_deref())?;
+/// Reads the input and prints the explanations.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let text = read_input(args.input.as_deref())?;
     let input = Input::read(&text).map_err(bad_input)?;
     let all = explain(&input, args.kubelet.as_ref()).map_err(bad_input)?;
     if args.json {
@@ -58,22 +59,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(input: Option<&str>) -> Result<String, Failure> {
+fn read_input(input: Option<&str>) -> Result<String, Failure> {
     match input {
         None if stdin().is_terminal() => Err(bad_input(
-            "nothing to explain: name a file, or pipe something\n  kubectl get events,pods,nodes -o yaml | evictlab explain",
+            "no input\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
         )),
         None | Some("-") => {
             let mut text = String::new();
             stdin()
                 .read_to_string(&mut text)
-                .map_err(|error| bad_input(format!("standard input cannot be read: {error}")))?;
+                .map_err(|error| bad_input(format!("failed to read standard input: {error}")))?;
             Ok(text)
         }
-        // No file has a sentence for a name.
+        // A text with spaces that is not a file is a message.
         Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
         Some(path) => {
-            fs::read_to_string(path).map_err(|error| bad_input(format!("{path} cannot be read: {error}")))
+            fs::read_to_string(path).map_err(|error| bad_input(format!("failed to read {path}: {error}")))
         }
     }
 }

@@ -2,71 +2,81 @@
 
 use std::process::ExitCode;
 
-use evictlab_runner::cluster::{self, Docker, Removal, StateDir};
-use evictlab_runner::report::exit_code;
+use evictlab_cluster::{Docker, Removal, StateDir};
 
-use super::backend::Backend;
-use super::existing::{AccessArgs, unusable};
-use crate::failure::{Failure, bad_input};
-use crate::output::{count, print};
+use crate::args::backend::Backend;
+use crate::args::existing::{AccessArgs, existing_failure};
+use crate::failure::{Failure, infrastructure};
+use crate::output::print;
+use evictlab_report::words::count;
 
-/// Remove what dead runs left
+/// The backends whose resources outlive a killed process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum GcBackend {
+    /// kind clusters in Docker
+    Kind,
+    /// Namespaces in a cluster that already exists, by its kubeconfig
+    Existing,
+}
+
+/// Remove leftovers of dead runs
 ///
-/// Finds the clusters that evictlab made, by its state files and by the records in their nodes. Removes those whose run is gone, and puts
-/// the nodes of kept ones back as they were. Never touches a live run's cluster or one that evictlab did not make.
+/// Finds clusters created by evictlab, by its state files and by the records on their nodes.
+/// Removes clusters whose run is dead, and restores the nodes of kept clusters. Never changes the
+/// cluster of a live run, or a cluster that evictlab did not create.
 ///
-/// In an existing cluster (`--backend existing`): removes the namespaces of runs that are gone, by their label `evictlab.dev/run`.
+/// With `--backend existing`: removes the namespaces of dead runs, by their label
+/// `evictlab.dev/run`.
 ///
-/// Exit status: 0 all of it is gone; 2 the input cannot be used; 4 something could not be removed.
+/// Exit status: 0 all leftovers are removed; 2 invalid input; 4 a leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run
   evictlab gc --kept lab
   evictlab gc --backend existing --context staging")]
-pub struct Args {
-    /// Only these clusters [default: all]
+pub(crate) struct Args {
+    /// Clusters to remove [default: all]
     #[arg(value_name = "CLUSTER")]
     names: Vec<String>,
-    /// Only say what would be done
+    /// Only print what would be removed
     #[arg(long)]
     dry_run: bool,
-    /// Remove kept clusters, too
+    /// Also remove kept clusters
     #[arg(long)]
     kept: bool,
-    /// Where to look
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    backend: Backend,
+    /// Backend to clean up; embedded clusters leave nothing behind
+    #[arg(long, value_enum, default_value_t = GcBackend::Kind)]
+    backend: GcBackend,
     #[command(flatten)]
     access: AccessArgs,
 }
 
-/// Collects the garbage.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Removes the leftovers.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match args.backend {
-        Backend::Embedded => Err(bad_input("an embedded cluster leaves nothing: it goes with its process")),
-        Backend::Kind => {
-            args.backend.refuse(Backend::Existing, &args.access.given())?;
-            in_docker(args).await
+        GcBackend::Kind => {
+            Backend::Kind.reject_foreign_options(Backend::Existing, &args.access.given())?;
+            collect_from_docker(args).await
         }
-        Backend::Existing => {
-            let given = [(args.kept, "--kept"), (!args.names.is_empty(), "the name of a cluster")];
-            args.backend.refuse(Backend::Kind, &given)?;
-            in_a_cluster(args).await
+        GcBackend::Existing => {
+            let given = [(args.kept, "--kept"), (!args.names.is_empty(), "CLUSTER")];
+            Backend::Existing.reject_foreign_options(Backend::Kind, &given)?;
+            collect_from_cluster(args).await
         }
     }
 }
 
-/// What is left in a cluster that was there before.
-async fn in_a_cluster(args: &Args) -> Result<ExitCode, Failure> {
+/// Removes namespaces of dead runs from an existing cluster.
+async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     let access = args.access.access();
-    let (cluster, all) = cluster::leftovers(&access).await.map_err(unusable)?;
+    let (cluster, all) = evictlab_cluster::leftovers(&access).await.map_err(existing_failure)?;
     let (mut removed, mut failed) = (0, Vec::new());
     for left in &all {
         let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
         match left.left_alone {
             Some(why) => print(format!("run {run}, {namespaces}: left alone, {why}"))?,
             None if args.dry_run => print(format!("run {run}, {namespaces}: would be removed"))?,
-            None => match cluster::collect_leftovers(&access, run).await {
+            None => match evictlab_cluster::collect_leftovers(&access, run).await {
                 Ok(namespaces) => {
                     removed += namespaces;
                     print(format!("run {run}, {}: removed", count(namespaces, "namespace")))?;
@@ -80,34 +90,33 @@ async fn in_a_cluster(args: &Args) -> Result<ExitCode, Failure> {
     }
     match failed.is_empty() {
         true => Ok(ExitCode::SUCCESS),
-        false => Err(Failure::new(failed.join("\n"), exit_code::INFRASTRUCTURE)),
+        false => Err(infrastructure(failed.join("\n"))),
     }
 }
 
-/// What is left in Docker.
-async fn in_docker(args: &Args) -> Result<ExitCode, Failure> {
-    let infrastructure = |error: String| Failure::new(error, exit_code::INFRASTRUCTURE);
-    let state = StateDir::open().map_err(|error| infrastructure(error.to_string()))?;
-    let docker = Docker::connect().await.map_err(|error| infrastructure(error.to_string()))?;
-    let mut all = cluster::find(&docker, &state).await.map_err(|error| infrastructure(error.to_string()))?;
+/// Removes kind clusters of dead runs from Docker.
+async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
+    let state = StateDir::open().map_err(infrastructure)?;
+    let docker = Docker::connect().await.map_err(infrastructure)?;
+    let mut all = evictlab_cluster::find(&docker, &state).await.map_err(infrastructure)?;
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
     if args.dry_run {
         print(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
         return Ok(ExitCode::SUCCESS);
     }
     state.tidy();
-    for name in cluster::remove_scratch(&docker).await.map_err(|error| infrastructure(error.to_string()))? {
+    for name in evictlab_cluster::remove_scratch(&docker).await.map_err(infrastructure)? {
         print(format!("{name}: removed"))?;
     }
     let (mut removed, mut failed) = (0, Vec::new());
     for found in &all {
         let name = &found.record.cluster;
-        match cluster::collect(&docker, &state, found, args.kept).await {
+        match evictlab_cluster::collect(&docker, &state, found, args.kept).await {
             Ok(Removal::Removed) => {
                 removed += 1;
                 print(format!("{name}: removed"))?;
             }
-            Ok(Removal::Swept) => print(format!("{name}: kept; nothing of a dead run is left in it"))?,
+            Ok(Removal::Swept) => print(format!("{name}: kept; removed leftovers of dead runs from it"))?,
             Ok(Removal::Left(why)) => print(format!("{name}: left alone, {why}"))?,
             Err(error) => failed.push(format!("{name}: {error}")),
         }

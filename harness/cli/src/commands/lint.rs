@@ -4,24 +4,26 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use evictlab_runner::case::{load, load_paths};
-use evictlab_runner::report::exit_code;
+use evictlab_case::{load, load_paths};
+use evictlab_report::exit_code;
 
-use super::selection::SourceArgs;
+use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
-use crate::output::{count, print};
+use crate::output::print;
+use evictlab_report::words::count;
 
 /// Check case files
 ///
-/// Reads them as `evictlab run` does, and tells every mistake with its line and column. Nothing is run, and no Docker is needed.
+/// Reads case files as `evictlab run` does, and reports every mistake with its line and column.
+/// Runs no case and does not need Docker.
 ///
-/// Exit status: 0 nothing is wrong; 1 something is.
+/// Exit status: 0 no problem; 1 at least one problem.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab lint
   evictlab lint mine.yaml cases/message")]
-pub struct Args {
-    /// Case files, and folders of them; all suites if none is given
+pub(crate) struct Args {
+    /// Case files or directories [default: all suites]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -29,10 +31,10 @@ pub struct Args {
 }
 
 /// Checks case files.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
-    let cases = loaded.map_err(|errors| Failure::of_cases(&errors, exit_code::FAILED))?;
+    let cases = loaded.map_err(|errors| Failure::invalid_cases(&errors, exit_code::FAILED))?;
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
-    print(format!("{} in {}: nothing is wrong", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    print(format!("{} in {}: no problems", count(cases.len(), "case"), count(suites.len(), "suite")))?;
     Ok(ExitCode::SUCCESS)
 }

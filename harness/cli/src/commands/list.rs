@@ -5,23 +5,25 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_runner::case::LoadedCase;
-use evictlab_runner::select::select;
+use evictlab_case::LoadedCase;
+use evictlab_case::select::select;
 use serde_json::{Value, json};
 
-use super::selection::SelectionArgs;
+use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
-use crate::output::{count, print};
+use crate::output::print;
+use evictlab_report::words::count;
 
-/// List the cases
+/// List cases
 ///
-/// With the kubelets that each is for, its labels, and what holds when it passes. The JSON has its file and upstream issues, too.
+/// Prints the kubelets, labels and expectation of each case. JSON output also contains the file and
+/// upstream issues.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list
   evictlab list message --label-filter 'Feature:SidecarContainers'
   evictlab list --upstream kubernetes/kubernetes#124938 --json")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Print a JSON array instead of a table
@@ -30,11 +32,11 @@ pub struct Args {
 }
 
 /// Lists the selected cases.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = args.selection.source();
     let cases = select(&source, &args.selection.selection())?;
     if args.json {
-        let all: Vec<_> = cases.iter().map(|case| as_json(case)).collect();
+        let all: Vec<_> = cases.iter().map(|case| to_json(case)).collect();
         print(format!("{:#}", Value::from(all)))?;
     } else {
         let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
@@ -47,7 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn table(cases: &[Arc<LoadedCase>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["SUITE", "CASE", "KUBELET", "LABELS", "ABOUT"]);
-    // In a pipe every case is one line, however long.
+    // In a pipe, every case is one line of any length.
     if let Some((width, _)) = terminal_size::terminal_size() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
     }
@@ -64,7 +66,7 @@ fn table(cases: &[Arc<LoadedCase>]) -> String {
     table.trim_fmt()
 }
 
-fn as_json(loaded: &LoadedCase) -> Value {
+fn to_json(loaded: &LoadedCase) -> Value {
     let case = &loaded.case;
     let upstream: Vec<_> = case.upstream.iter().map(|upstream| upstream.link()).collect();
     json!({

@@ -11,40 +11,42 @@ use clap_mangen::roff::{Roff, bold, roman};
 use regex::Regex;
 
 use crate::failure::{Failure, infrastructure};
-use crate::output::{count, print};
+use crate::output::print;
+use evictlab_report::words::count;
 
-/// Where a command's long description begins to tell its exit status.
+/// Text before the exit status in a command's long description.
 const EXIT_STATUS: &str = "\n\nExit status: ";
 
-/// Write manual pages: evictlab.1, and one for each command, such as evictlab-run.1
+/// Write manual pages for evictlab and each command
 ///
-/// They say what `--help` says. `man evictlab-run` finds them in a folder man1 beside a bin on the PATH, such as ~/.local/share/man/man1 for
-/// ~/.local/bin.
+/// Writes evictlab.1, and one page for each command, such as evictlab-run.1, from the text of
+/// `--help`. `man evictlab-run` finds the pages in a directory man1 next to a bin directory on the
+/// PATH, such as ~/.local/share/man/man1 for ~/.local/bin.
 ///
-/// Exit status: 0 written; 2 the input cannot be used; 4 the pages could not be written.
+/// Exit status: 0 written; 2 invalid input; 4 the pages could not be written.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab man ~/.local/share/man/man1
   evictlab man pages && man -l pages/evictlab-run.1")]
-pub struct Args {
-    /// The folder; it is made where it is missing
+pub(crate) struct Args {
+    /// Output directory; created if it does not exist
     dir: PathBuf,
 }
 
-/// Writes the pages.
-pub fn run(args: &Args, evictlab: Command) -> Result<ExitCode, Failure> {
-    let unwritten =
-        |error| infrastructure(format!("the pages cannot be written to {}: {error}", args.dir.display()));
-    fs::create_dir_all(&args.dir).map_err(unwritten)?;
+/// Writes the manual pages.
+pub(crate) fn run(args: &Args, evictlab: Command) -> Result<ExitCode, Failure> {
+    let write_failed =
+        |error| infrastructure(format!("failed to write pages to {}: {error}", args.dir.display()));
+    fs::create_dir_all(&args.dir).map_err(write_failed)?;
     let pages = pages(evictlab).map_err(infrastructure)?;
     for (name, page) in &pages {
-        fs::write(args.dir.join(name), page).map_err(unwritten)?;
+        fs::write(args.dir.join(name), page).map_err(write_failed)?;
     }
     print(format!("{} in {}", count(pages.len(), "page"), args.dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The pages of a command and of all below it, by file name.
+/// Returns the pages of a command and its subcommands, by file name.
 fn pages(evictlab: Command) -> io::Result<Vec<(String, String)>> {
     let mut evictlab = evictlab.disable_help_subcommand(true);
     evictlab.build();
@@ -61,19 +63,19 @@ fn pages(evictlab: Command) -> io::Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// One page, with the name of the page above it.
+/// Renders one page; `parent` is the page of the parent command.
 fn page(mut command: Command, parent: Option<&str>, source: &str) -> io::Result<String> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let (about, status) = about.split_once(EXIT_STATUS).unwrap_or((&about, ""));
-    // Its first paragraph stands behind the name.
+    // The first paragraph is in the NAME section.
     let about = about.split_once("\n\n").map_or(about, |(_, more)| more).to_owned();
     let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").to_owned();
     let commands = command.has_subcommands();
 
-    // clap_mangen would lose its place for the date, which is empty, and run the lines of a list of examples together.
+    // clap_mangen would omit the empty date, and join the lines of the examples.
     let mut page = Vec::new();
     let title = [name.as_str(), "1", "\"\"", source, "User Commands"];
     Roff::new().control("TH", title).to_writer(&mut page)?;
@@ -92,21 +94,21 @@ fn page(mut command: Command, parent: Option<&str>, source: &str) -> io::Result<
     Ok(tidy(&page))
 }
 
-/// `0 written; 2 the input cannot be used.` as a list.
+/// Renders `0 written; 2 invalid input.` as a list.
 fn statuses(text: &str) -> Roff {
     let mut roff = Roff::new();
-    let mut told =
+    let mut statuses =
         text.trim_end_matches('.').split("; ").filter_map(|status| status.split_once(' ')).peekable();
-    if told.peek().is_some() {
+    if statuses.peek().is_some() {
         roff.control("SH", ["EXIT STATUS"]);
     }
-    for (status, meaning) in told {
+    for (status, meaning) in statuses {
         roff.control("TP", []).text([bold(status)]).text([roman(meaning)]);
     }
     roff
 }
 
-/// What stands below a command's options, such as `Examples:` and indented lines, line by line.
+/// Renders the text after the options, such as `Examples:` and indented lines, without filling.
 fn verbatim(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut open = false;
@@ -138,14 +140,14 @@ fn see_also(parent: Option<&str>) -> Roff {
     roff
 }
 
-/// One preamble instead of one before each section, and one empty line where clap_mangen breaks twice.
+/// Removes the preambles of all sections but the first, and duplicate breaks of clap_mangen.
 fn tidy(page: &str) -> String {
     let preamble = Roff::new().render();
     preamble.clone() + &page.replace(&preamble, "").replace(".br\n\n.br\n", ".sp\n")
 }
 
-/// Help texts have code in back-ticks, as Markdown has it; a manual page has it in bold.
+/// Replaces backticks around code with bold.
 fn code_in_bold(page: &str) -> String {
-    let code = Regex::new("`([^`\n]+)`").expect("a pattern that is right");
+    let code = Regex::new("`([^`\n]+)`").expect("the pattern is valid");
     code.replace_all(page, r"\fB${1}\fR").into_owned()
 }

@@ -4,29 +4,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use evictlab_runner::clock::Clock;
-use evictlab_runner::report::baseline::{self, Baseline};
-use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Repeat, Request};
+use evictlab_report::baseline::{self, Baseline};
+use evictlab_report::clock::Clock;
+use evictlab_report::{ReportOptions, RunDir, TerminalCaps};
+use evictlab_runner::{Repeat, RunRequest};
 
-use super::backend::Backend;
-use super::conduct::prepare_and_conduct;
-use super::selection::SelectionArgs;
-use super::target::TargetArgs;
-use super::time::time;
+use crate::args::backend::Backend;
+use crate::args::selection::SelectionArgs;
+use crate::args::target::TargetArgs;
+use crate::args::values::duration;
+use crate::execute::prepare_and_execute;
 use crate::failure::{Failure, bad_input};
 
-/// Run cases on kubelets and judge what they say
+/// Run cases on one or more kubelets
 ///
-/// Runs every selected case on each kubelet, prints a matrix of verdicts and leaves the evidence in a run directory. The kubelets are those
-/// of an embedded cluster, a model that needs nothing installed; with `--backend kind`, real ones; with `--backend existing`, those of a
-/// cluster that is there already.
+/// Runs every selected case on each kubelet, prints a matrix of verdicts and writes the evidence
+/// to a run directory. The default backend is an embedded cluster, a model that needs no
+/// installation; `--backend kind` runs real kubelets; `--backend existing` runs the cases on a
+/// cluster that already exists.
 ///
-/// Verdicts: passed; failed; reproduced (a known bug showed, as stated for this kubelet); fixed (it should have shown and did
-/// not); inconclusive (the evidence does not suffice, and why); skipped; error (in which phase).
+/// Verdicts: passed; failed; reproduced (a known bug of this kubelet occurred); fixed (a known bug
+/// of this kubelet did not occur); inconclusive (insufficient evidence, with the reason); skipped;
+/// error (with the phase).
 ///
-/// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 the input cannot be used; 3 inconclusive;
-/// 4 the harness, a cluster or the host went wrong; 5 with --baseline: a verdict changed; 130 interrupted.
+/// Exit status: 0 all passed, reproduced, fixed or skipped; 1 a case failed; 2 invalid input;
+/// 3 inconclusive; 4 error of the harness, a cluster or the host; 5 with --baseline: a verdict
+/// changed; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab run
@@ -34,28 +37,28 @@ use crate::failure::{Failure, bad_input};
   evictlab run ./mine.yaml --backend kind --kubelet ./kubelet
   evictlab run --backend kind --kubelet all --label-filter '!Disruptive' --baseline
   evictlab run --backend existing --context staging")]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Where the nodes come from
+    /// Backend that provides the nodes
     #[arg(long, value_enum, default_value_t = Backend::Embedded)]
-    pub backend: Backend,
-    /// Run everything this often
+    pub(crate) backend: Backend,
+    /// Run each case N times on each kubelet
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Run everything again and again until a case neither passes nor reproduces its bug
+    /// Repeat the cases until one neither passes nor reproduces its known bug
     #[arg(long, conflicts_with = "repeat")]
-    until_it_fails: bool,
-    /// End the whole run after this time, such as 30m; on the embedded cluster, of the model's time
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    until_failure: bool,
+    /// Stop the run after this time, such as 30m; on the embedded cluster, simulated time
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Also write each case as a recording, which tests of the rules can be fed with
+    /// Write a recording of each case to this directory, for tests of the rules
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Hold the verdicts against this file, tell what changed, and exit with 5 if something did
+    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     baseline: Option<PathBuf>,
-    /// Write the verdicts into this file, for later runs to be held against
+    /// Write the verdicts to this file, as the baseline of later runs
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
@@ -64,42 +67,42 @@ pub struct Args {
 
 impl Args {
     fn repeat(&self) -> Repeat {
-        if self.until_it_fails { Repeat::UntilItFails } else { Repeat::Times(self.repeat) }
+        if self.until_failure { Repeat::UntilFailure } else { Repeat::Times(self.repeat) }
     }
 
-    /// The command that runs the same on kind, less the target.
-    fn on_real_kubelets(&self) -> Vec<String> {
+    /// Returns the command that does the same on kind, without the target's arguments.
+    fn kind_command(&self) -> Vec<String> {
         let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
         words.extend(self.selection.words());
         words.extend(["--backend".to_owned(), "kind".to_owned()]);
         if self.repeat > 1 {
             words.extend(["--repeat".to_owned(), self.repeat.to_string()]);
         }
-        if self.until_it_fails {
-            words.push("--until-it-fails".to_owned());
+        if self.until_failure {
+            words.push("--until-failure".to_owned());
         }
         words
     }
 
-    /// All that is asked for. Nothing is made.
-    async fn request(&self, clock: &Clock) -> Result<Request, Failure> {
-        let again = self.on_real_kubelets();
-        let request = self.target.request(self.backend, &self.selection, self.repeat(), clock, again).await?;
+    async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
+        let command = self.kind_command();
+        let request =
+            self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose().map_err(bad_input)?;
-        Ok(Request { timeout: self.timeout, baseline, ..request })
+        Ok(RunRequest { timeout: self.timeout, baseline, ..request })
     }
 }
 
-/// Runs the selected cases. Where they have a model's time, the runtime's clock must be paused.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let wanted = || {
-        Ok(Wanted {
-            run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
-            stdout: Some(Manners::of_stdout()),
+/// Runs the selected cases. Simulated time requires a paused runtime clock.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let options = || {
+        Ok(ReportOptions {
+            run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            stdout: Some(TerminalCaps::of_stdout()),
             stress: false,
             record: args.record.clone(),
             write_baseline: args.write_baseline.clone(),
         })
     };
-    prepare_and_conduct(args.backend, async |clock: &Clock| args.request(clock).await, wanted).await
+    prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await
 }

@@ -2,17 +2,19 @@
 
 use std::process::ExitCode;
 
-use evictlab_runner::case::json_schema;
+use evictlab_case::json_schema;
 
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Print the JSON Schema of a case file
+/// Print the JSON Schema of case files
 #[derive(clap::Args)]
-pub struct Args {}
+#[command(after_help = "Examples:
+  evictlab schema > case.schema.json")]
+pub(crate) struct Args {}
 
 /// Prints the schema.
-pub fn run(_: &Args) -> Result<ExitCode, Failure> {
+pub(crate) fn run(_: &Args) -> Result<ExitCode, Failure> {
     print(format!("{:#}", json_schema()))?;
     Ok(ExitCode::SUCCESS)
 }

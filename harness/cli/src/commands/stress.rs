@@ -3,82 +3,89 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use evictlab_runner::clock::Clock;
-use evictlab_runner::report::{Manners, RunDir, Wanted};
-use evictlab_runner::schedule::{Limit, Repeat, Request};
+use evictlab_report::clock::Clock;
+use evictlab_report::{ReportOptions, RunDir, TerminalCaps};
+use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
-use super::backend::Backend;
-use super::conduct::prepare_and_conduct;
-use super::selection::SelectionArgs;
-use super::target::TargetArgs;
-use super::time::time;
+use crate::args::backend::Backend;
+use crate::args::selection::SelectionArgs;
+use crate::args::target::TargetArgs;
+use crate::args::values::duration;
+use crate::execute::prepare_and_execute;
 use crate::failure::{Failure, bad_input};
 
-/// Run a case again and again on every node, and tell how often it fails
+/// Run cases repeatedly on every node and measure how often they fail
 ///
-/// Every node takes the next run as soon as it has ended one, so `--nodes 3` makes it three times as quick. Every 5 seconds it is told how far it is,
-/// and every failure as it comes; at the end, the rate of failures with the interval in which the true one lies. The evidence of every failure is
-/// kept, and that of the first run of each verdict.
+/// Every node starts its next run as soon as one ends: with `--nodes 3`, the command takes a third
+/// of the time. It reports progress every 5 seconds and every failure immediately, and at the end
+/// the failure rate with its confidence interval. It keeps the evidence of every failure, and of
+/// the first run of each verdict.
 ///
-/// A failure is a verdict of `failed` or `error`. What is inconclusive is counted apart.
+/// A failure is a verdict of `failed` or `error`. Inconclusive runs are counted separately.
 ///
-/// Exit status: as of `evictlab run`: 0 no failure; 1 a run failed; 2 the input cannot be used; 3 inconclusive; 4 the harness, a cluster or the host
-/// went wrong; 130 interrupted.
+/// Exit status: 0 no failure; 1 a run failed; 2 invalid input; 3 inconclusive; 4 error of the
+/// harness, a cluster or the host; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab stress sidecars-are-named --runs 100 --nodes 3
-  evictlab stress sidecars-are-named --kubelet ./kubelet --until-failure --for 8h
-  evictlab stress message --for 30m --kubelet v1.31 --kubelet v1.32")]
-#[command(group(clap::ArgGroup::new("limit").args(["runs", "time", "until_failure"]).required(true).multiple(true)))]
-pub struct Args {
+  evictlab stress sidecars-are-named --repeat 100 --nodes 3
+  evictlab stress sidecars-are-named --backend kind --kubelet ./kubelet --until-failure --timeout 8h
+  evictlab stress message --timeout 30m --kubelet v1.31 --kubelet v1.32")]
+#[command(group(clap::ArgGroup::new("limit").args(["repeat", "timeout", "until_failure"]).required(true).multiple(true)))]
+pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Run each case this often on each kubelet
+    /// Backend that provides the nodes
+    #[arg(long, value_enum, default_value_t = Backend::Embedded)]
+    pub(crate) backend: Backend,
+    /// Run each case N times on each kubelet
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    runs: Option<u32>,
-    /// Begin no run after this time, such as 30m; on the embedded cluster, of the model's time
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
-    time: Option<Duration>,
-    /// Begin no run after the first failure
+    repeat: Option<u32>,
+    /// Start no run after the first failure
     #[arg(long)]
     until_failure: bool,
-    /// Where the nodes come from
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    pub backend: Backend,
+    /// Start no run after this time, such as 30m; on the embedded cluster, simulated time
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
     #[command(flatten)]
     target: TargetArgs,
 }
 
 impl Args {
-    /// The command that does the same on kind, less the target.
-    fn on_real_kubelets(&self) -> Vec<String> {
+    /// Returns the command that does the same on kind, without the target's arguments.
+    fn kind_command(&self) -> Vec<String> {
         let mut words = vec!["evictlab".to_owned(), "stress".to_owned()];
         words.extend(self.selection.words());
-        let runs = self.runs.map(|runs| ["--runs".to_owned(), runs.to_string()]);
-        let time = self.time.map(|time| ["--for".to_owned(), humantime::format_duration(time).to_string()]);
-        words.extend(runs.into_iter().chain(time).flatten());
+        words.extend(["--backend".to_owned(), "kind".to_owned()]);
+        let repeat = self.repeat.map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
+        let timeout = self
+            .timeout
+            .map(|timeout| ["--timeout".to_owned(), humantime::format_duration(timeout).to_string()]);
+        words.extend(repeat.into_iter().chain(timeout).flatten());
         words.extend(self.until_failure.then(|| "--until-failure".to_owned()));
         words
     }
 
-    /// All that is asked for. Nothing is made.
-    async fn request(&self, clock: &Clock) -> Result<Request, Failure> {
-        let limit = Limit { runs: self.runs, time: self.time, failure: self.until_failure };
-        let (repeat, again) = (Repeat::Stress(limit), self.on_real_kubelets());
-        self.target.request(self.backend, &self.selection, repeat, clock, again).await
+    async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
+        let limit = StressLimit {
+            max_runs: self.repeat,
+            max_time: self.timeout,
+            stop_on_failure: self.until_failure,
+        };
+        let (repeat, command) = (Repeat::Stress(limit), self.kind_command());
+        self.target.request(self.backend, &self.selection, repeat, clock, command).await
     }
 }
 
-/// Runs the cases until a limit is reached. Where they have a model's time, the runtime's clock must be paused.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let wanted = || {
-        Ok(Wanted {
-            run_dir: RunDir::wanted(args.target.output_dir.as_deref()).map_err(bad_input)?,
-            stdout: Some(Manners::of_stdout()),
+/// Runs the cases until a limit is reached. Simulated time requires a paused runtime clock.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let options = || {
+        Ok(ReportOptions {
+            run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            stdout: Some(TerminalCaps::of_stdout()),
             stress: true,
             record: None,
             write_baseline: None,
         })
     };
-    prepare_and_conduct(args.backend, async |clock: &Clock| args.request(clock).await, wanted).await
+    prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await
 }

@@ -5,65 +5,72 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use evictlab_runner::case::LoadedCase;
-use evictlab_runner::clock::Clock;
-use evictlab_runner::cluster::{Backend as _, Clusters, Kubelet, KubeletSpec};
-use evictlab_runner::export::{Machine, recipe};
-use evictlab_runner::images::Lock;
-use evictlab_runner::report::{Manners, RunDir, Wanted, exit_code};
-use evictlab_runner::schedule::{Interrupt, Repeat, Request, new_id};
-use evictlab_runner::select::select;
-use evictlab_runner::verify::{Conclusion, Setting, Side, Verification, about, facts};
-use evictlab_runner::words::quoted;
+use evictlab_case::LoadedCase;
+use evictlab_case::select::select;
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{Backend as _, ClusterSource, Kubelet, KubeletSpec};
+use evictlab_report::clock::Clock;
+use evictlab_report::words::shell_quote;
+use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
+use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
+use evictlab_tools::export::{HostInfo, Recipe, recipe};
+use evictlab_tools::verify::{
+    ComparedKubelet, Conclusion, ReportContext, VerifyReport, environment, relevant_cases,
+};
 
-use super::asked::AskedKubelet;
-use super::backend::Backend;
-use super::conduct::conduct;
-use super::embedded::EmbeddedArgs;
-use super::kept::KeepArgs;
-use super::kind::Kind;
-use super::kubelets::ImageArgs;
-use super::new_cluster::NewClusterArgs;
-use super::selection::SelectionArgs;
-use super::target::only_made;
+use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::embedded::EmbeddedArgs;
+use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
+use crate::args::kubelets::ImageArgs;
+use crate::args::kubelets::KubeletArg;
+use crate::args::selection::SelectionArgs;
+use crate::args::target::reject_foreign_managed_options;
+use crate::execute::execute;
 use crate::failure::{Failure, bad_input, infrastructure};
+use crate::kind_context::KindContext;
 use crate::output::print;
 
-/// How often a case is tried that tells nothing.
-const TRIES: u32 = 3;
+/// Maximum number of runs of an inconclusive case.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// Show that a kubelet has a bug and another has not, in one document
+/// Compare cases on two kubelets, and document whether a bug is fixed
 ///
-/// Runs cases on two kubelets side by side in one cluster, and writes verify.md: the verdict in a sentence, what the kubelets say differently, both events,
-/// what the node had left over time, where it was seen, and how to repeat it with nothing but kind and kubectl. For an upstream issue, or for a pull
-/// request: `--after` takes a kubelet that was built with the patch.
+/// Runs the cases on two kubelets side by side in one cluster and writes verify.md: one sentence
+/// that states whether the bug is fixed, the differences between the two kubelets, their events,
+/// timelines of the nodes, the environment, and the steps to reproduce with only kind and kubectl.
+/// The document is for an upstream issue or pull request; `--after ./kubelet` takes a kubelet built
+/// with the patch.
 ///
-/// With `--upstream`, the cases are those on which the issue shows as a known bug; where there is none, all that name it.
+/// With `--upstream`, runs the cases for which the issue is a known bug, or else all cases that
+/// name it.
 ///
-/// To try a kubelet that was built again, keep the cluster (`--keep`), then name it (`--cluster`): the new binary is put into its worker.
+/// To test a rebuilt kubelet, keep the cluster (`--keep`) and reuse it (`--cluster`): the new
+/// binary is installed on its worker.
 ///
-/// Exit status: 0 what fails before holds after, and something does; 1 it is not so; 2 the input cannot be used; 3 a case told nothing; 4 the harness, the
-/// cluster or the host went wrong; 130 interrupted.
+/// Exit status: 0 a case fails before and passes after, and no case is worse; 1 otherwise; 2
+/// invalid input; 3 a case is inconclusive; 4 error of the harness, the cluster or the host; 130
+/// interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31.14 --after v1.32.13
-  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --keep --name lab
-  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --cluster lab")]
-pub struct Args {
+  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --keep --name lab
+  evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --cluster lab")]
+pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// The kubelet without the change: a version (v1.31.14, or v1.31 for its newest patch at hand), a node image, or a binary (./kubelet)
+    /// Kubelet without the change: a version (v1.31.14, or v1.31 for the newest known patch), a
+    /// node image, or a binary (./kubelet)
     #[arg(long, value_name = "KUBELET")]
-    before: AskedKubelet,
-    /// The kubelet with the change
+    before: KubeletArg,
+    /// Kubelet with the change
     #[arg(long, value_name = "KUBELET")]
-    after: AskedKubelet,
+    after: KubeletArg,
     #[command(flatten)]
     images: ImageArgs,
-    /// Where the nodes come from
-    #[arg(long, value_enum, default_value_t = Backend::Kind)]
-    pub backend: Backend,
-    /// Leave the document and the run's files here [default: results/TIME]
+    /// Backend that provides the nodes
+    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    pub(crate) backend: ManagedBackend,
+    /// Run directory, with the document [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -75,22 +82,24 @@ pub struct Args {
 }
 
 impl Args {
-    fn refuse_strangers(&self) -> Result<(), Failure> {
-        only_made(self.backend, &self.embedded, &self.new_cluster, &self.images)?;
+    fn check(&self) -> Result<(), Failure> {
+        reject_foreign_managed_options(self.backend, &self.embedded, &self.new_cluster, &self.images)?;
         if self.before.text == self.after.text {
             return Err(bad_input(format!(
-                "--before and --after are both {}: name the kubelet without the change and the one with it",
+                "--before and --after are both {}\nhelp: name the kubelet without the change and the kubelet with it",
                 self.before.text
             )));
         }
-        if !self.selection.any() {
+        if !self.selection.is_restricted() {
             return Err(bad_input(
-                "nothing to verify: name the cases, or with --upstream the issue that they are about\n  evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
+                "no cases selected\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
             ));
         }
         match self.backend {
-            Backend::Embedded => self.backend.refuse(Backend::Kind, &self.keep.given()),
-            _ => Ok(()),
+            ManagedBackend::Embedded => {
+                Backend::Embedded.reject_foreign_options(Backend::Kind, &self.keep.given())
+            }
+            ManagedBackend::Kind => Ok(()),
         }
     }
 
@@ -98,122 +107,132 @@ impl Args {
         [self.before.spec.clone(), self.after.spec.clone()]
     }
 
-    /// The command that does the same on kind.
-    fn again(&self) -> String {
+    /// Returns the command that does the same on kind.
+    fn kind_command(&self) -> String {
         let mut words = vec!["evictlab".to_owned(), "verify".to_owned()];
         words.extend(self.selection.words());
-        for (name, asked) in [("--before", &self.before), ("--after", &self.after)] {
-            words.extend([name.to_owned(), asked.text.clone()]);
+        for (name, kubelet) in [("--before", &self.before), ("--after", &self.after)] {
+            words.extend([name.to_owned(), kubelet.text.clone()]);
         }
-        quoted(&words)
+        words.extend(["--backend".to_owned(), "kind".to_owned()]);
+        shell_quote(&words)
     }
 
-    /// All that is asked for, and what the document tells beside what is seen. Nothing is made.
-    async fn prepared(&self, clock: &Clock) -> Result<(Request, Setting), Failure> {
-        self.refuse_strangers()?;
+    /// Returns the request and the context of the document. Creates no resources.
+    async fn prepare(&self, clock: &Clock) -> Result<(RunRequest, ReportContext), Failure> {
+        self.check()?;
         let selection = self.selection.selection();
-        let cases = about(select(&self.selection.source(), &selection)?, &selection.upstream);
-        let lock = self.images.lock()?;
-        let run = new_id();
-        let (backend, kubelets, facts, machine) = match self.backend {
-            Backend::Embedded => self.embedded(&lock, clock)?,
-            _ => self.kind(&run, &lock).await?,
+        let cases = relevant_cases(select(&self.selection.source(), &selection)?, &selection.upstream);
+        let catalog = self.images.image_catalog()?;
+        let run = new_run_id();
+        let Prepared { backend, kubelets, environment, host } = match self.backend {
+            ManagedBackend::Embedded => self.prepare_embedded(&catalog, clock)?,
+            ManagedBackend::Kind => self.prepare_kind(&run, &catalog).await?,
         };
         let [before, after] = &kubelets[..] else {
-            return Err(infrastructure("two kubelets were asked for"));
+            return Err(infrastructure("expected two kubelets"));
         };
-        let sides = [Side::of(&self.before.text, before), Side::of(&self.after.text, after)];
-        let recipes = recipes(&cases, &kubelets, machine.as_ref(), &lock);
-        let setting = Setting { sides, facts, recipes, again: self.again() };
-        let request = Request {
+        let sides =
+            [ComparedKubelet::new(&self.before.text, before), ComparedKubelet::new(&self.after.text, after)];
+        let recipes = recipes(&cases, &kubelets, host.as_ref(), &catalog);
+        let context = ReportContext { sides, environment, recipes, repro_command: self.kind_command() };
+        let request = RunRequest {
             run,
             cases,
             backend,
-            repeat: Repeat::UntilTold(TRIES),
+            repeat: Repeat::UntilConclusive(MAX_ATTEMPTS),
             timeout: None,
-            lock: Arc::new(lock),
+            image_catalog: Arc::new(catalog),
             baseline: None,
         };
-        Ok((request, setting))
+        Ok((request, context))
     }
 
-    fn embedded(&self, lock: &Lock, clock: &Clock) -> Result<Prepared, Failure> {
-        let kubelets = self.images.modelled(&self.specs(), lock)?;
-        let backend = self.embedded.backend(kubelets.clone(), 1, self.again(), clock)?;
-        Ok((Box::new(backend), kubelets, vec![], None))
+    fn prepare_embedded(&self, catalog: &ImageCatalog, clock: &Clock) -> Result<Prepared, Failure> {
+        let kubelets = self.images.modelled(&self.specs(), catalog)?;
+        let backend = self.embedded.backend(kubelets.clone(), 1, self.kind_command(), clock)?;
+        Ok(Prepared { backend: Box::new(backend), kubelets, environment: vec![], host: None })
     }
 
-    async fn kind(&self, run: &str, lock: &Lock) -> Result<Prepared, Failure> {
+    async fn prepare_kind(&self, run: &str, catalog: &ImageCatalog) -> Result<Prepared, Failure> {
         let clusters = match self.keep.reused() {
-            Some(name) => Clusters::Kept(name.to_owned()),
+            Some(name) => ClusterSource::Kept(name.to_owned()),
             None => self.new_cluster.clusters(run, 1)?,
         };
-        let kind = Kind::at_hand().await?;
-        let kubelets = self.images.resolve(&kind.docker, lock, &self.specs()).await?;
-        let facts = facts(&kind.docker).await.map_err(infrastructure)?;
-        let machine = Machine::of_docker(&kind.docker).await.map_err(infrastructure)?;
+        let kind = KindContext::connect().await?;
+        let kubelets = self.images.resolve(&kind.docker, catalog, &self.specs()).await?;
+        let environment = environment(&kind.docker).await.map_err(infrastructure)?;
+        let host = HostInfo::of_docker(&kind.docker).await.map_err(infrastructure)?;
         let backend = kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?;
         if backend.plans().len() > 1 {
             return Err(bad_input(format!(
-                "{} and {} cannot share a cluster: an API server takes kubelets up to three minors older than itself\nTo find where between them a verdict changes: evictlab bisect.",
+                "{} and {} cannot share a cluster: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
                 self.before.text, self.after.text
             )));
         }
-        Ok((Box::new(backend), kubelets, facts, Some(machine)))
+        Ok(Prepared { backend: Box::new(backend), kubelets, environment, host: Some(host) })
     }
 }
 
-/// Where the nodes come from, both kubelets, what is known of the host, and what recipes need to know of it.
-type Prepared =
-    (Box<dyn evictlab_runner::cluster::Backend>, Vec<Kubelet>, Vec<(String, String)>, Option<Machine>);
+/// A prepared backend.
+struct Prepared {
+    backend: Box<dyn evictlab_cluster::Backend>,
+    /// The kubelets before and after.
+    kubelets: Vec<Kubelet>,
+    /// Rows of the environment table.
+    environment: Vec<(String, String)>,
+    /// The Docker host; `None` for the embedded backend.
+    host: Option<HostInfo>,
+}
 
-/// How each case is repeated by hand, or why it cannot be.
+/// Returns the steps to reproduce each case with kind and kubectl, or why that is not possible.
 fn recipes(
     cases: &[Arc<LoadedCase>],
     kubelets: &[Kubelet],
-    machine: Option<&Machine>,
-    lock: &Lock,
-) -> BTreeMap<String, Result<evictlab_runner::export::Recipe, String>> {
-    let Some(machine) = machine else { return BTreeMap::new() };
+    host: Option<&HostInfo>,
+    catalog: &ImageCatalog,
+) -> BTreeMap<String, Result<Recipe, String>> {
+    let Some(host) = host else { return BTreeMap::new() };
     let of = |case: &Arc<LoadedCase>| {
-        let recipe = recipe(case, kubelets, machine, &|image| lock.case_image(image));
+        let recipe = recipe(case, kubelets, host, &|image| catalog.case_image(image));
         (case.id(), recipe.map_err(|error| error.to_string()))
     };
     cases.iter().map(of).collect()
 }
 
-/// Runs the cases on both kubelets and writes the document. Where they have a model's time, the runtime's clock must be paused.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    // Before anything is made.
+/// Runs the cases on both kubelets and writes the document. Simulated time requires a paused
+/// runtime clock.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let clock = args.backend.clock();
-    let Some(prepared) = interrupt.or_none(args.prepared(&clock)).await else {
+    let clock = Backend::from(args.backend).clock();
+    let Some(prepared) = interrupt.or_none(args.prepare(&clock)).await else {
         return Err(Failure::interrupted());
     };
-    let (request, setting) = prepared?;
-    let run_dir = RunDir::wanted(args.output_dir.as_deref()).map_err(bad_input)?;
-    let wanted = Wanted {
+    let (request, context) = prepared?;
+    let run_dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let options = ReportOptions {
         run_dir: run_dir.clone(),
-        stdout: Some(Manners::of_stdout()),
+        stdout: Some(TerminalCaps::of_stdout()),
         stress: false,
         record: None,
         write_baseline: None,
     };
-    let (verification, concluded) = Verification::new(run_dir.clone(), setting);
-    let finished = conduct(request, wanted, vec![Box::new(verification)], clock, interrupt).await?;
-    let concluded = concluded.all();
-    for (_, sentence) in &concluded {
+    let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
+    let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
+    let conclusions = conclusions.all();
+    for (_, sentence) in &conclusions {
         print(sentence)?;
     }
-    print(format!("To be pasted: {}", run_dir.path().join("verify.md").display()))?;
-    let is = |wanted: fn(&Conclusion) -> bool| concluded.iter().any(|(conclusion, _)| wanted(conclusion));
+    print(format!("Report to paste into an issue: {}", run_dir.path().join("verify.md").display()))?;
+    let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|(conclusion, _)| is(conclusion));
     Ok(match finished.exit_code {
         code @ (exit_code::INTERRUPTED | exit_code::INFRASTRUCTURE) => code,
-        _ if is(|conclusion| matches!(conclusion, Conclusion::Untold(_))) => exit_code::INCONCLUSIVE,
-        _ if is(|conclusion| matches!(conclusion, Conclusion::Broken | Conclusion::Bad(_))) => {
+        _ if any(|conclusion| matches!(conclusion, Conclusion::Inconclusive(_))) => exit_code::INCONCLUSIVE,
+        _ if any(|conclusion| matches!(conclusion, Conclusion::Regressed | Conclusion::Bad(_))) => {
             exit_code::FAILED
         }
-        _ if is(|conclusion| matches!(conclusion, Conclusion::Mended(_))) => exit_code::SUCCESS,
+        _ if any(|conclusion| matches!(conclusion, Conclusion::Fixed(_))) => exit_code::SUCCESS,
         _ => exit_code::FAILED,
     }
     .into())

@@ -4,34 +4,37 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use evictlab_cluster::ClusterClient;
+use evictlab_report::TerminalCaps;
 use evictlab_rules::threshold::Signal;
-use evictlab_runner::cluster::Reached;
-use evictlab_runner::report::Manners;
-use evictlab_runner::schedule::Interrupt;
-use evictlab_runner::watch::{Asked, Show, Style, WatchError, look, watch};
+use evictlab_runner::Interrupt;
+use evictlab_tools::watch::{ViewOptions, WatchError, WatchOptions, WatchView, inspect, watch};
 use jiff::Timestamp;
 use terminal_size::terminal_size;
 
-use super::existing::{AccessArgs, unusable};
+use crate::args::existing::{AccessArgs, existing_failure};
 use crate::failure::{Failure, infrastructure};
 
-/// Watch nodes of any cluster: who would be evicted next, and why
+/// Watch the nodes of any cluster and predict the next evictions
 ///
-/// Of each node: what it has left against its thresholds, and its pods in the order in which its kubelet would evict them, each with the reason.
-/// Then what happens: thresholds that are crossed, conditions, another pod that is the first to go, evictions with their message taken apart and
-/// whether they were foreseen, pods that are gone. Changes nothing.
+/// Shows for each node the available amount and the thresholds, and its pods in the order in which
+/// its kubelet would evict them, each with the reason. Reports crossed thresholds, node conditions,
+/// a new first pod, evictions with their parsed message and whether the ranking predicted them, and
+/// pods that end. Changes nothing.
 ///
-/// On a terminal a table is drawn again and again below what happened; elsewhere the table is printed once, then a line for each thing that
-/// happens.
+/// On a terminal, the table is updated below the changes; otherwise the table is printed once, then
+/// one line for each change.
 ///
-/// The thresholds are those of the kubelet's own configuration, the order follows the rules of its version. The figures are those of its
-/// Summary: of pods they are up to 20 s old, as they are for the kubelet itself. Each kubelet is asked for both once in an interval.
+/// The thresholds come from the configuration of each kubelet, and the ranking follows the rules of
+/// its version. The usage comes from the kubelet's Summary: values of pods are up to 20 s old, as
+/// they are for the kubelet. Each kubelet gets one request for configuration and Summary per
+/// interval.
 ///
-/// Takes the rights to `list` and `watch` nodes, pods and events, and to `get` nodes/proxy, cluster-wide; with --once to `list` nodes and
-/// pods, and to `get` nodes/proxy.
+/// Required RBAC permissions, cluster-wide: `list` and `watch` on nodes, pods and events, and `get`
+/// on nodes/proxy; with --once `list` on nodes and pods, and `get` on nodes/proxy.
 ///
-/// Exit status: 0 watched until it was interrupted, or looked at once; 2 no such cluster, node or selector; 4 the cluster does not answer, or
-/// does not permit it.
+/// Exit status: 0 interrupted, or printed once; 2 the cluster, node or selector does not exist; 4
+/// the cluster does not answer, or denies access.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab watch
@@ -39,27 +42,28 @@ use crate::failure::{Failure, infrastructure};
   evictlab watch --node-selector pool=batch --signal nodefs.available
   evictlab watch --once --json | jq '.[] | .name, .reading.order[0]'
   evictlab watch --context staging --interval 10s > evictions.log")]
-pub struct Args {
-    /// The nodes [default: all]
+pub(crate) struct Args {
+    /// Nodes to watch [default: all]
     #[arg(value_name = "NODE", conflicts_with = "node_selector")]
     nodes: Vec<String>,
-    /// The nodes with these labels, such as `pool=evictions`
+    /// Watch the nodes with these labels, such as `pool=evictions`
     #[arg(long, value_name = "SELECTOR")]
     node_selector: Option<String>,
-    /// The signal to watch: memory.available, allocatableMemory.available, nodefs.available, nodefs.inodesFree, imagefs.available,
-    /// imagefs.inodesFree, containerfs.available, containerfs.inodesFree or pid.available
+    /// Signal to watch: memory.available, allocatableMemory.available, nodefs.available,
+    /// nodefs.inodesFree, imagefs.available, imagefs.inodesFree, containerfs.available,
+    /// containerfs.inodesFree or pid.available
     #[arg(long, default_value_t = Signal::MemoryAvailable)]
     signal: Signal,
-    /// How often each kubelet is asked
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = interval)]
+    /// Time between two requests to a kubelet, at least 200ms
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = interval)]
     interval: Duration,
-    /// List the first so many pods of each node
+    /// Show the first N pods of each node
     #[arg(long, value_name = "N", default_value_t = 5)]
     pods: usize,
-    /// Look once, and end
+    /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print a JSON array of nodes instead of a table, with all of their pods
+    /// Print a JSON array of nodes with all of their pods instead of a table
     #[arg(long, requires = "once")]
     json: bool,
     #[command(flatten)]
@@ -67,64 +71,60 @@ pub struct Args {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    const LEAST: Duration = Duration::from_millis(200);
+    const MIN_INTERVAL: Duration = Duration::from_millis(200);
     let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if interval < LEAST {
-        Err("a kubelet is not asked more often than every 200ms".to_owned())
-    } else {
-        Ok(interval)
-    }
+    if interval < MIN_INTERVAL { Err("the interval must be at least 200ms".to_owned()) } else { Ok(interval) }
 }
 
-/// Watches until it is interrupted, or looks once.
-pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Watches until an interrupt, or prints the state once.
+pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let reached = args.access.access().reach().await.map_err(unusable)?;
-    let asked = Asked {
+    let client = args.access.access().reach().await.map_err(existing_failure)?;
+    let options = WatchOptions {
         nodes: args.nodes.clone(),
         selector: args.node_selector.clone(),
         signal: args.signal,
         interval: args.interval,
     };
-    let done = match args.once {
-        true => interrupt.stop.run_until_cancelled(once(args, &reached, &asked)).await,
-        false => Some(watched(args, &reached, &asked, &interrupt).await),
+    let result = match args.once {
+        true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
+        false => Some(watch_until_interrupted(args, &client, &options, &interrupt).await),
     };
-    match done {
+    match result {
         None => Err(Failure::interrupted()),
         Some(Ok(())) => Ok(ExitCode::SUCCESS),
-        // A reader that has seen enough (`| head`) is no failure.
+        // A closed pipe (`| head`) is not a failure.
         Some(Err(WatchError::Output(error))) if error.kind() == ErrorKind::BrokenPipe => {
             Ok(ExitCode::SUCCESS)
         }
         Some(Err(WatchError::Output(error))) => Err(infrastructure(WatchError::Output(error))),
-        Some(Err(WatchError::Cluster(error))) => Err(unusable(error)),
+        Some(Err(WatchError::Cluster(error))) => Err(existing_failure(error)),
     }
 }
 
-async fn once(args: &Args, reached: &Reached, asked: &Asked) -> Result<(), WatchError> {
-    let views = look(reached, asked).await?;
+async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions) -> Result<(), WatchError> {
+    let views = inspect(client, options).await?;
     if args.json {
         let text = serde_json::to_string_pretty(&views).map_err(io::Error::from)?;
         return Ok(writeln!(io::stdout().lock(), "{text}")?);
     }
-    let mut style = style(args, &reached.name);
-    style.manners.live = false;
-    Ok(Show::new(io::stdout(), terminal_size, style).once(views, Timestamp::now())?)
+    let mut view = view_options(args, &client.name);
+    view.terminal.live = false;
+    Ok(WatchView::new(io::stdout(), terminal_size, view).print_once(views, Timestamp::now())?)
 }
 
-async fn watched(
+async fn watch_until_interrupted(
     args: &Args,
-    reached: &Reached,
-    asked: &Asked,
+    client: &ClusterClient,
+    options: &WatchOptions,
     interrupt: &Interrupt,
 ) -> Result<(), WatchError> {
     let every = humantime::format_duration(args.interval);
-    let style = style(args, &format!("{}, every {every} until Ctrl-C", reached.name));
-    let mut show = Show::new(io::stdout(), terminal_size, style);
-    watch(reached, asked, &mut show, &interrupt.stop).await
+    let view = view_options(args, &format!("{}, every {every} until Ctrl-C", client.name));
+    let mut view = WatchView::new(io::stdout(), terminal_size, view);
+    watch(client, options, &mut view, &interrupt.stop).await
 }
 
-fn style(args: &Args, title: &str) -> Style {
-    Style { manners: Manners::of_stdout(), pods: args.pods, title: title.to_owned() }
+fn view_options(args: &Args, title: &str) -> ViewOptions {
+    ViewOptions { terminal: TerminalCaps::of_stdout(), pods: args.pods, title: title.to_owned() }
 }

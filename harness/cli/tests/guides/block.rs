@@ -1,4 +1,4 @@
-//! The commands of a guide.
+//! The command blocks of a guide.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,32 +9,32 @@ use serde_yaml::Value;
 use crate::needs::OF_THE_MACHINE;
 use crate::project;
 
-/// A block of commands, with what is known of it.
+/// A block of commands with its options.
 pub struct Block {
-    /// The line in the guide, from 1.
+    /// Line in the guide, from 1.
     pub line: usize,
-    /// What a shell runs.
+    /// Shell script.
     pub script: String,
-    /// The lines as they stand in the guide.
+    /// Text in the guide.
     pub text: String,
-    /// Whether it is a job of a workflow, which begins with a fresh checkout.
+    /// True for a job of a workflow, which starts with a fresh checkout.
     pub is_a_job: bool,
-    /// The exit status of the last command.
+    /// Expected exit status of the last command.
     pub exit: i32,
-    /// What not every machine has, or another block makes.
+    /// Requirements: of the machine, or results of other blocks.
     pub needs: Vec<String>,
-    /// What it makes that others need.
+    /// Result that other blocks need.
     pub makes: Option<String>,
-    /// The file that its lines are from.
+    /// File that contains the same lines.
     pub file: Option<String>,
-    /// Whether it goes on until it is interrupted.
+    /// True for a command that runs until an interrupt.
     pub endless: bool,
-    /// What it prints, as the guide has it.
+    /// Expected output.
     pub printed: Option<String>,
 }
 
 impl Block {
-    /// The blocks of a guide, in order.
+    /// Returns the blocks of a guide in order.
     pub fn all(guide: &str) -> Result<Vec<Self>, String> {
         let mut blocks: Vec<Self> = Vec::new();
         let mut info = None;
@@ -76,7 +76,7 @@ impl Block {
         }
     }
 
-    /// What it needs that neither a machine has nor a block before it makes.
+    /// Returns an error for a requirement that no previous block provides.
     fn lacks(&self, before: &[Self]) -> Option<String> {
         let made = |need: &str| before.iter().any(|other| other.makes.as_deref() == Some(need));
         let mut needs = self.needs.iter();
@@ -131,7 +131,7 @@ impl Block {
         Ok(block)
     }
 
-    /// Every line is one of the file that it says it is from.
+    /// Requires that every line is in the named file.
     pub fn is_from_its_file(&self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
         let whole = fs::read_to_string(project().join(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -140,7 +140,7 @@ impl Block {
         strange.map_or(Ok(()), |line| Err(format!("{file} has no line `{line}`")))
     }
 
-    /// Its first command, in short.
+    /// Returns the first command, shortened.
     pub fn title(&self) -> String {
         let commands = self.script.lines().filter(|line| !line.trim_start().starts_with('#'));
         let command = commands.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Block {
     }
 }
 
-/// What every `run:` in a workflow says.
+/// Collects the commands of all `run:` keys of a workflow.
 fn runs(yaml: &Value, commands: &mut Vec<String>) {
     match yaml {
         Value::Sequence(items) => items.iter().for_each(|item| runs(item, commands)),

@@ -1,21 +1,24 @@
-//! Runs every command of `harness/guides`, in order, a guide in a folder of its own.
+//! Runs the commands of every guide in `harness/guides` in order, with one working directory per
+//! guide.
 //!
-//! Commands are the blocks of `sh`, and what `run:` says in those of `yaml`, which are jobs with a machine of their own. A block may say in
-//! the words behind its language
+//! Commands are blocks of `sh`, and the `run:` keys in blocks of `yaml`, which are jobs with their
+//! own machine. Words after the language of a block are options:
 //!
-//! | words | meaning |
+//! | option | meaning |
 //! | --- | --- |
-//! | `exit=1` | the exit status, of its last command; without it, every command ends with 0 |
-//! | `needs=kind,man` | what not every machine has; where it is missing, the block is ignored and says why |
-//! | `makes=lab`, `needs=lab` | the second block is ignored where the first one was |
-//! | `needs=served` | an embedded cluster is served to it |
-//! | `ends=interrupted` | it goes on until it is interrupted, which it is after some seconds |
-//! | `file=.ci/prow/evictlab-periodics.yaml` | its lines are that file's |
-//! | `inputs.select=message` | what stands for `${{ inputs.select }}`; `+` is a space |
+//! | `exit=1` | exit status of the last command; by default, all commands exit with 0 |
+//! | `needs=kind,man` | requirements; without them, the block is ignored with the reason |
+//! | `makes=lab`, `needs=lab` | the second block is ignored if the first one is |
+//! | `needs=served` | the block gets a served embedded cluster |
+//! | `ends=interrupted` | the command runs until it is interrupted after some seconds |
+//! | `file=.ci/prow/evictlab-periodics.yaml` | the file that contains the same lines |
+//! | `inputs.select=message` | value of `${{ inputs.select }}`; `+` is a space |
 //!
-//! A block of `text` is what the one before prints: each of its lines is there, whatever the numbers are, and `…` stands for anything.
+//! A block of `text` is the expected output of the previous block: every line must occur, with any
+//! numbers, and `…` matches any text.
 //!
-//! A block that fails ends its guide: the rest is ignored. To run one guide: `cargo test --test guides ten-minutes`.
+//! If a block fails, the rest of its guide is ignored. To run one guide:
+//! `cargo test --test guides ten-minutes`.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -35,24 +38,24 @@ use block::Block;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use place::Place;
 
-/// A guide that is being followed.
+/// State of a guide.
 struct Guide {
     place: Option<Place>,
-    /// The name of the block that failed.
+    /// Name of the block that failed.
     failed: Option<String>,
-    /// What blocks have made that were run.
+    /// Results of the blocks that ran.
     made: BTreeSet<String>,
     left: usize,
 }
 
-/// The project's own folder.
+/// Returns the directory of the project.
 fn project() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).canonicalize().unwrap()
 }
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // A guide's blocks build on each other.
+    // The blocks of a guide depend on each other.
     arguments.test_threads = Some(1);
     let entries = fs::read_dir(project().join("harness/guides")).unwrap();
     let mut guides: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// A trial for each block.
+/// Returns a trial for each block.
 fn of_guide(name: &str, blocks: Vec<Block>, arguments: &Arguments) -> Vec<Trial> {
     let guide = Arc::new(Mutex::new(Guide { place: None, failed: None, made: BTreeSet::new(), left: 0 }));
     let trial = |block: Block| {
@@ -81,7 +84,7 @@ fn of_guide(name: &str, blocks: Vec<Block>, arguments: &Arguments) -> Vec<Trial>
     trials
 }
 
-/// Runs one block, or says why not.
+/// Runs one block, or returns why it is ignored.
 fn follow(guide: &mut Guide, block: &Block, name: &str) -> Result<Completion, Failed> {
     guide.left -= 1;
     let done = match (&guide.failed, needs::missing(block, &guide.made)) {

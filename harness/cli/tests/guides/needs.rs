@@ -1,4 +1,4 @@
-//! What a block needs that not every machine has.
+//! Requirements of blocks.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use regex::Regex;
 
 use crate::block::Block;
 
-/// What the machine may have or not.
+/// Requirements that the machine may not meet.
 pub const OF_THE_MACHINE: [&str; 8] =
     ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster", "served"];
 
-/// Why a block cannot be run here, after blocks that have made something; none if it can.
+/// Returns why a block is skipped, given the results of previous blocks; `None` if it can run.
 pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
     block.needs.iter().find_map(|need| match need.as_str() {
         "kind" => kind(&block.script),
@@ -24,7 +24,7 @@ pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
         }),
         "network" => Some("tests do not use the network".to_owned()),
         "kubernetes" => Some("it is run in a checkout of kubernetes/kubernetes, with Go".to_owned()),
-        // A test serves it.
+        // The test serves a cluster.
         "served" => None,
         "cluster" => Some("it is about somebody's cluster".to_owned()),
         other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
@@ -37,7 +37,7 @@ fn answers(program: &str, arguments: &[&str]) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// kind, Docker, and a node image for every version that the block names: a test pulls nothing.
+/// kind, Docker, and a node image for every version in the block: tests pull no images.
 fn kind(script: &str) -> Option<String> {
     static IMAGES: OnceLock<Result<String, String>> = OnceLock::new();
     let images = IMAGES.get_or_init(|| {

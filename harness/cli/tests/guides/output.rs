@@ -1,9 +1,9 @@
-//! What a guide shows of a command's output, beside what it printed.
+//! Comparison of the output in a guide with the actual output.
 
 use regex::Regex;
 
-/// The first line of a guide's output that is nowhere in the printed one. Numbers, durations and gaps may differ, and `…` stands for
-/// anything.
+/// Returns the first line of a guide's output that is missing in the actual output. Numbers,
+/// durations and spaces may differ, and `…` matches any text.
 pub fn missing_line<'a>(shown: &'a str, printed: &str) -> Option<&'a str> {
     shown
         .lines()

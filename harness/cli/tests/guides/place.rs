@@ -1,4 +1,4 @@
-//! A folder in which a guide is followed.
+//! The working directory of a guide.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,14 +12,15 @@ use crate::output::missing_line;
 use crate::project;
 use crate::served::Served;
 
-/// How long a block is followed that does not end by itself.
+/// Time after which an endless block is interrupted.
 const ENOUGH: &str = "8s";
 
-/// What of the project lies in it, by links.
+/// Parts of the project that are linked into the directory.
 const REACHABLE: [&str; 8] =
     ["Cargo.toml", "harness", "cases", "kind-configs", "images", ".github", ".ci", "results/baseline.json"];
 
-/// A folder that looks like a fresh checkout with a built `evictlab`, which is first on the `PATH`; home and state are its own.
+/// A directory like a fresh checkout with a built `evictlab`, which is first on the `PATH`, and
+/// with its own home and state.
 pub struct Place {
     folder: TempDir,
 }
@@ -36,7 +37,7 @@ impl Place {
         for name in ["bin/evictlab", "target/release/evictlab"] {
             symlink(env!("CARGO_BIN_EXE_evictlab"), place.at(name)).unwrap();
         }
-        // An installation takes what is built already, in the project's own folder, and does not optimize it for minutes.
+        // `cargo install` uses the existing build in the project directory, without optimization.
         let cargo = format!(
             "#!/bin/sh\n[ \"$1\" != install ] || set -- \"$@\" --debug --offline\ncd '{}' && exec '{}' \"$@\"\n",
             project().display(),
@@ -51,11 +52,11 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Runs a block; what is not as the guide says is an error that tells all that was printed.
+    /// Runs a block; returns an error with the output if it differs from the guide.
     pub fn run(&self, block: &Block) -> Result<(), String> {
         let said = self.at("said");
         let file = fs::File::create(&said).unwrap();
-        // An interrupt goes to all that the shell has started, as a terminal's does.
+        // `timeout` sends the interrupt to all processes of the shell, as a terminal does.
         let mut command = match block.endless {
             true => self.command("timeout"),
             false => self.command("bash"),
@@ -67,7 +68,7 @@ impl Place {
         if let Some(served) = &served {
             command.env("KUBECONFIG", &served.kubeconfig);
         }
-        // One status for each command, but for the last where another than 0 is stated.
+        // Every command must succeed, except the last one with an expected exit status.
         let status = command
             .args(["-euo", "pipefail", "-c", &block.script])
             .stdout(file.try_clone().unwrap())
@@ -103,7 +104,7 @@ impl Place {
         for own in ["EVICTLAB_CASES", "ARTIFACTS_DIR", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"] {
             command.env_remove(own);
         }
-        // What programs look for at home, and a guide does not change.
+        // Caches in the home directory, which guides do not change.
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         for (name, folder) in
             [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("DOCKER_CONFIG", ".docker")]
@@ -117,7 +118,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Clusters that a guide keeps are deleted by its last block; those of a guide that failed, here.
+    /// The last block of a guide deletes its clusters; after a failure, they are deleted here.
     fn drop(&mut self) {
         let entries = fs::read_dir(self.at("state")).into_iter().flatten().flatten();
         let records =

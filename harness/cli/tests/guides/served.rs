@@ -1,4 +1,4 @@
-//! An embedded cluster for a block that is about somebody's cluster.
+//! An embedded cluster for blocks that need an existing cluster.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 /// A cluster that is served until it is dropped.
 pub struct Served {
     server: Child,
-    /// Where its kubeconfig lies.
+    /// Path of its kubeconfig.
     pub kubeconfig: String,
 }
 

@@ -1,5 +1,5 @@
-//! A place of its own for one cluster: a home, a state folder, a folder for temporary files, a mark on every process. Whatever becomes
-//! of the test, the cluster goes with it.
+//! An isolated environment for one cluster: home, state directory, temporary files, and a mark on
+//! every process. The cluster is removed with the test in any case.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// The label of kind's containers.
+/// Label of containers of kind.
 const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
-/// The variable that marks the processes of a laboratory.
+/// Environment variable that marks the processes of a laboratory.
 const MARK: &str = "EVICTLAB_TEST_LABORATORY";
-/// How long something may stay that others on the machine may have made and will remove.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time that resources of other processes on the machine may remain.
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A number that was asked for by an environment variable.
+/// Reads a number from an environment variable.
 pub fn environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// A kubelet whose node image is in Docker, or why nothing can be run.
+/// Returns a kubelet whose node image is in Docker, or why no test is possible.
 pub fn kubelet() -> Result<String, String> {
     let quiet = |command: &mut Command| command.stderr(Stdio::null()).stdin(Stdio::null()).output().ok();
     quiet(Command::new("kind").arg("version")).ok_or("the command `kind` is not here")?;
@@ -32,7 +32,7 @@ pub fn kubelet() -> Result<String, String> {
     let listed = listed.filter(|listed| listed.status.success()).ok_or("no Docker daemon answers")?;
     let listed = String::from_utf8(listed.stdout).unwrap();
     let mut tags: Vec<&str> = listed.lines().filter(|tag| tag.starts_with("v1.")).collect();
-    // The one that is quickest to start, where there is a choice.
+    // Prefers the version that starts fastest.
     tags.sort_by_key(|tag| !tag.starts_with("v1.32."));
     Ok(tags.first().ok_or("no node image (kindest/node) is in Docker")?.to_string())
 }
@@ -48,20 +48,20 @@ fn lines(text: &str) -> BTreeSet<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Volumes that no container has: nobody but a run that forgot one has a reason to make them.
+/// Volumes without a container, which only a failed run leaves behind.
 fn loose_volumes() -> BTreeSet<String> {
     lines(&docker(&["volume", "ls", "--quiet", "--filter", "dangling=true"]))
 }
 
-/// Names for clusters and marks, of this process alone.
+/// Returns a name that is unique on this machine.
 fn unique(what: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     format!("evictlab-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A cluster's whole surroundings.
+/// Environment of a cluster.
 pub struct Laboratory {
-    /// The name of the only cluster.
+    /// Name of the cluster.
     pub cluster: String,
     folder: TempDir,
     volumes: BTreeSet<String>,
@@ -92,7 +92,7 @@ impl Laboratory {
         command
     }
 
-    /// Runs `evictlab` to its end, which must be a good one; returns what it printed.
+    /// Runs `evictlab`, requires success, and returns its standard output.
     pub fn evictlab(&self, arguments: &[&str]) -> String {
         let output = self.command().args(arguments).output().unwrap();
         let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
@@ -100,27 +100,37 @@ impl Laboratory {
         out
     }
 
-    /// Collects what is left of this cluster; a test leaves the rest of the machine alone.
+    /// Runs `gc` only for this cluster.
     pub fn gc(&self) -> String {
         self.gc_with(&[])
     }
 
-    /// The same, asked for others, too.
+    /// Runs `gc` for this cluster and others.
     pub fn gc_with(&self, others: &[&str]) -> String {
         self.evictlab(&[&["gc", &self.cluster], others].concat())
     }
 
-    /// Makes the cluster, to be kept.
+    /// Creates the cluster and keeps it.
     pub fn create(&self) {
-        self.evictlab(&["cluster", "create", "--name", &self.cluster, "--kubelet", &kubelet().unwrap()]);
+        let kubelet = kubelet().unwrap();
+        self.evictlab(&[
+            "cluster",
+            "create",
+            "--backend",
+            "kind",
+            "--name",
+            &self.cluster,
+            "--kubelet",
+            &kubelet,
+        ]);
     }
 
-    /// Starts a run that makes the cluster.
+    /// Starts a run that creates the cluster.
     pub fn run(&self) -> Run {
         self.start(&["--name", &self.cluster, "--kubelet", &kubelet().unwrap()])
     }
 
-    /// Starts a run on the cluster that was kept.
+    /// Starts a run on the kept cluster.
     pub fn run_on_kept(&self) -> Run {
         self.start(&["--cluster", &self.cluster])
     }
@@ -143,7 +153,7 @@ impl Laboratory {
         lines(&docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"]))
     }
 
-    /// Processes that were started in this laboratory, with their command lines. Told by `/proc`, where there is one.
+    /// Command lines of the processes of this laboratory, from `/proc` if it exists.
     fn processes(&self) -> BTreeSet<String> {
         let mark = format!("{MARK}={}", self.cluster);
         let marked = |pid: &str| -> Option<String> {
@@ -165,25 +175,25 @@ impl Laboratory {
         ["home", "tmp", "state"].into_iter().flat_map(within).collect()
     }
 
-    /// What bears this laboratory's mark or name.
+    /// Resources with the mark or name of this laboratory.
     fn own(&self) -> BTreeSet<String> {
         [self.containers(), self.processes(), self.files()].into_iter().flatten().collect()
     }
 
-    /// All that is there of the cluster and its runs.
+    /// All resources of the cluster and its runs.
     pub fn left(&self) -> BTreeSet<String> {
         let volumes = loose_volumes();
         let fresh = volumes.difference(&self.volumes).map(|name| format!("volume {name}"));
         self.own().into_iter().chain(fresh).collect()
     }
 
-    /// Nothing is there, and nothing comes any more.
+    /// Requires that no resources exist or appear later.
     pub fn assert_nothing_is_left(&self) {
         assert!(self.own().is_empty(), "left: {:?}", self.own());
         let began = Instant::now();
-        // Another's volume may be loose for a moment.
+        // Other processes may have volumes without a container for a short time.
         while !self.left().is_empty() {
-            assert!(began.elapsed() < PATIENCE, "left: {:?}", self.left());
+            assert!(began.elapsed() < LEFTOVER_TIMEOUT, "left: {:?}", self.left());
             std::thread::sleep(Duration::from_millis(500));
         }
         std::thread::sleep(Duration::from_secs(3));
@@ -191,14 +201,15 @@ impl Laboratory {
         assert_eq!(fs::read_to_string(self.folder.path().join("kubeconfig")).unwrap(), "mine");
     }
 
-    /// The worker's kubelet configuration and flags with their modes, and what lies beside them.
+    /// Returns the kubelet configuration and flags of the worker with their modes, and the files
+    /// next to them.
     pub fn settings(&self) -> String {
         const SHOW: &str = "cd /var/lib/kubelet; stat -c '%n %a %U' config.yaml /etc/default/kubelet; cat config.yaml \
             /etc/default/kubelet; ls -d config.yaml* /etc/default/kubelet* /var/lib/evictlab*; true";
         docker(&["exec", &format!("{}-worker", self.cluster), "sh", "-c", SHOW])
     }
 
-    /// The namespaces of runs.
+    /// Returns the namespaces of runs.
     pub fn namespaces(&self) -> BTreeSet<String> {
         let node = format!("{}-control-plane", self.cluster);
         let kubectl = [
@@ -214,11 +225,11 @@ impl Laboratory {
         lines(&listed).into_iter().filter(|name| name.contains("evictlab")).collect()
     }
 
-    /// The API server needs some seconds for a namespace that was deleted.
+    /// Waits until the API server has removed deleted namespaces.
     pub fn assert_no_namespaces(&self) {
         let began = Instant::now();
         while !self.namespaces().is_empty() {
-            assert!(began.elapsed() < PATIENCE, "left: {:?}", self.namespaces());
+            assert!(began.elapsed() < LEFTOVER_TIMEOUT, "left: {:?}", self.namespaces());
             std::thread::sleep(Duration::from_millis(500));
         }
     }
@@ -229,15 +240,18 @@ impl Drop for Laboratory {
         if !std::thread::panicking() {
             return;
         }
-        // By other means than those that have just failed. A `docker run` is let end: cut off, it brings its container all the same.
+        // Independent of the tested code. A running `docker run` must end first: otherwise its
+        // container still appears.
         let began = Instant::now();
-        while began.elapsed() < PATIENCE && !(self.processes().is_empty() && self.containers().is_empty()) {
+        while began.elapsed() < LEFTOVER_TIMEOUT
+            && !(self.processes().is_empty() && self.containers().is_empty())
+        {
             for process in self.processes().iter().filter(|process| !process.contains(": docker ")) {
                 let pid = process.split([' ', ':']).nth(1).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
                 pid.map(|pid| kill_process(pid, Signal::KILL));
             }
             for container in self.containers() {
-                // It may be gone by now.
+                // The container may already be removed.
                 let _gone = Command::new("docker").args(["rm", "--force", "--volumes", &container]).output();
             }
             std::thread::sleep(Duration::from_millis(500));
@@ -245,7 +259,7 @@ impl Drop for Laboratory {
     }
 }
 
-/// A run under way.
+/// A running run.
 pub struct Run {
     began: Instant,
     child: Child,
@@ -259,12 +273,12 @@ impl Run {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// Waits for a moment since its start.
+    /// Waits until this time after the start.
     pub fn wait_until(&self, moment: f64) {
         std::thread::sleep(Duration::from_secs_f64((moment - self.seconds()).max(0.0)));
     }
 
-    /// Waits until it has told of a step. It ends with the run.
+    /// Waits until the run reports a step; fails if the run ends first.
     pub fn wait_for(&mut self, step: &str) {
         while !self.events().contains(step) {
             assert!(self.runs(), "it ended before `{step}`: {}", self.said());
@@ -277,7 +291,7 @@ impl Run {
         self.status.is_none()
     }
 
-    /// Whether nothing is left for it to do but to report.
+    /// Returns whether only reports remain to be written.
     pub fn is_over(&mut self) -> bool {
         !self.runs() || self.events().contains("\"cluster-deleted\"")
     }
@@ -291,17 +305,17 @@ impl Run {
     pub fn wait(&mut self) -> ExitStatus {
         let status = self.status.unwrap_or_else(|| self.child.wait().unwrap());
         self.status = Some(status);
-        // It has no core to dump, so that is no way to end.
+        // A crash is never expected.
         assert!(!status.core_dumped());
         status
     }
 
-    /// Whether it had come as far as its reports.
+    /// Returns whether the reports were started.
     pub fn has_begun(&self) -> bool {
         self.results.join("started.json").exists()
     }
 
-    /// What it printed.
+    /// Returns the output.
     pub fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
@@ -310,17 +324,17 @@ impl Run {
         fs::read_to_string(self.results.join("artifacts/events.jsonl")).unwrap_or_default()
     }
 
-    /// The last thing that it told before it was interrupted.
+    /// Returns the last step before the interrupt.
     pub fn last_step(&self) -> String {
         let events = self.events();
         let told = events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let before = told.take_while(|event| event["what"] != "interrupted");
-        let Some(last) = before.last() else { return "nothing told yet".to_owned() };
+        let Some(last) = before.last() else { return "no step yet".to_owned() };
         let text = last["text"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
         format!("{} {}", last["what"].as_str().unwrap_or_default(), text.trim())
     }
 
-    /// The reports are whole and say how it ended.
+    /// Requires complete reports with this result.
     pub fn assert_reported(&self, result: &str) {
         let read = |name: &str| fs::read_to_string(self.results.join(name)).unwrap_or_default();
         let finished: serde_json::Value = serde_json::from_str(&read("finished.json")).unwrap_or_default();
@@ -331,7 +345,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // It may have ended by itself; a failed test ends it here.
+        // The run may have ended; a failed test kills it.
         if self.runs() {
             let _gone = self.child.kill();
             let _status = self.child.wait();
@@ -339,14 +353,14 @@ impl Drop for Run {
     }
 }
 
-/// A kind cluster, by its label, that evictlab did not make.
-pub struct Stranger {
+/// A container with the label of kind that evictlab did not create.
+pub struct ForeignCluster {
     pub cluster: String,
 }
 
-impl Stranger {
+impl ForeignCluster {
     pub fn new() -> Self {
-        let cluster = unique("stranger");
+        let cluster = unique("foreign");
         let label = format!("{KIND_LABEL}={cluster}");
         let image = format!("kindest/node:{}", kubelet().unwrap());
         docker(&["create", "--label", &label, "--name", &cluster, &image]);
@@ -358,7 +372,7 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for ForeignCluster {
     fn drop(&mut self) {
         docker(&["rm", "--force", "--volumes", &self.cluster]);
     }

@@ -1,13 +1,5 @@
-//! What goes wrong, and when: a small script, and the places where it strikes.
+//! Active faults and their effects on requests, watches, events and statistics.
 
-mod faults;
-mod parse;
-mod script;
-mod span;
-mod strike;
+mod active;
 
-pub use faults::{EventFate, Faults, RequestFate, Scope};
-pub use parse::{ScriptError, parse};
-pub use script::{ApiError, ApiSlow, Event, EventLate, Fault, Moment, StatsMissing, Watch, While};
-pub use span::{Span, SpanError};
-pub use strike::strike;
+pub use active::{ActiveFaults, EventDelivery, NodeFault, RequestOutcome, Scope, WatchEnd};

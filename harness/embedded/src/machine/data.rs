@@ -1,15 +1,15 @@
-//! What flows between processes and files: text that matters, and masses of bytes that do not.
+//! Data between processes and files: known text, or bulk bytes of which only the number is stored.
 
 use std::sync::Arc;
 
 /// Some bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data {
-    /// These.
+    /// Known bytes.
     Bytes(Vec<u8>),
-    /// So many, without any line's end.
+    /// A number of unknown bytes without a newline.
     Fill(u64),
-    /// The same line so many times.
+    /// A line, repeated.
     Lines(Arc<str>, u64),
 }
 
@@ -18,6 +18,7 @@ impl Data {
         Self::Bytes(text.into().into_bytes())
     }
 
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -26,16 +27,7 @@ impl Data {
         }
     }
 
-    /// How many lines end in it.
-    pub fn lines(&self) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes.iter().filter(|byte| **byte == b'\n').count() as u64,
-            Self::Fill(_) => 0,
-            Self::Lines(_, count) => *count,
-        }
-    }
-
-    /// Parts it after so many bytes. Lines that are cut lose their shape.
+    /// Splits the data after `at` bytes. The content of a line that is cut becomes unknown.
     pub fn split(self, at: u64) -> (Self, Option<Self>) {
         let len = self.len();
         if at >= len {
@@ -54,36 +46,34 @@ impl Data {
         }
     }
 
-    /// Parts it after about so many bytes, between lines: there is one at least on each side.
+    /// Splits the data after about `at` bytes, between lines, and after the first line at the
+    /// earliest.
     pub fn split_near(self, at: u64) -> (Self, Option<Self>) {
         let at = match &self {
             Self::Lines(line, _) => {
-                let each = line.len() as u64 + 1;
-                (at / each).max(1) * each
+                let len = line.len() as u64 + 1;
+                (at / len).max(1) * len
             }
             _ => at,
         };
         self.split(at)
     }
 
-    /// Parts it after so many lines.
-    pub fn split_lines(self, at: u64) -> (Self, Option<Self>) {
-        if at >= self.lines() && !matches!(&self, Self::Bytes(_)) {
-            return (self, None);
-        }
+    /// Splits the data after its first line. Data without a newline stays whole.
+    pub fn split_line(self) -> (Self, Option<Self>) {
         match self {
             Self::Bytes(bytes) => {
-                let mut ends =
-                    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-                let cut = if at == 0 { 0 } else { ends.nth(at as usize - 1).unwrap_or(bytes.len()) };
-                Self::Bytes(bytes).split(cut as u64)
+                let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+                Self::Bytes(bytes).split(end as u64)
             }
-            Self::Lines(line, count) => (Self::Lines(line.clone(), at), Some(Self::Lines(line, count - at))),
-            Self::Fill(len) => (Self::Fill(len), None),
+            Self::Lines(line, count) if count > 1 => {
+                (Self::Lines(line.clone(), 1), Some(Self::Lines(line, count - 1)))
+            }
+            whole => (whole, None),
         }
     }
 
-    /// The bytes themselves, if there are no more than `most` of them.
+    /// Returns the bytes, if there are at most `most`.
     pub fn bytes(&self, most: usize) -> Option<Vec<u8>> {
         if self.len() > most as u64 {
             return None;

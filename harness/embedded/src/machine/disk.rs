@@ -1,32 +1,22 @@
-//! The one filesystem of a node: writable layers, logs, volumes; and the filesystems in memory.
+//! The disk of a node, with writable layers, logs and volumes; and tmpfs volumes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::container::ContainerKey;
-use super::pipe::PipeId;
-use super::{DiskUse, Filesystem};
+use super::ids::{ContainerKey, FileId, TreeId};
+use super::types::{DiskUse, Filesystem};
 
-/// A file, unique in its node for ever.
-pub(super) type FileId = u64;
-/// A tree of files: a writable layer or a volume.
-pub(super) type StoreId = usize;
-
-/// The filesystem gives space in blocks.
+/// The block size of the file system, in bytes.
 pub(super) const BLOCK: u64 = 4096;
-/// Contents are remembered up to so many bytes; of larger files, only the size is.
-const REMEMBERED: usize = 64 << 10;
+/// The largest content that is stored, in bytes. Of larger files only the size is known.
+const MAX_STORED: usize = 64 << 10;
 
-/// What an entry of a directory is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
-    /// A regular file.
     Regular,
-    /// A directory.
     Directory,
-    /// A named pipe.
-    Fifo(PipeId),
-    /// A container's log, which is kept with the container.
+    /// The log of a container. The container stores its content.
     Log(ContainerKey),
 }
 
@@ -34,101 +24,102 @@ pub(super) enum FileKind {
 #[derive(Clone, Debug)]
 pub(super) struct File {
     pub kind: FileKind,
-    pub store: StoreId,
-    /// In bytes.
+    pub tree: TreeId,
+    /// The length in bytes.
     pub size: u64,
-    /// What it takes of its filesystem, in bytes.
+    /// The disk space in bytes.
     pub blocks: u64,
-    /// What is in it, if that is known.
+    /// The content, if it is stored.
     pub text: Option<Vec<u8>>,
-    /// Its pages were used since they came into memory: a further use makes them active.
+    /// True if its pages were used since they were cached. The next use makes them active.
     pub referenced: bool,
-    /// Whether it has a name.
+    /// False once its name was removed from its tree.
     named: bool,
-    /// How often it is open.
+    /// Number of open files.
     opens: u32,
-    /// Whether its entry takes an inode and blocks of its filesystem.
-    counted: bool,
+    /// True if it takes an inode of its file system.
+    accounted: bool,
 }
 
-/// A tree of files.
+/// A writable layer, a volume or the node's own files.
 #[derive(Clone, Debug, Default)]
-struct Store {
+struct FileTree {
     names: BTreeMap<String, FileId>,
     used: DiskUse,
-    /// For one in memory: its size.
-    memory: Option<u64>,
-    /// How often something in it has changed.
+    /// The size of a tmpfs in bytes; `None` for a tree on the disk.
+    tmpfs_size: Option<u64>,
+    /// Number of changes to its files.
     changes: u64,
 }
 
-/// Why nothing could be written.
+/// The disk is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no space is left on the node's disk")]
+#[error("no space left on the node's disk")]
 pub struct NoSpace;
 
-/// All files of a node.
+/// The disk and all file trees of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     capacity: DiskUse,
     used: DiskUse,
-    stores: Vec<Option<Store>>,
+    trees: Vec<Option<FileTree>>,
     files: BTreeMap<FileId, File>,
     next: FileId,
 }
 
 impl Disk {
     pub fn new(capacity: DiskUse, used: DiskUse) -> Self {
-        Self { capacity, used, stores: Vec::new(), files: BTreeMap::new(), next: 0 }
+        Self { capacity, used, trees: Vec::new(), files: BTreeMap::new(), next: 0 }
     }
 
     pub fn filesystem(&self) -> Filesystem {
         Filesystem { capacity: self.capacity, used: self.used }
     }
 
-    /// An empty tree; `memory` is the size of one in memory.
-    pub fn create_store(&mut self, memory: Option<u64>) -> StoreId {
-        self.stores.push(Some(Store { memory, ..Store::default() }));
-        self.stores.len() - 1
+    /// Creates an empty tree; `tmpfs_size` is the size of a tmpfs.
+    pub fn create_tree(&mut self, tmpfs_size: Option<u64>) -> TreeId {
+        self.trees.push(Some(FileTree { tmpfs_size, ..FileTree::default() }));
+        self.trees.len() - 1
     }
 
-    /// Takes a tree away; the answer is its files.
-    pub fn remove_store(&mut self, id: StoreId) -> Vec<FileId> {
-        let Some(store) = self.stores[id].take() else { return Vec::new() };
-        if store.memory.is_none() {
-            self.used.bytes -= store.used.bytes;
-            self.used.inodes -= store.used.inodes;
+    /// Removes a tree; returns its files.
+    pub fn remove_tree(&mut self, id: TreeId) -> Vec<FileId> {
+        let Some(tree) = self.trees[id].take() else { return Vec::new() };
+        if tree.tmpfs_size.is_none() {
+            self.used.bytes -= tree.used.bytes;
+            self.used.inodes -= tree.used.inodes;
         }
         let gone: Vec<FileId> =
-            self.files.iter().filter(|(_, file)| file.store == id).map(|(id, _)| *id).collect();
+            self.files.iter().filter(|(_, file)| file.tree == id).map(|(id, _)| *id).collect();
         for file in &gone {
             self.files.remove(file);
         }
         gone
     }
 
-    /// How often something in a tree has changed.
-    pub fn changes(&self, id: StoreId) -> u64 {
-        self.stores[id].as_ref().map_or(0, |store| store.changes)
+    /// Returns the number of changes to a tree.
+    pub fn changes(&self, id: TreeId) -> u64 {
+        self.trees[id].as_ref().map_or(0, |tree| tree.changes)
     }
 
-    fn changed(&mut self, id: StoreId) {
-        if let Some(store) = &mut self.stores[id] {
-            store.changes += 1;
+    fn changed(&mut self, id: TreeId) {
+        if let Some(tree) = &mut self.trees[id] {
+            tree.changes += 1;
         }
     }
 
-    /// What the files of a tree take.
-    pub fn used(&self, id: StoreId) -> DiskUse {
-        self.stores[id].as_ref().map(|store| store.used).unwrap_or_default()
+    /// Returns the usage of a tree.
+    pub fn used(&self, id: TreeId) -> DiskUse {
+        self.trees[id].as_ref().map(|tree| tree.used).unwrap_or_default()
     }
 
-    pub fn is_memory(&self, id: StoreId) -> bool {
-        self.stores[id].as_ref().is_some_and(|store| store.memory.is_some())
+    /// Returns whether a tree is in memory.
+    pub fn is_tmpfs(&self, id: TreeId) -> bool {
+        self.trees[id].as_ref().is_some_and(|tree| tree.tmpfs_size.is_some())
     }
 
-    /// Takes space that belongs to no tree, as a log does; nothing is taken if there is none.
-    pub fn take(&mut self, bytes: u64, inodes: u64) -> Result<(), NoSpace> {
+    /// Reserves space on the disk outside of the trees.
+    pub fn reserve(&mut self, bytes: u64, inodes: u64) -> Result<(), NoSpace> {
         if self.used.bytes + bytes > self.capacity.bytes || self.used.inodes + inodes > self.capacity.inodes {
             return Err(NoSpace);
         }
@@ -137,8 +128,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives back what was taken.
-    pub fn give(&mut self, bytes: u64, inodes: u64) {
+    /// Frees reserved space.
+    pub fn unreserve(&mut self, bytes: u64, inodes: u64) {
         self.used.bytes -= bytes;
         self.used.inodes -= inodes;
     }
@@ -151,186 +142,178 @@ impl Disk {
         self.files.get_mut(&id)
     }
 
-    pub fn named(&self, store: StoreId, name: &str) -> Option<FileId> {
-        self.stores[store].as_ref()?.names.get(name).copied()
+    /// Returns the file of a name.
+    pub fn lookup(&self, tree: TreeId, name: &str) -> Option<FileId> {
+        self.trees[tree].as_ref()?.names.get(name).copied()
     }
 
-    /// The names in a tree that begin so, in order.
-    pub fn names<'a>(&'a self, store: StoreId, beginning: &'a str) -> impl Iterator<Item = &'a str> {
-        let stores = self.stores[store].iter();
-        let names = stores.flat_map(move |store| {
-            store.names.range::<str, _>((Bound::Included(beginning), Bound::Unbounded))
-        });
-        names.map(|(name, _)| name.as_str()).take_while(move |name| name.starts_with(beginning))
+    /// Returns the names in a tree that start with a prefix, in order.
+    pub fn names<'a>(&'a self, tree: TreeId, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let trees = self.trees[tree].iter();
+        let names = trees
+            .flat_map(move |tree| tree.names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded)));
+        names.map(|(name, _)| name.as_str()).take_while(move |name| name.starts_with(prefix))
     }
 
-    /// A number for a file that is none of this disk's trees, such as one of an image.
-    pub fn foreign(&mut self) -> FileId {
+    /// Returns a number for a file outside of the trees, such as one of an image.
+    pub fn new_external_file(&mut self) -> FileId {
         self.next += 1;
         self.next
     }
 
-    /// Makes an entry. Its name must be free.
-    pub fn create(&mut self, store: StoreId, name: &str, kind: FileKind) -> Result<FileId, NoSpace> {
-        let blocks = if kind == FileKind::Directory && !self.is_memory(store) { BLOCK } else { 0 };
-        self.occupy(store, DiskUse { bytes: blocks, inodes: 1 })?;
-        Ok(self.insert(store, name, kind, blocks, true))
+    /// Creates a file. The name must not exist.
+    pub fn create(&mut self, tree: TreeId, name: &str, kind: FileKind) -> Result<FileId, NoSpace> {
+        let blocks = if kind == FileKind::Directory && !self.is_tmpfs(tree) { BLOCK } else { 0 };
+        self.allocate(tree, DiskUse { bytes: blocks, inodes: 1 })?;
+        Ok(self.insert(tree, name, kind, blocks, true))
     }
 
-    /// Makes an entry that takes nothing: it was there before, or is counted elsewhere. One of this name is left as it is.
-    pub fn create_uncounted(&mut self, store: StoreId, name: &str, kind: FileKind) {
-        if self.named(store, name).is_none() {
-            self.insert(store, name, kind, 0, false);
+    /// Creates a file whose space is accounted for elsewhere. Does nothing if the name exists.
+    pub fn create_unaccounted(&mut self, tree: TreeId, name: &str, kind: FileKind) {
+        if self.lookup(tree, name).is_none() {
+            self.insert(tree, name, kind, 0, false);
         }
     }
 
-    fn insert(&mut self, store: StoreId, name: &str, kind: FileKind, blocks: u64, counted: bool) -> FileId {
+    fn insert(&mut self, tree: TreeId, name: &str, kind: FileKind, blocks: u64, accounted: bool) -> FileId {
         self.next += 1;
         let file = File {
             kind,
-            store,
+            tree,
             size: 0,
             blocks,
             text: Some(Vec::new()),
             referenced: false,
             named: true,
             opens: 0,
-            counted,
+            accounted,
         };
         self.files.insert(self.next, file);
-        if let Some(store) = &mut self.stores[store] {
-            store.names.insert(name.to_owned(), self.next);
-            store.changes += 1;
+        if let Some(tree) = &mut self.trees[tree] {
+            tree.names.insert(name.to_owned(), self.next);
+            tree.changes += 1;
         }
         self.next
     }
 
-    /// How many of `bytes` a tree can take.
-    pub fn room(&self, store: StoreId, bytes: u64) -> u64 {
-        let Some(store) = &self.stores[store] else { return 0 };
-        match store.memory {
-            Some(size) => bytes.min(size.saturating_sub(store.used.bytes)),
+    /// Returns how many of `bytes` there is space for in a tree.
+    pub fn available(&self, tree: TreeId, bytes: u64) -> u64 {
+        let Some(tree) = &self.trees[tree] else { return 0 };
+        match tree.tmpfs_size {
+            Some(size) => bytes.min(size.saturating_sub(tree.used.bytes)),
             None => bytes.min(self.capacity.bytes.saturating_sub(self.used.bytes)),
         }
     }
 
-    /// Makes a file hold `len` bytes from `at` on. The answer is how many it could take, and by how much its blocks grew.
-    pub fn write(&mut self, id: FileId, at: u64, len: u64, text: Option<&[u8]>) -> (u64, u64) {
-        let Some(file) = self.files.get(&id) else { return (len, 0) };
-        let store = file.store;
-        let end = at + len;
+    /// Writes `len` bytes at an offset; returns how many there was space for. `text` is the
+    /// content, if it is known.
+    pub fn write(&mut self, id: FileId, offset: u64, len: u64, text: Option<&[u8]>) -> u64 {
+        let Some(file) = self.files.get(&id) else { return len };
+        let tree = file.tree;
+        let end = offset + len;
         let covered = file.size.next_multiple_of(BLOCK);
-        // Only what is written takes space: holes do not, until something is written into them.
+        // Holes take no space until they are written.
         let holes = covered.saturating_sub(file.blocks);
-        let first = at / BLOCK * BLOCK;
+        let first = offset / BLOCK * BLOCK;
         let filled = covered.min(end.next_multiple_of(BLOCK)).saturating_sub(first).min(holes);
         let wanted = filled + end.next_multiple_of(BLOCK).saturating_sub(covered.max(first));
-        let got = self.room(store, wanted) / BLOCK * BLOCK;
+        let got = self.available(tree, wanted) / BLOCK * BLOCK;
         let len = len.saturating_sub(wanted - got);
         let grown = DiskUse { bytes: got, inodes: 0 };
-        if self.occupy(store, grown).is_err() {
-            return (0, 0);
+        if self.allocate(tree, grown).is_err() {
+            return 0;
         }
-        let Some(file) = self.files.get_mut(&id) else { return (0, 0) };
+        let Some(file) = self.files.get_mut(&id) else { return 0 };
         file.blocks += got;
         match (&mut file.text, text) {
             (Some(known), Some(text))
-                if at as usize == known.len() && known.len() + text.len() <= REMEMBERED =>
+                if offset as usize == known.len() && known.len() + text.len() <= MAX_STORED =>
             {
                 known.extend_from_slice(&text[..len as usize]);
             }
             _ if len > 0 => file.text = None,
             _ => {}
         }
-        file.size = file.size.max(at + len);
-        self.changed(store);
-        (len, got)
+        file.size = file.size.max(offset + len);
+        self.changed(tree);
+        len
     }
 
-    /// Gives a file a size without writing: `blocks` says whether the space is taken too (`fallocate`).
-    pub fn resize(&mut self, id: FileId, size: u64, blocks: bool) -> Result<u64, NoSpace> {
-        let Some(file) = self.files.get(&id) else { return Ok(0) };
-        let store = file.store;
+    /// Sets the size of a file. With `allocate` the file gets blocks for it (`fallocate`).
+    pub fn resize(&mut self, id: FileId, size: u64, allocate: bool) -> Result<(), NoSpace> {
+        let Some(file) = self.files.get(&id) else { return Ok(()) };
+        let tree = file.tree;
         let now = file.blocks;
-        let wanted = if blocks {
+        let wanted = if allocate {
             size.next_multiple_of(BLOCK).max(now)
         } else {
             now.min(size.next_multiple_of(BLOCK))
         };
         let grown = wanted.saturating_sub(now);
-        if self.room(store, grown) < grown {
+        if self.available(tree, grown) < grown {
             return Err(NoSpace);
         }
-        self.occupy(store, DiskUse { bytes: grown, inodes: 0 })?;
-        self.vacate(store, DiskUse { bytes: now.saturating_sub(wanted), inodes: 0 });
+        self.allocate(tree, DiskUse { bytes: grown, inodes: 0 })?;
+        self.free(tree, DiskUse { bytes: now.saturating_sub(wanted), inodes: 0 });
         if let Some(file) = self.files.get_mut(&id) {
             file.blocks = wanted;
             file.size = size;
             file.text = (size == 0).then(Vec::new);
         }
-        self.changed(store);
-        Ok(grown)
+        self.changed(tree);
+        Ok(())
     }
 
-    /// Takes an entry's name away. The answer is the file if it is gone with that: one that is open stays.
-    pub fn unlink(&mut self, store: StoreId, name: &str) -> Option<FileId> {
-        let id = self.stores[store].as_mut()?.names.remove(name)?;
-        self.changed(store);
+    /// Removes a name; returns the file if nobody has it open, which removes it too.
+    pub fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
+        let id = self.trees[tree].as_mut()?.names.remove(name)?;
+        self.changed(tree);
         self.files.get_mut(&id)?.named = false;
-        self.release(id)
+        self.remove_if_unused(id)
     }
 
-    /// Gives an entry another name.
-    pub fn rename(&mut self, store: StoreId, from: &str, to: &str) {
-        if let Some(store) = &mut self.stores[store]
-            && let Some(id) = store.names.remove(from)
-        {
-            store.names.insert(to.to_owned(), id);
-            store.changes += 1;
-        }
-    }
-
+    /// Counts an open file.
     pub fn open(&mut self, id: FileId) {
         if let Some(file) = self.files.get_mut(&id) {
             file.opens += 1;
         }
     }
 
-    /// The answer is the file if it is gone with that.
+    /// Counts a closed file; returns the file if it has no name, which removes it.
     pub fn close(&mut self, id: FileId) -> Option<FileId> {
         self.files.get_mut(&id)?.opens -= 1;
-        self.release(id)
+        self.remove_if_unused(id)
     }
 
-    fn release(&mut self, id: FileId) -> Option<FileId> {
+    fn remove_if_unused(&mut self, id: FileId) -> Option<FileId> {
         let file = self.files.get(&id)?;
         if file.named || file.opens > 0 {
             return None;
         }
-        let (store, blocks, inodes) = (file.store, file.blocks, u64::from(file.counted));
-        self.vacate(store, DiskUse { bytes: blocks, inodes });
+        let (tree, blocks, inodes) = (file.tree, file.blocks, u64::from(file.accounted));
+        self.free(tree, DiskUse { bytes: blocks, inodes });
         self.files.remove(&id);
         Some(id)
     }
 
-    fn occupy(&mut self, id: StoreId, more: DiskUse) -> Result<(), NoSpace> {
-        if !self.is_memory(id) {
-            self.take(more.bytes, more.inodes)?;
+    fn allocate(&mut self, id: TreeId, more: DiskUse) -> Result<(), NoSpace> {
+        if !self.is_tmpfs(id) {
+            self.reserve(more.bytes, more.inodes)?;
         }
-        if let Some(store) = &mut self.stores[id] {
-            store.used.bytes += more.bytes;
-            store.used.inodes += more.inodes;
+        if let Some(tree) = &mut self.trees[id] {
+            tree.used.bytes += more.bytes;
+            tree.used.inodes += more.inodes;
         }
         Ok(())
     }
 
-    fn vacate(&mut self, id: StoreId, less: DiskUse) {
-        if !self.is_memory(id) {
-            self.give(less.bytes, less.inodes);
+    fn free(&mut self, id: TreeId, less: DiskUse) {
+        if !self.is_tmpfs(id) {
+            self.unreserve(less.bytes, less.inodes);
         }
-        if let Some(store) = &mut self.stores[id] {
-            store.used.bytes -= less.bytes;
-            store.used.inodes -= less.inodes;
+        if let Some(tree) = &mut self.trees[id] {
+            tree.used.bytes -= less.bytes;
+            tree.used.inodes -= less.inodes;
         }
     }
 }

@@ -1,363 +1,296 @@
-//! Open descriptors: reading and writing.
+//! Reading and writing.
 
-use std::sync::Arc;
-
-use super::container::ContainerKey;
-use super::cost;
+use super::calibration;
+use super::cgroups::Pages;
 use super::data::Data;
-use super::disk::{BLOCK, FileId};
-use super::groups::Pages;
-use super::kernel::{Errno, Kernel};
-use super::pipe::{Pipe, PipeId};
-use super::process::Pid;
-
-/// An open descriptor by its place.
-pub(super) type OpenId = usize;
-
-/// What a descriptor is open on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    /// `/dev/null`
-    Null,
-    /// `/dev/zero`
-    Zero,
-    /// `/dev/urandom`
-    Random,
-    /// `/dev/full`
-    Full,
-    /// A container's log.
-    Log { container: ContainerKey, stderr: bool },
-    /// A file, at a place in it.
-    File { id: FileId, at: u64, append: bool },
-    /// What was made when it was opened, at a place in it.
-    Text { text: Arc<[u8]>, at: u64 },
-    /// A pipe's end to read from.
-    Reader(PipeId),
-    /// A pipe's end to write to.
-    Writer(PipeId),
-}
-
-/// An open descriptor, which processes may share.
-#[derive(Clone, Debug)]
-pub(super) struct Open {
-    pub target: Target,
-    holders: u32,
-}
-
-/// What reading gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Read {
-    Data(Data),
-    End,
-    /// Nothing yet: the reader is woken when there is.
-    Blocked,
-}
+use super::disk::BLOCK;
+use super::errno::Errno;
+use super::ids::{FileId, OpenFileId, Pid, PipeId};
+use super::kernel::Kernel;
+use super::open_file::{OpenFile, ReadOutcome, Target};
+use super::pipe::Pipe;
 
 impl Kernel {
-    /// Opens something; whoever opened it holds it once.
-    pub fn open(&mut self, target: Target) -> OpenId {
+    /// Opens a target, with one reference.
+    pub fn open(&mut self, target: Target) -> OpenFileId {
         match &target {
             Target::File { id, .. } => self.disk.open(*id),
-            Target::Reader(pipe) => {
-                let pipe = &mut self.pipes[*pipe];
-                pipe.readers += 1;
-                pipe.read = true;
-            }
-            Target::Writer(pipe) => {
-                let pipe = &mut self.pipes[*pipe];
-                pipe.writers += 1;
-                pipe.written = true;
-            }
+            Target::PipeReader(pipe) => self.pipes[*pipe].readers += 1,
+            Target::PipeWriter(pipe) => self.pipes[*pipe].writers += 1,
             _ => {}
         }
-        let open = Open { target, holders: 1 };
-        match self.free.pop() {
+        let file = OpenFile { target, references: 1 };
+        match self.free_files.pop() {
             Some(id) => {
-                self.open[id] = Some(open);
+                self.open_files[id] = Some(file);
                 id
             }
             None => {
-                self.open.push(Some(open));
-                self.open.len() - 1
+                self.open_files.push(Some(file));
+                self.open_files.len() - 1
             }
         }
     }
 
-    /// Holds a descriptor once more.
-    pub fn hold(&mut self, id: OpenId) {
-        if let Some(open) = &mut self.open[id] {
-            open.holders += 1;
+    /// Adds a reference to an open file.
+    pub fn retain(&mut self, id: OpenFileId) {
+        if let Some(file) = &mut self.open_files[id] {
+            file.references += 1;
         }
     }
 
-    /// Lets a descriptor go.
-    pub fn close(&mut self, id: OpenId) {
-        let Some(open) = &mut self.open[id] else { return };
-        open.holders -= 1;
-        if open.holders > 0 {
+    /// Drops a reference to an open file; the last one closes it.
+    pub fn close(&mut self, id: OpenFileId) {
+        let Some(file) = &mut self.open_files[id] else { return };
+        file.references -= 1;
+        if file.references > 0 {
             return;
         }
-        let target = open.target.clone();
-        self.open[id] = None;
-        self.free.push(id);
+        let target = file.target.clone();
+        self.open_files[id] = None;
+        self.free_files.push(id);
         match target {
             Target::File { id, .. } => {
-                let gone = self.disk.close(id);
-                self.forget_file(gone);
+                let removed = self.disk.close(id);
+                self.drop_pages(removed);
             }
-            Target::Reader(pipe) => {
+            Target::PipeReader(pipe) => {
                 self.pipes[pipe].readers -= 1;
-                self.close_pipe(pipe);
+                self.pipe_end_closed(pipe);
             }
-            Target::Writer(pipe) => {
+            Target::PipeWriter(pipe) => {
                 self.pipes[pipe].writers -= 1;
-                self.close_pipe(pipe);
+                self.pipe_end_closed(pipe);
             }
             _ => {}
         }
     }
 
-    /// A new pipe: its ends to read from and to write to.
-    pub fn pipe(&mut self) -> (OpenId, OpenId) {
-        let pipe = self.new_pipe(false);
-        (self.open(Target::Reader(pipe)), self.open(Target::Writer(pipe)))
-    }
-
-    pub fn new_pipe(&mut self, named: bool) -> PipeId {
-        let pipe = Pipe::new(named);
-        match self.free_pipes.pop() {
-            Some(id) => {
-                self.pipes[id] = pipe;
-                id
+    /// Creates a pipe; returns its read end and its write end.
+    pub fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
+        let pipe = match self.free_pipes.pop() {
+            Some(pipe) => {
+                self.pipes[pipe] = Pipe::default();
+                pipe
             }
             None => {
-                self.pipes.push(pipe);
+                self.pipes.push(Pipe::default());
                 self.pipes.len() - 1
             }
-        }
+        };
+        (self.open(Target::PipeReader(pipe)), self.open(Target::PipeWriter(pipe)))
     }
 
-    fn close_pipe(&mut self, pipe: PipeId) {
+    fn pipe_end_closed(&mut self, pipe: PipeId) {
         self.wake_pipe(pipe);
-        if self.pipes[pipe].closed() && !self.pipes[pipe].named {
+        if self.pipes[pipe].is_closed() {
             self.free_pipes.push(pipe);
         }
     }
 
-    /// A process's descriptor.
-    pub fn descriptor(&self, me: Pid, at: usize) -> Option<OpenId> {
-        self.processes.get(&me)?.descriptors.get(at).copied().flatten()
+    /// Returns the open file of a process's descriptor.
+    pub fn descriptor(&self, pid: Pid, descriptor: usize) -> Option<OpenFileId> {
+        self.processes.get(&pid)?.descriptors.get(descriptor).copied().flatten()
     }
 
-    /// Gives a process a descriptor that is held for it already; the answer is what it had there.
-    pub fn exchange(&mut self, me: Pid, at: usize, open: Option<OpenId>) -> Option<OpenId> {
-        let process = self.processes.get_mut(&me)?;
-        std::mem::replace(process.descriptors.get_mut(at)?, open)
+    /// Replaces a descriptor; returns the open file that it had. References do not change.
+    pub fn swap_descriptor(
+        &mut self,
+        pid: Pid,
+        descriptor: usize,
+        file: Option<OpenFileId>,
+    ) -> Option<OpenFileId> {
+        let process = self.processes.get_mut(&pid)?;
+        std::mem::replace(process.descriptors.get_mut(descriptor)?, file)
     }
 
-    /// The same, and what was there is closed.
-    pub fn install(&mut self, me: Pid, at: usize, open: Option<OpenId>) {
-        if let Some(before) = self.exchange(me, at, open) {
+    /// Replaces a descriptor, and closes the open file that it had.
+    pub fn set_descriptor(&mut self, pid: Pid, descriptor: usize, file: Option<OpenFileId>) {
+        if let Some(before) = self.swap_descriptor(pid, descriptor, file) {
             self.close(before);
         }
     }
 
-    /// Where in its file a descriptor is.
-    pub fn position(&self, id: OpenId) -> Option<u64> {
+    /// Returns the offset of an open file.
+    pub fn position(&self, id: OpenFileId) -> Option<u64> {
         match self.target(id)? {
-            Target::File { at, .. } | Target::Text { at, .. } => Some(*at),
+            Target::File { offset, .. } | Target::Text { offset, .. } => Some(*offset),
             _ => None,
         }
     }
 
-    /// Goes to a place in a file.
-    pub fn seek(&mut self, id: OpenId, to: u64) {
-        if let Some(Some(Open { target: Target::File { at, .. } | Target::Text { at, .. }, .. })) =
-            self.open.get_mut(id)
+    /// Sets the offset of an open file.
+    pub fn seek(&mut self, id: OpenFileId, to: u64) {
+        if let Some(OpenFile { target: Target::File { offset, .. } | Target::Text { offset, .. }, .. }) =
+            &mut self.open_files[id]
         {
-            *at = to;
+            *offset = to;
         }
     }
 
     fn wake_pipe(&mut self, pipe: PipeId) {
         for pid in std::mem::take(&mut self.pipes[pipe].waiting) {
-            self.nudge(pid);
+            self.wake(pid);
         }
     }
 
-    pub fn target(&self, id: OpenId) -> Option<&Target> {
-        self.open[id].as_ref().map(|open| &open.target)
+    /// Returns what an open file refers to.
+    pub fn target(&self, id: OpenFileId) -> Option<&Target> {
+        self.open_files[id].as_ref().map(|file| &file.target)
     }
 
-    /// How many bytes a second flow through a descriptor at best.
-    pub fn rate(&self, id: OpenId) -> u64 {
+    /// Returns the highest rate of an open file, in bytes a second.
+    pub fn throughput(&self, id: OpenFileId) -> u64 {
         match self.target(id) {
-            Some(Target::Random) => cost::RANDOM_RATE,
-            Some(Target::Log { .. }) => cost::LOG_RATE,
-            Some(Target::Null) => cost::COPY_RATE * 8,
-            _ => cost::COPY_RATE,
+            Some(Target::Random) => calibration::RANDOM_RATE,
+            Some(Target::Log { .. }) => calibration::LOG_RATE,
+            Some(Target::Null) => calibration::COPY_RATE * 8,
+            _ => calibration::COPY_RATE,
         }
     }
 
-    /// Writes. What a full pipe does not take comes back: the writer is woken when there is room.
-    pub fn write(&mut self, me: Pid, id: OpenId, data: Data) -> Result<Option<Data>, Errno> {
+    /// Writes data; returns what a full pipe has no room for. The kernel wakes the writer when
+    /// there is room.
+    pub fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<Option<Data>, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::Reader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
+            None | Some(Target::PipeReader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
             Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
             Some(Target::Full) => Err(Errno::NoSpace),
-            Some(Target::Log { container, stderr }) => {
-                let now = self.now;
-                if let Some(of) = self.containers.get_mut(&container) {
-                    of.log.write(now, stderr, &data);
-                    self.grow_log(container);
+            Some(Target::Log { container: key, stderr }) => {
+                if let Some(container) = self.containers.get_mut(&key) {
+                    container.log.write(self.now, stderr, &data);
+                    self.grow_log(key);
                 }
                 Ok(None)
             }
-            Some(Target::Writer(pipe)) => {
+            Some(Target::PipeWriter(pipe)) => {
                 if self.pipes[pipe].is_broken() {
                     return Err(Errno::BrokenPipe);
                 }
                 let rest = self.pipes[pipe].put(data);
                 self.wake_pipe(pipe);
                 if rest.is_some() {
-                    self.pipes[pipe].waiting.push(me);
+                    self.pipes[pipe].waiting.push(pid);
                 }
                 Ok(rest)
             }
-            Some(Target::File { id: file, at, append }) => {
-                let at = if append { self.disk.file(file).map_or(at, |file| file.size) } else { at };
-                let len = data.len();
+            Some(Target::File { id: file, offset, append }) => {
+                let offset =
+                    if append { self.disk.file(file).map_or(offset, |file| file.size) } else { offset };
                 let text = match &data {
                     Data::Bytes(bytes) => Some(bytes.as_slice()),
                     _ => None,
                 };
-                let done = self.write_file(me, file, at, len, text)?;
-                self.seek(id, at + done);
-                if done < len { Err(Errno::NoSpace) } else { Ok(None) }
+                let written = self.disk.write(file, offset, data.len(), text);
+                self.touch_pages(pid, file, offset, written)?;
+                self.seek(id, offset + written);
+                if written < data.len() { Err(Errno::NoSpace) } else { Ok(None) }
             }
         }
     }
 
-    /// Writes into a file and charges its pages. The answer is how much of it there was room for.
-    pub fn write_file(
-        &mut self,
-        me: Pid,
-        file: FileId,
-        at: u64,
-        len: u64,
-        text: Option<&[u8]>,
-    ) -> Result<u64, Errno> {
-        let (done, _) = self.disk.write(file, at, len, text);
-        self.use_pages(me, file, at, done)?;
-        Ok(done)
-    }
-
-    /// A part of a file is used: its pages come into memory, or become active if they were there.
-    fn use_pages(&mut self, me: Pid, id: FileId, at: u64, len: u64) -> Result<(), Errno> {
+    /// Records the use of a part of a file: its pages are cached, or become active if they were.
+    fn touch_pages(&mut self, pid: Pid, id: FileId, offset: u64, len: u64) -> Result<(), Errno> {
         let Some(file) = self.disk.file_mut(id) else { return Ok(()) };
         if len == 0 {
             return Ok(());
         }
-        let (store, blocks) = (file.store, file.blocks);
-        if self.disk.is_memory(store) {
-            let more = blocks.saturating_sub(self.groups.cached(id).shmem);
-            return self.cache(me, id, Pages { shmem: more, ..Pages::default() });
+        let (tree, blocks, was_referenced) = (file.tree, file.blocks, file.referenced);
+        let cached = self.cgroups.cached(id);
+        if self.disk.is_tmpfs(tree) {
+            let more = blocks.saturating_sub(cached.shmem);
+            return self.cache_file(pid, id, Pages { shmem: more, ..Pages::default() });
         }
-        let cached = self.groups.cached(id);
         let present = cached.inactive + cached.active;
-        let reached = (at + len).next_multiple_of(BLOCK).min(blocks.max(present));
-        // From the beginning on for a second time, or a page in small pieces: a page that is used twice becomes active (mm/swap.c).
-        let again = at == 0 && present > 0 && self.disk.file(id).is_some_and(|file| file.referenced);
-        if again {
-            self.groups.activate(id);
+        let end = (offset + len).next_multiple_of(BLOCK).min(blocks.max(present));
+        // A page that is used twice becomes active (mm/swap.c). The model counts uses of a file
+        // from its start.
+        if offset == 0 && present > 0 && was_referenced {
+            self.cgroups.activate(id);
         }
-        // What was dropped meanwhile comes back as far as it is used.
-        let more = reached.saturating_sub(present).min(len.next_multiple_of(BLOCK));
+        // Pages that were reclaimed come back as far as they are used.
+        let more = end.saturating_sub(present).min(len.next_multiple_of(BLOCK));
         if let Some(file) = self.disk.file_mut(id) {
-            file.referenced |= at == 0;
+            file.referenced |= offset == 0;
         }
         if more == 0 {
             return Ok(());
         }
-        let slab = cost::slab(more);
-        self.cache(me, id, Pages { inactive: more, kernel: slab, ..Pages::default() })
+        let kernel = calibration::page_cache_overhead(more);
+        self.cache_file(pid, id, Pages { inactive: more, kernel, ..Pages::default() })
     }
 
-    /// Reads no more than `most` bytes.
-    pub fn read(&mut self, me: Pid, id: OpenId, most: u64) -> Result<Read, Errno> {
+    /// Reads at most `most` bytes.
+    pub fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::Writer(_) | Target::Log { .. }) => Err(Errno::BadDescriptor),
-            Some(Target::Null) => Ok(Read::End),
-            Some(Target::Zero | Target::Random | Target::Full) => Ok(Read::Data(Data::Fill(most))),
-            Some(Target::Reader(pipe)) => {
+            None | Some(Target::PipeWriter(_) | Target::Log { .. }) => Err(Errno::BadDescriptor),
+            Some(Target::Null) => Ok(ReadOutcome::End),
+            Some(Target::Zero | Target::Random | Target::Full) => Ok(ReadOutcome::Data(Data::Fill(most))),
+            Some(Target::PipeReader(pipe)) => {
                 if let Some(data) = self.pipes[pipe].take(most) {
                     self.wake_pipe(pipe);
-                    return Ok(Read::Data(data));
+                    return Ok(ReadOutcome::Data(data));
                 }
-                Ok(self.wait_for_pipe(me, pipe))
+                Ok(self.wait_for_data(pid, pipe))
             }
-            Some(Target::Text { text, at }) => {
-                let rest = &text[(at as usize).min(text.len())..];
+            Some(Target::Text { text, offset }) => {
+                let rest = &text[(offset as usize).min(text.len())..];
                 let data = rest[..rest.len().min(most as usize)].to_vec();
-                self.seek(id, at + data.len() as u64);
-                Ok(if data.is_empty() { Read::End } else { Read::Data(Data::Bytes(data)) })
+                self.seek(id, offset + data.len() as u64);
+                Ok(if data.is_empty() { ReadOutcome::End } else { ReadOutcome::Data(Data::Bytes(data)) })
             }
-            Some(Target::File { id: file, at, .. }) => {
-                let Some(of) = self.disk.file(file) else { return Ok(Read::End) };
-                let len = most.min(of.size.saturating_sub(at));
+            Some(Target::File { id: file_id, offset, .. }) => {
+                let Some(file) = self.disk.file(file_id) else { return Ok(ReadOutcome::End) };
+                let len = most.min(file.size.saturating_sub(offset));
                 if len == 0 {
-                    return Ok(Read::End);
+                    return Ok(ReadOutcome::End);
                 }
-                let data = match &of.text {
-                    Some(text) => Data::Bytes(text[at as usize..(at + len) as usize].to_vec()),
+                let data = match &file.text {
+                    Some(text) => Data::Bytes(text[offset as usize..(offset + len) as usize].to_vec()),
                     None => Data::Fill(len),
                 };
-                self.use_pages(me, file, at, len)?;
-                self.seek(id, at + len);
-                Ok(Read::Data(data))
+                self.touch_pages(pid, file_id, offset, len)?;
+                self.seek(id, offset + len);
+                Ok(ReadOutcome::Data(data))
             }
         }
     }
 
-    /// Reads a line.
-    pub fn read_line(&mut self, me: Pid, id: OpenId) -> Result<Read, Errno> {
-        match self.target(id).cloned() {
-            Some(Target::Reader(pipe)) => {
+    /// Reads a line with its newline. Unknown content counts as the end of the file.
+    pub fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
+        let (line, offset) = match self.target(id).cloned() {
+            Some(Target::PipeReader(pipe)) => {
                 if let Some(line) = self.pipes[pipe].take_line() {
                     self.wake_pipe(pipe);
-                    return Ok(Read::Data(Data::Bytes(line)));
+                    return Ok(ReadOutcome::Data(Data::Bytes(line)));
                 }
-                Ok(self.wait_for_pipe(me, pipe))
+                return Ok(self.wait_for_data(pid, pipe));
             }
-            Some(Target::File { id: file, at, .. }) => {
-                let Some(of) = self.disk.file(file) else { return Ok(Read::End) };
-                let Some(text) = &of.text else { return Ok(Read::End) };
-                let Some(line) = line_at(text, at) else { return Ok(Read::End) };
-                self.seek(id, at + line.len() as u64);
-                Ok(Read::Data(Data::Bytes(line)))
+            Some(Target::File { id: file, offset, .. }) => {
+                let text = self.disk.file(file).and_then(|file| file.text.as_deref());
+                (text.and_then(|text| line_at(text, offset)), offset)
             }
-            Some(Target::Text { text, at }) => {
-                let Some(line) = line_at(&text, at) else { return Ok(Read::End) };
-                self.seek(id, at + line.len() as u64);
-                Ok(Read::Data(Data::Bytes(line)))
-            }
-            _ => Ok(Read::End),
-        }
+            Some(Target::Text { text, offset }) => (line_at(&text, offset), offset),
+            _ => return Ok(ReadOutcome::End),
+        };
+        let Some(line) = line else { return Ok(ReadOutcome::End) };
+        self.seek(id, offset + line.len() as u64);
+        Ok(ReadOutcome::Data(Data::Bytes(line)))
     }
 
-    fn wait_for_pipe(&mut self, me: Pid, pipe: PipeId) -> Read {
+    fn wait_for_data(&mut self, pid: Pid, pipe: PipeId) -> ReadOutcome {
         let pipe = &mut self.pipes[pipe];
-        if pipe.is_ended() {
-            return Read::End;
+        if pipe.is_at_end() {
+            return ReadOutcome::End;
         }
-        pipe.waiting.push(me);
-        Read::Blocked
+        pipe.waiting.push(pid);
+        ReadOutcome::Blocked
     }
 }
 
-/// The line of a text from a place on, its end included; none at the end of the text.
-fn line_at(text: &[u8], at: u64) -> Option<Vec<u8>> {
-    let rest = &text[(at as usize).min(text.len())..];
+/// Returns the line of a text at an offset with its newline; `None` at the end of the text.
+fn line_at(text: &[u8], offset: u64) -> Option<Vec<u8>> {
+    let rest = &text[(offset as usize).min(text.len())..];
     let len = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
     (len > 0).then(|| rest[..len].to_vec())
 }

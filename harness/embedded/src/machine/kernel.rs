@@ -1,258 +1,203 @@
-//! What processes act on: everything of the machine but themselves.
+//! The kernel's state: processes, memory, CPU time and wakeups.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use super::container::{Container, ContainerKey, Pod};
-use super::disk::{Disk, FileId, StoreId};
-use super::groups::{GroupId, Groups, Pages};
-use super::io::{Open, OpenId};
-use super::pipe::{Pipe, PipeId};
-use super::process::{Pid, Process};
-use super::{CgroupVersion, Happened};
-use crate::options::NodeOptions;
-use crate::time::{Epoch, Time};
-
-/// Why a process did not get what it wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errno {
-    /// It was killed while it asked: nobody is there to be told.
-    Killed,
-    /// ENOSPC
-    NoSpace,
-    /// EPIPE
-    BrokenPipe,
-    /// ENOENT
-    Missing,
-    /// EISDIR
-    IsDirectory,
-    /// ENOTDIR
-    NotDirectory,
-    /// EEXIST
-    Exists,
-    /// ENOTEMPTY
-    NotEmpty,
-    /// EAGAIN of `fork`
-    CannotFork,
-    /// EBADF
-    BadDescriptor,
-    /// EROFS
-    ReadOnly,
-}
-
-impl Errno {
-    /// Its number on Linux.
-    pub fn number(self) -> i32 {
-        match self {
-            Self::Killed => 4,
-            Self::NoSpace => 28,
-            Self::BrokenPipe => 32,
-            Self::Missing => 2,
-            Self::IsDirectory => 21,
-            Self::NotDirectory => 20,
-            Self::Exists => 17,
-            Self::NotEmpty => 39,
-            Self::CannotFork => 11,
-            Self::BadDescriptor => 9,
-            Self::ReadOnly => 30,
-        }
-    }
-
-    /// As `strerror` has it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Killed => "Killed",
-            Self::NoSpace => "No space left on device",
-            Self::BrokenPipe => "Broken pipe",
-            Self::Missing => "No such file or directory",
-            Self::IsDirectory => "Is a directory",
-            Self::NotDirectory => "Not a directory",
-            Self::Exists => "File exists",
-            Self::NotEmpty => "Directory not empty",
-            Self::CannotFork => "Resource temporarily unavailable",
-            Self::BadDescriptor => "Bad file descriptor",
-            Self::ReadOnly => "Read-only file system",
-        }
-    }
-}
+use super::calibration;
+use super::cgroups::{CgroupTree, Pages};
+use super::container::{Container, Pod};
+use super::disk::Disk;
+use super::errno::Errno;
+use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
+use super::open_file::OpenFile;
+use super::pipe::Pipe;
+use super::process::Process;
+use super::types::MachineEvent;
+use crate::options::{CgroupVersion, NodeOptions};
+use crate::sim::{Epoch, Time};
 
 /// The state of a machine.
 pub(super) struct Kernel {
     pub now: Time,
-    /// What the calendar says at the beginning of time.
+    /// The date at which simulated time begins.
     pub epoch: Epoch,
     pub cgroup: CgroupVersion,
-    pub groups: Groups,
+    pub cgroups: CgroupTree,
     pub disk: Disk,
     /// The node's own files.
-    pub host: StoreId,
+    pub node_files: TreeId,
     pub containers: BTreeMap<ContainerKey, Container>,
-    pub names: BTreeMap<String, ContainerKey>,
+    pub container_keys: BTreeMap<String, ContainerKey>,
     pub pods: BTreeMap<String, Pod>,
     pub processes: BTreeMap<Pid, Process>,
-    pub open: Vec<Option<Open>>,
-    pub free: Vec<OpenId>,
+    pub open_files: Vec<Option<OpenFile>>,
+    pub free_files: Vec<OpenFileId>,
     pub pipes: Vec<Pipe>,
     pub free_pipes: Vec<PipeId>,
-    /// Tasks of the whole machine: processes and threads.
+    /// Number of tasks (processes and threads) on the machine.
     pub tasks: u64,
     pub max_pid: u64,
-    pub next_pid: Pid,
+    pub last_pid: Pid,
     pub next_container: ContainerKey,
-    /// CPU time of what has been removed, and of the machine's own.
-    pub cpu: Duration,
+    /// CPU time of removed pods.
+    pub removed_cpu: Duration,
+    pub events: Vec<MachineEvent>,
     cpus: u32,
-    /// When the CPUs have done what they were given.
-    cpus_free: Time,
-    wakes: BinaryHeap<Reverse<(Time, u64, Pid)>>,
-    asked: u64,
-    pub happened: Vec<Happened>,
+    /// When the CPUs have done all work that was requested.
+    cpus_free_at: Time,
+    /// Wakeups in order of time, then of request.
+    wakeups: BinaryHeap<Reverse<(Time, u64, Pid)>>,
+    wakeup_count: u64,
 }
 
 impl Kernel {
-    pub fn new(options: &NodeOptions, groups: Groups, mut disk: Disk) -> Self {
-        let (tasks, cpus) = (options.processes, options.cpus);
-        let host = disk.create_store(None);
+    pub fn new(options: &NodeOptions, cgroups: CgroupTree, mut disk: Disk) -> Self {
+        let node_files = disk.create_tree(None);
         let mut kernel = Self {
             now: Time::ZERO,
             epoch: Epoch(jiff::Timestamp::UNIX_EPOCH),
             cgroup: options.cgroup,
-            groups,
+            cgroups,
             disk,
-            host,
+            node_files,
             containers: BTreeMap::new(),
-            names: BTreeMap::new(),
+            container_keys: BTreeMap::new(),
             pods: BTreeMap::new(),
             processes: BTreeMap::new(),
-            open: Vec::new(),
-            free: Vec::new(),
+            open_files: Vec::new(),
+            free_files: Vec::new(),
             pipes: Vec::new(),
             free_pipes: Vec::new(),
-            tasks,
+            tasks: options.processes,
             max_pid: options.max_pid,
-            next_pid: tasks,
+            last_pid: options.processes,
             next_container: 0,
-            cpu: Duration::ZERO,
-            cpus,
-            cpus_free: Time::ZERO,
-            wakes: BinaryHeap::new(),
-            asked: 0,
-            happened: Vec::new(),
+            removed_cpu: Duration::ZERO,
+            events: Vec::new(),
+            cpus: options.cpus,
+            cpus_free_at: Time::ZERO,
+            wakeups: BinaryHeap::new(),
+            wakeup_count: 0,
         };
-        kernel.make_host();
+        kernel.create_node_directories();
         kernel
     }
 
-    /// Has a process go on at a time, instead of when it would.
-    pub fn wake(&mut self, pid: Pid, at: Time) {
+    /// Advances the clock; it never goes back.
+    pub fn advance_to(&mut self, now: Time) {
+        self.now = self.now.max(now);
+    }
+
+    /// Schedules the next step of a process; replaces the one that was scheduled before.
+    pub fn schedule(&mut self, pid: Pid, at: Time) {
         if let Some(process) = self.processes.get_mut(&pid) {
-            process.wake = Some(at);
-            self.asked += 1;
-            self.wakes.push(Reverse((at, self.asked, pid)));
+            process.wakeup = Some(at);
+            self.wakeup_count += 1;
+            self.wakeups.push(Reverse((at, self.wakeup_count, pid)));
         }
     }
 
-    /// Has a process go on that waits for something to happen.
-    pub fn nudge(&mut self, pid: Pid) {
-        if self.processes.get(&pid).is_some_and(|process| process.wake.is_none()) {
-            self.wake(pid, self.now + super::cost::SYSCALL);
+    /// Wakes a process that waits for an event.
+    pub fn wake(&mut self, pid: Pid) {
+        if self.processes.get(&pid).is_some_and(|process| process.wakeup.is_none()) {
+            self.schedule(pid, self.now + calibration::SYSCALL);
         }
     }
 
-    /// When a process goes on next. Calls that nobody waits for any more are forgotten.
-    pub fn forget_stale(&mut self) {
-        while let Some(Reverse((at, _, pid))) = self.wakes.peek() {
-            if self.processes.get(pid).is_some_and(|process| process.wake == Some(*at)) {
+    /// Drops wakeups at the head of the queue that were replaced, or whose process exited.
+    pub fn drop_stale_wakeups(&mut self) {
+        while let Some(Reverse((at, _, pid))) = self.wakeups.peek() {
+            if self.processes.get(pid).is_some_and(|process| process.wakeup == Some(*at)) {
                 break;
             }
-            self.wakes.pop();
+            self.wakeups.pop();
         }
     }
 
-    /// When a process goes on next, after `forget_stale`.
-    pub fn next(&self) -> Option<Time> {
-        self.wakes.peek().map(|Reverse((at, ..))| *at)
+    /// Returns the time of the next wakeup. Call [`Kernel::drop_stale_wakeups`] before.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.wakeups.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The process that goes on next, no later than `until`.
-    pub fn pop(&mut self, until: Time) -> Option<Pid> {
-        self.forget_stale();
-        if self.next()? > until {
+    /// Advances the clock to the next wakeup that is not after `until`; returns its process.
+    pub fn pop_wakeup(&mut self, until: Time) -> Option<Pid> {
+        self.drop_stale_wakeups();
+        if self.next_wakeup()? > until {
             return None;
         }
-        let Reverse((at, _, pid)) = self.wakes.pop()?;
-        self.now = self.now.max(at);
+        let Reverse((at, _, pid)) = self.wakeups.pop()?;
+        self.advance_to(at);
         Some(pid)
     }
 
-    pub fn container(&self, pid: Pid) -> Option<&Container> {
+    /// Returns the container of a process.
+    pub fn container_of(&self, pid: Pid) -> Option<&Container> {
         self.containers.get(&self.processes.get(&pid)?.container)
     }
 
-    pub fn container_mut(&mut self, pid: Pid) -> Option<&mut Container> {
-        self.containers.get_mut(&self.processes.get(&pid)?.container)
+    fn cgroup_of(&self, pid: Pid) -> Option<CgroupId> {
+        self.container_of(pid)?.cgroup
     }
 
-    fn group(&self, pid: Pid) -> Option<GroupId> {
-        self.container(pid)?.group
+    /// Returns when work that begins at `start` and takes `cpu_time` is done. The CPUs do work in
+    /// the order of requests.
+    pub fn run_on_cpu(&mut self, pid: Pid, start: Time, cpu_time: Duration) -> Time {
+        self.account_cpu(pid, cpu_time);
+        self.cpus_free_at = self.cpus_free_at.max(start) + cpu_time / self.cpus;
+        self.cpus_free_at.max(start + cpu_time)
     }
 
-    /// When work of so much CPU time is done that begins then: the CPUs are shared, first come, first served.
-    pub fn work(&mut self, me: Pid, begin: Time, time: Duration) -> Time {
-        self.spend(me, time);
-        self.cpus_free = self.cpus_free.max(begin) + time / self.cpus;
-        self.cpus_free.max(begin + time)
-    }
-
-    /// Counts CPU time of a process.
-    pub fn spend(&mut self, me: Pid, time: Duration) {
-        if let Some(container) = self.container_mut(me) {
-            container.cpu += time;
+    /// Adds CPU time to the container of a process.
+    pub fn account_cpu(&mut self, pid: Pid, cpu_time: Duration) {
+        let key = self.processes.get(&pid).map(|process| process.container);
+        if let Some(container) = key.and_then(|key| self.containers.get_mut(&key)) {
+            container.cpu += cpu_time;
         }
     }
 
-    /// Gives a process anonymous memory, and what the kernel needs for it.
-    pub fn allocate(&mut self, me: Pid, anon: u64, kernel: u64) -> Result<(), Errno> {
-        let group = self.make_room(me, anon + kernel)?;
-        self.groups.charge(group, Pages { anon, kernel, ..Pages::default() });
-        self.tell_passed();
-        if let Some(process) = self.processes.get_mut(&me) {
+    /// Allocates anonymous memory and the kernel memory for it, in bytes.
+    pub fn allocate_memory(&mut self, pid: Pid, anon: u64, kernel: u64) -> Result<(), Errno> {
+        let group = self.reclaim_for(pid, anon + kernel)?;
+        self.cgroups.charge(group, Pages { anon, kernel, ..Pages::default() });
+        self.report_crossed_thresholds();
+        if let Some(process) = self.processes.get_mut(&pid) {
             process.anon += anon;
             process.kernel += kernel;
         }
         Ok(())
     }
 
-    /// Takes anonymous memory back.
-    pub fn release(&mut self, me: Pid, anon: u64) {
-        let Some(group) = self.group(me) else { return };
-        if let Some(process) = self.processes.get_mut(&me) {
+    /// Frees anonymous memory.
+    pub fn free_memory(&mut self, pid: Pid, anon: u64) {
+        let Some(group) = self.cgroup_of(pid) else { return };
+        if let Some(process) = self.processes.get_mut(&pid) {
             let anon = anon.min(process.anon);
             process.anon -= anon;
-            self.groups.uncharge(group, Pages::anon(anon));
+            self.cgroups.uncharge(group, Pages::anon(anon));
         }
     }
 
-    /// Charges pages of a file that `me` uses.
-    pub fn cache(&mut self, me: Pid, file: FileId, pages: Pages) -> Result<(), Errno> {
-        let group = self.make_room(me, pages.total())?;
-        // Room was made where `me` is charged; pages may go to whoever used the file first, as the kernel has it.
-        self.groups.cache(group, file, pages);
-        self.tell_passed();
+    /// Adds pages of a file to memory. The cgroup that used the file first is charged, even though
+    /// memory is reclaimed in the cgroup of `pid`.
+    pub fn cache_file(&mut self, pid: Pid, file: FileId, pages: Pages) -> Result<(), Errno> {
+        let group = self.reclaim_for(pid, pages.total())?;
+        self.cgroups.cache_file(group, file, pages);
+        self.report_crossed_thresholds();
         Ok(())
     }
 
-    /// Makes room for so many bytes: drops page cache, then kills. Where nobody can be killed, the kernel lets it pass.
-    fn make_room(&mut self, me: Pid, bytes: u64) -> Result<GroupId, Errno> {
+    /// Makes room for an allocation by dropping page cache, then by OOM kills. An allocation for
+    /// which no process can be killed succeeds. Returns the cgroup of `pid`.
+    fn reclaim_for(&mut self, pid: Pid, bytes: u64) -> Result<CgroupId, Errno> {
         loop {
-            let group = self.group(me).ok_or(Errno::Killed)?;
-            let Some((small, missing)) = self.groups.too_small(group, bytes) else { return Ok(group) };
-            if self.groups.reclaim(small, missing) >= missing {
+            let group = self.cgroup_of(pid).ok_or(Errno::Killed)?;
+            let Some((full, missing)) = self.cgroups.find_full(group, bytes) else { return Ok(group) };
+            if self.cgroups.reclaim(full, missing) >= missing {
                 continue;
             }
-            let killed = self.out_of_memory(small);
-            if !self.processes.contains_key(&me) {
+            let killed = self.oom_kill(full);
+            if !self.processes.contains_key(&pid) {
                 return Err(Errno::Killed);
             }
             if !killed {
@@ -261,19 +206,17 @@ impl Kernel {
         }
     }
 
-    /// Tells of marks that were passed.
-    pub fn tell_passed(&mut self) {
-        if self.groups.has_passed() {
-            for (group, mark) in self.groups.passed() {
-                self.happened.push(Happened::Crossed { group, mark, at: self.now });
-            }
+    /// Reports the thresholds that were crossed since the last call.
+    pub fn report_crossed_thresholds(&mut self) {
+        for (group, threshold) in self.cgroups.take_crossed() {
+            self.events.push(MachineEvent::ThresholdCrossed { group, threshold, at: self.now });
         }
     }
 
-    /// A file is gone: so are its pages.
-    pub fn forget_file(&mut self, file: Option<FileId>) {
-        if let Some(file) = file {
-            self.groups.drop_file(file);
+    /// Drops the pages of a file that was removed.
+    pub fn drop_pages(&mut self, removed: Option<FileId>) {
+        if let Some(file) = removed {
+            self.cgroups.drop_file(file);
         }
     }
 }

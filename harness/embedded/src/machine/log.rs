@@ -1,89 +1,89 @@
-//! A container's log, as containerd writes it (CRI format).
+//! The log of a container, as containerd writes it (CRI format).
 
-use super::LogLine;
 use super::data::Data;
-use crate::time::Time;
+use super::types::LogLine;
+use crate::sim::Time;
 
-/// How many lines are kept; sizes count all.
-const KEPT: usize = 10_000;
-/// How many lines of a mass of equal ones are kept.
-const MASS: u64 = 1000;
-/// containerd parts lines that are longer (`maxContainerLogLineSize`).
-const LONGEST: usize = 16 << 10;
-/// `2026-11-21T00:42:43.123456789Z stdout F ` and the line's end.
+/// The number of lines that are stored. The size of the log counts all lines.
+const MAX_LINES: usize = 10_000;
+/// The number of lines that are stored of a line that is repeated.
+const MAX_REPEATED: u64 = 1000;
+/// The longest line that containerd does not split (`maxContainerLogLineSize`), in bytes.
+const MAX_LINE: usize = 16 << 10;
+/// The length of `2026-11-21T00:42:43.123456789Z stdout F ` with a newline, in bytes.
 const PREFIX: u64 = 41;
 
-/// A log.
+/// The log of a container.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Log {
+pub(super) struct ContainerLog {
     lines: Vec<LogLine>,
-    /// What was written without a line's end, of stdout and stderr.
-    begun: [Vec<u8>; 2],
-    /// Its size, in bytes.
+    /// Text after the last newline, of stdout and of stderr.
+    unfinished: [Vec<u8>; 2],
+    /// The size of the file, in bytes.
     pub size: u64,
 }
 
-impl Log {
-    /// The last lines.
+impl ContainerLog {
+    /// Returns the last lines.
     pub fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
-    /// Writes to it.
+    /// Appends data of one stream.
     pub fn write(&mut self, at: Time, stderr: bool, data: &Data) {
         match data {
             Data::Bytes(bytes) => {
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    let begun = &mut self.begun[usize::from(stderr)];
-                    let (text, ended) = match part.strip_suffix(b"\n") {
-                        Some(text) => (text, true),
-                        None => (part, false),
-                    };
-                    begun.extend_from_slice(text);
-                    while self.begun[usize::from(stderr)].len() > LONGEST {
-                        let begun = &mut self.begun[usize::from(stderr)];
-                        let rest = begun.split_off(LONGEST);
-                        let line = std::mem::replace(begun, rest);
-                        self.line(at, stderr, &line, true);
-                    }
-                    if ended {
-                        let line = std::mem::take(&mut self.begun[usize::from(stderr)]);
-                        self.line(at, stderr, &line, false);
-                    }
+                    self.write_part(at, stderr, part);
                 }
             }
             Data::Fill(len) => {
-                let parts = len.div_ceil(LONGEST as u64);
-                self.size += len + parts * PREFIX;
-                self.keep(LogLine { at, stderr, text: String::new(), partial: false });
+                self.size += len + len.div_ceil(MAX_LINE as u64) * PREFIX;
+                self.store(LogLine { at, stderr, text: String::new(), partial: false });
             }
             Data::Lines(line, count) => {
                 self.size += (line.len() as u64 + PREFIX) * count;
-                for _ in 0..(*count).min(MASS) {
-                    self.keep(LogLine { at, stderr, text: line.to_string(), partial: false });
+                for _ in 0..(*count).min(MAX_REPEATED) {
+                    self.store(LogLine { at, stderr, text: line.to_string(), partial: false });
                 }
             }
         }
     }
 
-    /// The container has ended: what was begun is written.
-    pub fn end(&mut self, at: Time) {
+    /// Appends text of which only the last byte may be a newline.
+    fn write_part(&mut self, at: Time, stderr: bool, part: &[u8]) {
+        let text = part.strip_suffix(b"\n");
+        let mut line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
+        line.extend_from_slice(text.unwrap_or(part));
+        while line.len() > MAX_LINE {
+            let rest = line.split_off(MAX_LINE);
+            self.write_line(at, stderr, &line, true);
+            line = rest;
+        }
+        match text {
+            Some(_) => self.write_line(at, stderr, &line, false),
+            None => self.unfinished[usize::from(stderr)] = line,
+        }
+    }
+
+    /// Writes unfinished lines when the container exits.
+    pub fn flush(&mut self, at: Time) {
         for stderr in [false, true] {
-            let begun = std::mem::take(&mut self.begun[usize::from(stderr)]);
-            if !begun.is_empty() {
-                self.line(at, stderr, &begun, true);
+            let line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
+            if !line.is_empty() {
+                self.write_line(at, stderr, &line, true);
             }
         }
     }
 
-    fn line(&mut self, at: Time, stderr: bool, text: &[u8], partial: bool) {
+    fn write_line(&mut self, at: Time, stderr: bool, text: &[u8], partial: bool) {
         self.size += text.len() as u64 + PREFIX;
-        self.keep(LogLine { at, stderr, text: String::from_utf8_lossy(text).into_owned(), partial });
+        self.store(LogLine { at, stderr, text: String::from_utf8_lossy(text).into_owned(), partial });
     }
 
-    fn keep(&mut self, line: LogLine) {
-        if self.lines.len() >= 2 * KEPT {
-            self.lines.drain(..KEPT);
+    fn store(&mut self, line: LogLine) {
+        if self.lines.len() >= 2 * MAX_LINES {
+            self.lines.drain(..MAX_LINES);
         }
         self.lines.push(line);
     }

@@ -1,64 +1,63 @@
-//! Whom the kernel kills when memory runs out (mm/oom_kill.c).
+//! The OOM killer (mm/oom_kill.c).
 
-use super::cost::PROCESS_KERNEL;
-use super::groups::GroupId;
+use super::calibration::PROCESS_KERNEL;
+use super::ids::{CgroupId, Pid};
 use super::kernel::Kernel;
-use super::process::{KILLED, Pid, Process};
-use super::{CgroupVersion, Happened};
+use super::process::Process;
+use super::types::MachineEvent;
+use crate::options::CgroupVersion;
 
-/// `OOM_SCORE_ADJ_MIN`: such processes are never killed.
-const NEVER: i32 = -1000;
-/// What the kernel counts in.
+/// The adjustment of a process that is never killed (`OOM_SCORE_ADJ_MIN`).
+const OOM_SCORE_ADJ_MIN: i32 = -1000;
+/// The size of a page in bytes.
 const PAGE: i64 = 4096;
 
 impl Kernel {
-    /// Kills for want of memory within a group. The answer is whether somebody was killed.
-    pub fn out_of_memory(&mut self, group: GroupId) -> bool {
-        let total = self.groups.limit(group).unwrap_or_else(|| self.groups.total());
-        let Some(victim) = self.victim(group, total) else { return false };
-        let Some(container) = self.processes.get(&victim).map(|process| process.container) else {
-            return false;
-        };
-        // memory.oom.group is a file of cgroup v2 only; the kubelet writes it since 1.28 (kubernetes/kubernetes#117793).
-        let whole = self.cgroup == CgroupVersion::V2 && self.containers[&container].spec.oom_group;
-        let mut killed = vec![victim];
-        if whole {
-            killed.extend(self.containers[&container].members.iter().copied().filter(|pid| *pid != victim));
-            // The first process goes last: with it the container ends.
-            killed.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
+    /// Kills a process in a cgroup, with its container's other processes if `memory.oom.group` is
+    /// set. Returns `false` if no process may be killed.
+    pub fn oom_kill(&mut self, group: CgroupId) -> bool {
+        let total = self.cgroups.limit(group).unwrap_or_else(|| self.cgroups.total());
+        let Some(victim) = self.select_victim(group, total) else { return false };
+        let Some(container) = self.container_of(victim) else { return false };
+        // memory.oom.group exists on cgroup v2. The kubelet writes it since 1.28
+        // (kubernetes/kubernetes#117793).
+        let mut victims = vec![victim];
+        if self.cgroup == CgroupVersion::V2 && container.spec.oom_group {
+            victims = container.pids.iter().copied().collect();
+            // The container ends with its first process: that one is last.
+            victims.sort_unstable_by_key(|pid| std::cmp::Reverse(*pid));
         }
-        for pid in killed {
+        for pid in victims {
             let Some(process) = self.processes.get(&pid) else { continue };
-            let name = process.name.clone();
             let Some(container) = self.containers.get_mut(&process.container) else { continue };
             container.oom_killed = true;
-            let container = container.id.clone();
-            self.happened.push(Happened::OomKilled { process: name, pid, container, at: self.now });
-            self.exit(pid, KILLED);
+            self.events.push(MachineEvent::OomKilled {
+                process: process.name.clone(),
+                pid,
+                container: container.id.clone(),
+                at: self.now,
+            });
+            self.kill(pid);
         }
         true
     }
 
-    /// The process with the most points (`oom_badness`); of equals, the last one.
-    fn victim(&self, group: GroupId, total: u64) -> Option<Pid> {
+    /// Returns the process with the highest score (`oom_badness`), and of equals the last one.
+    fn select_victim(&self, group: CgroupId, total: u64) -> Option<Pid> {
         let total = (total / PAGE as u64) as i64;
-        self.processes
-            .iter()
-            .filter(|(_, process)| {
-                let container = &self.containers[&process.container];
-                container.group.is_some_and(|of| self.groups.within(of, group))
-            })
-            .filter_map(|(pid, process)| {
-                let adjustment = self.containers[&process.container].spec.oom_score_adj;
-                (adjustment > NEVER).then(|| (points(process, adjustment, total), *pid))
-            })
-            .max()
-            .map(|(_, pid)| pid)
+        let scores = self.processes.iter().filter_map(|(pid, process)| {
+            let container = &self.containers[&process.container];
+            let is_candidate = container.spec.oom_score_adj > OOM_SCORE_ADJ_MIN
+                && container.cgroup.is_some_and(|id| self.cgroups.is_within(id, group));
+            is_candidate.then(|| (score(process, container.spec.oom_score_adj, total), *pid))
+        });
+        scores.max().map(|(_, pid)| pid)
     }
 }
 
-/// Pages of memory and of page tables, and the adjustment in thousandths of all there is.
-fn points(process: &Process, adjustment: i32, total: i64) -> i64 {
+/// Returns the pages of a process and of its page tables, plus the adjustment in thousandths of
+/// `total` pages.
+fn score(process: &Process, adjustment: i32, total: i64) -> i64 {
     let page_tables = process.kernel.saturating_sub(PROCESS_KERNEL);
     let pages = (process.anon + page_tables) as i64 / PAGE;
     pages + i64::from(adjustment) * (total / 1000)

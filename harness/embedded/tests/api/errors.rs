@@ -1,4 +1,4 @@
-//! What is refused.
+//! Errors of the API.
 
 use http::Method;
 use serde_json::json;
@@ -6,50 +6,50 @@ use serde_json::json;
 use crate::lab::Lab;
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_served_is_named() {
+async fn names_unknown_resources_and_unsupported_verbs() {
     let lab = Lab::new().await;
-    let told = async |method: Method, path: &str| {
-        let answer = lab.ask(method, path, &[], String::new()).await;
+    let error = async |method: Method, path: &str| {
+        let answer = lab.request(method, path, &[], String::new()).await;
         assert_eq!(answer.json()["kind"], "Status");
         (answer.code, answer.message())
     };
-    let (code, message) = told(Method::GET, "/apis/apps/v1/statefulsets").await;
+    let (code, message) = error(Method::GET, "/apis/apps/v1/statefulsets").await;
     assert_eq!(code, 404);
-    assert!(message.ends_with("the embedded cluster serves no apps/v1/statefulsets"), "{message}");
-    let (code, message) = told(Method::GET, "/api/v1/namespaces/test/pods/p/resize").await;
+    assert!(message.ends_with("the embedded cluster does not serve apps/v1/statefulsets"), "{message}");
+    let (code, message) = error(Method::GET, "/api/v1/namespaces/test/pods/p/resize").await;
     assert_eq!(code, 404);
-    assert!(message.ends_with("serves no v1/pods/resize"), "{message}");
-    assert_eq!(told(Method::GET, "/metrics").await.0, 404);
-    for (method, path, named) in [
+    assert!(message.ends_with("does not serve v1/pods/resize"), "{message}");
+    assert_eq!(error(Method::GET, "/metrics").await.0, 404);
+    for (method, path, ending) in [
         (Method::DELETE, "/api/v1/namespaces", "deletecollection of namespaces"),
         (Method::DELETE, "/api/v1/pods", "deletecollection of pods"),
-        (Method::POST, "/apis/metrics.k8s.io/v1beta1/nodes", "create of nodes.metrics.k8s.io"),
+        (Method::POST, "/apis/apps/v1/namespaces/test/daemonsets", "create of daemonsets.apps"),
         (Method::PUT, "/api/v1/namespaces/test/pods", "update of pods"),
         (Method::POST, "/api/v1/namespaces/test/pods/p/log", "create of pods/log"),
         (Method::OPTIONS, "/api/v1/pods", "options of pods"),
     ] {
-        let (code, message) = told(method, path).await;
+        let (code, message) = error(method, path).await;
         assert_eq!(code, 405, "{path}");
-        assert!(message.ends_with(named), "{message}");
+        assert!(message.ends_with(ending), "{message}");
     }
-    let (code, message) = told(Method::POST, "/api/v1/namespaces/test/pods/p/exec?command=ls").await;
+    let (code, message) = error(Method::POST, "/api/v1/namespaces/test/pods/p/exec?command=ls").await;
     assert_eq!((code, message.split(" by").next()), (501, Some(r#"pods "p": exec is not served"#)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_must_fit_their_paths() {
+async fn rejects_objects_that_do_not_match_their_path() {
     let lab = Lab::new().await;
     const MAPS: &str = "/api/v1/namespaces/test/configmaps";
-    let refused = async |object| {
+    let error = async |object| {
         let answer = lab.post(MAPS, &object).await;
         assert_eq!(answer.code, 400);
         answer.message()
     };
-    let kind = refused(json!({"kind": "Pod", "metadata": {"name": "a"}})).await;
+    let kind = error(json!({"kind": "Pod", "metadata": {"name": "a"}})).await;
     assert!(kind.starts_with("Pod in version"), "{kind}");
-    let version = refused(json!({"apiVersion": "v2", "metadata": {"name": "a"}})).await;
+    let version = error(json!({"apiVersion": "v2", "metadata": {"name": "a"}})).await;
     assert_eq!(version, "the API version in the data (v2) does not match the expected API version (v1)");
-    let namespace = refused(json!({"metadata": {"name": "a", "namespace": "b"}})).await;
+    let namespace = error(json!({"metadata": {"name": "a", "namespace": "b"}})).await;
     assert!(namespace.starts_with("the namespace of the provided object"), "{namespace}");
     lab.create_map("a").await;
     let put = lab.put(&format!("{MAPS}/a"), &json!({"metadata": {"name": "b"}})).await;
@@ -58,12 +58,12 @@ async fn bodies_must_fit_their_paths() {
         (400, "the name of the object (b) does not match the name on the URL (a)")
     );
     let lease = "/apis/coordination.k8s.io/v1/namespaces/test/leases/l";
-    let made = lab.put(lease, &json!({"metadata": {"name": "l"}, "spec": {}})).await;
-    assert_eq!((made.code, lab.put(lease, &made.json()).await.code), (201, 200));
+    let created = lab.put(lease, &json!({"metadata": {"name": "l"}, "spec": {}})).await;
+    assert_eq!((created.code, lab.put(lease, &created.json()).await.code), (201, 200));
     let twice = lab.post(MAPS, &json!({"metadata": {"name": "a"}})).await;
     assert_eq!((twice.code, twice.message().as_str()), (409, r#"configmaps "a" already exists"#));
-    let lost = lab.get(&format!("{MAPS}/z")).await;
-    assert_eq!((lost.code, lost.message().as_str()), (404, r#"configmaps "z" not found"#));
+    let missing = lab.get(&format!("{MAPS}/z")).await;
+    assert_eq!((missing.code, missing.message().as_str()), (404, r#"configmaps "z" not found"#));
     let strict = lab
         .post(&format!("{MAPS}?fieldValidation=Strict"), &json!({"metadata": {"name": "c"}, "dat": {}}))
         .await;

@@ -1,8 +1,9 @@
-//! Requests that meet faults.
+//! Injected faults of requests and watches.
 
 use std::time::Duration;
 
-use evictlab_embedded::fault::{Fault, Scope};
+use evictlab_embedded::fault::Scope;
+use evictlab_fault::Fault;
 use serde_json::json;
 
 use crate::lab::Lab;
@@ -12,11 +13,11 @@ const PODS: &str = "/api/v1/namespaces/test/pods";
 fn arm(lab: &Lab, script: serde_json::Value) {
     let script: Vec<Fault> = serde_json::from_value(script).unwrap();
     let scope = Scope { namespace: Some("test".into()), node: None };
-    lab.cluster.with(|world| world.with(|_, _, ctx| ctx.faults.arm(&script, &scope, ctx.now, ctx.agenda)));
+    lab.cluster.with(|simulation| simulation.inject_faults(&script, &scope));
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_fail_and_wait_while_the_script_says_so() {
+async fn requests_fail_and_wait_during_faults() {
     let lab = Lab::new().await;
     arm(
         &lab,
@@ -34,20 +35,20 @@ async fn requests_fail_and_wait_while_the_script_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_are_cut() {
+async fn faults_cut_open_watches() {
     let lab = Lab::new().await;
     arm(&lab, json!([{"watch-closed": {"at": "10s", "resource": "pods"}}, {"watch-expired": {"at": "20s"}}]));
     let began = lab.now();
     let mut pods = lab.watch(&format!("{PODS}?watch=1")).await;
     let mut maps = lab.watch("/api/v1/namespaces/test/configmaps?watch=1&resourceVersion=0").await;
-    assert_eq!(maps.told().await.as_deref(), Some("ADDED kube-root-ca.crt"));
+    assert_eq!(maps.summary().await.as_deref(), Some("ADDED kube-root-ca.crt"));
     assert_eq!(pods.next().await, None);
     assert_eq!((lab.now() - began).as_secs(), 10);
     let error = maps.next().await.unwrap();
     assert_eq!((&error["type"], &error["object"]["reason"]), (&json!("ERROR"), &json!("Expired")));
     assert_eq!(maps.next().await, None);
     assert_eq!((lab.now() - began).as_secs(), 20);
-    // A watch that begins later is not concerned.
+    // Faults do not cut watches that are opened later.
     let mut later = lab.watch(&format!("{PODS}?watch=1&timeoutSeconds=30")).await;
     assert_eq!(later.next().await, None);
     assert_eq!((lab.now() - began).as_secs(), 50);

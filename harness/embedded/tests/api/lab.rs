@@ -1,4 +1,4 @@
-//! A cluster and its clients.
+//! A cluster and its client.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use tokio::task::JoinHandle;
 pub struct Lab {
     pub cluster: Cluster,
     pub client: Client,
-    live: JoinHandle<()>,
+    driver: JoinHandle<()>,
 }
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        self.live.abort();
+        self.driver.abort();
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, PartialEq)]
 pub struct Answer {
     pub code: u16,
@@ -39,7 +39,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// What a `Status` says.
+    /// The message of a `Status`.
     pub fn message(&self) -> String {
         self.json()["message"].as_str().unwrap_or_default().to_owned()
     }
@@ -50,22 +50,28 @@ impl Lab {
         let options = Options::new(
             7,
             "2026-01-01T00:00:00Z".parse().unwrap(),
-            vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
+            vec![NodeOptions::new("worker", KubeletVersion::from_minor(33))],
         );
         let cluster = Cluster::new(options).unwrap();
         let client = Client::new(cluster.router(), "test");
-        let living = cluster.clone();
-        let live = tokio::spawn(async move { living.live().await });
-        let lab = Self { cluster, client, live };
+        let driven = cluster.clone();
+        let driver = tokio::spawn(async move { driven.live().await });
+        let lab = Self { cluster, client, driver };
         let namespace = json!({"metadata": {"name": "test"}});
         assert_eq!(lab.post("/api/v1/namespaces", &namespace).await.code, 201);
-        // The controllers furnish it.
+        // The controllers create the default objects of the namespace.
         tokio::time::sleep(Duration::from_secs(1)).await;
         lab
     }
 
-    /// Any request.
-    pub async fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> Answer {
+    /// Sends any request.
+    pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -82,26 +88,26 @@ impl Lab {
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.ask(Method::GET, path, &[], String::new()).await
+        self.request(Method::GET, path, &[], String::new()).await
     }
 
     pub async fn get_as(&self, path: &str, accept: &str) -> Answer {
-        self.ask(Method::GET, path, &[("accept", accept)], String::new()).await
+        self.request(Method::GET, path, &[("accept", accept)], String::new()).await
     }
 
     pub async fn post(&self, path: &str, object: &Value) -> Answer {
-        self.ask(Method::POST, path, &[("content-type", "application/json")], object.to_string()).await
+        self.request(Method::POST, path, &[("content-type", "application/json")], object.to_string()).await
     }
 
     pub async fn put(&self, path: &str, object: &Value) -> Answer {
-        self.ask(Method::PUT, path, &[("content-type", "application/json")], object.to_string()).await
+        self.request(Method::PUT, path, &[("content-type", "application/json")], object.to_string()).await
     }
 
     pub async fn patch(&self, path: &str, content: &str, patch: &Value) -> Answer {
-        self.ask(Method::PATCH, path, &[("content-type", content)], patch.to_string()).await
+        self.request(Method::PATCH, path, &[("content-type", content)], patch.to_string()).await
     }
 
-    /// A watch.
+    /// Opens a watch.
     pub async fn watch(&self, path: &str) -> Watch {
         self.watch_as(path, "application/json").await
     }
@@ -128,7 +134,7 @@ impl Lab {
         self.maps().create(&Default::default(), &map(name)).await.unwrap()
     }
 
-    /// A pod that sleeps; once it runs.
+    /// Creates a sleeping pod and waits until it runs.
     pub async fn sleeper(&self, name: &str) -> Pod {
         let pod = json!({
             "metadata": {"name": name},
@@ -139,7 +145,7 @@ impl Lab {
         self.running(name).await
     }
 
-    /// A pod once it runs.
+    /// Waits until a pod runs.
     pub async fn running(&self, name: &str) -> Pod {
         let pods = self.pods();
         for _ in 0..60 {
@@ -165,17 +171,17 @@ pub fn names<T: ResourceExt>(objects: &[T]) -> Vec<String> {
 pub struct Watch(std::pin::Pin<Box<dyn futures::AsyncBufRead + Send>>);
 
 impl Watch {
-    /// The next event; nothing at the end.
+    /// Returns the next event; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         self.0.read_line(&mut line).await.unwrap();
         if line.is_empty() { None } else { Some(serde_json::from_str(&line).unwrap()) }
     }
 
-    /// The type of the next event and the name of its object.
-    pub async fn told(&mut self) -> Option<String> {
+    /// Returns the type of the next event and the name of its object.
+    pub async fn summary(&mut self) -> Option<String> {
         let event = self.next().await?;
-        let what = event["type"].as_str().unwrap();
-        Some(format!("{what} {}", event["object"]["metadata"]["name"].as_str().unwrap_or("-")))
+        let kind = event["type"].as_str().unwrap();
+        Some(format!("{kind} {}", event["object"]["metadata"]["name"].as_str().unwrap_or("-")))
     }
 }

@@ -9,7 +9,7 @@ const MAPS: &str = "/api/v1/namespaces/test/configmaps";
 const ROOT_CA: &str = "kube-root-ca.crt";
 
 #[tokio::test(start_paused = true)]
-async fn pages_show_one_moment() {
+async fn pages_are_consistent() {
     let lab = Lab::new().await;
     for name in ["a", "b", "c", "d"] {
         lab.create_map(name).await;
@@ -17,25 +17,25 @@ async fn pages_show_one_moment() {
     let first = lab.maps().list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(names(&first.items), ["a", "b"]);
     assert_eq!(first.metadata.remaining_item_count, Some(3));
-    // What happens in between is not seen.
+    // Later pages do not show changes since the first page.
     lab.maps().delete("c", &DeleteParams::default()).await.unwrap();
     lab.create_map("bb").await;
-    let go_on = ListParams::default().limit(2).continue_token(first.metadata.continue_.as_ref().unwrap());
-    let second = lab.maps().list(&go_on).await.unwrap();
+    let next_page = ListParams::default().limit(2).continue_token(first.metadata.continue_.as_ref().unwrap());
+    let second = lab.maps().list(&next_page).await.unwrap();
     assert_eq!(names(&second.items), ["c", "d"]);
     assert_eq!(second.metadata.resource_version, first.metadata.resource_version);
-    let go_on = ListParams::default().continue_token(second.metadata.continue_.as_ref().unwrap());
-    let last = lab.maps().list(&go_on).await.unwrap();
+    let next_page = ListParams::default().continue_token(second.metadata.continue_.as_ref().unwrap());
+    let last = lab.maps().list(&next_page).await.unwrap();
     assert_eq!((names(&last.items), last.metadata.continue_), (vec![ROOT_CA.to_owned()], None));
 
-    lab.cluster.with(|world| world.store.forget_history());
-    let expired = lab.maps().list(&go_on).await.unwrap_err();
+    lab.cluster.with(|simulation| simulation.store.forget_history());
+    let expired = lab.maps().list(&next_page).await.unwrap_err();
     let kube::Error::Api(status) = expired else { panic!("{expired}") };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn versions_are_honoured() {
+async fn lists_the_requested_version() {
     let lab = Lab::new().await;
     let old = lab.get(MAPS).await.json()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     lab.create_map("a").await;
@@ -58,7 +58,7 @@ async fn versions_are_honoured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn selectors_choose() {
+async fn selects_by_labels_and_fields() {
     let lab = Lab::new().await;
     for (name, tier) in [("a", "db"), ("b", "web")] {
         let map = json!({"metadata": {"name": name, "labels": {"tier": tier}}});
@@ -69,11 +69,12 @@ async fn selectors_choose() {
     assert_eq!(listed(ListParams::default().labels("tier")).await, ["a", "b"]);
     assert_eq!(listed(ListParams::default().labels("!tier")).await, [ROOT_CA]);
     assert_eq!(listed(ListParams::default().fields("metadata.name=b")).await, ["b"]);
-    let refused = lab.get("/api/v1/pods?fieldSelector=spec.image%3Da").await;
-    assert_eq!((refused.code, refused.message().as_str()), (400, "field label not supported: spec.image"));
+    let error = lab.get("/api/v1/pods?fieldSelector=spec.image%3Da").await;
+    assert_eq!((error.code, error.message().as_str()), (400, "field label not supported: spec.image"));
 
-    let gone =
-        lab.ask(http::Method::DELETE, &format!("{MAPS}?labelSelector=tier%3Ddb"), &[], String::new()).await;
-    assert_eq!((gone.code, gone.json()["items"][0]["metadata"]["name"].as_str()), (200, Some("a")));
+    let deleted = lab
+        .request(http::Method::DELETE, &format!("{MAPS}?labelSelector=tier%3Ddb"), &[], String::new())
+        .await;
+    assert_eq!((deleted.code, deleted.json()["items"][0]["metadata"]["name"].as_str()), (200, Some("a")));
     assert_eq!(listed(ListParams::default().labels("tier")).await, ["b"]);
 }

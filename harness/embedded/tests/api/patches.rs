@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::lab::Lab;
 
 #[tokio::test(start_paused = true)]
-async fn each_kind_of_patch_does_its_thing() {
+async fn applies_every_kind_of_patch() {
     let lab = Lab::new().await;
     lab.create_map("a").await;
     let patched = async |patch: Patch<serde_json::Value>| {
@@ -27,8 +27,9 @@ async fn each_kind_of_patch_does_its_thing() {
     let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "4"}});
     let map = lab.maps().patch("a", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
     assert_eq!(map.data.unwrap()["b"], "4");
-    let made = lab.maps().patch("new", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
-    assert_eq!(made.data.unwrap()["b"], "4");
+    let created =
+        lab.maps().patch("new", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
+    assert_eq!(created.data.unwrap()["b"], "4");
 
     const PATH: &str = "/api/v1/namespaces/test/configmaps/a";
     let json_patch = async |patch| lab.patch(PATH, "application/json-patch+json", &patch).await;
@@ -46,7 +47,7 @@ async fn each_kind_of_patch_does_its_thing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_is_patched_apart() {
+async fn patches_of_a_status_change_nothing_else() {
     let lab = Lab::new().await;
     let nodes: Api<Node> = Api::all(lab.client.clone());
     let condition = json!({"type": "Burning", "status": "True", "reason": "Fire", "message": "hot"});
@@ -64,7 +65,7 @@ async fn a_status_is_patched_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ephemeral_containers_are_patched_and_replaced() {
+async fn patches_and_replaces_ephemeral_containers() {
     let lab = Lab::new().await;
     lab.sleeper("p").await;
     let debugger = |name: &str| json!({"name": name, "image": "busybox:1.36", "command": ["sleep", "1"]});
@@ -77,20 +78,20 @@ async fn ephemeral_containers_are_patched_and_replaced() {
     let names: Vec<_> =
         pod.spec.unwrap().ephemeral_containers.unwrap().into_iter().map(|one| one.name).collect();
     assert_eq!(names, ["d", "e"]);
-    let greedy = json!({"spec": {"ephemeralContainers": [{"name": "f", "image": "i", "resources": {"limits": {"memory": "1Gi"}}}]}});
+    let with_resources = json!({"spec": {"ephemeralContainers": [{"name": "f", "image": "i", "resources": {"limits": {"memory": "1Gi"}}}]}});
     let path = "/api/v1/namespaces/test/pods/p/ephemeralcontainers";
-    let refused = lab.patch(path, "application/strategic-merge-patch+json", &greedy).await;
-    assert_eq!(refused.code, 422);
+    let error = lab.patch(path, "application/strategic-merge-patch+json", &with_resources).await;
+    assert_eq!(error.code, 422);
     assert!(
-        refused.message().contains("resources: Forbidden: cannot be set for an Ephemeral Container"),
+        error.message().contains("resources: Forbidden: cannot be set for an Ephemeral Container"),
         "{}",
-        refused.text
+        error.text
     );
     assert_eq!(lab.pods().get("p").await.unwrap().name_any(), "p");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_node_is_said_to_have_is_given_to_pods() {
+async fn schedules_by_extended_resources() {
     const PATH: &str = "/api/v1/nodes/worker";
     let lab = Lab::new().await;
     let patch = json!([{"op": "add", "path": "/status/capacity/example.com~1toy", "value": "2"}]);
@@ -118,8 +119,8 @@ async fn what_a_node_is_said_to_have_is_given_to_pods() {
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     }
     let third = lab.get(&format!("{PODS}/third")).await.json();
-    let told = third["status"]["conditions"][0]["message"].as_str().unwrap();
-    assert!(told.starts_with("0/1 nodes are available: 1 Insufficient example.com/toy."), "{told}");
+    let message = third["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("0/1 nodes are available: 1 Insufficient example.com/toy."), "{message}");
     assert_eq!(lab.post(PODS, &pod("important", Some("high"), "2")).await.code, 201);
     lab.running("important").await;
 }

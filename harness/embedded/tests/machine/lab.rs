@@ -1,13 +1,13 @@
-//! A machine with some containers.
+//! A machine with containers, and a clock.
 
 use std::time::Duration;
 
 use evictlab_embedded::machine::{
-    Cgroup, ContainerSpec, Happened, LogLine, Machine, MemoryUse, Mount, Signal,
+    Cgroup, ContainerSpec, LogLine, Machine, MachineEvent, MemoryUse, Mount, Signal,
 };
 use evictlab_embedded::options::NodeOptions;
-use evictlab_embedded::time::Time;
-use evictlab_embedded::world::Rng;
+use evictlab_embedded::sim::Rng;
+use evictlab_embedded::sim::Time;
 use evictlab_rules::KubeletVersion;
 use rand::SeedableRng;
 
@@ -18,7 +18,7 @@ pub struct Lab {
     pub machine: Machine,
     pub rng: Rng,
     pub now: Time,
-    pub happened: Vec<Happened>,
+    pub events: Vec<MachineEvent>,
 }
 
 pub fn options() -> NodeOptions {
@@ -50,26 +50,26 @@ impl Lab {
 
     pub fn of(options: &NodeOptions) -> Self {
         let machine = Machine::new(options).unwrap();
-        Self { machine, rng: Rng::seed_from_u64(7), now: Time::ZERO, happened: Vec::new() }
+        Self { machine, rng: Rng::seed_from_u64(7), now: Time::ZERO, events: Vec::new() }
     }
 
     pub fn start(&mut self, id: &str, spec: ContainerSpec) {
         self.machine.start(id.to_owned(), spec, self.now, &mut self.rng);
     }
 
-    /// A container `c` of a pod `pod` that runs a script.
+    /// Returns a machine with a container `c` of the pod `pod` that runs a script.
     pub fn script(script: &str) -> Self {
         let mut lab = Self::new();
         lab.start("c", sh("pod", script));
         lab
     }
 
-    /// Lets time go by, as a node does: each moment at which something is due, and no other.
+    /// Advances the time as a node does: the machine runs at its own events only.
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(next) = self.machine.next().filter(|next| *next <= end) {
             self.now = self.now.max(next);
-            self.happened.extend(self.machine.run(self.now, &mut self.rng));
+            self.events.extend(self.machine.run(self.now));
         }
         self.now = end;
     }
@@ -94,10 +94,12 @@ impl Lab {
         self.machine.processes(&Cgroup::Container(id.to_owned()))
     }
 
-    /// How a container ended.
+    /// Returns the exit status of a container, whether an OOM kill hit it, and the time.
     pub fn exit(&self, id: &str) -> Option<(i32, bool, Time)> {
-        self.happened.iter().find_map(|happened| match happened {
-            Happened::Exited { container, code, oom, at } if container == id => Some((*code, *oom, *at)),
+        self.events.iter().find_map(|event| match event {
+            MachineEvent::ContainerExited { container, code, oom, at } if container == id => {
+                Some((*code, *oom, *at))
+            }
             _ => None,
         })
     }
@@ -106,13 +108,13 @@ impl Lab {
         self.exit(id).map(|(code, ..)| code)
     }
 
-    /// The names of processes that were killed for want of memory.
+    /// Returns the OOM kills: container and process name.
     pub fn killed(&self) -> Vec<(String, String)> {
-        let of = |happened: &Happened| match happened {
-            Happened::OomKilled { process, container, .. } => Some((container.clone(), process.clone())),
+        let kill = |event: &MachineEvent| match event {
+            MachineEvent::OomKilled { process, container, .. } => Some((container.clone(), process.clone())),
             _ => None,
         };
-        self.happened.iter().filter_map(of).collect()
+        self.events.iter().filter_map(kill).collect()
     }
 
     pub fn log(&self, id: &str) -> Vec<String> {

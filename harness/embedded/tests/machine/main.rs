@@ -1,16 +1,16 @@
-//! A node's machine: what containers do to memory, disk and process numbers.
+//! The machine of a node: how containers use memory, disk and PIDs.
 
 #![allow(clippy::unwrap_used)]
 
 mod agnhost;
 mod disk;
-mod facts;
+mod evictlab_stress;
 mod lab;
 mod memory;
 mod oom;
-mod own;
+mod options;
 mod processes;
+mod procfs;
 mod properties;
 mod recorded;
-mod script;
-mod sizes;
+mod shell;

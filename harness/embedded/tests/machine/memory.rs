@@ -1,13 +1,13 @@
-//! Page cache, files in memory, marks.
+//! Page cache, tmpfs and thresholds.
 
 use std::time::Duration;
 
-use evictlab_embedded::machine::{Cgroup, Happened};
+use evictlab_embedded::machine::{Cgroup, MachineEvent};
 
 use crate::lab::{Lab, MIB, mount, sh};
 
 #[test]
-fn page_cache_is_inactive_until_it_is_used_again() {
+fn page_cache_is_inactive_until_its_second_use() {
     let mut lab =
         Lab::script("dd if=/dev/zero of=/f bs=1M count=100; sleep 10; cat /f > /dev/null; sleep 100");
     lab.seconds(5);
@@ -19,7 +19,7 @@ fn page_cache_is_inactive_until_it_is_used_again() {
 }
 
 #[test]
-fn a_file_that_goes_takes_its_pages_with_it() {
+fn removing_a_file_frees_its_pages() {
     let mut lab =
         Lab::script("dd if=/dev/zero of=/f bs=1M count=100; sleep 5; rm /f; sleep 5; echo; sleep 100");
     lab.seconds(3);
@@ -30,7 +30,7 @@ fn a_file_that_goes_takes_its_pages_with_it() {
 }
 
 #[test]
-fn files_in_memory_are_working_set() {
+fn tmpfs_files_are_working_set() {
     let mut lab = Lab::new();
     let mut writer = sh("p", "dd if=/dev/zero of=/mem/f bs=1M count=50; sleep 1000");
     writer.mounts = vec![mount("/mem", "mem", true)];
@@ -39,7 +39,7 @@ fn files_in_memory_are_working_set() {
     assert!(lab.memory("c").working_set > 50 * MIB);
     assert_eq!(lab.machine.volume("p", "mem").bytes, 50 * MIB);
     let used = lab.machine.filesystem().used.bytes;
-    // They outlive their container, as long as their volume.
+    // The files exist as long as their volume.
     lab.machine.remove("c");
     assert!(lab.pod_memory("p").working_set > 50 * MIB);
     lab.machine.remove_volumes("p");
@@ -48,7 +48,7 @@ fn files_in_memory_are_working_set() {
 }
 
 #[test]
-fn memory_volumes_have_a_size() {
+fn tmpfs_has_a_size() {
     let mut lab = Lab::new();
     let mut writer = sh("p", "dd if=/dev/zero of=/mem/f bs=1M count=50; echo $?; sleep 1000");
     writer.mounts =
@@ -67,32 +67,34 @@ fn memory_volumes_have_a_size() {
 }
 
 #[test]
-fn a_mark_tells_each_time_it_is_passed() {
+fn threshold_reports_each_crossing() {
     let mut lab = Lab::new();
-    lab.machine.arm("a", Cgroup::Pods, 60 * MIB);
+    lab.machine.set_memory_threshold("a", Cgroup::Pods, 60 * MIB);
     lab.start("c", sh("p", "for i in 1 2; do dd if=/dev/zero of=/dev/shm/f bs=1M count=60 2>/dev/null; sleep 5; rm /dev/shm/f; sleep 5; done; sleep 100"));
     lab.seconds(30);
     let crossed: Vec<u64> = lab
-        .happened
+        .events
         .iter()
-        .filter_map(|happened| match happened {
-            Happened::Crossed { group: Cgroup::Pods, mark, at } if *mark == 60 * MIB => {
+        .filter_map(|event| match event {
+            MachineEvent::ThresholdCrossed { group: Cgroup::Pods, threshold, at }
+                if *threshold == 60 * MIB =>
+            {
                 Some(at.since_start().as_secs())
             }
             _ => None,
         })
         .collect();
     assert_eq!(crossed, [0, 10]);
-    // Another one of the same key takes its place.
-    lab.machine.arm("a", Cgroup::Pods, 1 << 40);
+    // A threshold of the same key replaces it.
+    lab.machine.set_memory_threshold("a", Cgroup::Pods, 1 << 40);
     lab.start("d", sh("p", "dd if=/dev/zero of=/dev/shm/g bs=1M count=60; sleep 100"));
-    let before = lab.happened.len();
+    let before = lab.events.len();
     lab.seconds(5);
-    assert_eq!(lab.happened.len(), before);
+    assert_eq!(lab.events.len(), before);
 }
 
 #[test]
-fn a_limited_container_drops_its_page_cache_first() {
+fn memory_limit_reclaims_page_cache_first() {
     let mut lab = Lab::new();
     let mut writer = sh("p", "dd if=/dev/zero of=/f bs=1M count=500; echo $?; sleep 100");
     writer.memory_limit = Some(50 * MIB);

@@ -1,11 +1,11 @@
-//! Process numbers.
+//! PIDs and their limits.
 
 use evictlab_embedded::machine::{Cgroup, ContainerSpec};
 
 use crate::lab::{Lab, options, sh};
 
 #[test]
-fn a_pods_limit_stops_its_forks() {
+fn pids_limit_fails_forks() {
     let mut lab = Lab::new();
     let script = "i=0; while [ $i -lt 900 ]; do sleep 300 & i=$((i+1)); done; wait";
     lab.start("c", ContainerSpec { pids_limit: Some(50), ..sh("p", script) });
@@ -15,7 +15,7 @@ fn a_pods_limit_stops_its_forks() {
 }
 
 #[test]
-fn a_limit_is_that_of_all_containers_of_a_pod() {
+fn pids_limit_applies_to_all_containers_of_a_pod() {
     let mut lab = Lab::new();
     let limited = |script: &str| ContainerSpec { pids_limit: Some(20), ..sh("p", script) };
     lab.start("c", limited("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; wait"));
@@ -26,15 +26,15 @@ fn a_limit_is_that_of_all_containers_of_a_pod() {
     assert_eq!(lab.code("d"), Some(2));
     lab.start("e", sh("q", "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 300 & done; wait"));
     lab.seconds(1);
-    assert_eq!(lab.processes("e"), 11, "another pod's is another's");
+    assert_eq!(lab.processes("e"), 11, "another pod has a limit of its own");
 }
 
 #[test]
-fn a_bomb_is_bounded_by_the_node() {
+fn max_pid_limits_the_tasks_of_the_node() {
     let mut options = options();
     (options.max_pid, options.processes) = (3000, 700);
     let mut lab = Lab::of(&options);
-    lab.start("c", sh("p", "b() { b | b & }; b; sleep 1000"));
+    lab.start("c", sh("p", "while true; do (sleep 1000 & sleep 1000) & done"));
     lab.start("d", sh("q", "while true; do sleep 1000 & done"));
     for _ in 0..20 {
         lab.seconds(1);
@@ -44,7 +44,7 @@ fn a_bomb_is_bounded_by_the_node() {
 }
 
 #[test]
-fn numbers_are_counted_by_group() {
+fn processes_are_counted_by_cgroup() {
     let mut lab = Lab::new();
     let before = lab.machine.processes(&Cgroup::Root);
     lab.start("c", sh("p", "sleep 5 & sleep 100 & wait"));
@@ -53,7 +53,7 @@ fn numbers_are_counted_by_group() {
     assert_eq!(lab.processes("c"), 3);
     assert_eq!(lab.machine.processes(&Cgroup::Pod("p".to_owned())), 5);
     assert_eq!(lab.machine.processes(&Cgroup::Pods), 5);
-    // Five, the pause process, and the shim's threads.
+    // Five processes, the pause process and the shim's threads.
     assert_eq!(lab.machine.processes(&Cgroup::Root) - before, 5 + 1 + 12);
     lab.seconds(5);
     assert_eq!(lab.processes("c"), 2);

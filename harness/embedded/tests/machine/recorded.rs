@@ -1,20 +1,21 @@
-//! What containers of real kubelets took, by the recordings' names.
+//! The memory of containers, compared with recordings of real kubelets. Tests have the names of the
+//! recordings.
 
 use crate::lab::{KIB, Lab, MIB, mount, sh, spec};
 
-/// Within 5 % and 8 MiB.
+/// Asserts a difference of at most 5 % and 8 MiB.
 fn near(ours: u64, recorded: u64) {
     let distance = ours.abs_diff(recorded);
     assert!(distance <= recorded / 20 + 8 * MIB, "{ours} is far from {recorded}");
 }
 
-/// For small amounts: within a quarter.
+/// Asserts a difference of at most a quarter, for small amounts.
 fn close(ours: u64, recorded: u64) {
     assert!(ours.abs_diff(recorded) <= recorded / 4, "{ours} is far from {recorded}");
 }
 
-/// The story of most recordings: a first process that stays, and a second one in place of the shell.
-const STORY: &str = "sleep 2; /agnhost stress --mem-alloc-size 100Mi --mem-alloc-sleep 200ms --mem-total 300Mi & \
+/// The script of most recordings: a background process, and a second one that replaces the shell.
+const SCRIPT: &str = "sleep 2; /agnhost stress --mem-alloc-size 100Mi --mem-alloc-sleep 200ms --mem-total 300Mi & \
                      sleep 14; exec /agnhost stress --mem-alloc-size 200Mi --mem-alloc-sleep 500ms --mem-total 600Mi";
 
 #[test]
@@ -36,7 +37,7 @@ fn idle_containers() {
 #[test]
 fn soft() {
     let mut lab = Lab::new();
-    lab.start("el-sidecar1", sh("soft", STORY));
+    lab.start("el-sidecar1", sh("soft", SCRIPT));
     lab.start("el1", sh("soft", "trap 'echo got SIGTERM; sleep 1; exit 0' TERM; sleep infinity & wait"));
     lab.seconds(10);
     // v1.31.14/soft at 7.85 s to 24.2 s.

@@ -1,15 +1,17 @@
-//! What of an eviction is the same each time: the account that the recording and the model must give alike.
+//! Invariant part of an eviction, which the recording and the model must share.
 //!
-//! Left out is what hangs on chance in real kubelets, as recordings of one scenario differ in it among themselves:
-//! - figures of usage and of what was left
-//! - how often an event is told again, and the order of what is told from the eviction on
-//! - for ephemeral-storage, offenders with no more than an empty layer and a page of log ([`EMPTY`]): they are named once containerd's
-//!   snapshotter has measured them, every 10 s
-//! - of a pod that has ended, whether `Initialized` still holds, and whether it is said to have failed or to be completed
-//! - phase and reason of a pod of which the kubelet lost a container's end (`ContainerStatusUnknown`)
-//! - of a pod that lives, how far it had come when nobody looked on any more
-//! - `ExceededGracePeriod`, where only one of both has it: a slow host needs longer than the kubelet waits
-//! - events of a pod of which the recording has none
+//! Left out because real kubelets differ between recordings of the same scenario:
+//! - usage and available amounts
+//! - repetitions of events, and their order after the eviction
+//! - for ephemeral-storage, offenders with no more than an empty layer and a page of log
+//!   ([`EMPTY`]): the message names them after containerd's snapshotter has measured them, every 10
+//!   s
+//! - whether `Initialized` of a terminal pod is true, and whether its phase is `Failed` or
+//!   `Succeeded`
+//! - phase and reason of a pod whose container exit the kubelet missed (`ContainerStatusUnknown`)
+//! - progress of a running pod at the end of the recording
+//! - `ExceededGracePeriod` in one of both: a slow host needs longer than the kubelet waits
+//! - events of a pod for which the recording has no events
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,54 +23,54 @@ use serde_json::Value;
 /// An empty writable layer and a page of log, in bytes.
 const EMPTY: i64 = 64 * 1024;
 
-/// The kubelet waited in vain for a pod's end.
+/// Event of a pod that did not end in time.
 const SLOW: &str = "ExceededGracePeriod";
 
-/// What came of a recording's pods.
+/// Outcome of a recording's pods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// The evicted pods, in the order of their first Evicted events.
+    /// Evicted pods, in the order of their first `Evicted` events.
     evicted: Vec<String>,
     pods: BTreeMap<String, Pod>,
 }
 
-/// What came of one pod.
+/// Outcome of a pod.
 #[derive(Clone, Debug, PartialEq)]
 struct Pod {
     /// Phase and reason.
     end: Option<(String, Option<String>)>,
-    message: Option<Said>,
-    /// Keys, and the starved resource.
+    message: Option<MessageParts>,
+    /// Keys of the annotations, and the resource.
     annotations: BTreeSet<String>,
     starved: Option<String>,
     /// Type, status, reason.
     conditions: Vec<(String, String, Option<String>)>,
-    told: Option<Told>,
+    pod_events: Option<PodEvents>,
 }
 
-/// Events: each its reason, and of which part of the pod.
+/// Events with their reason and field path.
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
-    /// Before anybody is evicted, in order.
+struct PodEvents {
+    /// Events before the eviction, in order.
     begun: Vec<String>,
-    /// From then on.
+    /// Later events.
     ended: BTreeSet<String>,
 }
 
-/// A message without what depends on time.
+/// Message without amounts.
 #[derive(Clone, Debug, PartialEq)]
-enum Said {
+enum MessageParts {
     Pressure {
         resource: Resource,
         threshold: Option<String>,
         pod: Option<(String, String)>,
-        /// Name to request, and whether it is one that only chance names.
+        /// Request by container, and whether naming the container depends on timing.
         containers: BTreeMap<String, (String, Chance)>,
     },
     Limit(String),
 }
 
-/// Whether an offender is named by chance; compared, it makes no difference.
+/// True if an offender is named depends on timing; equal to any other.
 #[derive(Clone, Copy, Debug)]
 struct Chance(bool);
 
@@ -79,22 +81,23 @@ impl PartialEq for Chance {
 }
 
 impl Account {
-    /// The account of pods and events as the API gives them.
+    /// Returns the outcome from pods and events of the API.
     pub fn of(pods: &[Value], events: &[Value]) -> Self {
-        let told = evicted_events(events);
+        let pod_events = evicted_events(events);
         let uids: BTreeSet<&str> = pods.iter().filter_map(|pod| pod["metadata"]["uid"].as_str()).collect();
         let mut evicted: Vec<String> = Vec::new();
-        for event in told.iter().filter(|event| uids.contains(&*event.uid)) {
+        for event in pod_events.iter().filter(|event| uids.contains(&*event.uid)) {
             if !evicted.contains(&event.pod) {
                 evicted.push(event.pod.clone());
             }
         }
-        let account =
-            |pod: &Value| (text(pod, "/metadata/name").unwrap_or_default(), Pod::of(pod, events, &told));
+        let account = |pod: &Value| {
+            (text(pod, "/metadata/name").unwrap_or_default(), Pod::of(pod, events, &pod_events))
+        };
         Self { evicted, pods: pods.iter().map(account).collect() }
     }
 
-    /// Takes out of both what chance made different.
+    /// Removes from both what depends on timing.
     pub fn level(&mut self, other: &mut Self) {
         for (name, pod) in &mut self.pods {
             if let Some(other) = other.pods.get_mut(name) {
@@ -126,11 +129,11 @@ impl Pod {
         let end = (phase, text(pod, "/status/reason"));
         Self {
             end: (!lost).then_some(end),
-            message: first.map(|event| Said::of(&event.message)),
+            message: first.map(|event| MessageParts::of(&event.message)),
             annotations: annotations.into_iter().flat_map(BTreeMap::keys).cloned().collect(),
             starved: annotations.and_then(|all| all.get("starved_resource").cloned()),
             conditions: conditions.collect(),
-            told: Told::of(uid, events),
+            pod_events: PodEvents::of(uid, events),
         }
     }
 
@@ -138,7 +141,7 @@ impl Pod {
         if self.end.is_none() || other.end.is_none() {
             (self.end, other.end) = (None, None);
         }
-        match (&mut self.told, &mut other.told) {
+        match (&mut self.pod_events, &mut other.pod_events) {
             (Some(ours), Some(theirs)) => {
                 if !(ours.ended.contains(SLOW) && theirs.ended.contains(SLOW)) {
                     ours.ended.remove(SLOW);
@@ -148,8 +151,8 @@ impl Pod {
             (ours, theirs) => (*ours, *theirs) = (None, None),
         }
         if let (
-            Some(Said::Pressure { containers: ours, .. }),
-            Some(Said::Pressure { containers: theirs, .. }),
+            Some(MessageParts::Pressure { containers: ours, .. }),
+            Some(MessageParts::Pressure { containers: theirs, .. }),
         ) = (&mut self.message, &mut other.message)
         {
             let both = |name: &str, there: &BTreeMap<String, (String, Chance)>| there.contains_key(name);
@@ -160,7 +163,7 @@ impl Pod {
     }
 }
 
-impl Told {
+impl PodEvents {
     fn of(uid: &Value, events: &[Value]) -> Option<Self> {
         let all: Vec<(String, String)> = events
             .iter()
@@ -173,7 +176,7 @@ impl Told {
             .collect();
         let ends = |reason: &str| matches!(reason, "Evicted" | "Killing" | "ExceededGracePeriod");
         let (last, begun): (Vec<_>, Vec<_>) = all.iter().partition(|(reason, _)| ends(reason));
-        let sentence = |(_, told): &(String, String)| told.clone();
+        let sentence = |(_, pod_events): &(String, String)| pod_events.clone();
         (!all.is_empty()).then(|| Self {
             begun: begun.into_iter().map(sentence).collect(),
             ended: last.into_iter().map(sentence).collect(),
@@ -181,7 +184,7 @@ impl Told {
     }
 }
 
-impl Said {
+impl MessageParts {
     fn of(message: &str) -> Self {
         match message.parse() {
             Ok(EvictionMessage::NodePressure(pressure)) => {

@@ -1,7 +1,7 @@
-//! The model held to what real kubelets answered: each recording's pods, on a node like the recorded one with the recorded
-//! configuration, must come to the same end.
+//! Replays recordings of real kubelets: the recorded pods, on a node with the recorded size and
+//! configuration, must have the recorded outcome.
 //!
-//! `EVICTLAB_RECORDINGS` names another folder of recordings than the project's own.
+//! `EVICTLAB_RECORDINGS` names another folder of recordings.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -14,8 +14,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use account::Account;
 use recording::Recording;
 
-/// When a kubelet measures what is chance, and with it whom a quick rise of memory finds with old figures. A recording is one throw; the
-/// model has so many to come to the same.
+/// Number of seeds of which one must match. The phase of measurements is random, and decides which
+/// pods a fast rise of memory finds with outdated statistics.
 const SEEDS: u64 = 16;
 
 fn main() -> std::process::ExitCode {
@@ -35,7 +35,7 @@ fn held(recording: &Recording) -> Result<(), Failed> {
     Err(first.unwrap_or_default().into())
 }
 
-/// How the model's account differs from the recording's.
+/// Returns how the outcome of the model differs from the recording.
 fn differs(recording: &Recording, seed: u64) -> Option<String> {
     let replayed = replay::replay(recording, seed);
     let mut real = Account::of(&recording.pods_final, &recording.events);

@@ -1,4 +1,4 @@
-//! Recordings, as they lie in a folder per kubelet version.
+//! Recordings, in a folder per kubelet version.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What is needed of a recording to do it again.
+/// Recording of an eviction.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Recording {
@@ -27,7 +27,7 @@ pub struct Recording {
     pub name: String,
 }
 
-/// The recordings of the folder that was named, or the project's own.
+/// Returns the recordings of the configured folder.
 pub fn all() -> Vec<Recording> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = match env::var_os("EVICTLAB_RECORDINGS") {
@@ -50,7 +50,7 @@ pub fn all() -> Vec<Recording> {
         .collect()
 }
 
-/// Finds recordings in a folder: where each lies in `top`, and its path.
+/// Finds recordings in a folder: relative and full path.
 fn find(folder: &Path, top: &Path, files: &mut Vec<(String, PathBuf)>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
@@ -67,13 +67,13 @@ fn find(folder: &Path, top: &Path, files: &mut Vec<(String, PathBuf)>) {
 }
 
 impl Recording {
-    /// A node like the recorded one, as it stood before the pods.
+    /// Returns the options of the recorded node before its pods.
     pub fn node(&self) -> NodeOptions {
         let number =
             |path: &str| self.summary_before.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         let available = number("/node/memory/availableBytes");
         let working_set = number("/node/memory/workingSetBytes");
-        // What the pods of the system use, the model's own pods use.
+        // System pods are simulated, so their usage is subtracted.
         let pods = self.summary_before["node"]["systemContainers"]
             .as_array()
             .into_iter()
@@ -94,13 +94,14 @@ impl Recording {
         node
     }
 
-    /// Recordings say it; the first ones, all from v1, do not.
+    /// Returns the recorded cgroup version; the first recordings, all on v1, omit it.
     fn cgroup(&self) -> CgroupVersion {
         self.cgroup.as_deref().map_or(CgroupVersion::V1, |text| text.parse().unwrap())
     }
 
-    /// Whether cAdvisor measured every second or two, as the kubelet's flag `--housekeeping-interval=1s` asks for: told by the
-    /// stamps of the pods' figures. (The first recordings were made to have the flag, and show that they had not.)
+    /// Returns whether cAdvisor measured every 1 to 2 s, as with `--housekeeping-interval=1s`,
+    /// according to the times of pod statistics. The first recordings claim the flag but were made
+    /// without it.
     pub fn fast_housekeeping(&self) -> bool {
         let stamps = |uid: &Value| -> Vec<Timestamp> {
             let pods = self.samples.iter().flat_map(|sample| sample["pods"].as_array().into_iter().flatten());
@@ -117,12 +118,12 @@ impl Recording {
             .any(|stamps| stamps.windows(2).any(|pair| pair[1].duration_since(pair[0]).as_secs() < 8))
     }
 
-    /// How long it was watched, in seconds since the first pod was created.
+    /// Returns the duration of the recording in seconds since the first pod was created.
     pub fn length(&self) -> f64 {
         self.samples.last().and_then(|sample| sample["t"].as_f64()).unwrap_or_default()
     }
 
-    /// The ephemeral containers that were added, with their pods' names.
+    /// Returns the ephemeral containers with their pods' names.
     pub fn ephemeral(&self) -> Vec<(String, Value)> {
         let mut all = Vec::new();
         for pod in &self.pods_final {

@@ -1,4 +1,4 @@
-//! Evicted events, found among others.
+//! Evicted events.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,32 @@ use serde_json::Value;
 /// An Evicted event of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvictedEvent {
-    /// The pod's name.
+    /// Pod name.
     pub pod: String,
-    /// The pod's namespace.
+    /// Pod namespace.
     pub namespace: String,
-    /// The pod's uid.
+    /// Pod UID.
     pub uid: String,
-    /// The message.
+    /// Message.
     pub message: String,
-    /// The annotations; most evictions for limits have none.
+    /// Annotations; empty for evictions without node pressure.
     pub annotations: BTreeMap<String, String>,
-    /// When the kubelet made it: to the nanosecond by its name (`<pod>.<hex nanoseconds>`), else by its time stamps.
+    /// Time of the event: in nanoseconds from its name (`<pod>.<hex nanoseconds>`) if possible,
+    /// otherwise from its timestamps.
     pub at: Option<Timestamp>,
 }
 
-/// The Evicted events of pods among `events` (core/v1, as JSON), oldest first.
+/// Returns the Evicted events of pods among `events`, oldest first. `events` are core/v1 Events in
+/// JSON.
 pub fn evicted_events(events: &[Value]) -> Vec<EvictedEvent> {
-    let mut evicted: Vec<_> = events.iter().filter_map(EvictedEvent::read).collect();
+    let mut evicted: Vec<_> = events.iter().filter_map(EvictedEvent::from_json).collect();
     evicted.sort_by_key(|event| event.at);
     evicted
 }
 
 impl EvictedEvent {
-    fn read(event: &Value) -> Option<Self> {
+    /// Reads an event; `None` unless its reason is `Evicted` and it is about a pod.
+    fn from_json(event: &Value) -> Option<Self> {
         let text = |path: &str| event.pointer(path).and_then(Value::as_str);
         if text("/reason") != Some("Evicted") || text("/involvedObject/kind") != Some("Pod") {
             return None;
@@ -45,15 +48,15 @@ impl EvictedEvent {
             annotations: pairs
                 .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
                 .collect(),
-            at: text("/metadata/name").and_then(named_time).or_else(|| {
-                let stamps = ["/eventTime", "/firstTimestamp", "/metadata/creationTimestamp"];
-                stamps.into_iter().find_map(|path| text(path)?.parse().ok())
+            at: text("/metadata/name").and_then(time_from_name).or_else(|| {
+                let timestamps = ["/eventTime", "/firstTimestamp", "/metadata/creationTimestamp"];
+                timestamps.into_iter().find_map(|path| text(path)?.parse().ok())
             }),
         })
     }
 }
 
-fn named_time(name: &str) -> Option<Timestamp> {
+fn time_from_name(name: &str) -> Option<Timestamp> {
     let (_, suffix) = name.rsplit_once('.')?;
     let nanos = i128::from_str_radix(suffix, 16).ok().filter(|_| suffix.len() == 16)?;
     Timestamp::from_nanosecond(nanos).ok()

@@ -1,38 +1,40 @@
-//! A figure through the samples, and what is sure of it at the time of an event.
+//! The usage of a container or pod over time, and bounds on it at the time of an event.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::message;
-use crate::pod::{MemoryStats, Pod, Sample};
+use crate::pod::Pod;
+use crate::summary::{MemoryStats, Sample};
 use crate::threshold::Resource;
 
-/// A figure of one sample.
+/// Usage in one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
-    /// When the Summary was made, in whole seconds.
+struct UsagePoint {
+    /// Time of the Summary, in whole seconds.
     polled: Option<Timestamp>,
-    /// When the figure was measured; none where it has several parts.
+    /// Time of the measurement; `None` for disk usage, which is a sum of measurements.
     measured: Option<Timestamp>,
-    /// When the container started.
+    /// Start time of the container; `None` for a pod.
     started: Option<Timestamp>,
+    /// Usage in bytes.
     value: i64,
 }
 
-/// One container's (or one pod's) usage through the samples.
+/// Usage of one container or pod in all samples, oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct History(Vec<Point>);
+pub(super) struct UsageHistory(Vec<UsagePoint>);
 
-impl History {
+impl UsageHistory {
     pub(super) fn of_container(samples: &[Sample], pod: &Pod, container: &str, resource: Resource) -> Self {
         let point = |sample: &Sample| {
             let stats = sample.pod(&pod.metadata.uid)?;
             let stats = stats.containers.iter().find(|stats| stats.name == container)?;
             let memory = stats.memory.as_ref().filter(|_| resource == Resource::Memory);
-            Some(Point {
-                polled: polled(sample),
+            Some(UsagePoint {
+                polled: summary_time(sample),
                 measured: memory.and_then(|memory| memory.time),
                 started: stats.start_time,
-                value: message::usage(stats, resource)?,
+                value: message::container_usage(stats, resource)?,
             })
         };
         Self(samples.iter().filter_map(point).collect())
@@ -42,8 +44,8 @@ impl History {
         let point = |sample: &Sample| {
             let memory = sample.pod(&pod.metadata.uid)?.memory.as_ref()?;
             let MemoryStats { time, working_set_bytes, .. } = memory;
-            Some(Point {
-                polled: polled(sample),
+            Some(UsagePoint {
+                polled: summary_time(sample),
                 measured: *time,
                 started: None,
                 value: (*working_set_bytes)?,
@@ -52,31 +54,36 @@ impl History {
         Self(samples.iter().filter_map(point).collect())
     }
 
+    /// Returns true if a sample shows this usage.
     pub(super) fn contains(&self, value: i64) -> bool {
         self.0.iter().any(|point| point.value == value)
     }
 
-    /// The greatest figure.
+    /// Returns the greatest usage.
     pub(super) fn peak(&self) -> Option<i64> {
         self.0.iter().map(|point| point.value).max()
     }
 
-    /// The figure that the cache surely held at `event`: two samples around it show the same measurement.
-    pub(super) fn pinned(&self, event: Timestamp) -> Option<i64> {
-        let (before, after) = self.around(event)?;
+    /// Returns the usage that the kubelet had cached at `event`, known if the samples before and
+    /// after the event show the same measurement.
+    pub(super) fn cached_at(&self, event: Timestamp) -> Option<i64> {
+        let (before, after) = self.samples_around(event)?;
         let same =
             before.measured.is_some() && before.measured == after.measured && before.value == after.value;
         same.then_some(before.value)
     }
 
-    /// The lesser of the figures around `event`, if one container ran from one to the other.
-    pub(super) fn ran_through(&self, event: Timestamp) -> Option<i64> {
-        let (before, after) = self.around(event)?;
+    /// Returns the lesser usage of the samples before and after `event`, if the container did not
+    /// restart in between.
+    pub(super) fn minimum_around(&self, event: Timestamp) -> Option<i64> {
+        let (before, after) = self.samples_around(event)?;
         (before.started.is_some() && before.started == after.started).then(|| before.value.min(after.value))
     }
 
-    /// The neighbours of an event: whole seconds tell for sure only what lies outside of the event's own.
-    fn around(&self, event: Timestamp) -> Option<(&Point, &Point)> {
+    /// Returns the last sample before and the first sample after an event.
+    ///
+    /// Sample times are whole seconds: samples in the second of the event count as neither.
+    fn samples_around(&self, event: Timestamp) -> Option<(&UsagePoint, &UsagePoint)> {
         let second = SignedDuration::from_secs(1);
         let before = self.0.iter().rfind(|point| {
             point.polled.and_then(|at| at.checked_add(second).ok()).is_some_and(|at| at <= event)
@@ -86,7 +93,7 @@ impl History {
     }
 }
 
-/// The one time stamp of a Summary that is never a cached one.
-fn polled(sample: &Sample) -> Option<Timestamp> {
+/// Returns the time of the Summary: of `rlimit`, the only statistics that are never cached.
+fn summary_time(sample: &Sample) -> Option<Timestamp> {
     sample.node.rlimit.as_ref()?.time
 }

@@ -1,46 +1,54 @@
-//! Evictions without node pressure.
+//! Invariants of evictions without node pressure.
 
 use super::{Evidence, Finding, Invariant};
-use crate::message::{EvictionMessage, enforced};
+use crate::message::{EvictionMessage, containers_with_enforced_limit};
 use crate::quantity::Quantity;
 
 pub(super) fn check(evidence: &Evidence<'_>, message: &EvictionMessage) -> Vec<Finding> {
-    let Evidence { version, pod, event, condition, .. } = evidence;
-    let mut findings = vec![];
-    let mut limit = |own: Option<&Quantity>, given: &Quantity, of: String| {
-        let own = own.map(Quantity::to_string);
-        let holds = own.as_deref() == Some(given.to_string().as_str());
-        let expected = own.unwrap_or_else(|| "no enforced limit".to_owned());
-        findings.push(Finding::of(
-            Invariant::LimitIsThePods,
-            holds,
-            format!("{of}: {expected}"),
-            format!("{of}: {given}"),
-        ));
+    let mut findings: Vec<_> = check_limit(evidence, message).into_iter().collect();
+    findings.push(check_absence(evidence));
+    findings
+}
+
+/// Compares the limit in the message with the pod's; `None` for messages without a limit.
+fn check_limit(evidence: &Evidence<'_>, message: &EvictionMessage) -> Option<Finding> {
+    let Evidence { version, pod, .. } = evidence;
+    let (subject, expected, observed) = match message {
+        EvictionMessage::EmptyDirLimit { volume, limit } => {
+            let spec = pod.spec.volumes.iter().find(|spec| spec.name == *volume);
+            let own = spec.and_then(|spec| spec.empty_dir.as_ref()?.size_limit.clone());
+            (format!("volume {volume}"), own, limit)
+        }
+        EvictionMessage::PodLimit { limit } => {
+            ("all containers".to_owned(), pod.storage_limit(version), limit)
+        }
+        EvictionMessage::ContainerLimit { container, limit } => {
+            let spec = containers_with_enforced_limit(version, pod).find(|spec| spec.name == *container);
+            let own = spec.and_then(|spec| spec.resources.limits.get("ephemeral-storage").cloned());
+            (format!("container {container}"), own, limit)
+        }
+        EvictionMessage::NodePressure(_) | EvictionMessage::Rejected { .. } => return None,
     };
-    match message {
-        EvictionMessage::EmptyDirLimit { volume, limit: given } => {
-            let own = pod.spec.volumes.iter().find(|own| own.name == *volume);
-            let own = own.and_then(|own| own.empty_dir.as_ref()?.size_limit.as_ref());
-            limit(own, given, format!("volume {volume}"));
-        }
-        EvictionMessage::PodLimit { limit: given } => {
-            limit(pod.storage_limit(version).as_ref(), given, "all containers".to_owned());
-        }
-        EvictionMessage::ContainerLimit { container, limit: given } => {
-            let own = enforced(version, pod).find(|own| own.name == *container);
-            let own = own.and_then(|own| own.resources.limits.get("ephemeral-storage"));
-            limit(own, given, format!("container {container}"));
-        }
-        EvictionMessage::NodePressure(_) | EvictionMessage::Rejected { .. } => {}
-    }
-    let bare = event.annotations.is_empty() && condition.is_none();
+    let expected = expected.as_ref().map(Quantity::to_string);
+    let holds = expected.as_deref() == Some(observed.to_string().as_str());
+    let expected = expected.unwrap_or_else(|| "no enforced limit".to_owned());
+    Some(Finding::proven(
+        Invariant::LimitIsThePods,
+        holds,
+        format!("{subject}: {expected}"),
+        format!("{subject}: {observed}"),
+    ))
+}
+
+/// Checks that neither annotations nor a `DisruptionTarget` condition exist.
+fn check_absence(evidence: &Evidence<'_>) -> Finding {
+    let Evidence { event, condition, .. } = evidence;
+    let absent = event.annotations.is_empty() && condition.is_none();
     let observed = match (event.annotations.is_empty(), condition) {
         (true, None) => "neither".to_owned(),
         (true, Some(condition)) => format!("the condition {condition:?}"),
         (false, _) => format!("the annotations {:?}", event.annotations),
     };
     let expected = "neither annotations nor DisruptionTarget".to_owned();
-    findings.push(Finding::of(Invariant::NoPressureNoAnnotations, bare, expected, observed));
-    findings
+    Finding::proven(Invariant::NoPressureNoAnnotations, absent, expected, observed)
 }

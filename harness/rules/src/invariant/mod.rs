@@ -1,13 +1,17 @@
-//! What holds for every eviction, on every kubelet, whatever a case expects.
+//! Invariants: statements that hold for every eviction by every kubelet, whatever a case expects.
+//!
+//! [`check`] takes the [`Evidence`] on one Evicted event and returns a [`Finding`] for each
+//! [`Invariant`] that applies. An invariant counts as violated only if the evidence disproves it.
 
+mod catalogue;
 mod check;
 mod event;
+mod finding;
 mod history;
 mod limits;
-mod name;
 mod pressure;
-mod witnesses;
 
-pub use check::{Evidence, Finding, Outcome, check};
+pub use catalogue::Invariant;
+pub use check::check;
 pub use event::{EvictedEvent, evicted_events};
-pub use name::Invariant;
+pub use finding::{Evidence, Finding, Outcome};

@@ -1,214 +1,215 @@
-//! Evictions under node pressure.
+//! Invariants of evictions under node pressure.
 
-use super::history::History;
+use super::history::UsageHistory;
 use super::{Evidence, Finding, Invariant, Outcome};
-use crate::message::{Annotations, NodePressure, Offender, candidates, pressure_eviction};
+use crate::message::{Annotations, NodePressure, Offender, pressure_eviction, reportable_containers};
 use crate::pod::Container;
 use crate::quantity::Quantity;
-use crate::threshold::{Observation, Resource};
+use crate::threshold::{Observation, Resource, Threshold};
 
 pub(super) fn check(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let mut findings = vec![annotations(evidence, message), pod_sentence(evidence, message)];
-    findings.extend(named(evidence, message));
-    findings.extend(figures(message));
-    findings.extend(requests(evidence, message));
-    findings.extend(complete(evidence, message));
-    findings.extend(threshold(evidence, message));
-    findings.extend(usages(evidence, message));
+    let mut findings = vec![check_annotations(evidence, message), check_pod_sentence(evidence, message)];
+    findings.extend(check_names(evidence, message));
+    findings.extend(check_excess(message));
+    findings.extend(check_requests(evidence, message));
+    findings.extend(check_completeness(evidence, message));
+    findings.extend(check_threshold(evidence, message));
+    findings.extend(check_usages(evidence, message));
     findings
 }
 
-fn annotations(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
-    let written = Annotations::of(message.resource, message.pod.as_ref(), &message.containers).write();
-    let observed = &evidence.event.annotations;
-    // A pod without stats is evicted without annotations, and then without offenders.
-    let nobody = message.containers.is_empty() && message.pod.is_none();
-    let holds = match Annotations::read(observed) {
-        Ok(None) => nobody,
-        Ok(Some(read)) => read.write() == written,
-        Err(_) => false,
+fn check_annotations(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
+    let expected = Annotations::new(message.resource, message.pod.as_ref(), &message.containers).to_map();
+    let annotations = &evidence.event.annotations;
+    // Without statistics, the kubelet writes neither offenders nor annotations.
+    let without_offenders = message.containers.is_empty() && message.pod.is_none();
+    let (holds, observed) = match Annotations::from_map(annotations) {
+        Ok(None) => (without_offenders, format!("{annotations:?}")),
+        Ok(Some(parsed)) => (parsed.to_map() == expected, format!("{annotations:?}")),
+        Err(error) => (false, error.to_string()),
     };
-    let observed = match Annotations::read(observed) {
-        Err(error) => error.to_string(),
-        Ok(_) => format!("{observed:?}"),
-    };
-    Finding::of(Invariant::AnnotationsMatchTheMessage, holds, format!("{written:?}"), observed)
+    Finding::proven(Invariant::AnnotationsMatchTheMessage, holds, format!("{expected:?}"), observed)
 }
 
-fn pod_sentence(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
+fn check_pod_sentence(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
     let Evidence { version, pod, event, samples, .. } = evidence;
     let stats = samples.iter().rev().find_map(|sample| sample.pod(&pod.metadata.uid));
-    let written = pressure_eviction(version, pod, stats, message.resource, None).message.pod;
-    let who = |offender: &Option<Offender>| match offender {
+    let composed = pressure_eviction(version, pod, stats, message.resource, None).message.pod;
+    let describe = |offender: &Option<Offender>| match offender {
         Some(Offender { name, request, .. }) => format!("Pod {name}, request is {request}"),
         None => "none".to_owned(),
     };
-    let (expected, observed) = (who(&written), who(&message.pod));
-    let outcome = match (written, &message.pod) {
+    let (expected, observed) = (describe(&composed), describe(&message.pod));
+    let without_stats = stats.is_none_or(|stats| stats.working_set().is_none());
+    let outcome = match (composed, &message.pod) {
         _ if expected == observed => Outcome::Holds,
-        // Without stats the kubelet leaves the sentence out, and so does the reckoning here.
+        // Without statistics, neither the kubelet nor `pressure_eviction` names the pod.
         (Some(_), None) if event.annotations.is_empty() => Outcome::Unproven,
-        (None, Some(_))
-            if stats.is_none_or(|stats| stats.working_set().is_none()) && version.at_least(34) =>
-        {
-            Outcome::Unproven
-        }
+        (None, Some(_)) if without_stats && version.at_least(34) => Outcome::Unproven,
         _ => Outcome::Violated,
     };
     Finding::new(Invariant::PodSentenceFollowsTheVersion, outcome, expected, observed)
 }
 
-fn named(evidence: &Evidence<'_>, message: &NodePressure) -> Option<Finding> {
+fn check_names(evidence: &Evidence<'_>, message: &NodePressure) -> Option<Finding> {
     if message.containers.is_empty() {
         return None;
     }
-    let may: Vec<_> = candidates(evidence.version, evidence.pod).map(|own| own.name.as_str()).collect();
+    let reportable: Vec<_> =
+        reportable_containers(evidence.version, evidence.pod).map(|spec| spec.name.as_str()).collect();
     let names: Vec<_> = message.containers.iter().map(|offender| offender.name.as_str()).collect();
-    let once = |name: &&str| names.iter().filter(|other| *other == name).count() == 1;
-    let holds = names.iter().all(|name| may.contains(name) && once(name));
-    let expected = format!("some of {}, each once", may.join(", "));
-    Some(Finding::of(Invariant::OffendersAreCandidates, holds, expected, names.join(", ")))
+    let is_unique = |name: &&str| names.iter().filter(|other| *other == name).count() == 1;
+    let holds = names.iter().all(|name| reportable.contains(name) && is_unique(name));
+    let expected = format!("some of {}, each once", reportable.join(", "));
+    Some(Finding::proven(Invariant::OffendersAreCandidates, holds, expected, names.join(", ")))
 }
 
-fn figures(message: &NodePressure) -> impl Iterator<Item = Finding> {
+fn check_excess(message: &NodePressure) -> impl Iterator<Item = Finding> {
     message.containers.iter().map(|Offender { name, usage, request }| {
         let expected = format!("{name}: more than {request}");
-        Finding::of(Invariant::UsageExceedsRequest, usage > request, expected, format!("{name}: {usage}"))
+        let observed = format!("{name}: {usage}");
+        Finding::proven(Invariant::UsageExceedsRequest, usage > request, expected, observed)
     })
 }
 
-fn requests(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let resource = message.resource.as_str();
-    let finding = |offender: &Offender| {
-        let own = candidates(evidence.version, evidence.pod).find(|own| own.name == offender.name)?;
-        let own = printed_request(own, resource);
-        let Offender { name, request, .. } = offender;
-        let holds = own == request.to_string();
-        Some(Finding::of(
-            Invariant::RequestIsThePods,
-            holds,
-            format!("{name}: {own}"),
-            format!("{name}: {request}"),
-        ))
+fn check_requests(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+    let finding = |Offender { name, request, .. }: &Offender| {
+        let spec = reportable_containers(evidence.version, evidence.pod).find(|spec| spec.name == *name)?;
+        let expected = request_or_zero(spec, message.resource).to_string();
+        let holds = expected == request.to_string();
+        let (expected, observed) = (format!("{name}: {expected}"), format!("{name}: {request}"));
+        Some(Finding::proven(Invariant::RequestIsThePods, holds, expected, observed))
     };
     message.containers.iter().filter_map(finding).collect()
 }
 
-fn printed_request(container: &Container, resource: &str) -> String {
-    container.request(resource).unwrap_or(&Quantity::ZERO).to_string()
+fn request_or_zero(container: &Container, resource: Resource) -> Quantity {
+    container.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO)
 }
 
-fn complete(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let Evidence { version, pod, event, samples, .. } = evidence;
-    let resource = message.resource;
-    // A pod without stats is evicted without any of this.
-    if matches!(resource, Resource::Inodes | Resource::Pids) || event.annotations.is_empty() {
+fn check_completeness(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+    // Without statistics, the kubelet names no container and writes no annotations.
+    let names_containers = !matches!(message.resource, Resource::Inodes | Resource::Pids);
+    if !names_containers || evidence.event.annotations.is_empty() {
         return vec![];
     }
-    let finding = |container: &Container| {
-        let name = &container.name;
-        let named = message.containers.iter().any(|offender| offender.name == *name);
-        let request = container.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
-        let over = |bytes: i64| Quantity::from_bytes(bytes) > request;
-        let history = History::of_container(samples, pod, name, resource);
-        let peak = history.peak().filter(|peak| over(*peak));
-        let expected = format!("{name}: named if it was over {request}");
-        let invariant = Invariant::OffendersAreComplete;
-        if named || peak.is_none() {
-            let observed =
-                if named { format!("{name}: named") } else { format!("{name}: never seen over {request}") };
-            return Finding::new(invariant, Outcome::Holds, expected, observed);
-        }
-        // Nobody runs with a working set of nothing; a request that is not nothing may have been kept for a moment.
-        let sure = event.at.and_then(|at| {
-            history.pinned(at).or_else(|| history.ran_through(at).filter(|_| request.is_zero()))
-        });
-        match sure.filter(|bytes| over(*bytes)) {
-            Some(bytes) => {
-                let observed =
-                    format!("{name}: not named, at {} when the event was made", Quantity::from_bytes(bytes));
-                Finding::new(invariant, Outcome::Violated, expected, observed)
-            }
-            None => {
-                let peak = Quantity::from_bytes(peak.unwrap_or_default());
-                let observed =
-                    format!("{name}: not named; samples show up to {peak}, none of them surely at the event");
-                Finding::new(invariant, Outcome::Unproven, expected, observed)
-            }
-        }
-    };
-    candidates(version, pod).map(finding).collect()
+    let containers = reportable_containers(evidence.version, evidence.pod);
+    containers.map(|container| check_is_named(evidence, message, container)).collect()
 }
 
-fn threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let Some(clause) = &message.threshold else { return vec![] };
-    let configured =
-        evidence.thresholds.iter().filter(|threshold| threshold.signal.resource() == message.resource);
-    let given = clause.quantity.to_string();
-    let mut texts = vec![];
-    let mut unknown = false;
-    // Once met, a threshold is met until as much more is left as its minimum reclaim; the message does not give that.
-    let mut needed = vec![clause.quantity.clone()];
-    for threshold in configured {
-        let mut nodes = evidence.samples.iter().map(|sample| &sample.node);
-        let capacity = nodes.find_map(|node| Observation::of(threshold.signal, node)?.capacity);
-        match threshold.amount.of(capacity.as_ref()) {
-            Some(quantity) => {
-                let reclaim =
-                    threshold.min_reclaim.as_ref().and_then(|reclaim| reclaim.of(capacity.as_ref()));
-                if let Some(reclaim) = reclaim.filter(|_| quantity.to_string() == given) {
-                    needed.push(clause.quantity.clone() + &reclaim);
-                }
-                texts.push(quantity.to_string());
-            }
-            None => unknown = true,
+/// Checks that the message names `container` if it was over its request.
+fn check_is_named(evidence: &Evidence<'_>, message: &NodePressure, container: &Container) -> Finding {
+    let name = &container.name;
+    let request = request_or_zero(container, message.resource);
+    let history = UsageHistory::of_container(evidence.samples, evidence.pod, name, message.resource);
+    let finding = |outcome, observed: String| {
+        let expected = format!("{name}: named if it was over {request}");
+        Finding::new(Invariant::OffendersAreComplete, outcome, expected, format!("{name}: {observed}"))
+    };
+    let is_over = |bytes: &i64| Quantity::from_bytes(*bytes) > request;
+    if message.containers.iter().any(|offender| offender.name == *name) {
+        return finding(Outcome::Holds, "named".to_owned());
+    }
+    let Some(peak) = history.peak().filter(is_over) else {
+        return finding(Outcome::Holds, "never seen over the request".to_owned());
+    };
+    // A running container always has a working set, so without a request it was over the request at
+    // the event. With a request, it may have been within the request for a moment.
+    let usage = evidence.event.at.and_then(|at| {
+        history.cached_at(at).or_else(|| history.minimum_around(at).filter(|_| request.is_zero()))
+    });
+    match usage.filter(is_over) {
+        Some(bytes) => {
+            let usage = Quantity::from_bytes(bytes);
+            finding(Outcome::Violated, format!("not named, with a usage of {usage} at the event"))
+        }
+        None => {
+            let peak = Quantity::from_bytes(peak);
+            let observed = format!("not named; samples show up to {peak}, the usage at the event is unknown");
+            finding(Outcome::Unproven, observed)
         }
     }
-    let needed = needed.into_iter().max().unwrap_or_else(|| clause.quantity.clone());
-    let below = Finding::of(
+}
+
+fn check_threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+    let Some(clause) = &message.threshold else { return vec![] };
+    let quantity = clause.quantity.to_string();
+    let configured =
+        evidence.thresholds.iter().filter(|threshold| threshold.signal.resource() == message.resource);
+    let mut quantities = vec![];
+    let mut unresolved = false;
+    // A met threshold stays met until its minimum reclaim is available as well, which the message
+    // does not contain.
+    let mut needed = clause.quantity.clone();
+    for threshold in configured {
+        let capacity = capacity(evidence, threshold);
+        let Some(resolved) = threshold.value.resolve(capacity.as_ref()) else {
+            unresolved = true;
+            continue;
+        };
+        let min_reclaim =
+            threshold.min_reclaim.as_ref().and_then(|reclaim| reclaim.resolve(capacity.as_ref()));
+        let resolved = resolved.to_string();
+        if let Some(min_reclaim) = min_reclaim.filter(|_| resolved == quantity) {
+            needed = needed.max(clause.quantity.clone() + &min_reclaim);
+        }
+        quantities.push(resolved);
+    }
+    let below = Finding::proven(
         Invariant::AvailableIsBelowTheThreshold,
         clause.available < needed,
         format!("less than {needed}"),
         clause.available.to_string(),
     );
-    let outcome = match texts.contains(&given) {
+    let outcome = match quantities.contains(&quantity) {
         true => Outcome::Holds,
-        false if texts.is_empty() || unknown => Outcome::Unproven,
+        false if quantities.is_empty() || unresolved => Outcome::Unproven,
         false => Outcome::Violated,
     };
     let expected =
-        if texts.is_empty() { "what the node is configured with".to_owned() } else { texts.join(" or ") };
-    vec![below, Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, given)]
+        if quantities.is_empty() { "a configured threshold".to_owned() } else { quantities.join(" or ") };
+    vec![below, Finding::new(Invariant::ThresholdIsConfigured, outcome, expected, quantity)]
 }
 
-fn usages(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let Evidence { pod, event, samples, .. } = evidence;
-    let memory = samples.iter().find_map(|sample| sample.node.memory.as_ref()?.capacity());
-    let capacity = memory.filter(|_| message.resource == Resource::Memory);
-    let finding = |offender: &Offender, history: &History| {
-        let Offender { name, usage, .. } = offender;
-        let bytes = usage.value();
-        let pinned = event.at.and_then(|at| history.pinned(at));
-        let (outcome, expected) = if history.contains(bytes) {
-            (Outcome::Holds, format!("{name}: a figure of the Summary"))
-        } else if let Some(pinned) = pinned {
-            (
-                Outcome::Violated,
-                format!("{name}: {}, as measured before and after", Quantity::from_bytes(pinned)),
-            )
-        } else if let Some(capacity) = capacity.filter(|capacity| bytes > *capacity) {
-            (Outcome::Violated, format!("{name}: no more than the node's {}", Quantity::from_bytes(capacity)))
-        } else {
-            (
-                Outcome::Unproven,
-                format!("{name}: a figure of the Summary, of which too few samples were taken"),
-            )
-        };
-        Finding::new(Invariant::UsageIsInTheSummary, outcome, expected, format!("{name}: {usage}"))
-    };
+/// Returns the capacity that percentages of a threshold refer to, from the first sample that has
+/// it.
+fn capacity(evidence: &Evidence<'_>, threshold: &Threshold) -> Option<Quantity> {
+    let mut nodes = evidence.samples.iter().map(|sample| &sample.node);
+    nodes.find_map(|node| Observation::from_node_stats(threshold.signal, node)?.capacity)
+}
+
+fn check_usages(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+    let Evidence { pod, samples, .. } = evidence;
     let of_containers = message.containers.iter().map(|offender| {
-        finding(offender, &History::of_container(samples, pod, &offender.name, message.resource))
+        let history = UsageHistory::of_container(samples, pod, &offender.name, message.resource);
+        check_usage(evidence, message.resource, offender, &history)
     });
-    let of_pod = message.pod.iter().map(|offender| finding(offender, &History::of_pod(samples, pod)));
+    let of_pod = message.pod.iter().map(|offender| {
+        check_usage(evidence, message.resource, offender, &UsageHistory::of_pod(samples, pod))
+    });
     of_containers.chain(of_pod).collect()
+}
+
+fn check_usage(
+    evidence: &Evidence<'_>,
+    resource: Resource,
+    offender: &Offender,
+    history: &UsageHistory,
+) -> Finding {
+    let Offender { name, usage, .. } = offender;
+    let bytes = usage.value();
+    let node_memory = evidence.samples.iter().find_map(|sample| sample.node.memory.as_ref()?.capacity());
+    let capacity = node_memory.filter(|_| resource == Resource::Memory);
+    let cached = evidence.event.at.and_then(|at| history.cached_at(at));
+    let (outcome, expected) = if history.contains(bytes) {
+        (Outcome::Holds, "a usage in the Summary".to_owned())
+    } else if let Some(cached) = cached {
+        (Outcome::Violated, format!("{}, as measured before and after", Quantity::from_bytes(cached)))
+    } else if let Some(capacity) = capacity.filter(|capacity| bytes > *capacity) {
+        (Outcome::Violated, format!("at most the node's {}", Quantity::from_bytes(capacity)))
+    } else {
+        (Outcome::Unproven, "a usage in the Summary, with samples too rare to show it".to_owned())
+    };
+    let (expected, observed) = (format!("{name}: {expected}"), format!("{name}: {usage}"));
+    Finding::new(Invariant::UsageIsInTheSummary, outcome, expected, observed)
 }

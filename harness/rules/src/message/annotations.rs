@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Offender;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, QuantityError};
 use crate::threshold::Resource;
 
 const CONTAINERS: &str = "offending_containers";
@@ -14,14 +14,15 @@ const STARVED: &str = "starved_resource";
 const POD: &str = "offending_pod";
 const POD_USAGE: &str = "offending_pod_usage";
 
-/// What a node-pressure eviction's event is annotated with. Both lists are there, empty, when nobody offends.
+/// Annotations of the event of a node-pressure eviction. Without offenders, the kubelet writes the
+/// container lists as empty texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotations {
-    /// What the node was low on.
+    /// Resource that the node was low on.
     pub starved_resource: Resource,
-    /// The containers over their requests with their usage, in the message's order.
+    /// Name and usage of the containers over their requests, in the order of the message.
     pub containers: Vec<(String, Quantity)>,
-    /// The pod over its pod-level request with its usage (1.34 and newer).
+    /// Name and usage of a pod with a pod-level request (1.34 and newer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<(String, Quantity)>,
 }
@@ -29,49 +30,45 @@ pub struct Annotations {
 /// The annotations are not those of an eviction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnnotationError {
-    /// One is missing that goes with the others.
-    #[error("the annotation {missing} is missing, though {present} is there")]
+    /// An annotation is missing although another one exists.
+    #[error("missing annotation {missing}, although {present} exists")]
     Missing {
-        /// Which.
+        /// Key of the missing annotation.
         missing: &'static str,
-        /// Which is there.
+        /// Key of an existing annotation.
         present: &'static str,
     },
-    /// The resource is none.
+    /// The resource does not exist.
+    #[error("invalid annotation starved_resource {0:?}: expected memory, ephemeral-storage, inodes or pids")]
+    UnknownResource(String),
+    /// The lists of names and usages differ in length.
     #[error(
-        "the annotation starved_resource is {0:?}, which is none of memory, ephemeral-storage, inodes and pids"
+        "length mismatch: annotation offending_containers has {name_count} entries ({names:?}), \
+         offending_containers_usage has {usage_count} ({usages:?})"
     )]
-    Resource(String),
-    /// The lists do not belong together.
-    #[error(
-        "the annotation offending_containers has {names} entries ({containers:?}), offending_containers_usage has \
-         {usages} ({usage:?})"
-    )]
-    Lengths {
-        /// How many containers.
-        names: usize,
-        /// How many usages.
-        usages: usize,
-        /// The containers.
-        containers: String,
-        /// The usages.
-        usage: String,
+    LengthMismatch {
+        /// Number of names.
+        name_count: usize,
+        /// Number of usages.
+        usage_count: usize,
+        /// Value of `offending_containers`.
+        names: String,
+        /// Value of `offending_containers_usage`.
+        usages: String,
     },
-    /// A usage is no quantity.
-    #[error("the annotation {key} has {entry:?}: {why}")]
+    /// A usage is not a quantity.
+    #[error("invalid annotation {key}: {source}")]
     Usage {
-        /// Where.
+        /// Key of the annotation.
         key: &'static str,
-        /// Which entry.
-        entry: String,
-        /// What is wrong.
-        why: crate::quantity::QuantityError,
+        /// Parse error, which contains the usage.
+        source: QuantityError,
     },
 }
 
 impl Annotations {
-    /// The annotations that go with a message's offenders.
-    pub fn of(resource: Resource, pod: Option<&Offender>, containers: &[Offender]) -> Self {
+    /// Returns the annotations that belong to a message with these offenders.
+    pub fn new(resource: Resource, pod: Option<&Offender>, containers: &[Offender]) -> Self {
         let entry = |offender: &Offender| (offender.name.clone(), offender.usage.clone());
         Self {
             starved_resource: resource,
@@ -80,8 +77,8 @@ impl Annotations {
         }
     }
 
-    /// The annotations as the event has them.
-    pub fn write(&self) -> BTreeMap<String, String> {
+    /// Returns the annotations by key, as on the event.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
         let names: Vec<_> = self.containers.iter().map(|(name, _)| name.as_str()).collect();
         let usages: Vec<_> = self.containers.iter().map(|(_, usage)| usage.to_string()).collect();
         let mut all = BTreeMap::from([
@@ -96,52 +93,52 @@ impl Annotations {
         all
     }
 
-    /// Reads an event's annotations; none if it has none of an eviction's. Others are ignored.
+    /// Parses the annotations of an event and ignores foreign keys. Returns `None` if the event
+    /// does not have any annotation of an eviction.
     ///
     /// # Errors
-    /// See [`AnnotationError`].
-    pub fn read(all: &BTreeMap<String, String>) -> Result<Option<Self>, AnnotationError> {
+    /// Returns an error if the annotations are incomplete, or if a value does not parse.
+    pub fn from_map(all: &BTreeMap<String, String>) -> Result<Option<Self>, AnnotationError> {
         let present = [STARVED, CONTAINERS, CONTAINERS_USAGE, POD, POD_USAGE]
             .into_iter()
             .find(|k| all.contains_key(*k));
         let Some(present) = present else { return Ok(None) };
         let get =
             |missing: &'static str| all.get(missing).ok_or(AnnotationError::Missing { missing, present });
-        let (starved, names, usage) = (get(STARVED)?, get(CONTAINERS)?, get(CONTAINERS_USAGE)?);
+        let (starved, names, usages) = (get(STARVED)?, get(CONTAINERS)?, get(CONTAINERS_USAGE)?);
         let starved_resource =
-            Resource::named(starved).ok_or_else(|| AnnotationError::Resource(starved.clone()))?;
-        let containers = entries(names);
-        let usages = entries(usage);
-        if containers.len() != usages.len() {
-            return Err(AnnotationError::Lengths {
-                names: containers.len(),
-                usages: usages.len(),
-                containers: names.clone(),
-                usage: usage.clone(),
-            });
-        }
-        let usages = usages
-            .into_iter()
-            .map(|entry| quantity(CONTAINERS_USAGE, entry))
-            .collect::<Result<Vec<_>, _>>()?;
+            Resource::from_name(starved).ok_or_else(|| AnnotationError::UnknownResource(starved.clone()))?;
+        let containers = parse_containers(names, usages)?;
         let pod = match (all.get(POD), all.get(POD_USAGE)) {
             (None, None) => None,
             (Some(_), None) => return Err(AnnotationError::Missing { missing: POD_USAGE, present: POD }),
             (None, Some(_)) => return Err(AnnotationError::Missing { missing: POD, present: POD_USAGE }),
-            (Some(name), Some(usage)) => Some((name.clone(), quantity(POD_USAGE, usage)?)),
+            (Some(name), Some(usage)) => Some((name.clone(), parse_usage(POD_USAGE, usage)?)),
         };
-        Ok(Some(Self {
-            starved_resource,
-            containers: containers.into_iter().map(str::to_owned).zip(usages).collect(),
-            pod,
-        }))
+        Ok(Some(Self { starved_resource, containers, pod }))
     }
 }
 
-fn entries(list: &str) -> Vec<&str> {
+/// Pairs the entries of `offending_containers` with those of `offending_containers_usage`.
+fn parse_containers(names: &str, usages: &str) -> Result<Vec<(String, Quantity)>, AnnotationError> {
+    let (name_list, usage_list) = (split_list(names), split_list(usages));
+    if name_list.len() != usage_list.len() {
+        return Err(AnnotationError::LengthMismatch {
+            name_count: name_list.len(),
+            usage_count: usage_list.len(),
+            names: names.to_owned(),
+            usages: usages.to_owned(),
+        });
+    }
+    let pair = |(name, usage): (&str, &str)| Ok((name.to_owned(), parse_usage(CONTAINERS_USAGE, usage)?));
+    name_list.into_iter().zip(usage_list).map(pair).collect()
+}
+
+/// Splits at commas. An empty text is an empty list.
+fn split_list(list: &str) -> Vec<&str> {
     if list.is_empty() { vec![] } else { list.split(',').collect() }
 }
 
-fn quantity(key: &'static str, entry: &str) -> Result<Quantity, AnnotationError> {
-    Quantity::printed(entry).map_err(|why| AnnotationError::Usage { key, entry: entry.to_owned(), why })
+fn parse_usage(key: &'static str, usage: &str) -> Result<Quantity, AnnotationError> {
+    Quantity::parse_verbatim(usage).map_err(|source| AnnotationError::Usage { key, source })
 }

@@ -1,14 +1,18 @@
-//! What a kubelet says when it evicts: the messages and the event's annotations, written and read.
+//! Eviction messages and the annotations of Evicted events.
+//!
+//! [`pressure_eviction`] and [`local_storage_eviction`] compose the message of a given kubelet
+//! version byte for byte; `Display` and `FromStr` of [`EvictionMessage`] print and parse it.
+//! [`Annotations`] does the same for the annotations.
 
 mod annotations;
 mod limits;
+mod parse;
 mod pressure;
-mod read;
 mod text;
 
 pub use annotations::{AnnotationError, Annotations};
-pub(crate) use limits::enforced;
+pub(crate) use limits::containers_with_enforced_limit;
 pub use limits::local_storage_eviction;
-pub use pressure::{Eviction, candidates, pressure_eviction, usage};
-pub use read::ReadError;
+pub use parse::MessageParseError;
+pub use pressure::{PressureEviction, container_usage, pressure_eviction, reportable_containers};
 pub use text::{EvictionMessage, NodePressure, Offender, ThresholdClause};

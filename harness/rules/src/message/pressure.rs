@@ -1,63 +1,73 @@
-//! What a kubelet says of a node-pressure eviction: `evictionMessage` of `pkg/kubelet/eviction/helpers.go`.
+//! Messages of node-pressure evictions: `evictionMessage` in `pkg/kubelet/eviction/helpers.go`.
 
 use super::{Annotations, NodePressure, Offender, ThresholdClause};
 use crate::KubeletVersion;
-use crate::pod::{Container, ContainerStats, Pod, PodStats};
+use crate::pod::{Container, Pod};
 use crate::quantity::Quantity;
+use crate::summary::{ContainerStats, PodStats};
 use crate::threshold::Resource;
 
-/// A message with its annotations.
+/// Message and annotations of a node-pressure eviction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Eviction {
-    /// The message.
+pub struct PressureEviction {
+    /// Message of the event and of the pod's status.
     pub message: NodePressure,
-    /// The annotations; none at all for a pod without stats.
+    /// Annotations of the event; `None` for a pod without statistics.
     pub annotations: Option<Annotations>,
 }
 
-/// What a kubelet says when it evicts `pod` to reclaim `resource`. `stats` are the pod's in the Summary that the
-/// kubelet went by; containers are named in its order.
+/// Returns the message and the annotations of the eviction of `pod` to reclaim `resource`.
+///
+/// `stats` are the pod's statistics in the Summary that the eviction is based on. The message names
+/// containers in their order.
 pub fn pressure_eviction(
     version: &KubeletVersion,
     pod: &Pod,
     stats: Option<&PodStats>,
     resource: Resource,
     threshold: Option<ThresholdClause>,
-) -> Eviction {
+) -> PressureEviction {
     let mut message = NodePressure { resource, threshold, pod: None, containers: vec![] };
-    let Some(stats) = stats else { return Eviction { message, annotations: None } };
-    message.pod = pod_sentence(version, pod, stats, resource);
+    let Some(stats) = stats else { return PressureEviction { message, annotations: None } };
+    message.pod = pod_offender(version, pod, stats, resource);
     for container in &stats.containers {
-        let candidate = candidates(version, pod).find(|candidate| candidate.name == container.name);
-        let (Some(candidate), Some(usage)) = (candidate, usage(container, resource)) else { continue };
+        let spec = reportable_containers(version, pod).find(|spec| spec.name == container.name);
+        let (Some(spec), Some(usage)) = (spec, container_usage(container, resource)) else { continue };
         let usage = Quantity::from_bytes(usage);
-        let request = candidate.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
+        let request = spec.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
         if usage > request {
             message.containers.push(Offender { name: container.name.clone(), usage, request });
         }
     }
-    let annotations = Annotations::of(resource, message.pod.as_ref(), &message.containers);
-    Eviction { message, annotations: Some(annotations) }
+    let annotations = Annotations::new(resource, message.pod.as_ref(), &message.containers);
+    PressureEviction { message, annotations: Some(annotations) }
 }
 
-/// The containers that this kubelet may name: the regular ones, from 1.32 the init containers too, sidecars or not.
-/// Ephemeral containers never.
-pub fn candidates<'a>(version: &KubeletVersion, pod: &'a Pod) -> impl Iterator<Item = &'a Container> {
+/// Returns the containers that a message may name: regular ones, and from 1.32 all init containers.
+/// Ephemeral containers are never named.
+pub fn reportable_containers<'a>(
+    version: &KubeletVersion,
+    pod: &'a Pod,
+) -> impl Iterator<Item = &'a Container> {
     let init: &[Container] = if version.at_least(32) { &pod.spec.init_containers } else { &[] };
     pod.spec.containers.iter().chain(init)
 }
 
-/// A container's usage as messages give it; inodes and process ids have none.
-pub fn usage(container: &ContainerStats, resource: Resource) -> Option<i64> {
+/// Returns a container's usage in bytes as messages print it.
+///
+/// Returns `None` if the statistics are missing, and for inodes and process ids, which messages do
+/// not attribute to containers.
+pub fn container_usage(container: &ContainerStats, resource: Resource) -> Option<i64> {
     match resource {
         Resource::Memory => container.working_set(),
-        Resource::EphemeralStorage => container.disk(),
+        Resource::EphemeralStorage => container.disk_usage(),
         Resource::Inodes | Resource::Pids => None,
     }
 }
 
-/// The pod-level sentence of 1.34 and newer. Nothing is compared: a pod under its request gets it as well.
-fn pod_sentence(
+/// Returns the pod that the message of 1.34 and newer names. The kubelet does not compare usage and
+/// request: a pod within its request is named as well.
+fn pod_offender(
     version: &KubeletVersion,
     pod: &Pod,
     stats: &PodStats,

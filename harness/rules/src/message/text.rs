@@ -1,4 +1,4 @@
-//! The messages, and how they are written: the const block of `pkg/kubelet/eviction/helpers.go`, 1.26 to 1.36.
+//! The texts of messages: the const block of `pkg/kubelet/eviction/helpers.go`, 1.26 to 1.36.
 
 use std::fmt;
 
@@ -7,72 +7,73 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::Quantity;
 use crate::threshold::{NodeCondition, Resource};
 
-/// What an Evicted event, `status.message` or a `DisruptionTarget` condition says. Every message ends with a space.
+/// Message of an Evicted event, of `status.message` or of a `DisruptionTarget` condition. Every
+/// message ends with a space.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EvictionMessage {
-    /// The node was low on a resource.
+    /// Eviction because the node was low on a resource.
     NodePressure(NodePressure),
-    /// An emptyDir grew over its limit.
+    /// Eviction because an emptyDir volume exceeded its size limit.
     EmptyDirLimit {
-        /// The volume.
+        /// Volume name.
         volume: String,
-        /// Its limit.
+        /// Size limit.
         limit: Quantity,
     },
-    /// A pod grew over the sum of its containers' limits.
+    /// Eviction because the pod exceeded the sum of its containers' ephemeral-storage limits.
     PodLimit {
-        /// The sum.
+        /// Sum of the limits.
         limit: Quantity,
     },
-    /// A container grew over its limit.
+    /// Eviction because a container exceeded its ephemeral-storage limit.
     ContainerLimit {
-        /// The container.
+        /// Container name.
         container: String,
-        /// Its limit.
+        /// Limit.
         limit: Quantity,
     },
-    /// A pod was not admitted to a node under pressure.
+    /// Rejection by the admission of a node under pressure.
     Rejected {
-        /// The node's conditions, in the order given, which is arbitrary.
+        /// Node conditions, in the order of the message, which is arbitrary.
         conditions: Vec<NodeCondition>,
-        /// Whether it is said as in `status.message`, with `Pod was rejected: ` before it.
+        /// True for the form in `status.message`, which begins with `Pod was rejected: `.
         in_status: bool,
     },
 }
 
-/// The message of a node-pressure eviction.
+/// Message of a node-pressure eviction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePressure {
-    /// What the node was low on.
+    /// Resource that the node was low on.
     pub resource: Resource,
-    /// The threshold and what was left.
+    /// Met threshold and available amount.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdClause>,
-    /// The pod over its pod-level request (1.34 and newer).
+    /// Pod with a pod-level request (1.34 and newer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<Offender>,
-    /// The containers over their requests, in the message's order, which is arbitrary.
+    /// Containers over their requests, in the order of the message, which is arbitrary.
     pub containers: Vec<Offender>,
 }
 
-/// "Threshold quantity: …, available: …".
+/// The clause `Threshold quantity: …, available: …`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThresholdClause {
-    /// The threshold.
+    /// Threshold.
     pub quantity: Quantity,
-    /// What was left.
+    /// Available amount.
     pub available: Quantity,
 }
 
-/// Somebody who uses more than asked for.
+/// A container or pod that the message names for using more than its request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offender {
-    /// The container, or the pod.
+    /// Name of the container or pod.
     pub name: String,
-    /// What it used.
+    /// Usage.
     pub usage: Quantity,
-    /// What it asked for.
+    /// Request.
     pub request: Quantity,
 }
 
@@ -90,9 +91,9 @@ impl fmt::Display for EvictionMessage {
                 write!(f, "Container {container} exceeded its local ephemeral storage limit \"{limit}\". ")
             }
             Self::Rejected { conditions, in_status } => {
-                let before = if *in_status { "Pod was rejected: " } else { "" };
+                let prefix = if *in_status { "Pod was rejected: " } else { "" };
                 let names: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
-                write!(f, "{before}The node had condition: [{}]. ", names.join(" "))
+                write!(f, "{prefix}The node had condition: [{}]. ", names.join(" "))
             }
         }
     }
@@ -105,10 +106,10 @@ impl fmt::Display for NodePressure {
         if let Some(ThresholdClause { quantity, available }) = &self.threshold {
             write!(f, "Threshold quantity: {quantity}, available: {available}. ")?;
         }
-        let sentence = |f: &mut fmt::Formatter<'_>, who, Offender { name, usage, request }: &Offender| {
+        let sentence = |f: &mut fmt::Formatter<'_>, kind, Offender { name, usage, request }: &Offender| {
             write!(
                 f,
-                "{who} {name} was using {usage}, request is {request}, has larger consumption of {resource}. "
+                "{kind} {name} was using {usage}, request is {request}, has larger consumption of {resource}. "
             )
         };
         if let Some(pod) = &self.pod {

@@ -1,4 +1,4 @@
-//! A pod, as far as eviction looks at it.
+//! The pod manifest.
 
 use std::collections::BTreeMap;
 
@@ -6,108 +6,108 @@ use serde::Deserialize;
 
 use crate::quantity::Quantity;
 
-/// The priority from which on a pod is critical and never evicted (`kubelettypes.IsCriticalPod`).
-const CRITICAL: i64 = 2_000_000_000;
+/// Lowest priority of a critical pod (`SystemCriticalPriority`).
+const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
 
-/// A pod as the API serves it.
+/// A pod as the API server returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Pod {
-    /// Name, namespace, uid, annotations.
+    /// Metadata.
     #[serde(default)]
-    pub metadata: Metadata,
-    /// The spec.
+    pub metadata: ObjectMeta,
+    /// Desired state.
     #[serde(default)]
-    pub spec: Spec,
-    /// The status, if it has one yet.
+    pub spec: PodSpec,
+    /// Observed state; empty before the kubelet reports one.
     #[serde(default)]
-    pub status: Status,
+    pub status: PodStatus,
 }
 
-/// What names a pod.
+/// Metadata of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Metadata {
-    /// The name.
+pub struct ObjectMeta {
+    /// Pod name.
     #[serde(default)]
     pub name: String,
-    /// The namespace.
+    /// Namespace.
     #[serde(default)]
     pub namespace: String,
-    /// The uid, by which the kubelet finds the stats.
+    /// UID, the key of the pod's statistics in the Summary.
     #[serde(default)]
     pub uid: String,
-    /// Annotations; those of the kubelet tell static and mirror pods.
+    /// Annotations. The kubelet's own mark static pods and mirror pods.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A pod's spec.
+/// Spec of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+pub struct PodSpec {
     /// Regular containers.
     #[serde(default)]
     pub containers: Vec<Container>,
-    /// Init containers, the restartable ones (sidecars) included.
+    /// Init containers, including restartable ones (sidecars).
     #[serde(default)]
     pub init_containers: Vec<Container>,
-    /// Ephemeral containers; eviction never names them.
+    /// Ephemeral containers. Eviction messages never name them.
     #[serde(default)]
     pub ephemeral_containers: Vec<Container>,
     /// Volumes.
     #[serde(default)]
     pub volumes: Vec<Volume>,
-    /// The resolved priority; none counts as 0.
+    /// Priority resolved from the priority class; a missing priority counts as 0.
     #[serde(default)]
     pub priority: Option<i64>,
     /// Pod-level resources (1.34 and newer).
     #[serde(default)]
-    pub resources: Option<Resources>,
-    /// What the runtime class adds.
+    pub resources: Option<ResourceRequirements>,
+    /// Overhead of the runtime class, by resource name.
     #[serde(default)]
     pub overhead: BTreeMap<String, Quantity>,
 }
 
-/// A container.
+/// A container of any kind.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// The name.
+    /// Container name.
     pub name: String,
     /// `Always` makes an init container a sidecar.
     #[serde(default)]
     pub restart_policy: Option<String>,
     /// Requests and limits.
     #[serde(default)]
-    pub resources: Resources,
+    pub resources: ResourceRequirements,
 }
 
-/// Requests and limits, by resource name.
+/// Requests and limits of a container or of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Resources {
-    /// Requests.
+pub struct ResourceRequirements {
+    /// Requests by resource name.
     #[serde(default)]
     pub requests: BTreeMap<String, Quantity>,
-    /// Limits.
+    /// Limits by resource name.
     #[serde(default)]
     pub limits: BTreeMap<String, Quantity>,
 }
 
-/// A volume. Of its sources only those matter whose bytes count as the pod's on the node's own disk.
+/// A volume. Only the sources on the node's own disk are kept.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
-    /// The name.
+    /// Volume name.
     pub name: String,
-    /// An emptyDir.
+    /// emptyDir source.
     #[serde(default)]
     pub empty_dir: Option<EmptyDir>,
-    /// A hostPath.
+    /// hostPath source.
     #[serde(default)]
     pub host_path: Option<serde_json::Value>,
-    /// A config map.
+    /// configMap source.
     #[serde(default)]
     pub config_map: Option<serde_json::Value>,
-    /// A git repository.
+    /// gitRepo source.
     #[serde(default)]
     pub git_repo: Option<serde_json::Value>,
 }
@@ -116,48 +116,49 @@ pub struct Volume {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyDir {
-    /// `Memory`, or the node's disk.
+    /// `Memory` for tmpfs; empty or missing for the node's disk.
     #[serde(default)]
     pub medium: Option<String>,
-    /// Its limit.
+    /// Size limit, enforced by eviction.
     #[serde(default)]
     pub size_limit: Option<Quantity>,
 }
 
-/// A pod's status.
+/// Status of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
-    /// Statuses of the regular containers.
+pub struct PodStatus {
+    /// Statuses of regular containers.
     #[serde(default)]
     pub container_statuses: Vec<ContainerStatus>,
 }
 
-/// A container's status.
+/// Status of a container.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerStatus {
-    /// The container.
+    /// Container name.
     pub name: String,
-    /// What an in-place resize has allocated to it.
+    /// Requests that an in-place resize has allocated.
     #[serde(default)]
     pub allocated_resources: Option<BTreeMap<String, Quantity>>,
 }
 
 impl Container {
-    /// Whether this init container keeps running beside the regular ones.
+    /// Returns true for a restartable init container.
     pub fn is_sidecar(&self) -> bool {
         self.restart_policy.as_deref() == Some("Always")
     }
 
-    /// The request as the API defaults it: its own, or else the limit; none if there is neither.
+    /// Returns the request, defaulted to the limit as the API server does; `None` without either.
     pub fn request(&self, resource: &str) -> Option<&Quantity> {
         self.resources.requests.get(resource).or_else(|| self.resources.limits.get(resource))
     }
 }
 
 impl Volume {
-    /// Whether what it holds counts as the pod's use of the node's disk.
+    /// Returns true if the contents are on the node's own disk and count as the pod's disk usage
+    /// (`localVolumeNames` in `eviction/helpers.go`).
     pub fn is_local(&self) -> bool {
         self.empty_dir.as_ref().is_some_and(|dir| dir.medium.as_deref().unwrap_or_default().is_empty())
             || self.host_path.is_some()
@@ -167,21 +168,22 @@ impl Volume {
 }
 
 impl Pod {
-    /// The priority, 0 unless stated.
+    /// Returns the priority, 0 by default.
     pub fn priority(&self) -> i64 {
         self.spec.priority.unwrap_or(0)
     }
 
-    /// Whether the kubelet never evicts it: a static or mirror pod, or one of system priority.
+    /// Returns true for pods that the kubelet never evicts: static pods, mirror pods and pods with
+    /// a system priority (`kubelettypes.IsCriticalPod`).
     pub fn is_critical(&self) -> bool {
         let annotations = &self.metadata.annotations;
-        self.priority() >= CRITICAL
+        self.priority() >= SYSTEM_CRITICAL_PRIORITY
             || annotations.contains_key("kubernetes.io/config.mirror")
             || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
     }
 
-    /// The pod with what an in-place resize allocated in place of its requests, as kubelets 1.27 to 1.31 see it
-    /// with the gate `InPlacePodVerticalScaling` (off by default).
+    /// Replaces the requests by those that an in-place resize has allocated, as kubelets 1.27 to
+    /// 1.31 do with the feature gate `InPlacePodVerticalScaling` (off by default).
     pub fn with_allocated_resources(mut self) -> Self {
         for container in &mut self.spec.containers {
             let status = self.status.container_statuses.iter().find(|status| status.name == container.name);

@@ -1,14 +1,14 @@
-//! What the rules need to know of a pod (its manifest) and of a node (its Summary). Both deserialize from what the
-//! API server and the kubelet answer; fields that the rules do not use are ignored.
+//! The fields of a pod that eviction depends on.
+//!
+//! A [`Pod`] deserializes from the API server's JSON and ignores all other fields. Its methods
+//! compute requests, limits, the QoS class and the exemption of critical pods, by kubelet version
+//! where versions differ.
 
 mod manifest;
 mod qos;
 mod requests;
-mod summary;
 
-pub use manifest::{Container, EmptyDir, Metadata, Pod, Resources, Spec, Status, Volume};
-pub use qos::Qos;
-pub use summary::{
-    ContainerStats, FsStats, MemoryStats, NodeStats, PodRef, PodStats, ProcessStats, Rlimit, RuntimeStats,
-    Sample, SystemContainer, VolumeStats,
+pub use manifest::{
+    Container, ContainerStatus, EmptyDir, ObjectMeta, Pod, PodSpec, PodStatus, ResourceRequirements, Volume,
 };
+pub use qos::QosClass;

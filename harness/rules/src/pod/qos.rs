@@ -1,45 +1,46 @@
-//! The quality of service class, which decides who is admitted under memory pressure.
+//! The QoS class, which admission under memory pressure depends on.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Container, Pod, Resources};
+use super::{Container, Pod, ResourceRequirements};
 
-/// `status.qosClass`.
+/// QoS class of a pod, `status.qosClass`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Qos {
-    /// Every container has requests equal to its limits, of cpu and of memory.
+pub enum QosClass {
+    /// Every container has CPU and memory limits, and requests equal to them.
     Guaranteed,
-    /// Something is asked for.
+    /// A container has a CPU or memory request or limit.
     Burstable,
-    /// Nothing is asked for.
+    /// No container has a CPU or memory request or limit.
     BestEffort,
 }
 
+/// The resources that the QoS class depends on.
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
 impl Pod {
-    /// The class that the API computes for this pod.
-    pub fn qos(&self) -> Qos {
+    /// Returns the class that the API server computes (`qos.ComputePodQOS`).
+    pub fn qos_class(&self) -> QosClass {
         if let Some(resources) = self.spec.resources.as_ref().filter(|_| self.has_pod_level_resources()) {
-            return class(&[resources]);
+            return class_of(&[resources]);
         }
         let containers = self.spec.containers.iter().chain(&self.spec.init_containers);
-        class(&containers.map(|Container { resources, .. }| resources).collect::<Vec<_>>())
+        class_of(&containers.map(|Container { resources, .. }| resources).collect::<Vec<_>>())
     }
 }
 
-fn class(all: &[&Resources]) -> Qos {
-    let states = |resources: &&Resources, name: &str| {
+fn class_of(all: &[&ResourceRequirements]) -> QosClass {
+    let states = |resources: &&ResourceRequirements, name: &str| {
         [&resources.requests, &resources.limits].iter().any(|map| map.get(name).is_some_and(|q| !q.is_zero()))
     };
     if !all.iter().any(|resources| COMPUTE.iter().any(|name| states(resources, name))) {
-        return Qos::BestEffort;
+        return QosClass::BestEffort;
     }
-    let equal = |resources: &&Resources| {
+    let equal = |resources: &&ResourceRequirements| {
         COMPUTE.iter().all(|name| {
             let limit = resources.limits.get(*name).filter(|limit| !limit.is_zero());
             limit.is_some() && resources.requests.get(*name).is_none_or(|request| Some(request) == limit)
         })
     };
-    if all.iter().all(equal) { Qos::Guaranteed } else { Qos::Burstable }
+    if all.iter().all(equal) { QosClass::Guaranteed } else { QosClass::Burstable }
 }

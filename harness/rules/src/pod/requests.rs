@@ -1,15 +1,17 @@
-//! What a pod asks for as a whole: `GetResourceRequestQuantity`, `PodLimits` and pod-level resources, by version.
+//! Requests and limits of a whole pod: `GetResourceRequestQuantity`, `PodLimits` and pod-level
+//! resources, by kubelet version.
 
 use super::{Container, Pod};
 use crate::KubeletVersion;
 use crate::quantity::Quantity;
 
 impl Pod {
-    /// The pod's request of a resource, as ranking compares usage with it.
+    /// Returns the request that ranking compares the pod's usage with, overhead included.
     ///
-    /// Through 1.33: the greater of the sum of the regular containers and of each init container alone; sidecars
-    /// are not summed. From 1.34: the pod-level request if the pod has pod-level resources, else sidecars run
-    /// beside everything that starts after them. Overhead is added.
+    /// Through 1.33, the request is the maximum of the regular containers' sum and of each init
+    /// container's request; sidecars are not added. From 1.34, the request is the pod-level
+    /// request if the pod has pod-level resources; otherwise each sidecar's request is added to
+    /// every container that starts after the sidecar.
     pub fn request(&self, version: &KubeletVersion, resource: &str) -> Quantity {
         let of = |container: &Container| container.request(resource).cloned();
         let total = if !version.at_least(34) {
@@ -26,8 +28,10 @@ impl Pod {
         }
     }
 
-    /// The pod's limit of ephemeral storage; none unless a container has one. Containers without count nothing.
-    /// Sidecars are summed from 1.28.
+    /// Returns the pod's ephemeral-storage limit, overhead included; `None` if no container has
+    /// one.
+    ///
+    /// Containers without a limit count as 0. Sidecars are added from 1.28.
     pub fn storage_limit(&self, version: &KubeletVersion) -> Option<Quantity> {
         const RESOURCE: &str = "ephemeral-storage";
         let of = |container: &Container| container.resources.limits.get(RESOURCE).cloned();
@@ -47,7 +51,8 @@ impl Pod {
         })
     }
 
-    /// Whether the pod itself states cpu, memory or huge pages (`IsPodLevelResourcesSet`).
+    /// Returns true if the pod has a pod-level request or limit for CPU, memory or huge pages
+    /// (`IsPodLevelResourcesSet`).
     pub fn has_pod_level_resources(&self) -> bool {
         self.spec.resources.as_ref().is_some_and(|resources| {
             let mut names = resources.requests.keys().chain(resources.limits.keys());
@@ -55,8 +60,11 @@ impl Pod {
         })
     }
 
-    /// The pod-level request as the API defaults it: its own; with a limit only, the containers' sum if any
-    /// container asks for the resource, else the limit.
+    /// Returns the pod-level request as the API server defaults it; `None` without pod-level
+    /// resources.
+    ///
+    /// A pod-level limit without a request defaults to the sum of the containers' requests if any
+    /// container requests the resource, otherwise to the limit.
     pub fn pod_level_request(&self, resource: &str) -> Option<Quantity> {
         let resources = self.spec.resources.as_ref()?;
         if let Some(request) = resources.requests.get(resource) {
@@ -64,25 +72,25 @@ impl Pod {
         }
         let limit = resources.limits.get(resource)?;
         let spec = &self.spec;
-        let asks = |container: &Container| container.request(resource).is_some();
-        let asked = spec.containers.iter().chain(&spec.init_containers).any(asks);
-        Some(if asked {
+        let requests = |container: &Container| container.request(resource).is_some();
+        let requested = spec.containers.iter().chain(&spec.init_containers).any(requests);
+        Some(if requested {
             self.with_sidecars(|container| container.request(resource).cloned())
         } else {
             limit.clone()
         })
     }
 
-    /// The most that is ever asked for at once (KEP-753).
+    /// Returns the maximum sum of `of` over containers that run at the same time (KEP-753).
     fn with_sidecars(&self, of: impl Fn(&Container) -> Option<Quantity>) -> Quantity {
         let (mut sidecars, mut peak) = (Quantity::ZERO, Quantity::ZERO);
         for container in &self.spec.init_containers {
-            let own = of(container).unwrap_or(Quantity::ZERO);
+            let value = of(container).unwrap_or(Quantity::ZERO);
             if container.is_sidecar() {
-                sidecars = plus(sidecars, own);
+                sidecars = plus(sidecars, value);
                 peak = peak.max(sidecars.clone());
             } else {
-                peak = peak.max(plus(own, sidecars.clone()));
+                peak = peak.max(plus(value, sidecars.clone()));
             }
         }
         peak.max(plus(sum(self.spec.containers.iter().filter_map(of)), sidecars))
@@ -93,11 +101,11 @@ fn sum(parts: impl Iterator<Item = Quantity>) -> Quantity {
     parts.reduce(plus).unwrap_or(Quantity::ZERO)
 }
 
-/// A sum as Go's resource lists build it: what stands alone is copied, its text included.
-fn plus(one: Quantity, other: Quantity) -> Quantity {
-    match (one.is_zero(), other.is_zero()) {
-        (_, true) => one,
-        (true, _) => other,
-        _ => one + &other,
+/// Adds as Go's resource lists do: a zero operand leaves the other unchanged, its text included.
+fn plus(left: Quantity, right: Quantity) -> Quantity {
+    match (left.is_zero(), right.is_zero()) {
+        (_, true) => left,
+        (true, _) => right,
+        _ => left + &right,
     }
 }

@@ -1,9 +1,12 @@
-//! Kubernetes quantities: read, printed and calculated exactly as `apimachinery/pkg/api/resource` does.
+//! Kubernetes quantities.
+//!
+//! A [`Quantity`] is parsed, printed, compared and summed exactly as
+//! `apimachinery/pkg/api/resource` does it, because the text of an eviction message depends on the
+//! print of every figure in it. [`KIB`], [`MIB`] and [`GIB`] are the binary units in bytes.
 
-mod arithmetic;
 mod parse;
 mod print;
-mod serde;
+mod value;
 
-pub use arithmetic::{Format, Quantity};
 pub use parse::QuantityError;
+pub use value::{Format, GIB, KIB, MIB, Quantity};

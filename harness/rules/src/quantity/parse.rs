@@ -1,49 +1,52 @@
-//! Text to quantity: `ParseQuantity` of `apimachinery/pkg/api/resource/quantity.go`, oddities included.
+//! `ParseQuantity` of `apimachinery/pkg/api/resource/quantity.go`, oddities included.
 
 use std::str::FromStr;
 
-use super::arithmetic::{Format, Quantity, UNIT};
+use super::value::{Format, Quantity, UNIT};
 
-/// The text is no quantity.
+/// The text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// Nothing there.
-    #[error("an empty text is no quantity: write it like 200Mi, 1.5Gi or 500M")]
+    /// The text is empty.
+    #[error("invalid quantity \"\": expected a form like 200Mi, 1.5Gi or 500M")]
     Empty,
-    /// Neither digit, point nor suffix.
+    /// A character can neither be part of the number nor of a suffix.
     #[error(
-        "{text:?} is no quantity: {found:?} at character {at} is neither part of a number nor of a suffix; write it like 200Mi, 1.5Gi or 500M"
+        "invalid quantity {text:?}: unexpected {character:?} at character {position}, expected a form like 200Mi, \
+         1.5Gi or 500M"
     )]
-    Shape {
-        /// The text.
+    UnexpectedCharacter {
+        /// The whole text.
         text: String,
         /// The first character that fits nowhere.
-        found: char,
-        /// Its place, counted from 1.
-        at: usize,
+        character: char,
+        /// Its position, counted from 1.
+        position: usize,
     },
-    /// What follows the number is no suffix.
+    /// The text after the number is not a suffix.
     #[error(
-        "{text:?} is no quantity: {suffix:?} is no suffix; there are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents such as e9"
+        "invalid quantity {text:?}: unknown suffix {suffix:?}, expected one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, \
+         or an exponent such as e9"
     )]
-    Suffix {
-        /// The text.
+    UnknownSuffix {
+        /// The whole text.
         text: String,
-        /// The suffix.
+        /// The text after the number.
         suffix: String,
     },
-    /// More than 1.7e29.
-    #[error("{0:?} is more than any quantity here can hold (1.7e29)")]
+    /// The number is greater than 1.7e29 and does not fit into a [`Quantity`].
+    #[error("invalid quantity {0:?}: the number is greater than 1.7e29")]
     TooLarge(String),
 }
 
-/// The most digits that the quick way of the original takes for decimals; longer texts are printed canonically.
-const QUICK_DIGITS: i64 = 18;
+/// Longest decimal number, in digits, that apimachinery parses on its fast path
+/// (`maxInt64Factors`). Longer texts print in the canonical form.
+const FAST_PATH_DIGITS: i64 = 18;
 
-/// The greatest amount with a binary suffix, 2^63 − 1; more is read as this.
+/// Greatest number with a binary suffix, 2^63 − 1. Greater numbers are capped to it.
 const BINARY_CAP: i128 = (i64::MAX as i128) * UNIT;
 
-/// A quantity's text in its parts. `whole` has no leading zeros and is never empty.
+/// The parts of a quantity's text. `whole` has no leading zeros and is never empty.
 struct Parts<'a> {
     negative: bool,
     whole: &'a str,
@@ -52,11 +55,12 @@ struct Parts<'a> {
 }
 
 impl Quantity {
-    /// Reads a text and keeps it for printing, whether or not it is canonical: a quantity as somebody printed it.
+    /// Parses a text and keeps the text for printing, canonical or not: a quantity out of a message
+    /// prints as the kubelet printed it.
     ///
     /// # Errors
-    /// As [`Quantity::from_str`].
-    pub fn printed(text: &str) -> Result<Self, QuantityError> {
+    /// Returns the errors of [`Quantity::from_str`].
+    pub fn parse_verbatim(text: &str) -> Result<Self, QuantityError> {
         Ok(Self { text: Some(text.to_owned()), ..text.parse()? })
     }
 }
@@ -64,7 +68,8 @@ impl Quantity {
 impl FromStr for Quantity {
     type Err = QuantityError;
 
-    /// Reads a quantity. Finer than nanos is rounded away from zero; a binary amount over 2^63 − 1 is capped there.
+    /// Parses a quantity. Rounds fractions of a nano away from zero and caps numbers with a binary
+    /// suffix at 2^63 − 1.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         if text.is_empty() {
             return Err(QuantityError::Empty);
@@ -73,7 +78,7 @@ impl FromStr for Quantity {
             return Ok(Self { text: Some(text.to_owned()), ..Self::ZERO });
         }
         let parts = split(text)?;
-        let (format, exponent) = interpret(parts.suffix).ok_or_else(|| QuantityError::Suffix {
+        let (format, exponent) = parse_suffix(parts.suffix).ok_or_else(|| QuantityError::UnknownSuffix {
             text: text.to_owned(),
             suffix: parts.suffix.to_owned(),
         })?;
@@ -81,9 +86,9 @@ impl FromStr for Quantity {
             Format::BinarySi => binary_nanos(&parts, exponent),
             _ => decimal_nanos(&parts, exponent).ok_or_else(|| QuantityError::TooLarge(text.to_owned()))?,
         };
-        let quick = is_quick(&parts, format, exponent);
-        let kept = quick && keeps_text(&parts, format, exponent);
-        let format = if !quick && format == Format::BinarySi && nanos > 0 && nanos < UNIT {
+        let fast_path = is_fast_path(&parts, format, exponent);
+        let kept = fast_path && keeps_text(&parts, format, exponent);
+        let format = if !fast_path && format == Format::BinarySi && nanos > 0 && nanos < UNIT {
             Format::DecimalSi
         } else {
             format
@@ -96,28 +101,29 @@ impl FromStr for Quantity {
 fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let rest = unsigned.trim_start_matches('0');
-    let (whole, rest) = rest.split_at(digits(rest));
+    let (whole, rest) = rest.split_at(count_digits(rest));
     let (fraction, suffix) = match rest.strip_prefix('.') {
-        Some(rest) => rest.split_at(digits(rest)),
+        Some(rest) => rest.split_at(count_digits(rest)),
         None => ("", rest),
     };
     let letters = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let after =
         letters.strip_prefix(['-', '+']).unwrap_or(letters).trim_start_matches(|c: char| c.is_ascii_digit());
-    if let Some(found) = after.chars().next() {
-        let at = text.chars().count() - after.chars().count() + 1;
-        return Err(QuantityError::Shape { text: text.to_owned(), found, at });
+    if let Some(character) = after.chars().next() {
+        let position = text.chars().count() - after.chars().count() + 1;
+        return Err(QuantityError::UnexpectedCharacter { text: text.to_owned(), character, position });
     }
     let whole = if whole.is_empty() { "0" } else { whole };
     Ok(Parts { negative: text.starts_with('-'), whole, fraction, suffix })
 }
 
-fn digits(text: &str) -> usize {
+fn count_digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())
 }
 
-/// The format and the power, of 2 or of 10, that a suffix means.
-fn interpret(suffix: &str) -> Option<(Format, i64)> {
+/// Returns the format of a suffix and its exponent, to base 2 for a binary suffix and to base 10
+/// otherwise.
+fn parse_suffix(suffix: &str) -> Option<(Format, i64)> {
     let (format, exponent) = match suffix {
         "" => (Format::DecimalSi, 0),
         "n" => (Format::DecimalSi, -9),
@@ -143,15 +149,16 @@ fn interpret(suffix: &str) -> Option<(Format, i64)> {
     Some((format, exponent))
 }
 
-/// Whether the original reads it by its quick way, the only one that may keep the text.
-fn is_quick(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
+/// Returns true if apimachinery takes its fast path, the only one that may keep the text.
+fn is_fast_path(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     let (whole, fraction) = (parts.whole.len() as i64, parts.fraction.len() as i64);
     match format {
         Format::BinarySi => fraction == 0 && 15 - whole - exponent * 3 / 10 > 0,
-        _ => whole + fraction <= QUICK_DIGITS && exponent - fraction >= -9,
+        _ => whole + fraction <= FAST_PATH_DIGITS && exponent - fraction >= -9,
     }
 }
 
+/// Returns true if the fast path keeps the text because it is canonical.
 fn keeps_text(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     match format {
         Format::BinarySi => parts.whole.parse::<u64>().is_ok_and(|whole| whole % 8 != 0),
@@ -164,6 +171,7 @@ fn keeps_text(parts: &Parts<'_>, format: Format, exponent: i64) -> bool {
     }
 }
 
+/// Returns the nanos of a number with a binary suffix, at most [`BINARY_CAP`].
 fn binary_nanos(parts: &Parts<'_>, exponent: i64) -> i128 {
     let factor = UNIT << exponent;
     let whole = parts.whole.parse::<i128>().ok().and_then(|whole| whole.checked_mul(factor));
@@ -172,13 +180,14 @@ fn binary_nanos(parts: &Parts<'_>, exponent: i64) -> i128 {
         .map_or(BINARY_CAP, |n| n.min(BINARY_CAP))
 }
 
+/// Returns the nanos of a decimal number, or `None` if they overflow.
 fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
     let power = exponent + 9;
     if power >= 0 {
         if parts.whole == "0" && parts.fraction.bytes().all(|digit| digit == b'0') {
             return Some(0);
         }
-        // A long fraction leaves room for a power that the whole part could not bear.
+        // Leading zeros of the fraction use up part of the exponent: `0.001e39` does not overflow.
         if parts.whole == "0" {
             let lead = parts.fraction.len() - parts.fraction.trim_start_matches('0').len();
             let taken = lead.min(usize::try_from(power).ok()?);
@@ -194,7 +203,7 @@ fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
             None
         };
     }
-    // Digits move behind the point; what is finer than a nano rounds up.
+    // A negative exponent moves digits behind the decimal point; fractions of a nano round up.
     let moved = usize::try_from(-power).ok()?;
     let all = format!("{}{}", parts.whole, parts.fraction);
     if moved >= parts.whole.len() {
@@ -204,12 +213,12 @@ fn decimal_nanos(parts: &Parts<'_>, exponent: i64) -> Option<i128> {
     whole.parse::<i128>().ok()?.checked_add(scaled(fraction, 1))
 }
 
-/// Whether [`scaled`] can work with this factor without overflow.
+/// Returns true if [`scaled`] does not overflow with this factor.
 fn fits(fraction: &str, factor: i128) -> bool {
     fraction.is_empty() || factor < i128::MAX / 10
 }
 
-/// `0.fraction × factor`, rounded up, exact for any number of digits.
+/// Returns `0.fraction × factor`, rounded up, exact for any number of digits.
 fn scaled(fraction: &str, factor: i128) -> i128 {
     let (mut amount, mut inexact) = (0, false);
     for digit in fraction.bytes().rev() {

@@ -1,18 +1,18 @@
-//! Quantity to text: the canonical form, or the text it was read from where the original keeps that.
+//! Prints a quantity in the canonical form, or as the text it was parsed from if that was kept.
 
 use std::fmt;
 
-use super::arithmetic::{Format, Quantity, UNIT};
+use super::value::{Format, Quantity, UNIT};
 
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl Quantity {
-    /// The canonical form, whatever text it was read from.
+    /// Returns the canonical form, ignoring a kept text.
     pub fn canonical(&self) -> String {
         if self.nanos == 0 {
             return "0".to_owned();
         }
-        // Under 1024 there is no binary suffix to use, and a fraction has no binary form.
+        // Numbers below 1024 and fractions do not have a binary form.
         let binary =
             self.format == Format::BinarySi && self.nanos.abs() >= 1024 * UNIT && self.nanos % UNIT == 0;
         if binary { binary_text(self.nanos / UNIT) } else { decimal_text(self.nanos, self.format) }
@@ -36,24 +36,25 @@ fn decimal_text(mut mantissa: i128, format: Format) -> String {
         mantissa /= 1000;
         exponent += 3;
     }
-    let suffix = match (exponent, format) {
-        (0, _) => String::new(),
-        (-9, Format::DecimalSi | Format::BinarySi) => "n".to_owned(),
-        (-6, Format::DecimalSi | Format::BinarySi) => "u".to_owned(),
-        (-3, Format::DecimalSi | Format::BinarySi) => "m".to_owned(),
-        (3, Format::DecimalSi | Format::BinarySi) => "k".to_owned(),
-        (6, Format::DecimalSi | Format::BinarySi) => "M".to_owned(),
-        (9, Format::DecimalSi | Format::BinarySi) => "G".to_owned(),
-        (12, Format::DecimalSi | Format::BinarySi) => "T".to_owned(),
-        (15, Format::DecimalSi | Format::BinarySi) => "P".to_owned(),
-        (18, Format::DecimalSi | Format::BinarySi) => "E".to_owned(),
-        (exponent, _) => format!("e{exponent}"),
+    let suffix = match exponent {
+        0 => "",
+        _ if format == Format::DecimalExponent => return format!("{mantissa}e{exponent}"),
+        -9 => "n",
+        -6 => "u",
+        -3 => "m",
+        3 => "k",
+        6 => "M",
+        9 => "G",
+        12 => "T",
+        15 => "P",
+        18 => "E",
+        _ => return format!("{mantissa}e{exponent}"),
     };
     format!("{mantissa}{suffix}")
 }
 
 impl fmt::Display for Quantity {
-    /// As the kubelet prints it.
+    /// Prints the quantity as the kubelet does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {
             Some(text) => f.pad(text),

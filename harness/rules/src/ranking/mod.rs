@@ -1,7 +1,11 @@
-//! Who is evicted first, and who is admitted while the node is under pressure.
+//! The order in which pods are evicted, and the admission of pods to a node under pressure.
+//!
+//! [`rank_pods`] sorts pods for a [`Signal`](crate::threshold::Signal); [`compare_with_request`]
+//! returns the figures behind a pod's rank. [`admission_rejection`] returns the message for a pod
+//! that a node does not admit.
 
 mod admission;
 mod rank;
 
-pub use admission::{Applicant, rejection};
-pub use rank::{Disks, Measure, Ranked, compare, measure, rank};
+pub use admission::{AdmitAttributes, admission_rejection};
+pub use rank::{RankedPod, RequestComparison, compare_pods, compare_with_request, rank_pods};

@@ -1,166 +1,172 @@
-//! A kubelet's threshold configuration: `ParseThresholdConfig`.
+//! The threshold configuration of a kubelet: `ParseThresholdConfig`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::grace::{GraceError, parse_grace};
-use super::rule::AmountError;
-use super::signal::UnknownSignal;
-use super::{Amount, Signal, Threshold};
+use super::grace_period::{GracePeriodError, parse_grace_period};
+use super::{Signal, Threshold, ThresholdValue, ThresholdValueError, UnknownSignalError};
 
-/// The part of a KubeletConfiguration that makes thresholds, by signal name.
+/// The fields of a KubeletConfiguration that define thresholds. Maps are keyed by signal name.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThresholdConfig {
-    /// Hard thresholds.
+    /// Hard thresholds, `evictionHard`.
     #[serde(default)]
     pub eviction_hard: BTreeMap<String, String>,
-    /// Soft thresholds.
+    /// Soft thresholds, `evictionSoft`.
     #[serde(default)]
     pub eviction_soft: BTreeMap<String, String>,
-    /// The grace of each soft threshold.
+    /// Grace periods of soft thresholds, `evictionSoftGracePeriod`.
     #[serde(default)]
     pub eviction_soft_grace_period: BTreeMap<String, String>,
-    /// Minimum reclaims.
+    /// Minimum reclaims, `evictionMinimumReclaim`.
     #[serde(default)]
     pub eviction_minimum_reclaim: BTreeMap<String, String>,
-    /// Which cgroups the kubelet limits. With `pods`, the default, hard memory thresholds count twice.
+    /// Cgroups whose limits the kubelet enforces, `enforceNodeAllocatable`. With `pods`, the
+    /// default, every hard memory threshold also applies to node allocatable.
     #[serde(default)]
     pub enforce_node_allocatable: Option<Vec<String>>,
 }
 
-/// Why a kubelet with this configuration would not start. The texts are the kubelet's where it has its own.
+/// A configuration that a kubelet refuses to start with. Messages are the kubelet's own, except for
+/// values that do not parse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ThresholdError {
-    /// No such signal.
+pub enum ThresholdConfigError {
+    /// The signal does not exist.
     #[error(transparent)]
-    Signal(#[from] UnknownSignal),
-    /// Neither quantity nor percentage.
-    #[error("{signal}: {why}")]
-    Amount {
-        /// The signal.
+    Signal(#[from] UnknownSignalError),
+    /// The value is neither a quantity nor a percentage.
+    #[error("{signal}: {source}")]
+    Value {
+        /// Signal.
         signal: Signal,
-        /// What is wrong.
-        why: AmountError,
+        /// Parse error.
+        source: ThresholdValueError,
     },
-    /// 0 or less.
+    /// The quantity is not greater than 0.
     #[error("eviction threshold {signal} must be positive: {text}")]
     NotPositive {
-        /// The signal.
+        /// Signal.
         signal: Signal,
-        /// The value.
+        /// Configured value.
         text: String,
     },
-    /// Less than 0 %.
+    /// The percentage is less than 0 %.
     #[error("eviction percentage threshold {signal} must be >= 0%: {text}")]
     PercentageNegative {
-        /// The signal.
+        /// Signal.
         signal: Signal,
-        /// The value.
+        /// Configured value.
         text: String,
     },
-    /// More than 100 %.
+    /// The percentage is greater than 100 %.
     #[error("eviction percentage threshold {signal} must be <= 100%: {text}")]
     PercentageTooLarge {
-        /// The signal.
+        /// Signal.
         signal: Signal,
-        /// The value.
+        /// Configured value.
         text: String,
     },
-    /// A soft threshold without grace.
+    /// A soft threshold does not have a grace period.
     #[error("grace period must be specified for the soft eviction threshold {0}")]
-    NoGrace(Signal),
-    /// A grace that is none.
+    MissingGracePeriod(Signal),
+    /// A grace period does not parse.
     #[error(transparent)]
-    Grace(#[from] GraceError),
-    /// A minimum reclaim of 0 % or less.
+    GracePeriod(#[from] GracePeriodError),
+    /// A minimum reclaim is 0 % or less.
     #[error("eviction percentage minimum reclaim {signal} must be positive: {text}")]
-    ReclaimPercentage {
-        /// The signal.
+    MinReclaimPercentage {
+        /// Signal.
         signal: Signal,
-        /// The value.
+        /// Configured value.
         text: String,
     },
-    /// A minimum reclaim of less than 0.
+    /// A minimum reclaim is less than 0.
     #[error("negative eviction minimum reclaim specified for {0}")]
-    ReclaimNegative(Signal),
+    MinReclaimNegative(Signal),
 }
 
-/// The thresholds of a configuration: hard, soft, then the allocatable duplicates of hard memory thresholds.
-/// `0%` and `100%` mean no threshold.
+/// Returns the thresholds of a configuration: hard ones, soft ones, then a copy of each hard memory
+/// threshold for node allocatable. The values `0%` and `100%` disable a threshold.
 ///
 /// # Errors
-/// What makes a kubelet refuse to start; see [`ThresholdError`].
-pub fn parse_config(config: &ThresholdConfig) -> Result<Vec<Threshold>, ThresholdError> {
-    let mut thresholds = statements(&config.eviction_hard)?;
-    let mut soft = statements(&config.eviction_soft)?;
-    let mut graces = BTreeMap::new();
+/// Returns an error if a kubelet would refuse to start with the configuration.
+pub fn parse_threshold_config(config: &ThresholdConfig) -> Result<Vec<Threshold>, ThresholdConfigError> {
+    let mut thresholds = parse_values(&config.eviction_hard)?;
+    let soft = parse_values(&config.eviction_soft)?;
+    let mut grace_periods = BTreeMap::new();
     for (signal, text) in &config.eviction_soft_grace_period {
-        graces.insert(signal.parse::<Signal>()?, parse_grace(text)?);
+        grace_periods.insert(signal.parse::<Signal>()?, parse_grace_period(text)?);
     }
-    let mut reclaims = BTreeMap::new();
+    let mut min_reclaims = BTreeMap::new();
     for (signal, text) in &config.eviction_minimum_reclaim {
         let signal = signal.parse()?;
-        reclaims.insert(signal, reclaim(signal, text)?);
+        min_reclaims.insert(signal, parse_min_reclaim(signal, text)?);
     }
-    for threshold in &mut soft {
-        let grace = graces.get(&threshold.signal).ok_or(ThresholdError::NoGrace(threshold.signal))?;
-        threshold.grace = Some(*grace);
+    for threshold in soft {
+        let signal = threshold.signal;
+        let grace = grace_periods.get(&signal).ok_or(ThresholdConfigError::MissingGracePeriod(signal))?;
+        thresholds.push(Threshold { grace: Some(*grace), ..threshold });
     }
-    thresholds.append(&mut soft);
     for threshold in &mut thresholds {
-        threshold.min_reclaim = reclaims.get(&threshold.signal).cloned();
+        threshold.min_reclaim = min_reclaims.get(&threshold.signal).cloned();
     }
-    if config
-        .enforce_node_allocatable
-        .as_ref()
-        .is_none_or(|cgroups| cgroups.iter().any(|name| name == "pods"))
-    {
-        let duplicated =
-            |threshold: &&Threshold| threshold.signal == Signal::MemoryAvailable && threshold.grace.is_none();
-        let duplicates: Vec<_> = thresholds
-            .iter()
-            .filter(duplicated)
-            .map(|threshold| Threshold { signal: Signal::AllocatableMemoryAvailable, ..threshold.clone() })
-            .collect();
-        thresholds.extend(duplicates);
+    if enforces_pods(config) {
+        let allocatable: Vec<_> = thresholds.iter().filter_map(for_node_allocatable).collect();
+        thresholds.extend(allocatable);
     }
     Ok(thresholds)
 }
 
-fn statements(stated: &BTreeMap<String, String>) -> Result<Vec<Threshold>, ThresholdError> {
+fn enforces_pods(config: &ThresholdConfig) -> bool {
+    let cgroups = config.enforce_node_allocatable.as_ref();
+    cgroups.is_none_or(|cgroups| cgroups.iter().any(|name| name == "pods"))
+}
+
+/// Returns the copy of a hard memory threshold for node allocatable, `None` for other thresholds.
+fn for_node_allocatable(threshold: &Threshold) -> Option<Threshold> {
+    let copied = threshold.signal == Signal::MemoryAvailable && threshold.grace.is_none();
+    copied.then(|| Threshold { signal: Signal::AllocatableMemoryAvailable, ..threshold.clone() })
+}
+
+/// Parses `evictionHard` or `evictionSoft` into thresholds without grace period.
+fn parse_values(values: &BTreeMap<String, String>) -> Result<Vec<Threshold>, ThresholdConfigError> {
     let mut thresholds = vec![];
-    for (signal, text) in stated {
+    for (signal, text) in values {
         let signal = signal.parse()?;
         if text == "0%" || text == "100%" {
             continue;
         }
-        let amount = Amount::read(text).map_err(|why| ThresholdError::Amount { signal, why })?;
+        let value =
+            ThresholdValue::parse(text).map_err(|source| ThresholdConfigError::Value { signal, source })?;
         let text = text.clone();
-        match &amount {
-            Amount::Fraction(part) if *part < 0.0 => {
-                return Err(ThresholdError::PercentageNegative { signal, text });
+        match &value {
+            ThresholdValue::Fraction(part) if *part < 0.0 => {
+                return Err(ThresholdConfigError::PercentageNegative { signal, text });
             }
-            Amount::Fraction(part) if *part > 1.0 => {
-                return Err(ThresholdError::PercentageTooLarge { signal, text });
+            ThresholdValue::Fraction(part) if *part > 1.0 => {
+                return Err(ThresholdConfigError::PercentageTooLarge { signal, text });
             }
-            Amount::Quantity(quantity) if quantity.is_negative() || quantity.is_zero() => {
-                return Err(ThresholdError::NotPositive { signal, text });
+            ThresholdValue::Quantity(quantity) if quantity.is_negative() || quantity.is_zero() => {
+                return Err(ThresholdConfigError::NotPositive { signal, text });
             }
-            _ => thresholds.push(Threshold::hard(signal, amount)),
+            _ => thresholds.push(Threshold::hard(signal, value)),
         }
     }
     Ok(thresholds)
 }
 
-fn reclaim(signal: Signal, text: &str) -> Result<Amount, ThresholdError> {
-    let amount = Amount::read(text).map_err(|why| ThresholdError::Amount { signal, why })?;
-    match &amount {
-        Amount::Fraction(part) if *part <= 0.0 => {
-            Err(ThresholdError::ReclaimPercentage { signal, text: text.to_owned() })
+fn parse_min_reclaim(signal: Signal, text: &str) -> Result<ThresholdValue, ThresholdConfigError> {
+    let value =
+        ThresholdValue::parse(text).map_err(|source| ThresholdConfigError::Value { signal, source })?;
+    match &value {
+        ThresholdValue::Fraction(part) if *part <= 0.0 => {
+            Err(ThresholdConfigError::MinReclaimPercentage { signal, text: text.to_owned() })
         }
-        Amount::Quantity(quantity) if quantity.is_negative() => Err(ThresholdError::ReclaimNegative(signal)),
-        _ => Ok(amount),
+        ThresholdValue::Quantity(quantity) if quantity.is_negative() => {
+            Err(ThresholdConfigError::MinReclaimNegative(signal))
+        }
+        _ => Ok(value),
     }
 }

@@ -1,34 +1,37 @@
-//! The thresholds on the containers' file system, which nobody may configure: `UpdateContainerFsThresholds`.
+//! Thresholds on containerfs, which cannot be configured: `UpdateContainerFsThresholds`.
 
-use super::{Signal, Threshold};
+use super::{FsLayout, Signal, Threshold};
 use crate::KubeletVersion;
-use crate::ranking::Disks;
 
-/// Thresholds as a kubelet holds them once it knows its file systems: from 1.29 on, those on containerfs follow nodefs, or imagefs where
-/// images have a file system of their own; what was configured for containerfs is replaced. With them comes what the kubelet
-/// says of the last one replaced.
-pub fn with_containerfs(
+/// Returns the thresholds of a kubelet that knows the layout of its file systems, and the error
+/// that the kubelet logs for the last configured containerfs threshold, if any.
+///
+/// From 1.29, containerfs thresholds are copies: of nodefs thresholds, or of imagefs thresholds
+/// with a dedicated imagefs. Configured containerfs thresholds are dropped. Older kubelets do not
+/// have the signal.
+pub fn update_containerfs_thresholds(
     version: &KubeletVersion,
     thresholds: &[Threshold],
-    disks: Disks,
+    layout: FsLayout,
 ) -> (Vec<Threshold>, Option<String>) {
     if !version.at_least(29) {
         return (thresholds.to_vec(), None);
     }
-    let stated = |threshold: &&Threshold| {
+    let on_containerfs = |threshold: &&Threshold| {
         matches!(threshold.signal, Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree)
     };
-    let conflict = thresholds.iter().rfind(stated).map(|threshold| {
+    let conflict = thresholds.iter().rfind(on_containerfs).map(|threshold| {
         let kind = if threshold.grace.is_none() { "hard" } else { "soft" };
         format!("found {} for {kind} eviction. ignoring", threshold.signal)
     });
-    let (bytes, inodes) = match disks {
-        Disks::Single | Disks::Split => (Signal::NodefsAvailable, Signal::NodefsInodesFree),
-        Disks::DedicatedImages => (Signal::ImagefsAvailable, Signal::ImagefsInodesFree),
+    let (bytes, inodes) = match layout {
+        FsLayout::Single | FsLayout::SplitImagefs => (Signal::NodefsAvailable, Signal::NodefsInodesFree),
+        FsLayout::DedicatedImagefs => (Signal::ImagefsAvailable, Signal::ImagefsInodesFree),
     };
-    let mut all: Vec<Threshold> = thresholds.iter().filter(|threshold| !stated(threshold)).cloned().collect();
-    for (of, signal) in [(bytes, Signal::ContainerfsAvailable), (inodes, Signal::ContainerfsInodesFree)] {
-        let copies = thresholds.iter().filter(|threshold| threshold.signal == of);
+    let mut all: Vec<Threshold> =
+        thresholds.iter().filter(|threshold| !on_containerfs(threshold)).cloned().collect();
+    for (source, signal) in [(bytes, Signal::ContainerfsAvailable), (inodes, Signal::ContainerfsInodesFree)] {
+        let copies = thresholds.iter().filter(|threshold| threshold.signal == source);
         all.extend(copies.map(|threshold| Threshold { signal, ..threshold.clone() }));
     }
     (all, conflict)

@@ -1,17 +1,26 @@
-//! Eviction signals, what the kubelet observes of them, and the thresholds that it holds them against.
+//! Eviction signals, their observations and the thresholds on them.
+//!
+//! [`parse_threshold_config`] turns a kubelet configuration into [`Threshold`]s,
+//! [`Observation::from_node_stats`] reads a [`Signal`] from the node's Summary, and
+//! [`Threshold::is_met`] compares the two. [`reclaim_actions`] lists what the kubelet deletes
+//! before it evicts a pod.
 
 mod config;
 mod containerfs;
-mod grace;
+mod eviction_threshold;
+mod fs_layout;
+mod grace_period;
 mod observation;
 mod reclaim;
-mod rule;
 mod signal;
+mod value;
 
-pub use config::{ThresholdConfig, ThresholdError, parse_config};
-pub use containerfs::with_containerfs;
-pub use grace::{GraceError, parse_grace};
+pub use config::{ThresholdConfig, ThresholdConfigError, parse_threshold_config};
+pub use containerfs::update_containerfs_thresholds;
+pub use eviction_threshold::{Threshold, sort_by_eviction_priority};
+pub use fs_layout::FsLayout;
+pub use grace_period::{GracePeriodError, parse_grace_period};
 pub use observation::Observation;
-pub use reclaim::{Reclaim, node_level_reclaim};
-pub use rule::{Amount, AmountError, PercentageError, Threshold, sort_for_eviction};
-pub use signal::{NodeCondition, Resource, Signal, UnknownSignal};
+pub use reclaim::{ReclaimAction, reclaim_actions};
+pub use signal::{NodeCondition, Resource, Signal, UnknownSignalError};
+pub use value::{ThresholdValue, ThresholdValueError};

@@ -1,27 +1,27 @@
-//! What the kubelet observes of a signal: `makeSignalObservations`.
+//! Observations of signals in a Summary: `makeSignalObservations`.
 
 use jiff::Timestamp;
 
 use super::Signal;
-use crate::pod::{FsStats, MemoryStats, NodeStats};
 use crate::quantity::Quantity;
+use crate::summary::{FsStats, MemoryStats, NodeStats};
 
-/// One signal's figures, prints as the kubelet prints them.
+/// The observed value of one signal. Quantities print as the kubelet prints them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// The signal.
+    /// Observed signal.
     pub signal: Signal,
-    /// What is left.
+    /// Available amount.
     pub available: Quantity,
-    /// What percentages are of.
+    /// Capacity, which percentage thresholds refer to.
     pub capacity: Option<Quantity>,
-    /// When it was measured; the kubelet does not act twice on one measurement.
+    /// Time of the measurement. The kubelet does not act on the same measurement twice.
     pub time: Option<Timestamp>,
 }
 
 impl Observation {
-    /// The observation in a node's Summary; none if the figures are missing.
-    pub fn of(signal: Signal, node: &NodeStats) -> Option<Self> {
+    /// Returns the observation of a signal, or `None` if the node did not report its statistics.
+    pub fn from_node_stats(signal: Signal, node: &NodeStats) -> Option<Self> {
         let runtime = node.runtime.as_ref();
         let (nodefs, imagefs, containerfs) = (
             node.fs.as_ref(),
@@ -40,17 +40,18 @@ impl Observation {
             Signal::ContainerfsInodesFree => inodes(containerfs?)?,
             Signal::PidAvailable => {
                 let rlimit = node.rlimit.as_ref()?;
-                let most = rlimit.maxpid?;
-                (Quantity::from_count(most - rlimit.curproc?), Some(Quantity::from_count(most)), rlimit.time)
+                let max = rlimit.maxpid?;
+                (Quantity::from_count(max - rlimit.curproc?), Some(Quantity::from_count(max)), rlimit.time)
             }
         };
         Some(Self { signal, available, capacity, time })
     }
 }
 
-type Figures = (Quantity, Option<Quantity>, Option<Timestamp>);
+/// Available amount, capacity and time of the measurement.
+type Measurement = (Quantity, Option<Quantity>, Option<Timestamp>);
 
-fn memory(stats: &MemoryStats) -> Option<Figures> {
+fn memory(stats: &MemoryStats) -> Option<Measurement> {
     Some((
         Quantity::from_bytes(stats.available_bytes?),
         stats.capacity().map(Quantity::from_bytes),
@@ -58,10 +59,10 @@ fn memory(stats: &MemoryStats) -> Option<Figures> {
     ))
 }
 
-fn bytes(fs: &FsStats) -> Option<Figures> {
+fn bytes(fs: &FsStats) -> Option<Measurement> {
     Some((Quantity::from_bytes(fs.available_bytes?), fs.capacity_bytes.map(Quantity::from_bytes), fs.time))
 }
 
-fn inodes(fs: &FsStats) -> Option<Figures> {
+fn inodes(fs: &FsStats) -> Option<Measurement> {
     Some((Quantity::from_count(fs.inodes_free?), fs.inodes.map(Quantity::from_count), fs.time))
 }

@@ -1,34 +1,42 @@
-//! What a kubelet tries before it evicts a pod: `buildSignalToNodeReclaimFuncs`.
+//! Node-level reclaim, which the kubelet tries before it evicts a pod:
+//! `buildSignalToNodeReclaimFuncs`.
 
-use super::Signal;
+use super::{FsLayout, Signal};
 use crate::KubeletVersion;
-use crate::ranking::Disks;
 
-/// Something that frees disk without evicting anybody.
+/// A way to free disk space without evicting a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reclaim {
-    /// All dead containers are deleted.
-    Containers,
-    /// All unused images are deleted.
-    Images,
+pub enum ReclaimAction {
+    /// Delete all dead containers.
+    DeleteContainers,
+    /// Delete all unused images.
+    DeleteImages,
 }
 
-/// What is tried for a signal, in order. Containerfs has nothing through 1.31: 1.32 gave it what its
-/// file system has.
-pub fn node_level_reclaim(version: &KubeletVersion, signal: Signal, disks: Disks) -> &'static [Reclaim] {
-    use Reclaim::{Containers, Images};
-    let (nodefs, imagefs): (&[Reclaim], &[Reclaim]) = match disks {
-        Disks::Single => (&[Containers, Images], &[Containers, Images]),
-        Disks::DedicatedImages => (&[], &[Containers, Images]),
-        Disks::Split => (&[Containers], &[Images]),
+/// Returns the actions that the kubelet tries for a signal, in order.
+///
+/// Through 1.31, containerfs signals do not have any. From 1.32, they have those of the file system
+/// that holds the writable layers.
+pub fn reclaim_actions(
+    version: &KubeletVersion,
+    signal: Signal,
+    layout: FsLayout,
+) -> &'static [ReclaimAction] {
+    use ReclaimAction::{DeleteContainers, DeleteImages};
+    let (nodefs, imagefs): (&[ReclaimAction], &[ReclaimAction]) = match layout {
+        FsLayout::Single => (&[DeleteContainers, DeleteImages], &[DeleteContainers, DeleteImages]),
+        FsLayout::DedicatedImagefs => (&[], &[DeleteContainers, DeleteImages]),
+        FsLayout::SplitImagefs => (&[DeleteContainers], &[DeleteImages]),
     };
     match signal {
         Signal::NodefsAvailable | Signal::NodefsInodesFree => nodefs,
         Signal::ImagefsAvailable | Signal::ImagefsInodesFree => imagefs,
-        Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree if version.at_least(32) => match disks {
-            Disks::DedicatedImages => imagefs,
-            Disks::Single | Disks::Split => nodefs,
-        },
+        Signal::ContainerfsAvailable | Signal::ContainerfsInodesFree if version.at_least(32) => {
+            match layout {
+                FsLayout::DedicatedImagefs => imagefs,
+                FsLayout::Single | FsLayout::SplitImagefs => nodefs,
+            }
+        }
         _ => &[],
     }
 }

@@ -1,4 +1,4 @@
-//! The eviction signals, and the resources and node conditions behind them.
+//! Eviction signals, with the resource and the node condition of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +8,29 @@ use serde::{Deserialize, Serialize};
 /// An eviction signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Signal {
-    /// The node's memory.
+    /// Memory of the node.
     #[serde(rename = "memory.available")]
     MemoryAvailable,
-    /// The memory of the cgroup above all pods; made by the kubelet, not configurable.
+    /// Memory of node allocatable, the parent cgroup of all pods. Not configurable: the kubelet
+    /// derives its thresholds from those on `memory.available`.
     #[serde(rename = "allocatableMemory.available")]
     AllocatableMemoryAvailable,
-    /// Bytes of the kubelet's file system.
+    /// Bytes of nodefs, the file system of the kubelet.
     #[serde(rename = "nodefs.available")]
     NodefsAvailable,
-    /// Inodes of the same.
+    /// Inodes of nodefs.
     #[serde(rename = "nodefs.inodesFree")]
     NodefsInodesFree,
-    /// Bytes of the images' file system.
+    /// Bytes of imagefs, the file system of images.
     #[serde(rename = "imagefs.available")]
     ImagefsAvailable,
-    /// Inodes of the same.
+    /// Inodes of imagefs.
     #[serde(rename = "imagefs.inodesFree")]
     ImagefsInodesFree,
-    /// Bytes of the containers' writable layers (1.29 and newer).
+    /// Bytes of containerfs, the file system of writable layers (1.29 and newer).
     #[serde(rename = "containerfs.available")]
     ContainerfsAvailable,
-    /// Inodes of the same.
+    /// Inodes of containerfs (1.29 and newer).
     #[serde(rename = "containerfs.inodesFree")]
     ContainerfsInodesFree,
     /// Process ids.
@@ -37,39 +38,39 @@ pub enum Signal {
     PidAvailable,
 }
 
-/// A resource as `starved_resource` names it.
+/// A resource that a node can run out of, as in the annotation `starved_resource`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Memory.
     Memory,
-    /// Bytes of any of the file systems.
+    /// Bytes of nodefs, imagefs or containerfs.
     EphemeralStorage,
-    /// Inodes of any of them.
+    /// Inodes of nodefs, imagefs or containerfs.
     Inodes,
     /// Process ids.
     Pids,
 }
 
-/// A condition that a node under pressure reports.
+/// A node condition that reports pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NodeCondition {
-    /// Too little memory.
+    /// The node is low on memory.
     MemoryPressure,
-    /// Too little disk.
+    /// The node is low on bytes or inodes of a file system.
     DiskPressure,
-    /// Too few process ids.
+    /// The node is low on process ids.
     #[serde(rename = "PIDPressure")]
     PidPressure,
 }
 
-/// No kubelet knows this signal.
+/// The signal does not exist. The message is the kubelet's own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unsupported eviction signal {0}")]
-pub struct UnknownSignal(pub String);
+pub struct UnknownSignalError(pub String);
 
 impl Signal {
-    /// Every signal.
+    /// All signals.
     pub const ALL: [Self; 9] = [
         Self::MemoryAvailable,
         Self::AllocatableMemoryAvailable,
@@ -82,7 +83,7 @@ impl Signal {
         Self::PidAvailable,
     ];
 
-    /// The name, as the kubelet's configuration has it.
+    /// Returns the name in the kubelet configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MemoryAvailable => "memory.available",
@@ -97,7 +98,7 @@ impl Signal {
         }
     }
 
-    /// The resource that runs out.
+    /// Returns the resource that the signal observes.
     pub fn resource(self) -> Resource {
         match self {
             Self::MemoryAvailable | Self::AllocatableMemoryAvailable => Resource::Memory,
@@ -111,7 +112,7 @@ impl Signal {
         }
     }
 
-    /// The node condition that follows.
+    /// Returns the node condition that reports pressure on the resource.
     pub fn condition(self) -> NodeCondition {
         match self.resource() {
             Resource::Memory => NodeCondition::MemoryPressure,
@@ -122,11 +123,11 @@ impl Signal {
 }
 
 impl FromStr for Signal {
-    type Err = UnknownSignal;
+    type Err = UnknownSignalError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownSignal> {
+    fn from_str(text: &str) -> Result<Self, UnknownSignalError> {
         let found = Self::ALL.into_iter().find(|signal| signal.as_str() == text);
-        found.ok_or_else(|| UnknownSignal(text.to_owned()))
+        found.ok_or_else(|| UnknownSignalError(text.to_owned()))
     }
 }
 
@@ -137,10 +138,10 @@ impl fmt::Display for Signal {
 }
 
 impl Resource {
-    /// Every resource.
+    /// All resources.
     pub const ALL: [Self; 4] = [Self::Memory, Self::EphemeralStorage, Self::Inodes, Self::Pids];
 
-    /// The name in messages and annotations.
+    /// Returns the name in messages and annotations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -150,8 +151,8 @@ impl Resource {
         }
     }
 
-    /// The resource of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// Returns the resource with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|resource| resource.as_str() == name)
     }
 }
@@ -163,7 +164,7 @@ impl fmt::Display for Resource {
 }
 
 impl NodeCondition {
-    /// The condition's type in a node's status.
+    /// Returns the condition type in the node's status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MemoryPressure => "MemoryPressure",
@@ -172,8 +173,8 @@ impl NodeCondition {
         }
     }
 
-    /// The condition of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// Returns the condition with this type.
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::MemoryPressure, Self::DiskPressure, Self::PidPressure].into_iter().find(|c| c.as_str() == name)
     }
 }

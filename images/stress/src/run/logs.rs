@@ -1,39 +1,39 @@
-//! Lines of a log.
+//! Log lines.
 
 use std::io::{self, Write};
 
-use super::noise::Noise;
-use super::take::Taker;
+use super::consumer::Consumer;
+use super::random::RandomBytes;
 
-/// A line with its end, in bytes.
+/// The length of a line with its newline, in bytes.
 const LINE: usize = 1 << 10;
 
-/// Lines on stdout.
-pub struct Logs(Noise);
+/// Log lines on stdout.
+pub struct Logs(RandomBytes);
 
 impl Logs {
     pub fn new() -> Self {
-        Self(Noise::new())
+        Self(RandomBytes::new())
     }
 }
 
-impl Taker for Logs {
-    fn take(&mut self, amount: u64, taken: &mut u64) -> io::Result<()> {
+impl Consumer for Logs {
+    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         let mut line = [b'\n'; LINE];
         let mut left = amount;
-        let mut out = io::stdout().lock();
+        let mut stdout = io::stdout().lock();
         while left > 0 {
             let len = LINE.min(usize::try_from(left).unwrap_or(LINE));
-            self.0.letters(&mut line[..len - 1]);
+            self.0.fill_letters(&mut line[..len - 1]);
             line[len - 1] = b'\n';
-            out.write_all(&line[..len])?;
+            stdout.write_all(&line[..len])?;
             left -= len as u64;
-            *taken += len as u64;
+            *consumed += len as u64;
         }
-        out.flush()
+        stdout.flush()
     }
 
-    fn give_back(self: Box<Self>) -> io::Result<()> {
+    fn release(self: Box<Self>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -2,39 +2,39 @@
 
 use std::io;
 
-use super::noise::{BLOCK, Noise};
-use super::take::Taker;
+use super::consumer::Consumer;
+use super::random::{BLOCK, RandomBytes};
 
-/// Memory that was written to: what is only reserved takes nothing.
+/// Anonymous memory that was written. Reserved memory takes no pages.
 pub struct Memory {
-    noise: Noise,
+    random: RandomBytes,
     block: Vec<u8>,
     chunks: Vec<Vec<u8>>,
 }
 
 impl Memory {
     pub fn new() -> Self {
-        Self { noise: Noise::new(), block: vec![0; BLOCK], chunks: Vec::new() }
+        Self { random: RandomBytes::new(), block: vec![0; BLOCK], chunks: Vec::new() }
     }
 }
 
-impl Taker for Memory {
-    fn take(&mut self, amount: u64, taken: &mut u64) -> io::Result<()> {
-        let refused = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-        let amount = usize::try_from(amount).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+impl Consumer for Memory {
+    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+        let out_of_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let amount = usize::try_from(amount).map_err(|_| out_of_memory())?;
         let mut chunk = Vec::new();
-        chunk.try_reserve_exact(amount).map_err(refused)?;
+        chunk.try_reserve_exact(amount).map_err(|_| out_of_memory())?;
         while chunk.len() < amount {
             let part = &mut self.block[..BLOCK.min(amount - chunk.len())];
-            self.noise.fill(part);
+            self.random.fill(part);
             chunk.extend_from_slice(part);
         }
-        *taken += amount as u64;
+        *consumed += amount as u64;
         self.chunks.push(chunk);
         Ok(())
     }
 
-    fn give_back(self: Box<Self>) -> io::Result<()> {
+    fn release(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
 }

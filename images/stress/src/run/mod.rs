@@ -1,20 +1,17 @@
-//! Doing it.
+//! Consumes real resources.
 
-mod disk;
-mod folder;
-mod inodes;
+mod agnhost;
+mod consume;
+mod consumer;
+mod directory;
+mod files;
+mod lifetime;
 mod logs;
 mod memory;
-mod noise;
-mod page_cache;
 mod pids;
-mod signals;
-mod stay;
-mod stress;
-mod take;
-mod tell;
+mod random;
 
+pub use agnhost::agnhost_stress;
+pub use consume::consume;
+pub use lifetime::idle;
 pub use pids::child;
-pub use stay::idle;
-pub use stress::stress;
-pub use take::take;

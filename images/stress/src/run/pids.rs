@@ -5,46 +5,47 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use super::take::Taker;
+use super::consumer::Consumer;
 
-/// Children, each of which waits for the end of its input. That comes with the end of this process, however it ends: nobody is left.
+/// Child processes that exit at the end of their stdin, a pipe of this process. They do not outlive
+/// it, even if it is killed.
 pub struct Pids {
     program: PathBuf,
-    input: PipeReader,
-    end: PipeWriter,
+    reader: PipeReader,
+    writer: PipeWriter,
     children: Vec<Child>,
 }
 
 impl Pids {
     pub fn new() -> io::Result<Self> {
-        let (input, end) = io::pipe()?;
-        Ok(Self { program: current_exe()?, input, end, children: Vec::new() })
+        let (reader, writer) = io::pipe()?;
+        Ok(Self { program: current_exe()?, reader, writer, children: Vec::new() })
     }
 }
 
-impl Taker for Pids {
-    fn take(&mut self, amount: u64, taken: &mut u64) -> io::Result<()> {
+impl Consumer for Pids {
+    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         for _ in 0..amount {
             let mut child = Command::new(&self.program);
-            child.arg("child").stdin(Stdio::from(self.input.try_clone()?));
+            child.arg("child").stdin(Stdio::from(self.reader.try_clone()?));
             self.children.push(child.spawn()?);
-            *taken += 1;
+            *consumed += 1;
         }
         Ok(())
     }
 
-    fn give_back(self: Box<Self>) -> io::Result<()> {
-        let Self { end, children, .. } = *self;
-        drop(end);
-        // Not waited for, they would stay as zombies, which are processes too.
+    fn release(self: Box<Self>) -> io::Result<()> {
+        let Self { writer, children, .. } = *self;
+        drop(writer);
+        // Zombies count as processes until they are waited for.
         children.into_iter().try_for_each(|mut child| child.wait().map(drop))
     }
 }
 
-/// Waits for the end of the input.
+/// Runs `stress child`: waits for the end of stdin.
 pub fn child() {
-    let mut end = [0];
-    while let Err(error) = io::stdin().read(&mut end) {
+    let mut byte = [0];
+    while let Err(error) = io::stdin().read(&mut byte) {
         if error.kind() != io::ErrorKind::Interrupted {
             break;
         }

@@ -1,17 +1,17 @@
-//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), by kubelet version, with their defaults:
-//! `pkg/kubelet/apis/config/v1beta1/defaults.go`.
+//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), by kubelet version, with
+//! their defaults: `pkg/kubelet/apis/config/v1beta1/defaults.go`.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::threshold::parse_grace;
+use evictlab_rules::threshold::parse_grace_period;
 use serde_json::{Map, Value, json};
 
-use super::Refusal;
+use super::error::ConfigError;
 use super::file::map;
 
-/// Fields without a default: served when they are set.
+/// Fields without a default, which `configz` serves only if they are set.
 const OPTIONAL: [&str; 49] = [
     "allowedUnsafeSysctls",
     "cgroupRoot",
@@ -64,7 +64,7 @@ const OPTIONAL: [&str; 49] = [
     "memorySwap",
 ];
 
-/// Numbers that cannot be 0: a plain 0 is no value in the Go type.
+/// Numbers without a pointer in the Go type: 0 means the default.
 const PLAIN_NUMBERS: [&str; 7] = [
     "port",
     "registryBurst",
@@ -75,14 +75,15 @@ const PLAIN_NUMBERS: [&str; 7] = [
     "kubeAPIBurst",
 ];
 
-/// All fields with their values; and what the file has beside them, which the kubelet leaves out.
+/// Completes a file with the defaults. Returns the fields and the unknown keys of the file, which
+/// the kubelet ignores.
 ///
 /// # Errors
-/// A field with a value of another type.
+/// [`ConfigError`] for a value with the wrong type.
 pub(super) fn complete(
     file: &Map<String, Value>,
     version: &KubeletVersion,
-) -> Result<(Map<String, Value>, Vec<String>), Refusal> {
+) -> Result<(Map<String, Value>, Vec<String>), ConfigError> {
     let mut all = defaults(version);
     let mut unknown = Vec::new();
     if !file.contains_key("evictionHard") {
@@ -100,7 +101,7 @@ pub(super) fn complete(
     for (field, value) in &mut all {
         normalize(field, value);
     }
-    // It follows the update frequency where only that is stated.
+    // Follows `nodeStatusUpdateFrequency` if only that is set.
     let stated = |field: &str| file.get(field).and_then(length).filter(|length| !length.is_zero());
     if let Some(update) = stated("nodeStatusUpdateFrequency")
         && stated("nodeStatusReportFrequency").is_none()
@@ -127,8 +128,8 @@ fn default_hard(version: &KubeletVersion) -> Value {
     hard
 }
 
-/// Puts a value in place of a default, unless it is the Go type's nothing.
-fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<(), Refusal> {
+/// Replaces a default with a value, unless it is the zero value of the Go type.
+fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<(), ConfigError> {
     match (&mut *default, value) {
         (_, Value::Null) => Ok(()),
         (Value::Object(defaults), Value::Object(values)) => {
@@ -148,7 +149,7 @@ fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<()
             match length(value) {
                 Some(length) if length.is_zero() => {}
                 Some(_) => *default = value.clone(),
-                None => return Err(Refusal::duration(path, value)),
+                None => return Err(ConfigError::duration(path, value)),
             }
             Ok(())
         }
@@ -161,11 +162,11 @@ fn put(field: &str, default: &mut Value, value: &Value, path: &str) -> Result<()
             *default = value.clone();
             Ok(())
         }
-        (own, value) => Err(Refusal::kind(path, own, value)),
+        (own, value) => Err(ConfigError::kind(path, own, value)),
     }
 }
 
-/// Writes durations as Go does.
+/// Formats durations as Go does.
 fn normalize(field: &str, value: &mut Value) {
     match value {
         Value::Object(fields) if !field.starts_with("eviction") && !field.ends_with("Reserved") => {
@@ -180,17 +181,17 @@ fn normalize(field: &str, value: &mut Value) {
     }
 }
 
-/// A Go duration, with its unit.
+/// Parses a Go duration, which has a unit.
 pub(super) fn length(value: &Value) -> Option<Duration> {
     length_of(value.as_str()?)
 }
 
 fn length_of(text: &str) -> Option<Duration> {
     let unit = text.ends_with(['s', 'm', 'h']);
-    parse_grace(text).ok().filter(|_| unit || text == "0")
+    parse_grace_period(text).ok().filter(|_| unit || text == "0")
 }
 
-/// A duration as Go writes it: `5m0s`, `1.5s`, `100ms`.
+/// Formats a duration as Go does: `5m0s`, `1.5s`, `100ms`.
 pub(super) fn go_duration(length: Duration) -> String {
     let nanos = length.as_nanos();
     let part = |nanos: u128, unit: u128, name: &str| {
@@ -217,7 +218,7 @@ pub(super) fn go_duration(length: Duration) -> String {
 }
 
 fn defaults(version: &KubeletVersion) -> Map<String, Value> {
-    // A test reads it: it is a map.
+    // A test checks that the file is a map.
     let mut all: Map<String, Value> = serde_json::from_str(include_str!("defaults.json")).unwrap_or_default();
     let since = [
         (30, "containerLogMaxWorkers", json!(1)),

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kubelet::Identity;
+use crate::kubelet::state::Identity;
 use crate::options::CgroupVersion;
 
-/// The file as kubeadm writes it in kind's nodes. kind turns disk pressure off (`pkg/cluster/internal/kubeadm/config.go`).
+/// Returns the file that kubeadm writes on kind's nodes. kind disables disk eviction
+/// (`pkg/cluster/internal/kubeadm/config.go`).
 pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
     let mut file = map(json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -51,13 +52,13 @@ pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
         "volumeStatsAggPeriod": "0s",
     }));
     if identity.cgroup == CgroupVersion::V1 && identity.version.at_least(35) {
-        // Without it there would be no node (KEP-5573).
+        // Without it the kubelet does not start on cgroup v1 (KEP-5573).
         file.insert("failCgroupV1".to_owned(), json!(false));
     }
     file
 }
 
-/// Maps are merged key by key, everything else is replaced.
+/// Merges changes into a file: maps key by key, other values as a whole.
 pub(super) fn merge(into: &mut Map<String, Value>, changes: &Map<String, Value>) {
     for (key, value) in changes {
         match (into.get_mut(key), value) {
@@ -69,7 +70,7 @@ pub(super) fn merge(into: &mut Map<String, Value>, changes: &Map<String, Value>)
     }
 }
 
-/// The map that a literal is.
+/// Returns the map of a JSON object.
 pub(super) fn map(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,

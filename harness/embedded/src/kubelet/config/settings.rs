@@ -1,20 +1,21 @@
-//! What the model takes from a configuration, and what a kubelet refuses.
+//! Settings of the model, and validation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
-use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, ThresholdError, parse_config};
+use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, parse_threshold_config};
 use serde_json::{Map, Value};
 
+use super::error::ConfigError;
 use super::fields::length;
-use crate::kubelet::Identity;
+use crate::kubelet::state::Identity;
 use crate::options::CgroupVersion;
 
-/// What a kubelet that runs goes by.
+/// Settings of a running kubelet.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The eviction thresholds.
+    /// Eviction thresholds.
     pub thresholds: Vec<Threshold>,
     /// `evictionPressureTransitionPeriod`.
     pub transition: Duration,
@@ -24,7 +25,7 @@ pub struct Settings {
     pub memcg_notification: bool,
     /// `localStorageCapacityIsolation`.
     pub local_storage: bool,
-    /// `volumeStatsAggPeriod`; none switches measuring volumes off.
+    /// `volumeStatsAggPeriod`; `None` disables volume statistics.
     pub volume_period: Option<Duration>,
     /// `nodeStatusUpdateFrequency`.
     pub status_update: Duration,
@@ -32,69 +33,13 @@ pub struct Settings {
     pub status_report: Duration,
     /// `kubeReserved` and `systemReserved`, by resource.
     pub reserved: BTreeMap<String, Quantity>,
-    /// The memory limit of the group above all pods, in bytes; none if it is not enforced.
+    /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
     pub pods_limit: Option<u64>,
     /// `maxPods`.
     pub max_pods: u64,
-    /// `singleProcessOOMKill`: whether the kernel kills one process instead of a whole container. On cgroup v1 it can do nothing else.
+    /// `singleProcessOOMKill`: whether the OOM killer kills one process instead of all processes of
+    /// a container. Always true on cgroup v1.
     pub single_process_oom_kill: bool,
-}
-
-/// Why a kubelet does not run with a configuration.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
-    /// The file cannot be read.
-    #[error(
-        "failed to load kubelet config file, path: {PATH}, error: failed to load Kubelet config file {PATH}, error failed to decode: {0}"
-    )]
-    Decode(String),
-    /// A value that cannot be.
-    #[error("failed to validate kubelet configuration, error: {0}, path: &TypeMeta{{Kind:,APIVersion:,}}")]
-    Invalid(String),
-    /// Thresholds that cannot be.
-    #[error("failed to run Kubelet: {0}")]
-    Thresholds(#[from] ThresholdError),
-    /// More is kept from pods than there is.
-    #[error("invalid Node Allocatable configuration. {0}")]
-    Allocatable(String),
-}
-
-const PATH: &str = "/var/lib/kubelet/config.yaml";
-
-impl Refusal {
-    /// A value of another type.
-    pub(super) fn kind(path: &str, own: &Value, value: &Value) -> Self {
-        let found = match value {
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            _ => "object",
-        };
-        let wanted = match own {
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "int32",
-            Value::String(_) => "string",
-            Value::Array(_) => "[]string",
-            _ => "map[string]string",
-        };
-        Self::Decode(format!(
-            "json: cannot unmarshal {found} into Go struct field KubeletConfiguration.{path} of type {wanted}"
-        ))
-    }
-
-    /// A text that is no duration.
-    pub(super) fn duration(_path: &str, value: &Value) -> Self {
-        Self::Decode(format!("time: invalid duration {value}"))
-    }
-
-    /// Where it is said, and as what.
-    pub(super) fn said(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Allocatable(_) => ("kubelet.go:1583", "Failed to start ContainerManager"),
-            _ => ("run.go:72", "command failed"),
-        }
-    }
 }
 
 impl Default for Settings {
@@ -117,11 +62,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes them from all fields of a configuration.
+    /// Reads the settings from all fields of a configuration.
     ///
     /// # Errors
-    /// What a kubelet refuses.
-    pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, Refusal> {
+    /// [`ConfigError`] for values that the kubelet rejects.
+    pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
         let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
         let number = |field: &str| all.get(field).and_then(Value::as_i64);
         let v1 = identity.cgroup == CgroupVersion::V1;
@@ -131,7 +76,7 @@ impl Settings {
                 true => "unsupported and will be removed in a future release",
                 false => "in maintenance mode",
             };
-            return Err(Refusal::Invalid(format!(
+            return Err(ConfigError::Invalid(format!(
                 "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
             )));
         }
@@ -140,19 +85,19 @@ impl Settings {
         invalid.extend(invalid_enforcements(&enforced));
         match &invalid[..] {
             [] => {}
-            [one] => return Err(Refusal::Invalid(one.clone())),
-            all => return Err(Refusal::Invalid(format!("[{}]", all.join(", ")))),
+            [one] => return Err(ConfigError::Invalid(one.clone())),
+            all => return Err(ConfigError::Invalid(format!("[{}]", all.join(", ")))),
         }
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
-            .map_err(|error| Refusal::Decode(format!("json: {error}")))?;
-        let thresholds = parse_config(&config)?;
+            .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
+        let thresholds = parse_threshold_config(&config)?;
         let reserved = reserved(all)?;
         let settings = Self {
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
             max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
             memcg_notification: is("kernelMemcgNotification"),
             local_storage: is("localStorageCapacityIsolation"),
-            // A negative period cannot be read as a length.
+            // A negative period disables volume statistics, too.
             volume_period: all.get("volumeStatsAggPeriod").and_then(length),
             status_update: all.get("nodeStatusUpdateFrequency").and_then(length).unwrap_or_default(),
             status_report: all.get("nodeStatusReportFrequency").and_then(length).unwrap_or_default(),
@@ -169,8 +114,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What of a resource is kept from pods: what is reserved, and the hard threshold on memory or disk
-    /// (`GetNodeAllocatableReservation`).
+    /// Returns the amount of a resource that is reserved for the system: the reservations, and the
+    /// hard threshold on memory or disk (`GetNodeAllocatableReservation`).
     pub fn kept(&self, resource: &str, capacity: u64) -> Quantity {
         let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
         let signal = match resource {
@@ -181,13 +126,13 @@ impl Settings {
         let hard =
             self.thresholds.iter().find(|threshold| threshold.signal == signal && threshold.grace.is_none());
         let capacity = Quantity::from_bytes(i64::try_from(capacity).unwrap_or(i64::MAX));
-        match hard.and_then(|threshold| threshold.amount.of(Some(&capacity))) {
+        match hard.and_then(|threshold| threshold.value.resolve(Some(&capacity))) {
             Some(hard) => reserved + &hard,
             None => reserved,
         }
     }
 
-    fn check_allocatable(&self, identity: &Identity) -> Result<(), Refusal> {
+    fn check_allocatable(&self, identity: &Identity) -> Result<(), ConfigError> {
         let options = &identity.options;
         let mut errors = Vec::new();
         for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
@@ -199,11 +144,11 @@ impl Settings {
                 ));
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(Refusal::Allocatable(errors.join(" "))) }
+        if errors.is_empty() { Ok(()) } else { Err(ConfigError::Allocatable(errors.join(" "))) }
     }
 }
 
-/// The checks of `ValidateKubeletConfiguration` on numbers.
+/// Validates numbers, as `ValidateKubeletConfiguration` does.
 fn invalid_numbers(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
     let mut errors = Vec::new();
     if number("nodeLeaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
@@ -275,15 +220,15 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     all.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The sums of `kubeReserved` and `systemReserved`.
-fn reserved(all: &Map<String, Value>) -> Result<BTreeMap<String, Quantity>, Refusal> {
+/// Returns the sums of `kubeReserved` and `systemReserved`.
+fn reserved(all: &Map<String, Value>) -> Result<BTreeMap<String, Quantity>, ConfigError> {
     let mut sums: BTreeMap<String, Quantity> = BTreeMap::new();
     for field in ["kubeReserved", "systemReserved"] {
         for (resource, amount) in all.get(field).and_then(Value::as_object).into_iter().flatten() {
             let text = amount.as_str().unwrap_or_default();
             let amount: Quantity = text.parse().map_err(|_| {
                 let flag = if field == "kubeReserved" { "--kube-reserved" } else { "--system-reserved" };
-                Refusal::Invalid(format!("{flag} value failed to parse: {text:?}"))
+                ConfigError::Invalid(format!("{flag} value failed to parse: {text:?}"))
             })?;
             let sum = sums.remove(resource).unwrap_or(Quantity::ZERO) + &amount;
             sums.insert(resource.clone(), sum);

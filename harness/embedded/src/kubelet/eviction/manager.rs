@@ -1,103 +1,103 @@
-//! What the eviction manager decides at one look: `synchronize` of `pkg/kubelet/eviction/eviction_manager.go`, without what it does to the
-//! node and its pods.
+//! Decisions of the eviction manager: `synchronize` of `pkg/kubelet/eviction/eviction_manager.go`,
+//! without its effects on the node and its pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{ThresholdClause, local_storage_eviction, pressure_eviction};
-use evictlab_rules::pod::{NodeStats, Pod, Sample};
-use evictlab_rules::ranking::{Disks, Ranked, rank};
+use evictlab_rules::pod::Pod;
+use evictlab_rules::ranking::{RankedPod, rank_pods};
+use evictlab_rules::summary::{NodeStats, Sample};
 use evictlab_rules::threshold::{
-    NodeCondition, Observation, Reclaim, Resource, Signal, Threshold, node_level_reclaim, sort_for_eviction,
-    with_containerfs,
+    FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold, reclaim_actions,
+    sort_by_eviction_priority, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
 use rand::seq::SliceRandom;
 
-use crate::time::Time;
-use crate::world::Rng;
+use crate::sim::{Rng, Time};
 
-/// What a manager is configured with.
+/// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The thresholds, as configured.
+    /// Configured thresholds.
     pub thresholds: Vec<Threshold>,
-    /// How long a condition is reported after its thresholds were last met.
+    /// Duration for which a condition is reported after its threshold was last met.
     pub transition: Duration,
     /// `evictionMaxPodGracePeriod`, in seconds.
     pub max_pod_grace: i64,
-    /// Whether local-storage limits are enforced (`localStorageCapacityIsolation`).
+    /// True if local-storage limits are enforced (`localStorageCapacityIsolation`).
     pub local_storage: bool,
-    /// How the file systems are laid out.
-    pub disks: Disks,
+    /// Layout of the file systems.
+    pub disks: FsLayout,
 }
 
-/// A pod that may be evicted.
+/// Pod that may be evicted.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The pod.
+    /// Pod.
     pub pod: &'a Pod,
     /// Its `terminationGracePeriodSeconds`.
     pub grace: i64,
 }
 
-/// A pod that is to be evicted, and how.
+/// Pod to evict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Victim {
-    /// Its place among the candidates.
+    /// Index in the candidates.
     pub at: usize,
-    /// What is said.
+    /// Message of status and event.
     pub message: String,
-    /// The event's annotations; none at all where the kubelet gives none.
+    /// Annotations of the event; `None` where the kubelet sets none.
     pub annotations: Option<BTreeMap<String, String>>,
-    /// In place of the pod's own grace period, in seconds.
+    /// Grace period in seconds, instead of the pod's own.
     pub grace: i64,
-    /// Whether the pod gets the condition `DisruptionTarget`.
+    /// True if the pod gets the condition `DisruptionTarget`.
     pub disruption: bool,
-    /// What `kubelet_evictions` counts it as.
+    /// Signal or limit that `kubelet_evictions` counts.
     pub signal: &'static str,
 }
 
-/// What a look comes to.
+/// Result of one `synchronize`.
 #[derive(Clone, Debug)]
-pub enum Look {
-    /// Nothing is to be done.
+pub enum SyncResult {
+    /// Nothing to do.
     Idle,
-    /// These pods are over their own limits.
-    Limits(Vec<Victim>),
-    /// A resource runs out.
-    Starved(Starved),
+    /// Pods exceed their own limits.
+    OverLimits(Vec<Victim>),
+    /// A resource is below its threshold.
+    Pressure(Pressure),
 }
 
-/// What runs out.
+/// Thresholds that are met.
 #[derive(Clone, Debug)]
-pub struct Starved {
-    /// The thresholds that are met long enough; the first decides.
+pub struct Pressure {
+    /// Thresholds that have been met for their grace period; the first one decides.
     pub thresholds: Vec<Threshold>,
-    /// What was observed of all signals.
+    /// Observations of all signals.
     pub observations: Vec<Observation>,
 }
 
-/// Whom to evict.
+/// Pods to evict for a threshold.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The candidates, the first to go first.
+    /// Indexes of the candidates in the order of eviction.
     pub ranked: Vec<usize>,
-    /// Those before the victim whom nobody evicts.
+    /// Critical pods that are skipped before the victim.
     pub critical: Vec<usize>,
-    /// The victim, unless nobody can be evicted.
+    /// Pod to evict, unless all are critical.
     pub victim: Option<Victim>,
 }
 
-/// What the manager remembers from look to look.
+/// State of the eviction manager between passes.
 #[derive(Clone, Debug)]
 pub struct Manager {
     version: KubeletVersion,
     settings: Settings,
-    /// The thresholds that it holds now.
+    /// Thresholds that are met, by signal.
     thresholds: Vec<Threshold>,
-    /// Those that it holds from its second look on.
+    /// Thresholds from the second pass on.
     learned: Option<Vec<Threshold>>,
     knows_disks: bool,
     met: Vec<Threshold>,
@@ -108,7 +108,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager that has not looked yet.
+    /// Creates a manager before its first pass.
     pub fn new(version: KubeletVersion, settings: Settings) -> Self {
         Self {
             version,
@@ -124,45 +124,53 @@ impl Manager {
         }
     }
 
-    /// What it is configured with.
+    /// Returns the configuration.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The node conditions that it reports.
+    /// Returns the node conditions that are reported.
     pub fn conditions(&self) -> &[NodeCondition] {
         &self.conditions
     }
 
-    /// Whether a look can come to anything.
+    /// Returns whether a pass can have a result.
     pub fn has_work(&self) -> bool {
         !self.thresholds.is_empty() || self.settings.local_storage
     }
 
-    /// Learns the file systems. What it says of thresholds that it does not heed is the answer of the first time.
-    pub fn learn_disks(&mut self) -> Option<String> {
+    /// Detects the layout of the file systems. The first call returns the log message about ignored
+    /// thresholds.
+    pub fn detect_fs_layout(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.knows_disks, true) {
             return None;
         }
-        let (all, conflict) = with_containerfs(&self.version, &self.thresholds, self.settings.disks);
+        let (all, conflict) =
+            update_containerfs_thresholds(&self.version, &self.thresholds, self.settings.disks);
         self.learned = Some(all);
         conflict
     }
 
-    /// Looks at what a Summary shows.
-    pub fn look(&mut self, now: Time, sample: &Sample, candidates: &[Candidate<'_>], rng: &mut Rng) -> Look {
+    /// Evaluates a Summary.
+    pub fn evaluate(
+        &mut self,
+        now: Time,
+        sample: &Sample,
+        candidates: &[Candidate<'_>],
+        rng: &mut Rng,
+    ) -> SyncResult {
         let observations = observations(&sample.node);
         let mut met = met(&self.thresholds, &observations, false);
         for threshold in self::met(&self.met, &observations, true) {
             let same = |other: &Threshold| {
-                (other.signal, &other.amount, other.grace)
-                    == (threshold.signal, &threshold.amount, threshold.grace)
+                (other.signal, &other.value, other.grace)
+                    == (threshold.signal, &threshold.value, threshold.grace)
             };
             if !met.iter().any(same) {
                 met.push(threshold);
             }
         }
-        // `synchronize` takes its thresholds before it learns the file systems.
+        // `synchronize` reads its thresholds before it detects the file systems.
         if let Some(all) = self.learned.take() {
             self.thresholds = all;
         }
@@ -178,7 +186,7 @@ impl Manager {
         let reported =
             self.conditions_met.iter().filter(|(_, at)| now.since(**at) < self.settings.transition);
         self.conditions = reported.map(|(condition, _)| *condition).collect();
-        // Thresholds and conditions are maps in the kubelet: their order is chance.
+        // Thresholds and conditions are maps in the kubelet, so their order is random.
         self.conditions.shuffle(rng);
         let long_enough = |(threshold, since): &(Threshold, Time)| {
             (now.since(*since) >= threshold.grace.unwrap_or_default()).then(|| threshold.clone())
@@ -194,37 +202,37 @@ impl Manager {
         if self.settings.local_storage {
             let over = self.over_limits(sample, candidates);
             if !over.is_empty() {
-                return Look::Limits(over);
+                return SyncResult::OverLimits(over);
             }
         }
         if due.is_empty() {
-            return Look::Idle;
+            return SyncResult::Idle;
         }
-        sort_for_eviction(&mut due);
-        Look::Starved(Starved { thresholds: due, observations })
+        sort_by_eviction_priority(&mut due);
+        SyncResult::Pressure(Pressure { thresholds: due, observations })
     }
 
-    /// Whether, after something was freed, no threshold is met any more.
+    /// Returns whether no threshold is met after a reclaim.
     pub fn relieved(&self, sample: &Sample) -> bool {
         met(&self.thresholds, &observations(&sample.node), true).is_empty()
     }
 
-    /// What is tried before a pod is evicted.
-    pub fn node_level_reclaim(&self, starved: &Starved) -> &'static [Reclaim] {
-        node_level_reclaim(&self.version, starved.signal(), self.settings.disks)
+    /// Returns the actions that are tried before a pod is evicted.
+    pub fn node_level_reclaim(&self, pressure: &Pressure) -> &'static [ReclaimAction] {
+        reclaim_actions(&self.version, pressure.signal(), self.settings.disks)
     }
 
-    /// Whom to evict. Equal candidates keep their order.
-    pub fn plan(&self, starved: &Starved, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
-        let [first, ..] = &starved.thresholds[..] else {
+    /// Plans the eviction for a threshold. Equal candidates keep their order.
+    pub fn plan(&self, pressure: &Pressure, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
+        let [first, ..] = &pressure.thresholds[..] else {
             return Plan { ranked: Vec::new(), critical: Vec::new(), victim: None };
         };
-        let mut ranked: Vec<Ranked<'_>> = candidates
+        let mut ranked: Vec<RankedPod<'_>> = candidates
             .iter()
-            .map(|candidate| Ranked { pod: candidate.pod, stats: sample.pod(&candidate.pod.metadata.uid) })
+            .map(|candidate| RankedPod { pod: candidate.pod, stats: sample.pod(&candidate.pod.metadata.uid) })
             .collect();
-        rank(&self.version, first.signal, self.settings.disks, &mut ranked);
-        let place = |ranked: &Ranked<'_>| {
+        rank_pods(&self.version, first.signal, self.settings.disks, &mut ranked);
+        let place = |ranked: &RankedPod<'_>| {
             candidates.iter().position(|candidate| std::ptr::eq(candidate.pod, ranked.pod))
         };
         let order: Vec<usize> = ranked.iter().filter_map(place).collect();
@@ -236,11 +244,12 @@ impl Manager {
                 continue;
             }
             let resource = first.signal.resource();
-            let said = pressure_eviction(&self.version, ranked.pod, ranked.stats, resource, starved.clause());
+            let message =
+                pressure_eviction(&self.version, ranked.pod, ranked.stats, resource, pressure.clause());
             victim = Some(Victim {
                 at: *at,
-                message: said.message.to_string(),
-                annotations: said.annotations.map(|annotations| annotations.write()),
+                message: message.message.to_string(),
+                annotations: message.annotations.map(|annotations| annotations.to_map()),
                 grace: self.grace(first, candidates[*at].grace),
                 disruption: true,
                 signal: first.signal.as_str(),
@@ -250,9 +259,9 @@ impl Manager {
         Plan { ranked: order, critical, victim }
     }
 
-    /// Those over their limits; whoever is critical does not count.
+    /// Returns the pods that exceed their own limits, without critical ones.
     fn over_limits(&self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
-        let dedicated = self.settings.disks == Disks::DedicatedImages;
+        let dedicated = self.settings.disks == FsLayout::DedicatedImagefs;
         let over = |(at, candidate): (usize, &Candidate<'_>)| {
             let stats = sample.pod(&candidate.pod.metadata.uid).filter(|_| !candidate.pod.is_critical())?;
             let message = local_storage_eviction(&self.version, candidate.pod, stats, dedicated)?;
@@ -268,7 +277,8 @@ impl Manager {
         candidates.iter().enumerate().filter_map(over).collect()
     }
 
-    /// The grace of a pod that is evicted for a threshold. Since 1.32 a soft one never lengthens the pod's own.
+    /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never
+    /// extends the pod's own.
     fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
         match threshold.grace {
             None => self.immediate(),
@@ -277,30 +287,31 @@ impl Manager {
         }
     }
 
-    /// `immediateEvictionGracePeriodSeconds`, since 1.31 (kubernetes/kubernetes#124063); what OpenShift has of 1.30 got it later. The 0 of before
-    /// means the pod's own.
+    /// Returns `immediateEvictionGracePeriodSeconds`, 1 since 1.31 (kubernetes/kubernetes#124063).
+    /// Before, 0 means the pod's own grace period. OpenShift backported the change to 1.30.
     fn immediate(&self) -> i64 {
         i64::from(self.version.at_least(31))
     }
 }
 
-impl Starved {
-    /// The signal that is acted on.
+impl Pressure {
+    /// Returns the signal of the first threshold.
     pub fn signal(&self) -> Signal {
         self.thresholds.first().map_or(Signal::MemoryAvailable, |threshold| threshold.signal)
     }
 
-    /// The resource that is to be reclaimed.
+    /// Returns the resource to reclaim.
     pub fn resource(&self) -> Resource {
         self.signal().resource()
     }
 
-    /// The clause of the message: the first threshold on the resource that was observed.
+    /// Returns the part of the message about the threshold: the first one on the resource that was
+    /// observed.
     fn clause(&self) -> Option<ThresholdClause> {
         self.thresholds.iter().filter(|threshold| threshold.signal.resource() == self.resource()).find_map(
             |threshold| {
                 let observed = self.observations.iter().find(|one| one.signal == threshold.signal)?;
-                let quantity = threshold.amount.of(observed.capacity.as_ref())?;
+                let quantity = threshold.value.resolve(observed.capacity.as_ref())?;
                 Some(ThresholdClause { quantity, available: observed.available.clone() })
             },
         )
@@ -308,7 +319,7 @@ impl Starved {
 }
 
 fn observations(node: &NodeStats) -> Vec<Observation> {
-    Signal::ALL.into_iter().filter_map(|signal| Observation::of(signal, node)).collect()
+    Signal::ALL.into_iter().filter_map(|signal| Observation::from_node_stats(signal, node)).collect()
 }
 
 fn met(thresholds: &[Threshold], observations: &[Observation], with_min_reclaim: bool) -> Vec<Threshold> {
@@ -319,7 +330,7 @@ fn met(thresholds: &[Threshold], observations: &[Observation], with_min_reclaim:
     thresholds.iter().filter(is_met).cloned().collect()
 }
 
-/// Whether a measurement is newer than the last one (`thresholdsUpdatedStats`).
+/// Returns whether an observation is newer than the last one (`thresholdsUpdatedStats`).
 fn is_new(observed: &Observation, last: Option<&Option<Timestamp>>) -> bool {
     match (observed.time, last) {
         (None, _) | (_, None | Some(None)) => true,
@@ -327,7 +338,7 @@ fn is_new(observed: &Observation, last: Option<&Option<Timestamp>>) -> bool {
     }
 }
 
-/// `signalEmptyDirFsLimit` and the like.
+/// Returns the label of a limit, such as `signalEmptyDirFsLimit`.
 fn limit_label(message: &evictlab_rules::message::EvictionMessage) -> &'static str {
     use evictlab_rules::message::EvictionMessage;
     match message {

@@ -1,39 +1,39 @@
-//! What the eviction manager counts.
+//! Metrics of the eviction manager.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::Timestamp;
 
-use super::manager::Starved;
+use super::manager::Pressure;
 
-/// Counts by signal.
+/// Counters by signal.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     evictions: BTreeMap<&'static str, u64>,
-    /// Of each signal, the ages of measurements that were acted on, in seconds.
+    /// Ages of the observations that caused evictions, in seconds, by signal.
     ages: BTreeMap<&'static str, Vec<f64>>,
     preemptions: BTreeMap<String, u64>,
 }
 
-/// The bounds of the histogram (`metrics.DefBuckets`).
+/// Bucket bounds of the histogram (`metrics.DefBuckets`).
 const BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 impl Metrics {
-    /// A pod was evicted for a signal or a limit.
-    pub(super) fn evicted(&mut self, signal: &'static str) {
+    /// Counts an eviction by its signal or limit.
+    pub(super) fn count_eviction(&mut self, signal: &'static str) {
         *self.evictions.entry(signal).or_default() += 1;
     }
 
-    /// A pod was killed for a critical one that lacked a resource.
-    pub fn preempted(&mut self, resource: &str) {
+    /// Counts a preemption by the missing resource.
+    pub fn count_preemption(&mut self, resource: &str) {
         *self.preemptions.entry(resource.to_owned()).or_default() += 1;
     }
 
-    /// Measurements are acted on.
-    pub(super) fn aged(&mut self, starved: &Starved, now: Timestamp) {
-        for threshold in &starved.thresholds {
-            let observed = starved.observations.iter().find(|one| one.signal == threshold.signal);
+    /// Records the ages of observations.
+    pub(super) fn record_ages(&mut self, pressure: &Pressure, now: Timestamp) {
+        for threshold in &pressure.thresholds {
+            let observed = pressure.observations.iter().find(|one| one.signal == threshold.signal);
             if let Some(time) = observed.and_then(|observed| observed.time) {
                 let age = now.duration_since(time).as_secs_f64();
                 self.ages.entry(threshold.signal.as_str()).or_default().push(age);
@@ -41,9 +41,9 @@ impl Metrics {
         }
     }
 
-    /// As Prometheus reads it.
+    /// Writes the metrics in the Prometheus text format.
     pub fn write(&self, text: &mut String) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.try_write(text);
     }
 
@@ -72,7 +72,7 @@ impl Metrics {
     }
 }
 
-/// A counter, told only once it has counted something.
+/// Writes a counter, unless it is empty.
 fn counter(
     text: &mut String,
     name: &str,

@@ -1,55 +1,27 @@
-//! The kernel's notices of memory: `pkg/kubelet/eviction/memory_threshold_notifier_others.go`. Only cgroup v1 has them, and only with
-//! `kernelMemcgNotification`.
+//! Memory notifiers: `pkg/kubelet/eviction/memory_threshold_notifier_others.go`. Only cgroup v1
+//! with `kernelMemcgNotification` has them.
 
 use std::time::Duration;
 
-use evictlab_rules::pod::{MemoryStats, Sample};
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{Signal, Threshold};
 use rand::RngExt;
 
-use super::lane::{Lane, Work};
-use super::{EvictionEvent, Kubelet, lines};
+use super::log_message;
+use super::state::{Notifier, SyncLoop, Work};
+use crate::context::SimContext;
+use crate::kubelet::event::EvictionEvent;
 use crate::kubelet::log::Level;
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
-use crate::time::Time;
-use crate::world::Ctx;
+use crate::sim::Time;
 
-/// A notice of one memory threshold. Its lane is its place plus one.
-#[derive(Clone, Debug)]
-pub(super) struct Notifier {
-    threshold: Threshold,
-    group: Cgroup,
-    /// The usage of which the kernel tells, in bytes.
-    mark: u64,
-    /// It was told while the lane was busy.
-    told: bool,
-}
-
-/// How often the notifiers are armed anew (`notifierRefreshInterval`).
+/// Period in which the notifiers are re-armed (`notifierRefreshInterval`).
 const REFRESH: Duration = Duration::from_secs(10);
 
-impl Notifier {
-    fn name(&self) -> &'static str {
-        match (self.threshold.grace.is_some(), self.threshold.signal) {
-            (true, _) => "soft memory eviction threshold",
-            (false, Signal::AllocatableMemoryAvailable) => "hard allocatable memory eviction threshold",
-            (false, _) => "hard memory eviction threshold",
-        }
-    }
-
-    /// The usage at which the working set reaches what the threshold leaves: capacity − threshold + inactive cache.
-    fn mark(&self, memory: &MemoryStats, usage: u64) -> Option<u64> {
-        let capacity = memory.capacity()?;
-        let threshold = self.threshold.amount.of(Some(&Quantity::from_bytes(capacity)))?.value();
-        let inactive = i64::try_from(usage).ok()? - memory.working_set_bytes?;
-        u64::try_from(capacity - threshold + inactive).ok()
-    }
-}
-
 impl Kubelet {
-    /// One for each threshold on memory, each with a lane of its own.
+    /// Creates a notifier with its own loop for each memory threshold.
     pub(super) fn start_notifiers(&mut self) {
         let settings = &self.config.settings;
         if !settings.memcg_notification || self.identity.cgroup != CgroupVersion::V1 {
@@ -61,14 +33,14 @@ impl Kubelet {
                 Signal::AllocatableMemoryAvailable => Cgroup::Pods,
                 _ => return None,
             };
-            Some(Notifier { threshold: threshold.clone(), group, mark: u64::MAX, told: false })
+            Some(Notifier { threshold: threshold.clone(), group, mark: u64::MAX, pending: false })
         };
         self.eviction.notifiers = settings.thresholds.iter().filter_map(notifier).collect();
-        self.eviction.lanes.extend(self.eviction.notifiers.iter().map(|_| Lane::default()));
+        self.eviction.loops.extend(self.eviction.notifiers.iter().map(|_| SyncLoop::default()));
     }
 
-    /// Arms the notifiers for what a Summary shows, no more often than every ten seconds.
-    pub(super) fn arm_notifiers(&mut self, sample: &Sample, machine: &mut Machine, ctx: &Ctx) {
+    /// Re-arms the notifiers after a Summary, at most every 10 s.
+    pub(super) fn arm_notifiers(&mut self, sample: &Sample, machine: &mut Machine, ctx: &SimContext) {
         if self.eviction.armed.is_some_and(|armed| ctx.now.since(armed) <= REFRESH) {
             return;
         }
@@ -86,51 +58,51 @@ impl Kubelet {
             let usage = machine.memory(&notifier.group).map_or(0, |memory| memory.usage);
             if let Some(mark) = memory.and_then(|memory| notifier.mark(memory, usage)) {
                 notifier.mark = mark;
-                machine.arm(&format!("memory {place}"), notifier.group.clone(), mark);
+                machine.set_memory_threshold(&format!("memory {place}"), notifier.group.clone(), mark);
             }
         }
     }
 
-    /// The kernel tells that a group's usage grew over a mark.
+    /// Handles a notification of the kernel: the usage of a group has crossed a mark.
     pub(in crate::kubelet) fn eviction_crossed(
         &mut self,
         group: &Cgroup,
         mark: u64,
         _at: Time,
         _machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
-        let told = |notifier: &Notifier| notifier.group == *group && notifier.mark == mark;
-        let told: Vec<usize> = (0..self.eviction.notifiers.len())
-            .filter(|place| told(&self.eviction.notifiers[*place]))
+        let is_crossed = |notifier: &Notifier| notifier.group == *group && notifier.mark == mark;
+        let crossed: Vec<usize> = (0..self.eviction.notifiers.len())
+            .filter(|place| is_crossed(&self.eviction.notifiers[*place]))
             .collect();
-        for place in told {
-            let lane = &self.eviction.lanes[place + 1];
-            let busy = lane.due.is_some() || !matches!(lane.work, Work::Resting);
+        for place in crossed {
+            let sync_loop = &self.eviction.loops[place + 1];
+            let busy = sync_loop.due.is_some() || !matches!(sync_loop.work, Work::Resting);
             match busy {
-                true => self.eviction.notifiers[place].told = true,
+                true => self.eviction.notifiers[place].pending = true,
                 false => self.notified(place, ctx),
             }
         }
     }
 
-    /// A notifier's lane has nothing more to do. The kernel has told it again if usage has crossed the mark meanwhile, in either
-    /// direction: by now it may have fallen under it.
-    pub(super) fn notifier_done(&mut self, lane: usize, machine: &Machine, ctx: &mut Ctx) {
-        let killed = std::mem::take(&mut self.eviction.lanes[lane].killed);
-        let Some(notifier) = self.eviction.notifiers.get_mut(lane - 1) else { return };
+    /// Handles the end of a notifier's pass. If the usage crossed the mark meanwhile, in either
+    /// direction, the kernel has notified again.
+    pub(super) fn notifier_done(&mut self, index: usize, machine: &Machine, ctx: &mut SimContext) {
+        let killed = std::mem::take(&mut self.eviction.loops[index].killed);
+        let Some(notifier) = self.eviction.notifiers.get_mut(index - 1) else { return };
         let usage = machine.memory(&notifier.group).map_or(0, |memory| memory.usage);
-        let told = std::mem::take(&mut notifier.told);
-        if told || killed && usage < notifier.mark {
-            self.notified(lane - 1, ctx);
+        let pending = std::mem::take(&mut notifier.pending);
+        if pending || killed && usage < notifier.mark {
+            self.notified(index - 1, ctx);
         }
     }
 
-    /// A notifier logs that it was told, and looks once a Summary is made.
-    fn notified(&mut self, place: usize, ctx: &mut Ctx) {
+    /// Logs a notification, and schedules a pass.
+    fn notified(&mut self, place: usize, ctx: &mut SimContext) {
         let message = format!("eviction manager: {} crossed", self.eviction.notifiers[place].name());
-        self.eviction_line(Level::Info, lines::crossed(&self.identity.version), &message, "", ctx);
+        self.log_eviction_line(Level::Info, log_message::crossed(&self.identity.version), &message, "", ctx);
         let summary = Duration::from_micros(ctx.rng.random_range(8_000..35_000));
-        self.lane_due(place + 1, ctx.now + summary, EvictionEvent::Notified(place + 1), ctx);
+        self.schedule_loop(place + 1, ctx.now + summary, EvictionEvent::Notified(place + 1), ctx);
     }
 }

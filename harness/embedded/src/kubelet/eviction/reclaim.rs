@@ -1,20 +1,25 @@
-//! What is freed before a pod is evicted.
+//! Node-level reclaim.
 
 use std::collections::BTreeSet;
 
-use evictlab_rules::threshold::Reclaim;
+use evictlab_rules::threshold::ReclaimAction;
 
-use super::Kubelet;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::world::Ctx;
 
 impl Kubelet {
-    /// Deletes dead containers, unused images.
-    pub(super) fn eviction_free(&mut self, ways: &[Reclaim], machine: &mut Machine, ctx: &mut Ctx) {
-        for way in ways {
+    /// Deletes dead containers and unused images.
+    pub(super) fn eviction_reclaim_node_level(
+        &mut self,
+        actions: &[ReclaimAction],
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        for way in actions {
             match way {
-                Reclaim::Containers => self.collect_containers(machine, ctx),
-                Reclaim::Images => {
+                ReclaimAction::DeleteContainers => self.collect_containers(machine, ctx),
+                ReclaimAction::DeleteImages => {
                     let used = self.images_in_use();
                     self.status.images.delete_unused(&used);
                 }

@@ -1,14 +1,15 @@
-//! Metrics as Prometheus reads them.
+//! Metrics in the Prometheus text format.
 
 use std::fmt::Write;
 
-use super::Answer;
-use crate::kubelet::Kubelet;
+use super::answer::Answer;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
+use crate::kubelet::stats::MetaTime;
 use crate::machine::Machine;
-use crate::world::Ctx;
 
 impl Kubelet {
-    /// `metrics`: what an observer of evictions looks at.
+    /// Returns the response of `metrics`: the metrics of evictions.
     pub(super) fn metrics(&self) -> String {
         let mut text = String::new();
         self.eviction.metrics.write(&mut text);
@@ -50,15 +51,15 @@ impl Kubelet {
             ),
         ];
         for (name, help, kind, labels, value) in rest {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ =
                 writeln!(text, "# HELP {name} [ALPHA] {help}\n# TYPE {name} {kind}\n{name}{labels} {value}");
         }
         text
     }
 
-    /// `metrics/resource`, of which the metrics server makes what `kubectl top` shows.
-    pub(super) fn resource_metrics(&mut self, machine: &Machine, ctx: &mut Ctx) -> Answer {
+    /// Returns the response of `metrics/resource`, the source of `kubectl top`.
+    pub(super) fn resource_metrics(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {
         let summary = match self.summary(false, machine, ctx) {
             Ok(summary) => summary,
             Err(error) => return Answer::text(500, format!("{error}\n")),
@@ -127,6 +128,6 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-fn sample(labels: &str, value: f64, time: crate::kubelet::stats::Stamp) -> String {
+fn sample(labels: &str, value: f64, time: MetaTime) -> String {
     format!("{labels} {value} {}", time.0.as_millisecond())
 }

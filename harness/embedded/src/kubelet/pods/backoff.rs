@@ -1,13 +1,13 @@
-//! Delays that double (client-go `util/flowcontrol.Backoff`).
+//! Exponential backoff (client-go `util/flowcontrol.Backoff`).
 
 use std::time::Duration;
 
-use crate::time::Time;
+use crate::sim::Time;
 
 const FIRST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The delay of one container or image.
+/// Backoff of one container or image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backoff {
     pub delay: Duration,
@@ -15,7 +15,8 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// The delay after one more failure at a moment: the first, or twice the last. It begins anew when the last failure is long past.
+    /// Returns the backoff after another failure: the initial delay, or twice the last one. It is
+    /// reset when the last failure is longer ago than twice the maximum.
     pub fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
         let delay = match last {
             Some(last) if failed.since(last.updated) <= LONGEST * 2 => (last.delay * 2).min(LONGEST),
@@ -24,14 +25,14 @@ impl Backoff {
         Self { delay, updated: now }
     }
 
-    /// Until when nothing is tried after a failure at a moment; none if that is past.
+    /// Returns the end of the backoff after a failure, or `None` if it has passed.
     pub fn until(self, failed: Time, now: Time) -> Option<Time> {
         let long_past = failed.since(self.updated) > LONGEST * 2;
         let until = failed + self.delay;
         (!long_past && until > now).then_some(until)
     }
 
-    /// The same, counted from the last failure.
+    /// Returns the end of the backoff, counted from the last update.
     pub fn until_since_update(self, now: Time) -> Option<Time> {
         self.until(self.updated, now)
     }
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_to_five_minutes_and_begin_anew_after_ten() {
+    fn backoff_doubles_to_five_minutes_and_resets_after_ten() {
         let at = |seconds| Time::after(Duration::from_secs(seconds));
         let mut last = Backoff::next(None, at(0), at(0));
         let mut delays = vec![last.delay.as_secs()];

@@ -1,15 +1,17 @@
-//! A container's environment, and what is expanded from it (`makeEnvironmentVariables`, `third_party/forked/golang/expansion`).
+//! Environment variables of containers, and their expansion (`makeEnvironmentVariables`,
+//! `third_party/forked/golang/expansion`).
 
 use std::collections::BTreeMap;
 
-use evictlab_rules::pod::{Pod, Resources};
+use evictlab_rules::pod::{Pod, ResourceRequirements};
 use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 use super::spec::{Container, Manifest};
-use crate::store::{Kind, Store};
+use crate::resource::Kind;
+use crate::storage::Store;
 
-/// Where the values come from.
+/// Objects that variables refer to.
 pub(super) struct Sources<'a> {
     pub object: &'a Value,
     pub manifest: &'a Manifest,
@@ -20,12 +22,12 @@ pub(super) struct Sources<'a> {
     pub store: &'a Store,
 }
 
-/// Something that a variable refers to is not there (`CreateContainerConfigError`).
+/// Reference to a missing object (`CreateContainerConfigError`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Missing(pub String);
 
 impl Sources<'_> {
-    /// The variables of a container.
+    /// Returns the environment variables of a container.
     pub fn variables(&self, container: &Container) -> Result<BTreeMap<String, String>, Missing> {
         let mut variables = BTreeMap::from([("HOSTNAME".to_owned(), self.manifest.name.clone())]);
         for from in &container.env_from {
@@ -101,7 +103,8 @@ impl Sources<'_> {
         }
     }
 
-    /// A request or a limit in units of the divisor, rounded up; without a limit, what the node has to give.
+    /// Returns a request or limit in units of the divisor, rounded up. Without a limit, returns the
+    /// allocatable amount of the node.
     fn resource(&self, path: &str, container: &str, divisor: Option<Quantity>) -> String {
         let resources = resources(&self.manifest.pod, container);
         let (kind, name) = path.split_once('.').unwrap_or((path, ""));
@@ -115,18 +118,19 @@ impl Sources<'_> {
             .or_else(|| if kind == "limits" { self.allocatable[name].as_str()?.parse().ok() } else { None });
         let value = quantity.map_or(0, |quantity| quantity.value());
         let divisor = divisor.map_or(1, |divisor| divisor.value()).max(1);
-        // Rounded up, as the kubelet's converters do.
+        // Rounded up, as in the kubelet's converters.
         ((value + divisor - 1) / divisor).to_string()
     }
 }
 
-fn resources<'a>(pod: &'a Pod, container: &str) -> Option<&'a Resources> {
+fn resources<'a>(pod: &'a Pod, container: &str) -> Option<&'a ResourceRequirements> {
     let spec = &pod.spec;
     let mut all = spec.containers.iter().chain(&spec.init_containers).chain(&spec.ephemeral_containers);
     all.find(|of| of.name == container).map(|of| &of.resources)
 }
 
-/// Replaces `$(NAME)` by the variable's value; `$$` is a dollar; what names no variable stays.
+/// Replaces `$(NAME)` with the value of the variable and `$$` with a dollar sign; references to
+/// unknown variables are kept.
 pub(super) fn expand(text: &str, variables: &BTreeMap<String, String>) -> String {
     let mut expanded = String::new();
     let mut rest = text;

@@ -1,43 +1,44 @@
-//! Images: which are on the node, which can be had, and what the kubelet says when not.
+//! Availability of images.
 
-/// What comes of looking for an image.
+/// Result of an image lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// No image has such a name.
+pub(super) enum ImageLookup {
+    /// The name is invalid.
     Invalid,
-    /// It is on the node from the beginning.
+    /// The node has the image.
     Here,
-    /// It can be pulled.
+    /// The image can be pulled.
     Pullable,
-    /// No registry has it: its name says so (`nonexistent`, or a registry below `.invalid`).
+    /// No registry has the image: its name contains `nonexistent`, or its registry is below
+    /// `.invalid`.
     Nowhere,
 }
 
-/// Repositories whose images every node of the model has, whatever their tag.
+/// Repositories whose images are on every node, with any tag.
 const HERE: [&str; 5] =
     ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging", "localhost/evictlab/"];
 
-/// Looks for an image by its name.
-pub(super) fn find(image: &str) -> Found {
+/// Looks up an image by name.
+pub(super) fn find(image: &str) -> ImageLookup {
     if !is_name(image) {
-        return Found::Invalid;
+        return ImageLookup::Invalid;
     }
     let registry = image.split('/').next().unwrap_or_default();
     let registry = registry.split(':').next().unwrap_or_default();
     if image.contains("nonexistent") || (image.contains('/') && registry.ends_with(".invalid")) {
-        return Found::Nowhere;
+        return ImageLookup::Nowhere;
     }
     let is_here = HERE.iter().any(|here| {
         image
             .strip_prefix(here)
             .is_some_and(|rest| here.ends_with('/') || rest.is_empty() || rest.starts_with([':', '@', '/']))
     });
-    if is_here { Found::Here } else { Found::Pullable }
+    if is_here { ImageLookup::Here } else { ImageLookup::Pullable }
 }
 
-/// What the runtime calls an image: a digest, the same for the same name.
+/// Returns the image ID: a digest that depends only on the name.
 pub(super) fn id(image: &str) -> String {
-    // FNV-1a, often enough to fill 32 bytes.
+    // FNV-1a, repeated to fill 32 bytes.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut digest = String::new();
     for round in 0..4_u8 {
@@ -49,7 +50,7 @@ pub(super) fn id(image: &str) -> String {
     format!("sha256:{digest}")
 }
 
-/// Why a pull failed, as containerd says it.
+/// Returns containerd's error message of a failed pull.
 pub(super) fn failure(image: &str) -> String {
     let full = if image.contains(':') { image.to_owned() } else { format!("{image}:latest") };
     format!(
@@ -57,7 +58,7 @@ pub(super) fn failure(image: &str) -> String {
     )
 }
 
-/// Whether a name can be an image's (distribution/reference): lower-case path components, a tag, a digest.
+/// Returns whether a name is a valid image reference (distribution/reference).
 fn is_name(image: &str) -> bool {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let (path, tag) = match name.rsplit_once(':') {
@@ -91,24 +92,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_where_an_image_is() {
+    fn image_availability_by_name() {
         for (image, found) in [
-            ("registry.k8s.io/e2e-test-images/agnhost:2.52", Found::Here),
-            ("busybox", Found::Here),
-            ("localhost/evictlab/stress:1", Found::Here),
-            ("busybox:1.36", Found::Here),
-            ("busyboxes", Found::Pullable),
+            ("registry.k8s.io/e2e-test-images/agnhost:2.52", ImageLookup::Here),
+            ("busybox", ImageLookup::Here),
+            ("localhost/evictlab/stress:1", ImageLookup::Here),
+            ("busybox:1.36", ImageLookup::Here),
+            ("busyboxes", ImageLookup::Pullable),
             (
                 "ghcr.io/someone/thing@sha256:0d6afe7462778b5e4c3552e051c01744f0d39b4642cc108962248ffa430ad019",
-                Found::Pullable,
+                ImageLookup::Pullable,
             ),
-            ("localhost:5000/thing:v1", Found::Pullable),
-            ("registry.invalid/thing", Found::Nowhere),
-            ("nonexistent:1", Found::Nowhere),
-            ("Upper/Case", Found::Invalid),
-            ("", Found::Invalid),
-            ("a b", Found::Invalid),
-            ("thing:", Found::Invalid),
+            ("localhost:5000/thing:v1", ImageLookup::Pullable),
+            ("registry.invalid/thing", ImageLookup::Nowhere),
+            ("nonexistent:1", ImageLookup::Nowhere),
+            ("Upper/Case", ImageLookup::Invalid),
+            ("", ImageLookup::Invalid),
+            ("a b", ImageLookup::Invalid),
+            ("thing:", ImageLookup::Invalid),
         ] {
             assert_eq!(find(image), found, "{image}");
         }

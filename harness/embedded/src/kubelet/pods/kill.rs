@@ -1,49 +1,61 @@
-//! The end of a pod: why, how fast, and what is told to whom.
+//! Termination of pods.
 
 use std::time::Duration;
 
+use super::latency;
 use super::status::{self, Reason};
 use super::worker::{Stage, Worker};
-use super::{Eviction, Kubelet, PodsEvent, latency};
-use crate::agenda::Due;
-use crate::kubelet::KubeletEvent;
-use crate::kubelet::eviction::EvictionEvent;
-use crate::kubelet::recorder::About;
+use crate::apiserver::finish_pod_deletion;
+use crate::context::SimContext;
+use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::node::NodeEvent;
-use crate::registry::finish_pod;
-use crate::world::Ctx;
+
+/// Reason why the kubelet kills a pod.
+#[derive(Clone, Debug)]
+pub struct PodEviction {
+    /// `status.message`, and the message of the condition `DisruptionTarget`.
+    pub message: String,
+    /// True if the pod gets the condition `DisruptionTarget`.
+    pub disruption: bool,
+    /// Grace period that replaces the pod's own.
+    pub grace: Option<Duration>,
+}
 
 impl Kubelet {
-    /// Begins to kill a pod. When its containers have ended, the eviction manager gets `EvictionEvent::Stopped`, once for each call; it gets it
-    /// too when the kubelet has waited for too long.
+    /// Starts to kill a pod. For each call, the eviction manager receives one
+    /// `EvictionEvent::Stopped` when the containers have ended or the kubelet has stopped waiting
+    /// for them.
     ///
-    /// A pod that is killed already keeps the reason that it has: only its grace period can become shorter.
+    /// A pod that is already being killed keeps its reason; only its grace period can become
+    /// shorter.
     pub(in crate::kubelet) fn evict(
         &mut self,
         pod: &str,
-        why: Eviction,
+        eviction: PodEviction,
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
         let reason = Reason {
             reason: "Evicted",
-            disruption: why.disruption.then(|| why.message.clone()),
-            message: why.message,
+            disruption: eviction.disruption.then(|| eviction.message.clone()),
+            message: eviction.message,
         };
-        if !self.kill_now(pod, reason, why.grace, machine, ctx) {
-            self.tell_stopped(pod.to_owned(), ctx);
+        if !self.kill_now(pod, reason, eviction.grace, machine, ctx) {
+            self.notify_stopped(pod.to_owned(), ctx);
         }
     }
 
-    /// Kills a pod and has somebody wait for it (`killPodNow`). Answers whether there is anything to wait for.
+    /// Kills a pod for a caller that waits (`killPodNow`). Returns whether there is anything to
+    /// wait for.
     pub(super) fn kill_now(
         &mut self,
         pod: &str,
-        why: Reason,
+        reason: Reason,
         grace: Option<Duration>,
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) -> bool {
         let number = self.pods.next_serial();
         let seconds = grace.map(|grace| grace.as_secs());
@@ -53,35 +65,36 @@ impl Kubelet {
             }
             worker.evicted = true;
             worker.callers.push(number);
-            kubelet.terminate(worker, Some(why), seconds, machine, ctx);
+            kubelet.terminate(worker, Some(reason), seconds, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
             let seconds = seconds.unwrap_or(own);
             Some(Duration::from_secs((seconds + seconds / 2).max(10)))
         });
-        let Some(patience) = waits.flatten() else { return false };
-        ctx.agenda.at(ctx.now + patience, self.due(PodsEvent::Overdue(pod.to_owned(), number)));
+        let Some(timeout) = waits.flatten() else { return false };
+        self.schedule_pod(ctx.now + timeout, PodEvent::WaitTimedOut(pod.to_owned(), number), ctx);
         true
     }
 
-    /// Begins to end a pod, or to end it faster. `grace` comes from whoever ends it; what the API says, and what the pod says, counts too.
+    /// Starts to terminate a pod, or shortens its grace period. The deletion and the pod's spec
+    /// also limit `grace`.
     pub(super) fn terminate(
         &mut self,
         worker: &mut Worker,
-        why: Option<Reason>,
+        reason: Option<Reason>,
         grace: Option<u64>,
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
         let before = worker.stopping.as_ref().filter(|stopping| stopping.pod);
         let before = before.map(|stopping| stopping.grace.as_secs());
         let seconds = self.effective_grace(worker, before.unwrap_or(0), grace);
         if worker.stage == Stage::Terminating {
-            // What stops already is stopped anew only if it must be faster.
+            // Containers that are being stopped are stopped again only with a shorter grace period.
             let stops = worker.stopping.as_ref().is_some_and(|stopping| !stopping.containers.is_empty());
             if stops && before.is_some_and(|before| seconds < before) {
-                // Only then is the newest reason looked at.
-                if let (Some(why), Some(mut status)) = (&why, worker.status.clone()) {
-                    status::end(&mut status, why, &worker.object, &self.identity.version);
+                // The reason is recorded only when it applies to the running termination.
+                if let (Some(reason), Some(mut status)) = (&reason, worker.status.clone()) {
+                    status::end(&mut status, reason, &worker.object, &self.identity.version);
                     self.keep_status(worker, status, ctx);
                 }
                 self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
@@ -92,34 +105,35 @@ impl Kubelet {
         worker.stage = Stage::Terminating;
         let host = self.host(ctx);
         let mut status = self.view(worker, &host, ctx).status(false);
-        if let Some(why) = &why {
-            status::end(&mut status, why, &worker.object, &self.identity.version);
+        if let Some(reason) = &reason {
+            status::end(&mut status, reason, &worker.object, &self.identity.version);
         }
         self.keep_status(worker, status, ctx);
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
     }
 
-    /// `calculateEffectiveGracePeriod`: it can only become shorter. Through 1.30 a 0 asked for counts as nothing asked for, and the pod's own
-    /// period is used; from 1.31 it makes 1 (kubernetes/kubernetes#124063).
+    /// Computes `calculateEffectiveGracePeriod`: the grace period can only become shorter. Until
+    /// 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it results in
+    /// 1 (kubernetes/kubernetes#124063).
     fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<u64>) -> u64 {
         let mut seconds = before;
-        let mut asked = false;
+        let mut is_overridden = false;
         let deletion = worker.object["metadata"]["deletionGracePeriodSeconds"].as_u64();
         for wanted in [deletion, grace].into_iter().flatten() {
             if seconds == 0 || wanted < seconds {
                 seconds = wanted;
-                asked = true;
+                is_overridden = true;
             }
         }
-        let counts = asked && self.identity.version.at_least(31);
+        let counts = is_overridden && self.identity.version.at_least(31);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
         }
         seconds.max(1)
     }
 
-    /// Nothing of the pod runs any more.
-    pub(super) fn terminated(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Handles the end of all containers.
+    pub(super) fn terminated(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         let uid = worker.manifest.uid.clone();
         machine.stop_sandbox(&uid, ctx.now);
         if let Some(sandbox) = self.pods.runtime.pods.get_mut(&uid).and_then(|pod| pod.sandbox.as_mut()) {
@@ -129,23 +143,26 @@ impl Kubelet {
         let status = self.view(worker, &host, ctx).status(true);
         worker.stage = Stage::Terminated;
         self.keep_status(worker, status, ctx);
-        // What was held back may go out now, even if nothing else is new.
+        // The terminal status was held back until now.
         self.send_status(worker, ctx);
         for _ in std::mem::take(&mut worker.callers) {
-            self.tell_stopped(uid.clone(), ctx);
+            self.notify_stopped(uid.clone(), ctx);
         }
+        let mut unblocked = Vec::new();
         for (next, other) in &mut self.pods.workers {
             if other.after.remove(&uid) && other.after.is_empty() {
-                let event = KubeletEvent::Pods(PodsEvent::Sync(next.clone()));
-                ctx.agenda.at(ctx.now, Due::Node(self.identity.node.clone(), NodeEvent::Kubelet(event)));
+                unblocked.push(next.clone());
             }
         }
-        let at = self.pods.next_look(ctx.now) + latency::between(ctx.rng, 100, 900);
-        ctx.agenda.at(at, self.due(PodsEvent::CleanUp(uid)));
+        for next in unblocked {
+            self.schedule_pod(ctx.now, PodEvent::Sync(next), ctx);
+        }
+        let at = self.pods.next_relist(ctx.now) + latency::between(ctx.rng, 100, 900);
+        self.schedule_pod(at, PodEvent::CleanUp(uid), ctx);
     }
 
-    /// Volumes and control groups are gone: the status gets its last touch.
-    pub(super) fn clean_up(&mut self, pod: &str, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Removes volumes and control groups, and completes the status.
+    pub(super) fn clean_up(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
             if worker.stage != Stage::Terminated {
                 return;
@@ -157,31 +174,34 @@ impl Kubelet {
             machine.remove_volumes(&worker.manifest.uid);
             if worker.is_deleted() && !worker.reporting {
                 let at = ctx.now + latency::between(ctx.rng, 5, 40);
-                ctx.agenda.at(at, kubelet.due(PodsEvent::Delete(worker.manifest.uid.clone())));
+                kubelet.schedule_pod(at, PodEvent::Delete(worker.manifest.uid.clone()), ctx);
             }
         });
-        self.drop_static_if_over(pod, machine, ctx);
+        self.forget_static_if_finished(pod, machine, ctx);
     }
 
-    /// The object's deletion is complete as far as this node goes.
-    pub(super) fn delete(&mut self, pod: &str, ctx: &mut Ctx) {
+    /// Completes the deletion of the API object.
+    pub(super) fn delete(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get(pod) else { return };
-        finish_pod(ctx, &worker.manifest.namespace, &worker.manifest.name, pod);
+        finish_pod_deletion(ctx, &worker.manifest.namespace, &worker.manifest.name, pod);
     }
 
-    /// Somebody has waited for too long.
-    pub(super) fn overdue(&mut self, pod: &str, number: u64, ctx: &mut Ctx) {
+    /// Ends the wait of a caller for the end of a pod.
+    pub(super) fn wait_timed_out(&mut self, pod: &str, number: u64, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         let Some(place) = worker.callers.iter().position(|caller| *caller == number) else { return };
         worker.callers.remove(place);
         let object = worker.object.clone();
         let message = "Container runtime did not kill the pod within specified grace period.";
-        self.tell(About::Pod(&object, None), "Warning", "ExceededGracePeriod", message, None, ctx);
-        self.tell_stopped(pod.to_owned(), ctx);
+        self.record_event(
+            ObjectReference::Pod(&object, None),
+            EventBody::warning("ExceededGracePeriod", message),
+            ctx,
+        );
+        self.notify_stopped(pod.to_owned(), ctx);
     }
 
-    fn tell_stopped(&self, pod: PodUid, ctx: &mut Ctx) {
-        let event = KubeletEvent::Eviction(EvictionEvent::Stopped(pod));
-        ctx.agenda.at(ctx.now, Due::Node(self.identity.node.clone(), NodeEvent::Kubelet(event)));
+    fn notify_stopped(&mut self, pod: PodUid, ctx: &mut SimContext) {
+        self.schedule(ctx.now, KubeletEvent::Eviction(EvictionEvent::Stopped(pod)), ctx);
     }
 }

@@ -1,24 +1,24 @@
-//! A container's log as the kubelet serves it: `containerLogs/NAMESPACE/POD/CONTAINER`.
+//! Container logs as the kubelet serves them: `containerLogs/NAMESPACE/POD/CONTAINER`.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Kubelet;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
-use crate::time::Time;
-use crate::world::Ctx;
+use crate::sim::Time;
 
-/// What is answered.
+/// Response to a log request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogAnswer {
-    /// The HTTP status; the API server makes a `Status` of those that are no success, with the same message.
+    /// HTTP status. The API server converts errors to a `Status` with the same message.
     pub code: u16,
-    /// The log, or what is wrong.
+    /// Log or error message.
     pub text: String,
 }
 
-/// `PodLogOptions`, as far as they are understood.
+/// Supported fields of `PodLogOptions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Options {
     previous: bool,
@@ -30,7 +30,7 @@ struct Options {
 }
 
 impl Kubelet {
-    /// A container's log. `query` is that of the request, decoded or not: none of its values needs it.
+    /// Returns a container's log. `query` may be URL-encoded: no supported value needs decoding.
     pub fn container_log(
         &self,
         namespace: &str,
@@ -38,13 +38,13 @@ impl Kubelet {
         container: &str,
         query: &str,
         machine: &Machine,
-        ctx: &Ctx,
+        ctx: &SimContext,
     ) -> LogAnswer {
         let Some(options) = Options::read(query, ctx) else {
             return LogAnswer { code: 422, text: "{\"message\": \"Invalid request.\"}".to_owned() };
         };
-        // A pod that is gone from the API is no longer known by its name.
-        let mut workers = self.pods.workers.values().filter(|worker| !worker.gone);
+        // Pods without an API object cannot be found by name.
+        let mut workers = self.pods.workers.values().filter(|worker| !worker.removed);
         let named =
             workers.find(|worker| worker.manifest.namespace == namespace && worker.manifest.name == pod);
         let Some(worker) = named else {
@@ -60,14 +60,14 @@ impl Kubelet {
         };
         let bare = id.strip_prefix("containerd://").unwrap_or(&id);
         if self.pods.runtime.owner(bare).is_none() {
-            // The answer has begun when the runtime is asked: it is a success that says this.
+            // The response has already begun when the runtime fails, so the status is 200.
             return LogAnswer { code: 200, text: format!("unable to retrieve container logs for {id}") };
         }
         LogAnswer { code: 200, text: options.apply(machine.log(bare), ctx) }
     }
 }
 
-/// The container whose log is meant (`validateContainerLogStatus`).
+/// Returns the ID of the container whose log is requested (`validateContainerLogStatus`).
 fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<String, String> {
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     let mut all = lists.iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
@@ -100,7 +100,7 @@ fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<St
 }
 
 impl Options {
-    fn read(query: &str, ctx: &Ctx) -> Option<Self> {
+    fn read(query: &str, ctx: &SimContext) -> Option<Self> {
         let mut options = Self::default();
         for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             let yes = matches!(value, "true" | "1");
@@ -133,8 +133,8 @@ impl Options {
         Some(options)
     }
 
-    fn apply(&self, lines: &[LogLine], ctx: &Ctx) -> String {
-        // As the kubelet: the tail is taken of the whole log, then what is too old is left out.
+    fn apply(&self, lines: &[LogLine], ctx: &SimContext) -> String {
+        // As in the kubelet, the tail is applied before `sinceTime`.
         let wanted = |line: &&LogLine| self.stream.is_none_or(|stderr| line.stderr == stderr);
         let lines: Vec<&LogLine> = lines.iter().filter(wanted).collect();
         let skip = self.tail.map_or(0, |tail| lines.len().saturating_sub(tail));

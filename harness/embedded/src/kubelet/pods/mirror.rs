@@ -1,25 +1,34 @@
-//! Mirror pods: what the API shows of static ones (`pkg/kubelet/pod/mirror_client.go`).
+//! Mirror pods: API objects of static pods (`pkg/kubelet/pod/mirror_client.go`).
 
 use serde_json::{Value, json};
 
 use super::spec::Manifest;
-use super::statics::is_static;
 use super::worker::Worker;
-use super::{Kubelet, PodsEvent};
-use crate::registry::{self, Create, DeleteOptions, Preconditions};
-use crate::store::{Change, ChangeKind, Kind};
-use crate::world::Ctx;
+use crate::apiserver::{self, DeleteOptions, Preconditions, WriteOptions};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::state::Kubelet;
+use crate::resource::Kind;
+use crate::storage::{Change, ChangeKind};
 
-/// Whose hash is on it is mirrored by it.
+/// Annotation of mirror pods: the hash of the static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// The hash of the static pod that a pod mirrors, if it does.
+/// Annotation of static pods: their source, such as `file`.
+pub(super) const SOURCE: &str = "kubernetes.io/config.source";
+
+/// Returns whether a pod is static.
+pub(super) fn is_static(object: &Value) -> bool {
+    object["metadata"]["annotations"][SOURCE] == "file"
+}
+
+/// Returns the hash of the static pod that a mirror pod represents.
 pub(super) fn of(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][MIRROR].as_str()
 }
 
-/// Takes a pod's mirror out of the API, if it is that of a hash, or of any.
-pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut Ctx) {
+/// Deletes a mirror pod with a given hash, or with any hash.
+pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut SimContext) {
     let Some(mirror) = ctx.store.get(Kind::Pod, &manifest.namespace, &manifest.name).cloned() else { return };
     if of(&mirror).is_none() || hash.is_some_and(|hash| of(&mirror) != Some(hash)) {
         return;
@@ -30,14 +39,15 @@ pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut Ctx) {
         preconditions: Preconditions { uid, resource_version: None },
         ..DeleteOptions::default()
     };
-    // It was there a line ago.
-    let _ = registry::delete(ctx, Kind::Pod, &manifest.namespace, &manifest.name, how);
+    // The object was read in the same step, so it exists.
+    let _ = apiserver::delete(ctx, Kind::Pod, &manifest.namespace, &manifest.name, how);
 }
 
 impl Kubelet {
-    /// Sees that a static pod has its mirror, and no other than its own (`tryReconcileMirrorPods`).
-    pub(super) fn mirror(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
-        if !is_static(&worker.object) || worker.gone {
+    /// Creates the mirror pod of a static pod, and deletes an outdated one
+    /// (`tryReconcileMirrorPods`).
+    pub(super) fn mirror(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
+        if !is_static(&worker.object) || worker.removed {
             return;
         }
         let Manifest { namespace, name, uid, .. } = &worker.manifest;
@@ -46,7 +56,7 @@ impl Kubelet {
             match of(there) {
                 Some(hash) if hash == uid && !deleted => return,
                 Some(_) => delete(&worker.manifest, None, ctx),
-                // Somebody else's pod has the name.
+                // Another pod has the name.
                 None => return,
             }
         }
@@ -61,25 +71,26 @@ impl Kubelet {
         let mut pod = Value::clone(&worker.object);
         pod["metadata"]["annotations"][MIRROR] = json!(uid);
         pod["metadata"]["ownerReferences"] = json!([owner]);
-        // Where it is not there yet, its namespace is waited for: the next look at the pod tries again.
-        if registry::create(ctx, Kind::Pod, namespace, pod, Create::default()).is_ok() {
+        // While the namespace is missing, the next sync tries again.
+        if apiserver::create(ctx, Kind::Pod, namespace, pod, WriteOptions::default()).is_ok() {
             self.send_status(worker, ctx);
         }
     }
 
-    /// A mirror has changed: one that goes is made anew as long as there is what it mirrors. Whether it is one.
-    pub(super) fn mirror_changed(&self, change: &Change, ctx: &mut Ctx) -> bool {
+    /// Handles a change of a mirror pod: a deleted one is created again while its static pod
+    /// exists. Returns whether the object is a mirror pod.
+    pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
         let Some(hash) = of(&change.object) else { return false };
         let goes =
             change.what == ChangeKind::Deleted || !change.object["metadata"]["deletionTimestamp"].is_null();
         if goes && self.pods.workers.contains_key(hash) {
-            ctx.agenda.at(ctx.now, self.due(PodsEvent::Mirror(hash.to_owned())));
+            self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
         }
         true
     }
 
-    /// Takes mirrors out of the API of which there is no static pod here (`deleteOrphanedMirrorPods`).
-    pub(super) fn delete_orphaned_mirrors(&self, ctx: &mut Ctx) {
+    /// Deletes mirror pods without a static pod (`deleteOrphanedMirrorPods`).
+    pub(super) fn delete_orphaned_mirrors(&self, ctx: &mut SimContext) {
         let own = ctx.store.list(Kind::Pod, None).filter(|pod| self.is_own(pod));
         let known = |pod: &Value| of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
         let orphans: Vec<Manifest> =

@@ -1,36 +1,36 @@
-//! Killing pods so that a critical one can start (`pkg/kubelet/preemption`).
+//! Preemption of pods by a critical pod (`pkg/kubelet/preemption`).
 
 use std::collections::BTreeSet;
 
-use evictlab_rules::pod::{Pod, Qos};
+use evictlab_rules::pod::{Pod, QosClass};
 
-use super::Kubelet;
 use super::admit::{Rejection, Shortage, request};
 use super::status::Reason;
 use super::worker::Worker;
-use crate::kubelet::recorder::About;
+use crate::context::SimContext;
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::world::Ctx;
 
 const MESSAGE: &str = "Preempted in order to admit critical pod";
 
-/// A pod that could be killed, with its requests.
+/// Pod that may be preempted, with its requests.
 struct Candidate<'a> {
     uid: &'a PodUid,
     pod: &'a Pod,
 }
 
-/// What is still wanted.
+/// Missing resources with their amounts.
 type Wants = Vec<(String, i64)>;
 
 impl Kubelet {
-    /// Kills what must go for a critical pod, which starts when that has ended.
+    /// Kills pods for a critical pod, which starts when they have ended.
     pub(super) fn preempt(
         &mut self,
         worker: &Worker,
         shortages: &[Shortage],
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) -> Result<BTreeSet<PodUid>, Rejection> {
         let wants = shortages
             .iter()
@@ -40,30 +40,36 @@ impl Kubelet {
             let Some(object) = self.pods.workers.get(victim).map(|worker| worker.object.clone()) else {
                 continue;
             };
-            self.tell(About::Pod(&object, None), "Warning", "Preempting", MESSAGE, None, ctx);
-            let why = Reason {
+            self.record_event(
+                ObjectReference::Pod(&object, None),
+                EventBody::warning("Preempting", MESSAGE),
+                ctx,
+            );
+            let reason = Reason {
                 reason: "Preempting",
                 message: MESSAGE.to_owned(),
                 disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
             };
-            self.kill_now(victim, why, None, machine, ctx);
+            self.kill_now(victim, reason, None, machine, ctx);
             if let Some(short) = shortages.first() {
-                self.eviction.metrics.preempted(&short.resource);
+                self.eviction.metrics.count_preemption(&short.resource);
             }
         }
         Ok(victims)
     }
 
     fn victims(&self, critical: &Pod, wants: Wants) -> Result<BTreeSet<PodUid>, Rejection> {
-        let of = |qos: Qos| -> Vec<Candidate> {
+        let of = |qos: QosClass| -> Vec<Candidate> {
             let active = self.pods.workers.iter().filter(|(_, worker)| worker.is_active());
             active
                 .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod })
-                .filter(|candidate| is_preemptable(critical, candidate.pod) && candidate.pod.qos() == qos)
+                .filter(|candidate| {
+                    is_preemptable(critical, candidate.pod) && candidate.pod.qos_class() == qos
+                })
                 .collect()
         };
         let (best_effort, burstable, guaranteed) =
-            (of(Qos::BestEffort), of(Qos::Burstable), of(Qos::Guaranteed));
+            (of(QosClass::BestEffort), of(QosClass::Burstable), of(QosClass::Guaranteed));
         let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
         let missing = without(&wants, all);
         if !missing.is_empty() {
@@ -77,7 +83,7 @@ impl Kubelet {
     }
 }
 
-/// Takes the pods that come nearest to what is wanted, until nothing is.
+/// Selects the pods whose requests come closest to the missing amounts, until nothing is missing.
 fn nearest<'a>(mut pods: Vec<Candidate<'a>>, mut wants: Wants) -> Result<Vec<Candidate<'a>>, Rejection> {
     let mut taken = Vec::new();
     while !wants.is_empty() {
@@ -109,7 +115,7 @@ fn nearest<'a>(mut pods: Vec<Candidate<'a>>, mut wants: Wants) -> Result<Vec<Can
     Ok(taken)
 }
 
-/// What is still wanted when some pods are gone.
+/// Returns the amounts that are missing after the removal of pods.
 fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'b>> + Clone) -> Wants {
     let left = wants.iter().map(|(resource, wanted)| {
         (resource.clone(), wanted - pods.clone().map(|candidate| own(candidate.pod, resource)).sum::<i64>())
@@ -117,13 +123,15 @@ fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'
     left.filter(|(_, wanted)| *wanted > 0).collect()
 }
 
-/// Each pod takes one of the places for pods (`GetResourceRequest`).
+/// Returns the request of a pod; each pod counts as one of the resource `pods`
+/// (`GetResourceRequest`).
 fn own(pod: &Pod, resource: &str) -> i64 {
     if resource == "pods" { 1 } else { request(pod, resource) }
 }
 
-/// `kubelettypes.Preemptable`: a critical pod goes before all others, and before critical ones of less priority. A static pod whose manifest
-/// states none has no priority that could be less.
+/// Returns whether a critical pod preempts another one (`kubelettypes.Preemptable`): those that are
+/// not critical, and critical pods of lower priority. A static pod without a priority in its
+/// manifest cannot be compared by priority.
 fn is_preemptable(critical: &Pod, other: &Pod) -> bool {
     !other.is_critical()
         || critical.spec.priority.zip(other.spec.priority).is_some_and(|(own, other)| own > other)

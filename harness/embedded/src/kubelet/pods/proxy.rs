@@ -1,23 +1,27 @@
-//! The one system pod that every node runs in kind and that counts for evictions: kube-proxy.
+//! kube-proxy, the system pod that runs on every kind node and affects evictions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Kubelet;
-use crate::store::Kind;
-use crate::world::Ctx;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
+use crate::resource::Kind;
 
 const NAMESPACE: &str = "kube-system";
 
 impl Kubelet {
-    /// Has the node's kube-proxy pod made if it has none, as its DaemonSet would.
-    pub(super) fn ensure_proxy(&self, ctx: &mut Ctx) {
-        let is_proxy = |pod: &serde_json::Value| {
-            pod["metadata"]["labels"]["k8s-app"] == "kube-proxy" && self.is_own(pod)
-        };
+    /// Creates the node's kube-proxy pod if it is missing, as its DaemonSet does.
+    pub(super) fn ensure_proxy(&self, ctx: &mut SimContext) {
+        let is_proxy = |pod: &Value| pod["metadata"]["labels"]["k8s-app"] == "kube-proxy" && self.is_own(pod);
         if ctx.store.list(Kind::Pod, Some(NAMESPACE)).any(|pod| is_proxy(pod)) {
             return;
         }
-        let pod = json!({
+        let pod = self.proxy_pod(&ctx.store.uid());
+        // If the generated name is taken, the next start of the kubelet tries again.
+        let _taken = ctx.store.create(Kind::Pod, pod, ctx.now);
+    }
+
+    fn proxy_pod(&self, daemon_set_uid: &str) -> Value {
+        json!({
             "metadata": {
                 "generateName": "kube-proxy-",
                 "namespace": NAMESPACE,
@@ -27,7 +31,7 @@ impl Kubelet {
                     "apiVersion": "apps/v1",
                     "kind": "DaemonSet",
                     "name": "kube-proxy",
-                    "uid": ctx.store.uid(),
+                    "uid": daemon_set_uid,
                     "controller": true,
                     "blockOwnerDeletion": true,
                 }],
@@ -68,8 +72,6 @@ impl Kubelet {
                 "enableServiceLinks": true,
             },
             "status": {"phase": "Pending", "qosClass": "BestEffort"},
-        });
-        // A generated name that is taken would leave the node without; the next start makes another.
-        let _taken = ctx.store.create(Kind::Pod, pod, ctx.now);
+        })
     }
 }

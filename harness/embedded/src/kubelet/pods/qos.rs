@@ -1,16 +1,16 @@
-//! Whom the kernel is to kill first (`pkg/kubelet/qos/policy.go`).
+//! OOM scores of containers (`pkg/kubelet/qos/policy.go`).
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::pod::{Container, Pod, Qos};
+use evictlab_rules::pod::{Container, Pod, QosClass};
 
 use super::spec::{Group, Manifest, Place};
 
 const GUARANTEED: i64 = -997;
 const BEST_EFFORT: i64 = 1000;
-/// The class of pods that go last on their node.
+/// Priority class of node-critical pods.
 const NODE_CRITICAL: &str = "system-node-critical";
 
-/// A container's `oom_score_adj` on a node of so many bytes.
+/// Returns the `oom_score_adj` of a container on a node with `memory` bytes.
 pub(super) fn oom_score_adj(
     manifest: &Manifest,
     place: Place,
@@ -18,15 +18,15 @@ pub(super) fn oom_score_adj(
     version: &KubeletVersion,
 ) -> i32 {
     let pod = &manifest.pod;
-    // IsNodeCriticalPod: a static pod, or one of the cluster's, is none without the class.
+    // `IsNodeCriticalPod` needs the class; static pods and other critical pods do not qualify.
     let critical = pod.is_critical() && manifest.spec.priority_class_name.as_deref() == Some(NODE_CRITICAL);
     let score = if critical {
         GUARANTEED
     } else {
-        match pod.qos() {
-            Qos::Guaranteed => GUARANTEED,
-            Qos::BestEffort => BEST_EFFORT,
-            Qos::Burstable => {
+        match pod.qos_class() {
+            QosClass::Guaranteed => GUARANTEED,
+            QosClass::BestEffort => BEST_EFFORT,
+            QosClass::Burstable => {
                 burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), version)
             }
         }
@@ -42,7 +42,8 @@ fn burstable(pod: &Pod, place: Place, capacity: i64, version: &KubeletVersion) -
     };
     let Some(container) = list.get(place.index) else { return BEST_EFFORT - 1 };
     let request = |container: &Container| container.request("memory").map_or(0, |request| request.value());
-    // PodLevelResources, on from 1.34: what the pod asks for beyond its containers is shared among them.
+    // `PodLevelResources`, on by default since 1.34: requests beyond those of the containers are
+    // shared among them.
     let rest = if version.at_least(34) && pod.has_pod_level_resources() {
         let all = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let own: i64 = all().map(request).sum();
@@ -56,7 +57,7 @@ fn burstable(pod: &Pod, place: Place, capacity: i64, version: &KubeletVersion) -
         1000 - i64::try_from(share).unwrap_or(i64::MAX)
     };
     let mut adjust = score(request(container));
-    // From 1.32 a sidecar is killed no earlier than any regular container of its pod.
+    // Since 1.32 the score of a sidecar does not exceed that of any regular container of its pod.
     if version.at_least(32) && place.group == Group::Init && container.is_sidecar() {
         let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
         adjust = adjust.min(score(least));
@@ -75,13 +76,18 @@ mod tests {
     }
 
     #[test]
-    fn a_burstable_container_is_safer_the_more_it_asks_for() {
+    fn burstable_score_falls_with_memory_request() {
         let pod = pod(json!({"containers": [
             {"name": "a", "resources": {"requests": {"memory": "256Mi"}}},
             {"name": "b"},
         ]}));
         let score = |index| {
-            oom_score_adj(&pod, Place { group: Group::Regular, index }, 1 << 30, &KubeletVersion::minor(31))
+            oom_score_adj(
+                &pod,
+                Place { group: Group::Regular, index },
+                1 << 30,
+                &KubeletVersion::from_minor(31),
+            )
         };
         assert_eq!((score(0), score(1)), (750, 999));
     }
@@ -97,7 +103,7 @@ mod tests {
                 &pod,
                 Place { group: Group::Init, index: 0 },
                 1 << 30,
-                &KubeletVersion::minor(minor),
+                &KubeletVersion::from_minor(minor),
             )
         };
         assert_eq!((score(31), score(32)), (999, 750));

@@ -1,14 +1,13 @@
-//! The container runtime: sandboxes, containers and images. It goes on while the kubelet does not run.
+//! Container runtime: sandboxes, containers and images. Keeps running while the kubelet is stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 
 use crate::machine::{ContainerId, PodUid};
-use crate::time::Time;
-use crate::world::Rng;
+use crate::sim::{Rng, Time};
 
-/// What the runtime has.
+/// State of the runtime.
 #[derive(Default)]
 pub(super) struct Runtime {
     pub pods: BTreeMap<PodUid, RuntimePod>,
@@ -18,32 +17,32 @@ pub(super) struct Runtime {
     addresses: u32,
 }
 
-/// What it has of a pod.
+/// Pod in the runtime.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuntimePod {
     pub sandbox: Option<Sandbox>,
-    /// In the order of their creation.
+    /// Containers in the order of their creation.
     pub containers: Vec<Record>,
 }
 
-/// A pod's sandbox.
+/// Sandbox of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct Sandbox {
     pub ip: String,
     pub ready: bool,
 }
 
-/// A container, alive or dead.
+/// Container, running or dead.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub id: ContainerId,
     pub name: String,
-    /// How many of this name there were before.
+    /// Number of earlier containers with this name.
     pub attempt: u64,
     pub state: State,
 }
 
-/// How a container is.
+/// State of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Created,
@@ -52,24 +51,24 @@ pub(super) enum State {
 }
 
 impl Runtime {
-    /// The pod of a container.
+    /// Returns the pod of a container.
     pub fn owner(&self, container: &str) -> Option<&PodUid> {
         self.owners.get(container)
     }
 
-    /// A container.
+    /// Returns a container.
     pub fn record_mut(&mut self, container: &str) -> Option<&mut Record> {
         let owner = self.owners.get(container)?;
         self.pods.get_mut(owner)?.containers.iter_mut().find(|record| record.id == container)
     }
 
-    /// The next address in the node's range, which begins with such as `10.244.1.`.
+    /// Returns the next address of the node's range, whose prefix is such as `10.244.1.`.
     pub fn address(&mut self, range: &str) -> String {
         self.addresses = self.addresses % 252 + 1;
         format!("{range}{}", self.addresses + 1)
     }
 
-    /// Makes a container that does not run yet.
+    /// Creates a container that does not run yet.
     pub fn create(&mut self, pod: &str, name: &str, attempt: u64, rng: &mut Rng) -> ContainerId {
         let bytes: [u8; 32] = rng.random();
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -79,7 +78,8 @@ impl Runtime {
         id
     }
 
-    /// Forgets the dead containers of a pod but for the last `keep` of each name; names those forgotten.
+    /// Removes the dead containers of a pod except for the last `keep` per name, and returns their
+    /// IDs.
     pub fn forget_dead(&mut self, pod: &str, keep: usize) -> Vec<ContainerId> {
         let Some(pod) = self.pods.get_mut(pod) else { return Vec::new() };
         let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
@@ -101,7 +101,7 @@ impl Runtime {
         forgotten
     }
 
-    /// Forgets a pod; names its containers.
+    /// Removes a pod, and returns the IDs of its containers.
     pub fn forget(&mut self, pod: &str) -> Vec<ContainerId> {
         let containers = self.pods.remove(pod).map(|pod| pod.containers).unwrap_or_default();
         let ids: Vec<_> = containers.into_iter().map(|record| record.id).collect();
@@ -113,24 +113,24 @@ impl Runtime {
 }
 
 impl RuntimePod {
-    /// The newest container of a name.
+    /// Returns the newest container with a name.
     pub fn latest(&self, name: &str) -> Option<&Record> {
         self.containers.iter().rev().find(|record| record.name == name)
     }
 
-    /// Those that run, in the order of their creation.
+    /// Returns the running containers in the order of their creation.
     pub fn running(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.containers.iter().filter(|record| matches!(record.state, State::Running { .. }))
     }
 
-    /// Whether the sandbox is there and has its network.
+    /// Returns whether the sandbox runs and has a network.
     pub fn is_ready(&self) -> bool {
         self.sandbox.as_ref().is_some_and(|sandbox| sandbox.ready)
     }
 }
 
 impl Record {
-    /// The exit status, of one that has ended.
+    /// Returns the exit code of a container that has exited.
     pub fn exit_code(&self) -> Option<i32> {
         match self.state {
             State::Exited { code, .. } => Some(code),

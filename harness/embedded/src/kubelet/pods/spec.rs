@@ -1,4 +1,4 @@
-//! What a pod's object says, as far as a kubelet goes by it.
+//! Fields of pods that the kubelet reads.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use evictlab_rules::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A pod's spec.
+/// Spec of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Spec {
@@ -28,31 +28,31 @@ pub(super) struct Spec {
     pub volumes: Vec<Volume>,
 }
 
-/// What happens to a container that has ended.
+/// Restart policy of containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum RestartPolicy {
-    /// It starts again.
+    /// Containers are always restarted.
     #[default]
     Always,
-    /// It starts again unless it ended with 0.
+    /// Containers are restarted unless their exit code is 0.
     OnFailure,
-    /// It stays.
+    /// Containers are not restarted.
     Never,
 }
 
-/// When an image is pulled.
+/// Image pull policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum PullPolicy {
-    /// Each time.
+    /// Images are always pulled.
     Always,
-    /// If it is not there.
+    /// Images are pulled if they are missing.
     #[default]
     IfNotPresent,
-    /// Not at all.
+    /// Images are not pulled.
     Never,
 }
 
-/// A container.
+/// Container of a spec.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Container {
@@ -67,11 +67,11 @@ pub(super) struct Container {
     pub volume_mounts: Vec<VolumeMount>,
     pub restart_policy: Option<RestartPolicy>,
     pub lifecycle: Value,
-    /// Of an ephemeral one: whose processes it shares.
+    /// Target of an ephemeral container, whose process namespace it shares.
     pub target_container_name: String,
 }
 
-/// A variable of the environment.
+/// Environment variable.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Env {
@@ -80,7 +80,7 @@ pub(super) struct Env {
     pub value_from: Value,
 }
 
-/// Where a volume is seen.
+/// Mount of a volume.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct VolumeMount {
@@ -90,7 +90,7 @@ pub(super) struct VolumeMount {
     pub read_only: bool,
 }
 
-/// A volume; of its sources those that matter here.
+/// Volume, with the sources that the model implements.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Volume {
@@ -100,7 +100,7 @@ pub(super) struct Volume {
     pub config_map: Option<ConfigMap>,
 }
 
-/// The keys of a ConfigMap as files.
+/// Volume source `configMap`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ConfigMap {
@@ -108,14 +108,14 @@ pub(super) struct ConfigMap {
     pub optional: bool,
 }
 
-/// A part of the node's own files.
+/// Volume source `hostPath`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HostPath {
     pub path: String,
 }
 
-/// An emptyDir.
+/// Volume source `emptyDir`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct EmptyDir {
@@ -123,7 +123,7 @@ pub(super) struct EmptyDir {
     pub size_limit: Option<Quantity>,
 }
 
-/// Which list of a pod a container is in.
+/// List of containers in a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Group {
     Init,
@@ -131,29 +131,29 @@ pub(super) enum Group {
     Ephemeral,
 }
 
-/// A container by its place in its pod.
+/// Position of a container in a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub group: Group,
     pub index: usize,
 }
 
-/// A pod as it is read once, when its spec is new.
+/// Pod, parsed when its spec changes.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
     pub namespace: String,
     pub name: String,
     pub uid: String,
     pub spec: Spec,
-    /// The same for the rules.
+    /// Pod as the rules read it.
     pub pod: Pod,
 }
 
 impl Manifest {
-    /// Reads a pod's object. What cannot be read is left out: the API server has validated it.
+    /// Parses a pod. Invalid parts are ignored: the API server has validated the object.
     ///
-    /// Kubelets through 1.27 do not know `restartPolicy` of an init container (KEP-753 came with 1.28): a sidecar is a plain init container
-    /// to them.
+    /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
+    /// sidecar as a plain init container.
     pub fn read(object: &Value, knows_sidecars: bool) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let mut spec = Spec::deserialize(&object["spec"]).unwrap_or_default();
@@ -165,18 +165,18 @@ impl Manifest {
         Self { namespace: text("namespace"), name: text("name"), uid: text("uid"), spec, pod }
     }
 
-    /// `name_namespace(uid)`, as messages name a pod.
+    /// Returns `name_namespace(uid)`, which identifies a pod in messages.
     pub fn format(&self) -> String {
         format!("{}_{}({})", self.name, self.namespace, self.uid)
     }
 
-    /// Where the log of a container lies on the node (`BuildContainerLogsDirectory`).
+    /// Returns the path of a container's log on the node (`BuildContainerLogsDirectory`).
     pub fn log_path(&self, container: &str, attempt: u64) -> String {
         let Self { namespace, name, uid, .. } = self;
         format!("/var/log/pods/{namespace}_{name}_{uid}/{container}/{attempt}.log")
     }
 
-    /// What all its containers together may use of memory, in bytes, if each says so.
+    /// Returns the sum of the memory limits in bytes, if all containers have one.
     pub fn memory_limit(&self) -> Option<u64> {
         let containers = self.pod.spec.containers.iter().chain(&self.pod.spec.init_containers);
         let limits =
@@ -184,7 +184,7 @@ impl Manifest {
         limits.sum::<Option<i64>>().and_then(|limit| u64::try_from(limit).ok())
     }
 
-    /// The place of a container of a name.
+    /// Returns the position of a container.
     pub fn place(&self, name: &str) -> Option<Place> {
         [Group::Init, Group::Regular, Group::Ephemeral].into_iter().find_map(|group| {
             let index = self.spec.group(group).iter().position(|container| container.name == name)?;
@@ -206,21 +206,21 @@ impl Spec {
         self.group(place.group).get(place.index)
     }
 
-    /// Whether it is an init container that keeps running beside the regular ones.
+    /// Returns whether the container is a sidecar (restartable init container).
     pub fn is_sidecar(&self, place: Place) -> bool {
         place.group == Group::Init && self.init_containers.get(place.index).is_some_and(Container::is_sidecar)
     }
 }
 
 impl Container {
-    /// Whether this init container keeps running.
+    /// Returns whether an init container is a sidecar.
     pub fn is_sidecar(&self) -> bool {
         self.restart_policy == Some(RestartPolicy::Always)
     }
 }
 
 impl Place {
-    /// As events name it, such as `spec.containers{el1}`.
+    /// Returns the field path in events, such as `spec.containers{el1}`.
     pub fn field_path(self, name: &str) -> String {
         let list = match self.group {
             Group::Init => "initContainers",

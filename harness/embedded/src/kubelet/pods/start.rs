@@ -1,4 +1,4 @@
-//! Steps: a sandbox, an image, a container.
+//! Steps that start a pod: sandbox, images, containers.
 
 use std::time::Duration;
 
@@ -7,23 +7,25 @@ use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::environment::{Sources, expand};
-use super::images::{self, Found};
+use super::images::{self, ImageLookup};
 use super::runtime::{Sandbox, State};
-use super::spec::{Group, Place, PullPolicy};
+use super::spec::{Container, Group, Manifest, Place, PullPolicy};
 use super::worker::{Stage, Step, Waiting, Worker};
-use super::{Kubelet, PodsEvent, latency, qos};
-use crate::kubelet::recorder::About;
+use super::{latency, qos};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
-use crate::store::Kind;
-use crate::world::Ctx;
+use crate::resource::Kind;
 
 impl Kubelet {
-    /// Begins the first step.
-    pub(super) fn begin_step(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+    /// Starts the first step of the queue.
+    pub(super) fn begin_step(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let Some(step) = worker.steps.front() else { return self.steps_done(worker, ctx) };
         let (least, most) = match step {
-            // Volumes are mounted before it.
+            // Includes mounting the volumes.
             Step::Sandbox => (350, 700),
             Step::Image(_) => (1, 6),
             Step::Pull(..) => (600, 1800),
@@ -33,11 +35,11 @@ impl Kubelet {
         let delay = if *step == Step::Sandbox { worker.mount_delay() } else { Duration::ZERO };
         worker.serial = self.pods.next_serial();
         let at = ctx.now + delay + latency::between(ctx.rng, least, most);
-        ctx.agenda.at(at, self.due(PodsEvent::Step(worker.manifest.uid.clone(), worker.serial)));
+        self.schedule_pod(at, PodEvent::Step(worker.manifest.uid.clone(), worker.serial), ctx);
     }
 
-    /// The first step is done.
-    pub(super) fn step(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Completes the first step of the queue.
+    pub(super) fn step(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
             if worker.serial != serial || worker.stage != Stage::Syncing {
                 return;
@@ -50,7 +52,7 @@ impl Kubelet {
                     let group = Cgroup::Pod(worker.manifest.uid.clone());
                     kubelet.stats_appeared(group, machine, ctx);
                 }
-                Step::Image(place) => kubelet.look_for_image(worker, place, ctx),
+                Step::Image(place) => kubelet.look_up_image(worker, place, ctx),
                 Step::Pull(place, since) => {
                     kubelet.pulled(worker, place, ctx.now.since(since), ctx);
                 }
@@ -61,8 +63,9 @@ impl Kubelet {
         });
     }
 
-    /// Whether all volumes could be mounted. Of what can be missing, a model knows ConfigMaps.
-    fn mounts(&mut self, worker: &mut Worker, ctx: &mut Ctx) -> bool {
+    /// Mounts the volumes, and returns whether all could be mounted. Only ConfigMaps can be
+    /// missing.
+    fn mounts(&mut self, worker: &mut Worker, ctx: &mut SimContext) -> bool {
         let namespace = &worker.manifest.namespace;
         let missing = worker.manifest.spec.volumes.iter().find_map(|volume| {
             let map = volume.config_map.as_ref().filter(|map| !map.optional)?;
@@ -76,11 +79,15 @@ impl Kubelet {
         });
         let Some(missing) = missing else { return true };
         worker.unmounted += 1;
-        self.tell(About::Pod(&worker.object, None), "Warning", "FailedMount", &missing, None, ctx);
+        self.record_event(
+            ObjectReference::Pod(&worker.object, None),
+            EventBody::warning("FailedMount", &missing),
+            ctx,
+        );
         false
     }
 
-    fn make_sandbox(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+    fn make_sandbox(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         let uid = &worker.manifest.uid;
         let ip = if worker.manifest.spec.host_network {
             self.host(ctx)
@@ -95,55 +102,66 @@ impl Kubelet {
         machine.start_sandbox(uid, ctx.now);
     }
 
-    /// Looks for a container's image, if it may be started at all.
-    fn look_for_image(&mut self, worker: &mut Worker, place: Place, ctx: &mut Ctx) {
+    /// Looks up the image of a container that may start.
+    fn look_up_image(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place).cloned() else { return };
         if self.is_in_backoff(worker, place, &container.name, ctx) {
             return;
         }
         let image = &container.image;
         let found = images::find(image);
-        let here = found == Found::Here || self.pods.runtime.images.contains(image);
+        let here = found == ImageLookup::Here || self.pods.runtime.images.contains(image);
         let policy = container.image_pull_policy;
-        if found == Found::Invalid {
+        if found == ImageLookup::Invalid {
             let message = format!(
                 "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid reference format"
             );
-            self.tell_of(worker, place, "Warning", "InspectFailed", &message, ctx);
+            self.record_container_event(worker, place, EventBody::warning("InspectFailed", &message), ctx);
             self.refuse(worker, place, "InvalidImageName", message, ctx);
         } else if policy == PullPolicy::Never && !here {
             let message = format!("Container image {image:?} is not present with pull policy of Never");
-            self.tell_of(worker, place, "Warning", "ErrImageNeverPull", &message, ctx);
+            self.record_container_event(
+                worker,
+                place,
+                EventBody::warning("ErrImageNeverPull", &message),
+                ctx,
+            );
             self.refuse(worker, place, "ErrImageNeverPull", message, ctx);
         } else if here && policy != PullPolicy::Always {
-            // KubeletEnsureSecretPulledImages, on from 1.35, asks who pulled it.
+            // `KubeletEnsureSecretPulledImages`, on by default since 1.35, checks the credentials
+            // of the pull.
             let end = if self.identity.version.at_least(35) { " and can be accessed by the pod" } else { "" };
             let message = format!("Container image {image:?} already present on machine{end}");
-            self.tell_of(worker, place, "Normal", "Pulled", &message, ctx);
+            self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
             worker.steps.push_front(Step::Create(place));
         } else if worker.pulls.get(image).is_some_and(|backoff| backoff.until_since_update(ctx.now).is_some())
         {
             let mut message = format!("Back-off pulling image {image:?}");
-            self.tell_of(worker, place, "Normal", "BackOff", &message, ctx);
+            self.record_container_event(worker, place, EventBody::normal("BackOff", &message), ctx);
             if self.identity.version.at_least(32) {
                 message += &format!(": ErrImagePull: {}", images::failure(image));
             }
             self.refuse(worker, place, "ImagePullBackOff", message, ctx);
         } else {
-            self.tell_of(worker, place, "Normal", "Pulling", &format!("Pulling image {image:?}"), ctx);
+            self.record_container_event(
+                worker,
+                place,
+                EventBody::normal("Pulling", &format!("Pulling image {image:?}")),
+                ctx,
+            );
             worker.steps.push_front(Step::Pull(place, ctx.now));
         }
     }
 
-    fn pulled(&mut self, worker: &mut Worker, place: Place, took: Duration, ctx: &mut Ctx) {
+    fn pulled(&mut self, worker: &mut Worker, place: Place, took: Duration, ctx: &mut SimContext) {
         let Some(image) = worker.manifest.spec.container(place).map(|container| container.image.clone())
         else {
             return;
         };
-        if images::find(&image) == Found::Nowhere {
+        if images::find(&image) == ImageLookup::Nowhere {
             let failure = images::failure(&image);
             let message = format!("Failed to pull image {image:?}: {failure}");
-            self.tell_of(worker, place, "Warning", "Failed", &message, ctx);
+            self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
             let last = worker.pulls.get(&image).copied();
             worker.pulls.insert(image, Backoff::next(last, ctx.now, ctx.now));
             self.refuse(worker, place, "ErrImagePull", failure, ctx);
@@ -153,17 +171,17 @@ impl Kubelet {
         let took =
             if took < 1000 { format!("{took}ms") } else { format!("{}.{:03}s", took / 1000, took % 1000) };
         let mut message = format!("Successfully pulled image {image:?} in {took} ({took} including waiting)");
-        // The size is told from 1.30.
+        // The size is logged since 1.30.
         if self.identity.version.at_least(30) {
             message += ". Image size: 53021160 bytes.";
         }
-        self.tell_of(worker, place, "Normal", "Pulled", &message, ctx);
+        self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
         self.pods.runtime.images.insert(image);
         worker.steps.push_front(Step::Create(place));
     }
 
-    /// Whether a container that ended a short while ago must wait (`doBackOff`).
-    fn is_in_backoff(&mut self, worker: &mut Worker, place: Place, name: &str, ctx: &mut Ctx) -> bool {
+    /// Returns whether a container must wait after its last exit (`doBackOff`).
+    fn is_in_backoff(&mut self, worker: &mut Worker, place: Place, name: &str, ctx: &mut SimContext) -> bool {
         let dead = self.pods.runtime.pods.get(&worker.manifest.uid).and_then(|runtime| {
             let dead = runtime.containers.iter().rev().filter(|record| record.name == name);
             dead.into_iter().find_map(|record| match record.state {
@@ -176,7 +194,7 @@ impl Kubelet {
         if let Some(last) = last.filter(|last| last.until(finished, ctx.now).is_some()) {
             let pod = worker.manifest.format();
             let message = format!("Back-off restarting failed container {name} in pod {pod}");
-            self.tell_of(worker, place, "Warning", "BackOff", &message, ctx);
+            self.record_container_event(worker, place, EventBody::warning("BackOff", &message), ctx);
             let delay = last.delay.as_secs();
             let delay =
                 if delay < 60 { format!("{delay}s") } else { format!("{}m{}s", delay / 60, delay % 60) };
@@ -188,20 +206,25 @@ impl Kubelet {
         false
     }
 
-    /// A container is not started, and the event says only the reason.
+    /// Rejects a container with an event whose message is the reason.
     fn refuse(
         &mut self,
         worker: &mut Worker,
         place: Place,
         reason: &'static str,
         message: String,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
-        self.tell_of(worker, place, "Warning", "Failed", &format!("Error: {reason}"), ctx);
+        self.record_container_event(
+            worker,
+            place,
+            EventBody::warning("Failed", &format!("Error: {reason}")),
+            ctx,
+        );
         self.hold(worker, place, reason, message);
     }
 
-    /// A container is not started now. A plain init container holds all that comes after it.
+    /// Defers the start of a container. A plain init container defers all later ones, too.
     fn hold(&mut self, worker: &mut Worker, place: Place, reason: &'static str, message: String) {
         if let Some(container) = worker.manifest.spec.container(place) {
             worker.reasons.insert(container.name.clone(), Waiting { reason, message });
@@ -212,11 +235,16 @@ impl Kubelet {
         }
     }
 
-    fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut Ctx) {
+    fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
         if let Err(missing) = self.environment(worker, place, ctx) {
-            self.tell_of(worker, place, "Warning", "Failed", &format!("Error: {missing}"), ctx);
+            self.record_container_event(
+                worker,
+                place,
+                EventBody::warning("Failed", &format!("Error: {missing}")),
+                ctx,
+            );
             self.hold(worker, place, "CreateContainerConfigError", missing);
             return;
         }
@@ -224,17 +252,24 @@ impl Kubelet {
         let latest = self.pods.runtime.pods.get(uid).and_then(|runtime| runtime.latest(&name));
         let attempt = latest.map_or(0, |latest| latest.attempt + 1);
         self.pods.runtime.create(uid, &name, attempt, ctx.rng);
-        // "Created container: NAME" in recordings of late 1.31 and 1.32; the colon came with the sources of 1.29, the new words with 1.35.
+        // "Created container: NAME" in recordings of late 1.31 and 1.32. The sources have the colon
+        // since 1.29 and the new wording since 1.35.
         let message = match &self.identity.version {
             version if version.at_least(35) => "Container created".to_owned(),
             version if version.at_least(29) => format!("Created container: {name}"),
             _ => format!("Created container {name}"),
         };
-        self.tell_of(worker, place, "Normal", "Created", &message, ctx);
+        self.record_container_event(worker, place, EventBody::normal("Created", &message), ctx);
         worker.steps.push_front(Step::Start(place));
     }
 
-    fn start_container(&mut self, worker: &mut Worker, place: Place, machine: &mut Machine, ctx: &mut Ctx) {
+    fn start_container(
+        &mut self,
+        worker: &mut Worker,
+        place: Place,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
         let Ok(spec) = self.container_spec(worker, place, machine, ctx) else { return };
@@ -258,14 +293,14 @@ impl Kubelet {
         } else {
             format!("Started container {name}")
         };
-        self.tell_of(worker, place, "Normal", "Started", &message, ctx);
+        self.record_container_event(worker, place, EventBody::normal("Started", &message), ctx);
     }
 
     fn environment(
         &self,
         worker: &Worker,
         place: Place,
-        ctx: &Ctx,
+        ctx: &SimContext,
     ) -> Result<std::collections::BTreeMap<String, String>, String> {
         let host = self.host(ctx);
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
@@ -289,7 +324,7 @@ impl Kubelet {
         worker: &Worker,
         place: Place,
         machine: &Machine,
-        ctx: &Ctx,
+        ctx: &SimContext,
     ) -> Result<ContainerSpec, String> {
         let manifest = &worker.manifest;
         let Some(container) = manifest.spec.container(place) else { return Err(String::new()) };
@@ -297,28 +332,11 @@ impl Kubelet {
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
         let allocatable = node.and_then(|node| bytes(&node["status"]["allocatable"]["memory"]));
-        let mounts = container.volume_mounts.iter().map(|mount| {
-            let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
-            let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
-            let memory = dir.is_some_and(|dir| dir.medium == "Memory");
-            let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
-            // The least of what the node has, what the pod may use, and what the volume states (SizeMemoryBackedVolumes).
-            let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
-            Mount {
-                path: mount.mount_path.clone(),
-                volume: mount.name.clone(),
-                memory,
-                size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
-                host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
-                    let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
-                    path.trim_end_matches('/').to_owned()
-                }),
-            }
-        });
         let memory_limit = bytes(&container.resources["limits"]["memory"]);
         let file = &self.config.file;
         let pids_limit = file.get("podPidsLimit").and_then(Value::as_u64).filter(|limit| *limit > 0);
-        // On cgroup v2 a whole container is killed from 1.28; from 1.32 that can be turned off.
+        // Since 1.28 all processes of a container are killed on cgroup v2; since 1.32 this can be
+        // disabled.
         let single = self.identity.version.at_least(32)
             && file.get("singleProcessOOMKill").and_then(Value::as_bool) == Some(true);
         let oom_group =
@@ -330,7 +348,7 @@ impl Kubelet {
             image: container.image.clone(),
             command: words(&container.command),
             args: words(&container.args),
-            mounts: mounts.collect(),
+            mounts: volume_mounts(manifest, container, allocatable),
             memory_limit,
             pids_limit,
             oom_score_adj: qos::oom_score_adj(
@@ -345,23 +363,45 @@ impl Kubelet {
         })
     }
 
-    /// Tells an event about a container.
-    pub(super) fn tell_of(
+    /// Records an event about a container.
+    pub(super) fn record_container_event(
         &mut self,
         worker: &Worker,
         place: Place,
-        kind: &str,
-        reason: &str,
-        message: &str,
-        ctx: &mut Ctx,
+        event: EventBody,
+        ctx: &mut SimContext,
     ) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
-        let about = About::Pod(&worker.object, Some(place.field_path(&container.name)));
-        self.tell(about, kind, reason, message, None, ctx);
+        let object = ObjectReference::Pod(&worker.object, Some(place.field_path(&container.name)));
+        self.record_event(object, event, ctx);
     }
 }
 
-/// A quantity of bytes.
+/// Returns the mounts of a container. `allocatable` is the memory of the node in bytes.
+fn volume_mounts(manifest: &Manifest, container: &Container, allocatable: Option<u64>) -> Vec<Mount> {
+    let mounts = container.volume_mounts.iter().map(|mount| {
+        let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
+        let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
+        let memory = dir.is_some_and(|dir| dir.medium == "Memory");
+        let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
+        // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
+        // (`SizeMemoryBackedVolumes`).
+        let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
+        Mount {
+            path: mount.mount_path.clone(),
+            volume: mount.name.clone(),
+            memory,
+            size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
+            host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
+                let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
+                path.trim_end_matches('/').to_owned()
+            }),
+        }
+    });
+    mounts.collect()
+}
+
+/// Parses a quantity in bytes.
 fn bytes(quantity: &Value) -> Option<u64> {
     let quantity: Quantity = quantity.as_str()?.parse().ok()?;
     u64::try_from(quantity.value()).ok()

@@ -1,51 +1,68 @@
-//! Stopping containers: hooks, SIGTERM, SIGKILL, in order (`killContainersWithSyncResult`).
+//! Termination of containers: hooks, SIGTERM, SIGKILL, in order (`killContainersWithSyncResult`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::latency;
 use super::runtime::State;
 use super::spec::{Container, Group, Place};
 use super::worker::{Stage, Stop, Stopping, Worker};
-use super::{Kubelet, PodsEvent, latency};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::EventBody;
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, Signal};
-use crate::time::Time;
-use crate::world::Ctx;
+use crate::sim::Time;
 
-/// No container gets less to end by itself (`minimumGracePeriodInSeconds`).
-const LEAST: Duration = Duration::from_secs(2);
+/// Minimum grace period of a container (`minimumGracePeriodInSeconds`).
+const MIN_GRACE: Duration = Duration::from_secs(2);
+
+/// Exit of a container.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exit {
+    pub code: i32,
+    /// True if the OOM killer killed the container.
+    pub oom: bool,
+    pub at: Time,
+}
 
 impl Kubelet {
-    /// Begins to stop all that runs of a pod.
+    /// Starts to stop all running containers of a pod.
     pub(super) fn stop_all(
         &mut self,
         worker: &mut Worker,
         grace: Duration,
         pod: bool,
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
         let running = runtime.into_iter().flat_map(|runtime| runtime.running().rev());
         let mut running: Vec<_> = running.map(|record| (record.id.clone(), record.name.clone())).collect();
-        // Each is stopped in a goroutine of its own; the last one that is made goes first.
+        // Each container is stopped in its own goroutine; the last one that was created runs first.
         if let Some(last) = running.pop() {
             running.insert(0, last);
         }
         let mut containers = BTreeMap::new();
         for (id, name) in running {
             let Some(place) = worker.manifest.place(&name) else { continue };
-            self.tell_of(worker, place, "Normal", "Killing", &format!("Stopping container {name}"), ctx);
+            self.record_container_event(
+                worker,
+                place,
+                EventBody::normal("Killing", &format!("Stopping container {name}")),
+                ctx,
+            );
             let hook = worker.manifest.spec.container(place).and_then(hook);
             let until = hook.filter(|_| !grace.is_zero()).map_or(ctx.now, |hook| ctx.now + hook.min(grace));
             containers.insert(id, Stop::Hook(until));
         }
         worker.stopping = Some(Stopping { grace, began: ctx.now, containers, pod });
         worker.serial = self.pods.next_serial();
-        self.go_on_stopping(worker, machine, ctx);
+        self.continue_stopping(worker, machine, ctx);
     }
 
-    /// Stops what runs beside the regular containers, which are over.
-    pub(super) fn stop_running(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Stops the sidecars after the regular containers have ended.
+    pub(super) fn stop_running(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
         if runtime.is_none_or(|runtime| runtime.running().next().is_none()) {
             return;
@@ -54,42 +71,41 @@ impl Kubelet {
         self.stop_all(worker, grace, false, machine, ctx);
     }
 
-    /// Looks whose time is over.
-    pub(super) fn advance(&mut self, pod: &str, machine: &mut Machine, ctx: &mut Ctx) {
-        self.with_worker(pod, |kubelet, worker| kubelet.go_on_stopping(worker, machine, ctx));
+    /// Handles the grace periods that have ended.
+    pub(super) fn advance(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
+        self.with_worker(pod, |kubelet, worker| kubelet.continue_stopping(worker, machine, ctx));
     }
 
-    /// A container has ended.
+    /// Handles the exit of a container.
     pub(super) fn exited(
         &mut self,
         container: &str,
-        code: i32,
-        oom: bool,
-        at: Time,
+        exit: Exit,
         machine: &mut Machine,
-        ctx: &mut Ctx,
+        ctx: &mut SimContext,
     ) {
         let Some(owner) = self.pods.runtime.owner(container).cloned() else { return };
         let Some(record) = self.pods.runtime.record_mut(container) else { return };
         let State::Running { started } = record.state else { return };
-        record.state = State::Exited { started, finished: at, code, oom };
+        record.state = State::Exited { started, finished: exit.at, code: exit.code, oom: exit.oom };
         if !self.running {
             return;
         }
         self.with_worker(&owner, |kubelet, worker| {
-            kubelet.ask_for_look(worker, ctx);
+            kubelet.request_inspection(worker, ctx);
             if let Some(stopping) = &mut worker.stopping
                 && stopping.containers.remove(container).is_some()
             {
-                kubelet.go_on_stopping(worker, machine, ctx);
+                kubelet.continue_stopping(worker, machine, ctx);
             }
         });
     }
 
-    fn go_on_stopping(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+    fn continue_stopping(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         let Some(mut stopping) = worker.stopping.take() else { return };
         let end = stopping.began + stopping.grace;
-        // Sidecars wait for those that need them from 1.29 (SidecarContainers on).
+        // Since 1.29 sidecars are stopped after the containers that need them
+        // (`SidecarContainers`).
         let ordered = self.identity.version.at_least(29) && !stopping.grace.is_zero();
         let places: Vec<(String, Option<Place>)> = stopping
             .containers
@@ -116,16 +132,16 @@ impl Kubelet {
                                 .any(|other| comes_before(other, own))
                     });
                 if !waits {
-                    // Whole seconds that were waited are taken off the grace period.
+                    // The time waited is subtracted from the grace period, in whole seconds.
                     let waited = Duration::from_secs(ctx.now.since(stopping.began).as_secs());
-                    let left = stopping.grace.saturating_sub(waited).max(LEAST);
+                    let left = stopping.grace.saturating_sub(waited).max(MIN_GRACE);
                     machine.signal(id, Signal::Term, ctx.now);
                     *stop = Stop::Signalled(ctx.now + left);
                 }
             }
             if matches!(stop, Stop::Signalled(until) if *until <= ctx.now) {
                 machine.signal(id, Signal::Kill, ctx.now);
-                // Nothing is due any more: the end is told.
+                // Nothing is due any more: the machine reports the exit.
                 *stop = Stop::Signalled(Time::after(Duration::MAX));
             }
         }
@@ -134,18 +150,18 @@ impl Kubelet {
         });
         let uid = &worker.manifest.uid;
         if let Some(next) = next.filter(|next| *next < Time::after(Duration::MAX)).min() {
-            ctx.agenda.at(next, self.due(PodsEvent::Stop(uid.clone())));
+            self.schedule_pod(next, PodEvent::Stop(uid.clone()), ctx);
         }
         if stopping.containers.is_empty() {
-            // The sandbox is taken down.
+            // The sandbox is removed.
             let at = ctx.now + latency::between(ctx.rng, 30, 110);
-            ctx.agenda.at(at, self.due(PodsEvent::Stopped(uid.clone(), worker.serial)));
+            self.schedule_pod(at, PodEvent::Stopped(uid.clone(), worker.serial), ctx);
         }
         worker.stopping = Some(stopping);
     }
 
-    /// All that was to stop has stopped.
-    pub(super) fn stopped(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Handles the end of all containers that were to be stopped.
+    pub(super) fn stopped(&mut self, pod: &str, serial: u64, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| {
             if worker.serial != serial {
                 return;
@@ -156,13 +172,14 @@ impl Kubelet {
             if stopping.pod && worker.stage == Stage::Terminating {
                 kubelet.terminated(worker, machine, ctx);
             } else {
-                kubelet.ask_for_look(worker, ctx);
+                kubelet.request_inspection(worker, ctx);
             }
         });
     }
 }
 
-/// Whether a container must have ended before a sidecar is told to end: regular ones, and sidecars that started later.
+/// Returns whether a container is stopped before a sidecar: regular containers, and sidecars that
+/// started later.
 fn comes_before(other: Place, sidecar: Place) -> bool {
     match other.group {
         Group::Regular => true,
@@ -171,7 +188,7 @@ fn comes_before(other: Place, sidecar: Place) -> bool {
     }
 }
 
-/// How long a `preStop` hook takes: as long as it says it sleeps, or a moment.
+/// Returns the duration of a `preStop` hook: its `sleep`, or a moment.
 fn hook(container: &Container) -> Option<Duration> {
     let hook = &container.lifecycle["preStop"];
     if hook.is_null() {

@@ -1,34 +1,37 @@
-//! What a worker sees to: what is missing, in what order (`computePodActions`, `computeInitContainerActions`).
+//! Sync of a pod: the steps that its containers need, in order (`computePodActions`,
+//! `computeInitContainerActions`).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::phase::Phase;
 use super::runtime::{Record, State};
 use super::spec::{Group, Place, RestartPolicy};
-use super::status::{self, Phase};
 use super::worker::{Stage, Step, Worker};
-use super::{Kubelet, PodsEvent, latency};
-use crate::kubelet::recorder::About;
+use super::{latency, status};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::time::Time;
-use crate::world::Ctx;
+use crate::sim::Time;
 
-/// What is to be done.
+/// Result of a sync.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
     steps: VecDeque<Step>,
-    /// No regular container is left to run: what runs beside them is stopped.
+    /// No regular container will run again: the sidecars are stopped.
     over: bool,
 }
 
 impl Kubelet {
-    pub(super) fn sync(&mut self, pod: &str, machine: &mut Machine, ctx: &mut Ctx) {
+    pub(super) fn sync(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         self.with_worker(pod, |kubelet, worker| kubelet.sync_worker(worker, machine, ctx));
     }
 
-    fn sync_worker(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut Ctx) {
+    fn sync_worker(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
         if worker.stage != Stage::Syncing || !worker.after.is_empty() {
             return;
         }
@@ -43,7 +46,11 @@ impl Kubelet {
         let ended = Phase::read(&status).is_some_and(Phase::is_terminal);
         if status["reason"] == "DeadlineExceeded" && worker.known_status()["reason"] != "DeadlineExceeded" {
             let message = status["message"].as_str().unwrap_or_default().to_owned();
-            self.tell(About::Pod(&worker.object, None), "Normal", "DeadlineExceeded", &message, None, ctx);
+            self.record_event(
+                ObjectReference::Pod(&worker.object, None),
+                EventBody::normal("DeadlineExceeded", &message),
+                ctx,
+            );
         }
         self.keep_status(worker, status, ctx);
         if ended {
@@ -75,7 +82,7 @@ impl Kubelet {
         };
         let mut plan = Plan::default();
         let missing = spec.ephemeral_containers.iter().enumerate().filter(|(_, container)| {
-            // They are never started again.
+            // Ephemeral containers are not restarted.
             runtime.latest(&container.name).is_none()
         });
         plan.steps.extend(missing.map(|(index, _)| start(Group::Ephemeral)(index)));
@@ -104,7 +111,8 @@ impl Kubelet {
         plan
     }
 
-    /// Goes through the init containers from the last to the first: the last one that is there tells how far the pod is.
+    /// Examines the init containers from the last to the first: the last one that was created shows
+    /// the progress.
     fn plan_init(&self, worker: &Worker) -> Init {
         let spec = &worker.manifest.spec;
         let init = &spec.init_containers;
@@ -154,29 +162,30 @@ impl Kubelet {
         if done { Init::Done(start) } else { Init::Going(start) }
     }
 
-    /// Has the runtime looked at for a pod, in its turn.
-    pub(super) fn ask_for_look(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
-        worker.news = true;
-        if !self.pods.looking {
-            self.pods.looking = true;
-            let at = self.pods.next_look(ctx.now);
-            ctx.agenda.at(at, self.due(PodsEvent::Relist));
+    /// Schedules a sync at the pod's next relist.
+    pub(super) fn request_inspection(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
+        worker.runtime_changed = true;
+        if !self.pods.relist_scheduled {
+            self.pods.relist_scheduled = true;
+            let at = self.pods.next_relist(ctx.now);
+            self.schedule_pod(at, PodEvent::Relist, ctx);
         }
     }
 
-    pub(super) fn relist(&mut self, machine: &mut Machine, ctx: &mut Ctx) {
-        self.pods.looking = false;
-        let news = self.pods.workers.iter().filter(|(_, worker)| worker.news);
+    pub(super) fn relist(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        self.pods.relist_scheduled = false;
+        let news = self.pods.workers.iter().filter(|(_, worker)| worker.runtime_changed);
         let pods: Vec<PodUid> = news.map(|(uid, _)| uid.clone()).collect();
         for pod in pods {
-            self.look(&pod, machine, ctx);
+            self.inspect(&pod, machine, ctx);
         }
     }
 
-    /// Looks at a pod's containers, then clears away those that are dead: all of them once it is evicted, or deleted and over.
-    pub(super) fn look(&mut self, pod: &str, machine: &mut Machine, ctx: &mut Ctx) {
+    /// Inspects the containers of a pod, then removes dead ones: all of them if the pod was
+    /// evicted, or deleted and finished.
+    pub(super) fn inspect(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
         let keep = self.with_worker(pod, |kubelet, worker| {
-            worker.news = false;
+            worker.runtime_changed = false;
             kubelet.sync_worker(worker, machine, ctx);
             let over = matches!(worker.stage, Stage::Terminated | Stage::Finished);
             usize::from(!(worker.evicted || over && worker.is_deleted()))
@@ -186,24 +195,25 @@ impl Kubelet {
         }
     }
 
-    /// The steps are done.
-    pub(super) fn steps_done(&mut self, worker: &mut Worker, ctx: &mut Ctx) {
+    /// Handles the end of the queue of steps.
+    pub(super) fn steps_done(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         let uid = &worker.manifest.uid;
-        // From 1.36 the runtime is looked at at once when all went well (RequestPodRelist).
+        // Since 1.36 the runtime is relisted at once after a successful sync (`RequestPodRelist`).
         if self.identity.version.at_least(36) && !worker.failed {
             let at = ctx.now + latency::between(ctx.rng, 3, 12);
-            ctx.agenda.at(at, self.due(PodsEvent::Look(uid.clone())));
+            self.schedule_pod(at, PodEvent::Inspect(uid.clone()), ctx);
             return;
         }
         if worker.failed {
             let wait = self.retry_after(worker, ctx.now);
             let at = ctx.now + latency::jitter(ctx.rng, wait, 50);
-            ctx.agenda.at(at, self.due(PodsEvent::Sync(uid.clone())));
+            self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
         }
-        self.ask_for_look(worker, ctx);
+        self.request_inspection(worker, ctx);
     }
 
-    /// When a worker that failed tries again: after 10 s; from 1.35 when the first back-off ends (`MinBackoffExpiration`).
+    /// Returns the delay of a retry after a failure: 10 s; since 1.35 the end of the first backoff
+    /// (`MinBackoffExpiration`).
     fn retry_after(&self, worker: &Worker, now: Time) -> Duration {
         const USUAL: Duration = Duration::from_secs(10);
         if !self.identity.version.at_least(35) {
@@ -218,8 +228,8 @@ impl Kubelet {
         ends.chain(pulls).min().map_or(USUAL, |end| end.since(now).min(Duration::from_secs(60)))
     }
 
-    /// Keeps a status and has it sent if it says something new.
-    pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: Value, ctx: &mut Ctx) {
+    /// Caches a status, and sends it if it has changed.
+    pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: Value, ctx: &mut SimContext) {
         let host = String::new();
         if !self.view(worker, &host, ctx).keep(&mut status) {
             return;
@@ -228,27 +238,27 @@ impl Kubelet {
         self.send_status(worker, ctx);
     }
 
-    /// Has the status sent.
-    pub(super) fn send_status(&self, worker: &mut Worker, ctx: &mut Ctx) {
+    /// Schedules the write of the status to the API.
+    pub(super) fn send_status(&mut self, worker: &mut Worker, ctx: &mut SimContext) {
         if !worker.reporting {
             worker.reporting = true;
             let at = ctx.now + latency::between(ctx.rng, 3, 30);
-            ctx.agenda.at(at, self.due(PodsEvent::Report(worker.manifest.uid.clone())));
+            self.schedule_pod(at, PodEvent::Report(worker.manifest.uid.clone()), ctx);
         }
     }
 
-    pub(super) fn report(&mut self, pod: &str, ctx: &mut Ctx) {
+    pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
         let there = status::report(worker, ctx);
         if there && worker.stage == Stage::Finished && worker.is_deleted() {
             let at = ctx.now + latency::between(ctx.rng, 5, 40);
-            ctx.agenda.at(at, self.due(PodsEvent::Delete(pod.to_owned())));
+            self.schedule_pod(at, PodEvent::Delete(pod.to_owned()), ctx);
         }
     }
 }
 
-/// How far the init containers are, and which of them are to start.
+/// Progress of the init containers, with those to start.
 enum Init {
     Failed,
     Going(Vec<usize>),

@@ -4,10 +4,12 @@ use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::machine::Signal;
+use crate::kubelet::Kubelet;
+use crate::machine::{MachineEvent, Signal};
 use crate::options::{NodeOptions, Options};
-use crate::store::Kind;
-use crate::world::World;
+use crate::resource::Kind;
+use crate::sim::Time;
+use crate::simulation::Simulation;
 
 mod ends;
 mod facts;
@@ -18,25 +20,25 @@ mod statics;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 
-/// A cluster of one node.
+/// Cluster with one node.
 struct Lab {
-    world: World,
+    simulation: Simulation,
 }
 
 impl Lab {
     fn new(minor: u32) -> Self {
-        let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
+        let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
         let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-        let world = World::new(Options::new(7, epoch, vec![node])).unwrap();
-        let mut lab = Self { world };
+        let simulation = Simulation::new(Options::new(7, epoch, vec![node])).unwrap();
+        let mut lab = Self { simulation };
         for name in ["default", "kube-system"] {
-            let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
-            let _exists = lab.world.store.create(Kind::Namespace, object, Time::ZERO);
+            let object = json!({"metadata": {"name": name}, "status": {"phase": "ActivePod"}});
+            let _exists = lab.simulation.store.create(Kind::Namespace, object, Time::ZERO);
         }
         lab
     }
 
-    /// Creates a pod that is bound to the node; the answer is its uid.
+    /// Creates a pod that is bound to the node, and returns its uid.
     fn pod(&mut self, name: &str, spec: Value) -> String {
         let mut spec = spec;
         spec["nodeName"] = json!("n1");
@@ -61,8 +63,8 @@ impl Lab {
             "spec": spec,
             "status": {"phase": "Pending"},
         });
-        let now = self.world.now;
-        let pod = self.world.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
+        let now = self.simulation.now;
+        let pod = self.simulation.with(|_, _, ctx| ctx.store.create(Kind::Pod, pod, now)).unwrap();
         pod["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
@@ -71,38 +73,41 @@ impl Lab {
     }
 
     fn millis(&mut self, millis: u64) {
-        self.world.run(self.world.now + Duration::from_millis(millis));
+        self.simulation.run(self.simulation.now + Duration::from_millis(millis));
     }
 
-    /// Has a running container end with a status, as if by itself.
+    /// Makes a running container exit with a code.
     fn exit(&mut self, pod: &str, name: &str, status: i32) {
-        self.world.with(|_, nodes, ctx| {
+        self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             let running = node.kubelet.pods.running(pod);
             let id = running.into_iter().find(|running| running.name == name).unwrap().id;
             node.machine.signal(&id, Signal::Kill, ctx.now);
-            for mut happened in node.machine.run(ctx.now, ctx.rng) {
-                if let Happened::Exited { container, code, .. } = &mut happened
+            for mut event in node.machine.run(ctx.now) {
+                if let MachineEvent::ContainerExited { container, code, .. } = &mut event
                     && *container == id
                 {
                     *code = status;
                 }
-                node.kubelet.happened(happened, &mut node.machine, ctx);
+                node.kubelet.handle_machine_event(event, &mut node.machine, ctx);
             }
         });
     }
 
     fn evict(&mut self, pod: &str, message: &str, grace: Option<u64>) {
-        let why =
-            Eviction { message: message.to_owned(), disruption: true, grace: grace.map(Duration::from_secs) };
-        self.world.with(|_, nodes, ctx| {
+        let why = PodEviction {
+            message: message.to_owned(),
+            disruption: true,
+            grace: grace.map(Duration::from_secs),
+        };
+        self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             node.kubelet.evict(pod, why, &mut node.machine, ctx);
         });
     }
 
     fn get(&self, name: &str) -> Option<Value> {
-        self.world.store.get(Kind::Pod, "default", name).map(|pod| Value::clone(pod))
+        self.simulation.store.get(Kind::Pod, "default", name).map(|pod| Value::clone(pod))
     }
 
     fn status(&self, name: &str) -> Value {
@@ -110,17 +115,17 @@ impl Lab {
     }
 
     fn log(&mut self, pod: &str, container: &str, query: &str) -> LogAnswer {
-        self.world.with(|_, nodes, ctx| {
+        self.simulation.with(|_, nodes, ctx| {
             let node = &nodes["n1"];
             node.kubelet.container_log("default", pod, container, query, &node.machine, ctx)
         })
     }
 
     fn kubelet(&self) -> &Kubelet {
-        &self.world.nodes["n1"].kubelet
+        &self.simulation.nodes["n1"].kubelet
     }
 
-    /// `reason container` of each event about a pod, in order.
+    /// Returns `reason container` of each event about a pod, in order.
     fn events(&self, name: &str) -> Vec<String> {
         self.all_events(name)
             .iter()
@@ -133,7 +138,7 @@ impl Lab {
     }
 
     fn all_events(&self, name: &str) -> Vec<Value> {
-        let events = self.world.store.list(Kind::Event, Some("default"));
+        let events = self.simulation.store.list(Kind::Event, Some("default"));
         let mut events: Vec<Value> = events
             .filter(|event| event["involvedObject"]["name"] == *name)
             .map(|event| Value::clone(event))
@@ -155,7 +160,7 @@ impl Lab {
     }
 }
 
-/// The container of a name in a list of statuses.
+/// Returns the status of a container.
 fn of<'a>(status: &'a Value, list: &str, name: &str) -> &'a Value {
     status[list].as_array().unwrap().iter().find(|status| status["name"] == *name).unwrap()
 }

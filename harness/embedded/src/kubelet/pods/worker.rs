@@ -1,4 +1,4 @@
-//! What the kubelet has in memory of a pod.
+//! Workers: the kubelet's state of a pod.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -7,103 +7,103 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::backoff::Backoff;
+use super::phase::Phase;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
-use super::status::Phase;
 use crate::machine::{ContainerId, PodUid};
-use crate::time::Time;
+use crate::sim::Time;
 
-/// A pod's worker.
+/// Worker of a pod.
 pub(super) struct Worker {
-    /// As the API had it last.
+    /// Last object from the API.
     pub object: Arc<Value>,
     pub manifest: Manifest,
     pub stage: Stage,
-    /// The status that the kubelet holds for true; none before the first.
+    /// Cached status; `None` before the first sync.
     pub status: Option<Value>,
-    /// A patch of the status is on its way.
+    /// True if a write of the status is scheduled.
     pub reporting: bool,
-    /// Something is due for it that changes while it waits: older numbers are stale.
+    /// Number of the current step: events with older numbers are stale.
     pub serial: u64,
-    /// What the worker does one after another; the first is under way.
+    /// Steps in order; the first is in progress.
     pub steps: VecDeque<Step>,
-    /// Another look is wanted when the steps are done.
+    /// True if another sync is needed after the steps.
     pub dirty: bool,
-    /// A step failed: there is to be another try.
+    /// True if a step failed, so that the sync is retried.
     pub failed: bool,
     pub restarts: BTreeMap<String, Backoff>,
     pub pulls: BTreeMap<String, Backoff>,
-    /// Why a container was not started (the kubelet's reason cache).
+    /// Reasons why containers were not started (reason cache).
     pub reasons: BTreeMap<String, Waiting>,
-    /// What is stopped just now.
+    /// Containers that are being stopped.
     pub stopping: Option<Stopping>,
-    /// Killed by the kubelet for want of something: what dies of it is removed at once.
+    /// True if the pod was evicted: its dead containers are removed at once.
     pub evicted: bool,
-    /// Who waits for its end, by number.
+    /// Numbers of the callers that wait for the pod's end.
     pub callers: Vec<u64>,
-    /// Pods that are killed for it: it starts when they have ended.
+    /// Pods that were preempted for this one, which starts when they have ended.
     pub after: BTreeSet<PodUid>,
-    /// It is no longer in the API.
-    pub gone: bool,
-    /// The runtime has news of it that the kubelet has not seen.
-    pub news: bool,
-    /// How often a volume of it could not be mounted.
+    /// True if the API object was deleted.
+    pub removed: bool,
+    /// True if the runtime has changed since the last relist.
+    pub runtime_changed: bool,
+    /// Number of failed attempts to mount a volume.
     pub unmounted: u32,
 }
 
-/// How far a pod's life has come.
+/// Stage of a pod's life.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stage {
-    /// Its containers are kept as they should be.
+    /// Containers are kept in line with the spec.
     Syncing,
-    /// It is being killed.
+    /// The pod is being killed.
     Terminating,
-    /// Nothing of it runs; volumes and control groups are still there.
+    /// No container runs; volumes and control groups still exist.
     Terminated,
-    /// Nothing of it is left but its object.
+    /// Only the API object is left.
     Finished,
 }
 
-/// Why a container waits.
+/// Reason why a container waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub reason: &'static str,
     pub message: String,
 }
 
-/// One thing that the worker does.
+/// Step of a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The sandbox is made.
+    /// Creates the sandbox.
     Sandbox,
-    /// A container's image is looked for, and pulled if need be.
+    /// Looks up the image of a container, and pulls it if needed.
     Image(Place),
-    /// The image is being pulled since a moment.
+    /// Waits for a pull that started at a time.
     Pull(Place, Time),
-    /// A container is created.
+    /// Creates a container.
     Create(Place),
-    /// It is started.
+    /// Starts a container.
     Start(Place),
 }
 
-/// Containers on their way down.
+/// Containers that are being stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     pub began: Time,
     pub grace: Duration,
     pub containers: BTreeMap<ContainerId, Stop>,
-    /// The whole pod is killed, not only its sidecars.
+    /// True if the whole pod is killed, not only its sidecars.
     pub pod: bool,
 }
 
-/// How far the stopping of a container has come.
+/// Progress of stopping a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Its hook runs until a moment.
+    /// The `preStop` hook runs until a time.
     Hook(Time),
-    /// It waits for others to end first, no longer than until a moment.
+    /// Waits for the exit of others, at most until a time.
     Turn(Time),
-    /// It got SIGTERM; SIGKILL follows.
+    /// SIGTERM was sent; SIGKILL follows at a time.
     Signalled(Time),
 }
 
@@ -126,14 +126,14 @@ impl Worker {
             evicted: false,
             callers: Vec::new(),
             after: BTreeSet::new(),
-            gone: false,
-            news: false,
+            removed: false,
+            runtime_changed: false,
             unmounted: 0,
         }
     }
 
-    /// How long the next try to mount its volumes waits: half a second after the first failure, then twice as long each time
-    /// (pkg/util/goroutinemap/exponentialbackoff).
+    /// Returns the delay before the next mount attempt: 500 ms after the first failure, doubled
+    /// each time (pkg/util/goroutinemap/exponentialbackoff).
     pub fn mount_delay(&self) -> Duration {
         const FIRST: Duration = Duration::from_millis(500);
         const LONGEST: Duration = Duration::from_secs(122);
@@ -141,17 +141,17 @@ impl Worker {
         (FIRST * 2u32.pow(doubled.min(8))).min(LONGEST)
     }
 
-    /// Whether containers of it could run (`CouldHaveRunningContainers`).
+    /// Returns whether containers may run (`CouldHaveRunningContainers`).
     pub fn could_run(&self) -> bool {
         matches!(self.stage, Stage::Syncing | Stage::Terminating)
     }
 
-    /// The status that the kubelet holds for true, or else the API's.
+    /// Returns the cached status, or else the API's.
     pub fn known_status(&self) -> &Value {
         self.status.as_ref().unwrap_or(&self.object["status"])
     }
 
-    /// Whether it counts: neither over, nor only over by its phase (`filterOutInactivePods`).
+    /// Returns whether the pod is active, that is, not terminal (`filterOutInactivePods`).
     pub fn is_active(&self) -> bool {
         let ended = |status: &Value| Phase::read(status).is_some_and(Phase::is_terminal);
         match self.stage {
@@ -161,7 +161,8 @@ impl Worker {
         }
     }
 
-    /// Whether a container that has ended is to start again, or one that never ran is to start (`ShouldContainerBeRestarted`).
+    /// Returns whether a container should start, or start again after its exit
+    /// (`ShouldContainerBeRestarted`).
     pub fn should_start(&self, runtime: Option<&RuntimePod>, place: Place) -> bool {
         let spec = &self.manifest.spec;
         let Some(container) = spec.container(place).filter(|_| !self.is_deleted()) else { return false };
@@ -177,8 +178,8 @@ impl Worker {
         }
     }
 
-    /// Whether it is to be deleted.
+    /// Returns whether the pod is being deleted.
     pub fn is_deleted(&self) -> bool {
-        self.gone || !self.object["metadata"]["deletionTimestamp"].is_null()
+        self.removed || !self.object["metadata"]["deletionTimestamp"].is_null()
     }
 }

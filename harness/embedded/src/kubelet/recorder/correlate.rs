@@ -1,29 +1,30 @@
-//! Which events are combined, counted or held back (client-go `tools/record/events_cache.go`).
+//! Event correlation: aggregation, counting, spam filter (client-go
+//! `tools/record/events_cache.go`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::time::{Epoch, Time};
+use crate::sim::{Epoch, Time};
 
-/// So many different messages of one reason about one object are combined from then on.
+/// Number of different messages, with the same reason and object, from which events are combined.
 const COMBINED_FROM: usize = 10;
-/// Messages further apart than this are not combined.
+/// Maximum interval between combined messages.
 const COMBINED_WITHIN: Duration = Duration::from_secs(600);
-/// So many events about an object may be sent at once.
+/// Burst size of the spam filter, per object.
 const BURST: f64 = 25.0;
-/// After those, one more in such a time.
+/// Refill interval of the spam filter.
 const REFILL: Duration = Duration::from_secs(300);
 
-/// What becomes of an event.
+/// Result of the correlation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Fate {
-    /// There have been too many about its object.
+pub(super) enum Correlation {
+    /// Dropped by the spam filter.
     Dropped,
-    /// It is created.
+    /// New event.
     New(Value),
-    /// It was told before: name, count and first time are those of the event that exists.
+    /// Repeated event: name, count and first time are those of the existing event.
     Counted(Value),
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Correlator {
     buckets: BTreeMap<String, Bucket>,
 }
 
-/// Events of one reason about one object.
+/// Events with the same reason and object.
 #[derive(Clone, Debug)]
 struct Group {
     messages: BTreeSet<String>,
@@ -55,10 +56,11 @@ struct Bucket {
 }
 
 impl Correlator {
-    /// Combines, counts, holds back, in this order: what is held back was counted.
+    /// Combines and counts an event, then applies the spam filter.
     ///
-    /// `by_type`: Normal and Warning events about an object are held back apart (client-go since 1.32).
-    pub fn correlate(&mut self, mut event: Value, now: Time, epoch: Epoch, by_type: bool) -> Fate {
+    /// With `by_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
+    /// since 1.32).
+    pub fn correlate(&mut self, mut event: Value, now: Time, epoch: Epoch, by_type: bool) -> Correlation {
         let key = self.combine(&mut event, now, epoch);
         let seen = self.seen.entry(key).or_insert_with(|| Seen {
             name: event["metadata"]["name"].clone(),
@@ -73,12 +75,12 @@ impl Correlator {
             event["count"] = json!(seen.count);
         }
         if !self.accept(&event, now, by_type) {
-            return Fate::Dropped;
+            return Correlation::Dropped;
         }
-        if again { Fate::Counted(event) } else { Fate::New(event) }
+        if again { Correlation::Counted(event) } else { Correlation::New(event) }
     }
 
-    /// Turns an event that is one of too many similar ones into their common one. The answer is the key under which it is counted.
+    /// Replaces one of many similar events with the combined event. Returns the key of its count.
     fn combine(&mut self, event: &mut Value, now: Time, epoch: Epoch) -> String {
         let involved = &event["involvedObject"];
         let object = key(involved, &["kind", "namespace", "name", "uid", "apiVersion"]);
@@ -103,7 +105,7 @@ impl Correlator {
         if let Some(metadata) = event["metadata"].as_object_mut() {
             metadata.remove("annotations");
         }
-        // The combined event is made anew with the old fields only.
+        // The combined event has only the old fields.
         event["reportingComponent"] = json!("");
         event["reportingInstance"] = json!("");
         similar

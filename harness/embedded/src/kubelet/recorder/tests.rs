@@ -5,45 +5,48 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::options::{NodeOptions, Options};
-use crate::world::World;
+use crate::resource::Kind;
+use crate::sim::Time;
+use crate::simulation::Simulation;
 
-fn world(minor: u32) -> World {
-    let node = NodeOptions::new("n1", KubeletVersion::minor(minor));
+fn simulation(minor: u32) -> Simulation {
+    let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
     let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut world = World::new(Options::new(7, epoch, vec![node])).unwrap();
+    let mut simulation = Simulation::new(Options::new(7, epoch, vec![node])).unwrap();
     for name in ["default", "here"] {
-        let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
-        let _exists = world.store.create(Kind::Namespace, object, Time::ZERO);
+        let object = json!({"metadata": {"name": name}, "status": {"phase": "ActivePod"}});
+        let _exists = simulation.store.create(Kind::Namespace, object, Time::ZERO);
     }
-    world
+    simulation
 }
 
 fn pod() -> Value {
     json!({"metadata": {"name": "p", "namespace": "here", "uid": "u", "resourceVersion": "5"}})
 }
 
-fn tell(world: &mut World, reason: &str, message: &str) {
-    tell_about(world, &pod(), reason, message);
+fn record(simulation: &mut Simulation, reason: &str, message: &str) {
+    record_about(simulation, &pod(), reason, message);
 }
 
-fn tell_about(world: &mut World, pod: &Value, reason: &str, message: &str) {
-    world.with(|_, nodes, ctx| {
+fn record_about(simulation: &mut Simulation, pod: &Value, reason: &str, message: &str) {
+    simulation.with(|_, nodes, ctx| {
         let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
-        kubelet.tell(About::Pod(pod, None), "Warning", reason, message, Some(json!({"a": "b"})), ctx);
+        let event = EventBody::warning(reason, message).annotated(Some(json!({"a": "b"})));
+        kubelet.record_event(ObjectReference::Pod(pod, None), event, ctx);
     });
 }
 
-fn events(world: &mut World) -> Vec<Value> {
-    let now = world.now + Duration::from_millis(400);
-    world.run(now);
-    world.store.list(Kind::Event, Some("here")).map(|event| Value::clone(event)).collect()
+fn events(simulation: &mut Simulation) -> Vec<Value> {
+    let now = simulation.now + Duration::from_millis(400);
+    simulation.run(now);
+    simulation.store.list(Kind::Event, Some("here")).map(|event| Value::clone(event)).collect()
 }
 
 #[test]
-fn an_event_is_as_recorded() {
-    let mut world = world(31);
-    tell(&mut world, "Evicted", "why");
-    let events = events(&mut world);
+fn event_equals_recorded_one() {
+    let mut simulation = simulation(31);
+    record(&mut simulation, "Evicted", "why");
+    let events = events(&mut simulation);
     let event = &events[0];
     assert!(event["metadata"]["name"].as_str().unwrap().starts_with("p.1886"), "{event}");
     assert_eq!(event["metadata"]["annotations"], json!({"a": "b"}));
@@ -61,23 +64,23 @@ fn an_event_is_as_recorded() {
 }
 
 #[test]
-fn equal_events_are_counted_in_one() {
-    let mut world = world(31);
+fn counts_equal_events() {
+    let mut simulation = simulation(31);
     for _ in 0..3 {
-        tell(&mut world, "BackOff", "again");
+        record(&mut simulation, "BackOff", "again");
     }
-    let events = events(&mut world);
+    let events = events(&mut simulation);
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["count"], 3);
 }
 
 #[test]
-fn the_tenth_message_of_a_reason_is_combined_with_those_after_it() {
-    let mut world = world(31);
+fn combines_messages_from_the_tenth() {
+    let mut simulation = simulation(31);
     for number in 0..12 {
-        tell(&mut world, "Failed", &format!("number {number}"));
+        record(&mut simulation, "Failed", &format!("number {number}"));
     }
-    let events = events(&mut world);
+    let events = events(&mut simulation);
     assert_eq!(events.len(), 10);
     let combined = events.iter().find(|event| event["count"] == 3).unwrap();
     assert_eq!(combined["message"], "(combined from similar events): number 11");
@@ -85,75 +88,73 @@ fn the_tenth_message_of_a_reason_is_combined_with_those_after_it() {
 }
 
 #[test]
-fn after_25_events_about_an_object_one_in_five_minutes_is_sent() {
-    let mut world = world(31);
+fn spam_filter_allows_25_events() {
+    let mut simulation = simulation(31);
     for number in 0..30 {
-        tell(&mut world, &format!("Reason{number}"), "m");
+        record(&mut simulation, &format!("Reason{number}"), "m");
     }
-    assert_eq!(events(&mut world).len(), 25);
-    world.run(world.now + Duration::from_secs(301));
-    tell(&mut world, "Later", "m");
-    tell(&mut world, "TooSoon", "m");
-    assert_eq!(events(&mut world).len(), 26);
+    assert_eq!(events(&mut simulation).len(), 25);
+    simulation.run(simulation.now + Duration::from_secs(301));
+    record(&mut simulation, "Later", "m");
+    record(&mut simulation, "TooSoon", "m");
+    assert_eq!(events(&mut simulation).len(), 26);
 }
 
 #[test]
-fn a_name_that_is_too_long_loses_the_event_until_1_32_and_becomes_a_uuid_then() {
+fn overlong_event_name_is_lost_until_1_32() {
     for (minor, sent) in [(32, 0), (33, 1)] {
-        let mut world = world(minor);
+        let mut simulation = simulation(minor);
         let mut pod = pod();
         pod["metadata"]["name"] = json!("p".repeat(250));
-        tell_about(&mut world, &pod, "Evicted", "why");
-        assert_eq!(events(&mut world).len(), sent, "1.{minor}");
+        record_about(&mut simulation, &pod, "Evicted", "why");
+        assert_eq!(events(&mut simulation).len(), sent, "1.{minor}");
     }
 }
 
 #[test]
-fn a_namespace_that_ends_takes_no_events() {
-    let mut world = world(31);
-    world
+fn drops_events_in_terminating_namespace() {
+    let mut simulation = simulation(31);
+    simulation
         .store
         .update(Kind::Namespace, "", "here", |namespace| namespace["status"]["phase"] = json!("Terminating"));
-    tell(&mut world, "Evicted", "why");
-    assert_eq!(events(&mut world), Vec::<Value>::new());
+    record(&mut simulation, "Evicted", "why");
+    assert_eq!(events(&mut simulation), Vec::<Value>::new());
 }
 
 #[test]
-fn the_node_is_named_as_the_version_names_it() {
+fn node_reference_by_version() {
     for (minor, involved) in [
         (34, json!({"kind": "Node", "name": "n1", "uid": "n1"})),
         (35, json!({"apiVersion": "v1", "kind": "Node", "name": "n1"})),
     ] {
-        let mut world = world(minor);
-        world.with(|_, nodes, ctx| {
+        let mut simulation = simulation(minor);
+        simulation.with(|_, nodes, ctx| {
             let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
-            kubelet.tell(About::Node, "Normal", "NodeHasDiskPressure", "m", None, ctx);
+            kubelet.record_event(ObjectReference::Node, EventBody::normal("NodeHasDiskPressure", "m"), ctx);
         });
-        world.run(world.now + Duration::from_millis(400));
-        let all: Vec<_> = world.store.list(Kind::Event, Some("default")).collect();
+        simulation.run(simulation.now + Duration::from_millis(400));
+        let all: Vec<_> = simulation.store.list(Kind::Event, Some("default")).collect();
         let event = all.iter().find(|event| event["reason"] == "NodeHasDiskPressure").unwrap();
         assert_eq!(event["involvedObject"], involved);
     }
 }
 
 #[test]
-fn faults_lose_double_and_delay_events() {
+fn faults_drop_duplicate_and_delay_events() {
     for (fault, at_once, later) in [
         (json!({"event-lost": {"reason": "Evicted", "times": 1}}), 1, 1),
         (json!({"event-doubled": {"reason": "Evicted", "times": 1}}), 3, 3),
         (json!({"event-late": {"reason": "Evicted", "by": "5s"}}), 0, 2),
     ] {
-        let mut world = world(31);
-        let script: Vec<crate::fault::Fault> = vec![serde_json::from_value(fault.clone()).unwrap()];
-        world.with(|_, _, ctx| {
-            let scope = crate::fault::Scope { namespace: Some("here".to_owned()), node: None };
-            ctx.faults.arm(&script, &scope, ctx.now, ctx.agenda);
-        });
+        let mut simulation = simulation(31);
+        let script: Vec<evictlab_fault::Fault> = vec![serde_json::from_value(fault.clone()).unwrap()];
+        let scope = crate::fault::Scope { namespace: Some("here".to_owned()), node: None };
+        simulation.inject_faults(&script, &scope);
         for message in ["one", "two"] {
-            tell(&mut world, "Evicted", message);
+            record(&mut simulation, "Evicted", message);
         }
-        assert_eq!(events(&mut world).len(), at_once, "{fault}");
-        world.run(world.now + Duration::from_secs(6));
-        assert_eq!(events(&mut world).len(), later, "{fault}");
+        assert_eq!(events(&mut simulation).len(), at_once, "{fault}");
+        simulation.run(simulation.now + Duration::from_secs(6));
+        assert_eq!(events(&mut simulation).len(), later, "{fault}");
     }
 }

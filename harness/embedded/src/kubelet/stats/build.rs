@@ -1,4 +1,4 @@
-//! The Summary, made of the last measurements.
+//! Summary from the last measurements.
 
 use std::time::Duration;
 
@@ -7,29 +7,35 @@ use jiff::Timestamp;
 use rand::seq::SliceRandom;
 
 use super::group::{Group, Measured};
+use super::state::VolumeUse;
 use super::summary::{
-    Container, Cpu, Fs, Io, Memory, Network, Node, Pod, PodRef, Processes, Psi, Rlimit, Runtime, Stamp,
-    Summary, Swap, System, Volume,
+    Container, Cpu, Fs, Memory, MetaTime, Node, Pod, PodRef, Processes, Rlimit, Runtime, Summary, Swap,
+    System, Volume,
 };
-use crate::kubelet::Kubelet;
-use crate::kubelet::pods::{Active, Running};
+use crate::context::SimContext;
+use crate::kubelet::pods::{ActivePod, RunningContainer};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
-use crate::time::Time;
-use crate::world::Ctx;
+use crate::sim::{Epoch, Time};
 
-/// A pod's `/etc/hosts`.
+/// Size of a pod's `/etc/hosts`.
 const ETC_HOSTS: DiskUse = DiskUse { bytes: 4096, inodes: 1 };
 
 impl Kubelet {
-    /// The Summary (`stats/v1alpha1`); `fresh` measures the node and the group above all pods anew, as the eviction manager does. There is
-    /// none before cAdvisor has measured the node.
-    pub fn summary(&mut self, fresh: bool, machine: &Machine, ctx: &mut Ctx) -> Result<Summary, String> {
+    /// Returns the Summary (`stats/v1alpha1`). With `fresh`, the node and the cgroup of all pods
+    /// are measured first, as for the eviction manager. Fails before cAdvisor's first measurement.
+    pub fn summary(
+        &mut self,
+        fresh: bool,
+        machine: &Machine,
+        ctx: &mut SimContext,
+    ) -> Result<Summary, String> {
         if fresh && self.stats.begun {
             self.stats_measure(&Cgroup::Root, machine, ctx);
             self.stats_measure(&Cgroup::Pods, machine, ctx);
         }
-        let figures = Figures::of(self, machine, ctx)?;
-        let node = figures.node();
+        let builder = SummaryBuilder::of(self, machine, ctx)?;
+        let node = builder.node();
         let mut pods = Vec::new();
         for active in self.pods.active() {
             let metadata = &active.pod.metadata;
@@ -41,65 +47,60 @@ impl Kubelet {
                 continue;
             }
             running.shuffle(ctx.rng);
-            pods.push(figures.pod(&active, &running));
+            pods.push(builder.pod(&active, &running));
         }
-        // containerd answers from a map.
+        // containerd returns pods from a map.
         pods.shuffle(ctx.rng);
         Ok(Summary { node, pods })
     }
 }
 
-/// What a Summary is made of.
-struct Figures<'a> {
+/// Sources of a Summary.
+struct SummaryBuilder<'a> {
     kubelet: &'a Kubelet,
     machine: &'a Machine,
     now: Time,
-    /// The calendar's beginning of the model.
-    epoch: crate::time::Epoch,
-    psi: Option<Psi>,
+    /// Calendar time at the start of the cluster.
+    epoch: Epoch,
     root: (&'a Group, Measured),
 }
 
-impl<'a> Figures<'a> {
-    fn of(kubelet: &'a Kubelet, machine: &'a Machine, ctx: &Ctx) -> Result<Self, String> {
+impl<'a> SummaryBuilder<'a> {
+    fn of(kubelet: &'a Kubelet, machine: &'a Machine, ctx: &SimContext) -> Result<Self, String> {
         let root = kubelet.stats.groups.get(&Cgroup::Root).and_then(|group| Some((group, group.last?)));
         let root = root.ok_or(
             "failed to get root cgroup stats: failed to get cgroup stats for \"/\": failed to get container info for \"/\": \
              unknown container \"/\"",
         )?;
-        // Stalls are told with the gate KubeletPSI, on by default since 1.34.
-        let psi = kubelet.identity.version.at_least(34).then(Psi::default);
-        Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), psi, root })
+        Ok(Self { kubelet, machine, now: ctx.now, epoch: ctx.epoch(), root })
     }
 
-    fn stamp(&self, time: Time) -> Stamp {
-        Stamp(self.epoch.at(time))
+    fn meta_time(&self, time: Time) -> MetaTime {
+        MetaTime(self.epoch.at(time))
     }
 
     fn node(&self) -> Node {
         let (group, root) = self.root;
         let stats = &self.kubelet.stats;
         let total = self.machine.memory_total();
-        let time = self.stamp(root.at);
-        let layers_at = stats.layers_at.map_or(time, |at| self.stamp(at));
+        let time = self.meta_time(root.at);
+        let layers_at = stats.layers_at.map_or(time, |at| self.meta_time(at));
         let images = self.kubelet.status.images.used();
         let image_fs = self.fs(layers_at, images);
         let container_fs = self.kubelet.identity.version.at_least(29).then_some(image_fs);
         Node {
             node_name: self.kubelet.identity.node.clone(),
             system_containers: self.system(),
-            start_time: self.stamp(Time::ZERO),
+            start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(group, root),
             memory: Memory {
                 available_bytes: Some(total.saturating_sub(root.memory.working_set)),
                 ..self.memory(root)
             },
-            io: self.io(time),
-            network: Some(Network::still(time)),
             fs: Some(self.fs(time, stats.filesystem.used)),
             runtime: Some(Runtime { image_fs, container_fs }),
             rlimit: Some(Rlimit {
-                time: self.stamp(self.now),
+                time: self.meta_time(self.now),
                 maxpid: self.machine.max_pid(),
                 curproc: self.machine.processes(&Cgroup::Root),
             }),
@@ -110,7 +111,7 @@ impl<'a> Figures<'a> {
     fn system(&self) -> Vec<System> {
         let mut all = Vec::with_capacity(2);
         let (root_group, root) = self.root;
-        // containerd and what it keeps: a part of what the node uses without any pod.
+        // containerd, which is a part of the memory that the node uses without pods.
         let usage = self.kubelet.identity.options.memory_used / 2;
         let runtime = Measured {
             memory: MemoryUse { usage, working_set: usage, rss: usage / 3 },
@@ -119,11 +120,10 @@ impl<'a> Figures<'a> {
         };
         all.push(System {
             name: "runtime",
-            start_time: self.stamp(Time::ZERO),
+            start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(root_group, runtime),
             memory: self.memory(runtime),
-            io: None,
-            swap: swap(self.stamp(root.at), false),
+            swap: swap(self.meta_time(root.at), false),
         });
         let pods = self.kubelet.stats.groups.get(&Cgroup::Pods);
         if let Some((group, last)) = pods.and_then(|group| Some((group, group.last?))) {
@@ -131,22 +131,21 @@ impl<'a> Figures<'a> {
             let left = |limit: u64| limit.saturating_sub(last.memory.working_set);
             all.push(System {
                 name: "pods",
-                start_time: self.stamp(group.since),
+                start_time: self.meta_time(group.since),
                 cpu: self.cpu(group, last),
                 memory: Memory { available_bytes: limit.map(left), ..self.memory(last) },
-                io: self.io(self.stamp(last.at)),
-                swap: swap(self.stamp(last.at), false),
+                swap: swap(self.meta_time(last.at), false),
             });
         }
         all
     }
 
-    fn pod(&self, active: &Active, running: &[Running]) -> Pod {
+    fn pod(&self, active: &ActivePod, running: &[RunningContainer]) -> Pod {
         let metadata = &active.pod.metadata;
         let containers: Vec<(Container, Option<u64>)> =
             running.iter().map(|one| self.container(active, one)).collect();
-        // Since 1.31 the sum of the containers that cAdvisor answers for; before, the processes that are in the pod's group itself,
-        // and there are none (`addProcessStats`).
+        // Since 1.31 the sum over the containers that cAdvisor knows; before, the processes in the
+        // pod's own cgroup, which has none (`addProcessStats`).
         let counts = containers.iter().filter_map(|(_, count)| *count);
         let count = counts.reduce(|one, other| one + other);
         let containers: Vec<Container> = containers.into_iter().map(|(container, _)| container).collect();
@@ -161,7 +160,7 @@ impl<'a> Figures<'a> {
             true => count,
             false => measured.map(|_| 0),
         };
-        let at = measured.map(|(_, last)| self.stamp(last.at));
+        let at = measured.map(|(_, last)| self.meta_time(last.at));
         let volume = self.volumes(&metadata.uid);
         let created = active.object["status"]["startTime"].as_str().and_then(|text| text.parse().ok());
         let since = running.iter().map(|one| one.started).min().unwrap_or(self.now);
@@ -171,21 +170,19 @@ impl<'a> Figures<'a> {
                 namespace: metadata.namespace.clone(),
                 uid: metadata.uid.clone(),
             },
-            start_time: created.map_or_else(|| self.stamp(since), Stamp),
+            start_time: created.map_or_else(|| self.meta_time(since), MetaTime),
             ephemeral_storage: Some(self.ephemeral_storage(&metadata.uid, &containers)),
             containers,
             cpu,
             memory,
-            io: at.and_then(|at| self.io(at)),
-            network: at.map(Network::still),
             volume,
             process_stats: count.map(|process_count| Processes { process_count }),
             swap: at.map(|at| swap(at, false)),
         }
     }
 
-    /// A container, and how many processes cAdvisor counts in it.
-    fn container(&self, active: &Active, running: &Running) -> (Container, Option<u64>) {
+    /// Returns the statistics of a container, and its process count in cAdvisor.
+    fn container(&self, active: &ActivePod, running: &RunningContainer) -> (Container, Option<u64>) {
         let stats = &self.kubelet.stats;
         let group = Cgroup::Container(running.id.clone());
         let known = stats.groups.get(&group).filter(|group| group.is_alive());
@@ -203,28 +200,29 @@ impl<'a> Figures<'a> {
             None => self.by_runtime(&group, limit),
         };
         let layer = stats.layers.get(&running.id).copied();
-        // What the snapshotter has not seen yet is of 1970.
-        let measured = layer.and(stats.layers_at).map_or(Stamp(Timestamp::UNIX_EPOCH), |at| self.stamp(at));
+        // The time is zero (1970) before the snapshotter's first measurement.
+        let measured =
+            layer.and(stats.layers_at).map_or(MetaTime(Timestamp::UNIX_EPOCH), |at| self.meta_time(at));
         let logs = self.machine.log_use(&running.id);
         let container = Container {
             name: running.name.clone(),
-            start_time: self.stamp(running.started),
+            start_time: self.meta_time(running.started),
             cpu,
             memory,
-            io: self.psi.map(|_| Io { time: cpu.time, psi: known.and(self.psi) }),
             rootfs: Some(self.fs(measured, layer.unwrap_or_default())),
-            logs: Some(self.fs(self.stamp(self.now), logs)),
+            logs: Some(self.fs(self.meta_time(self.now), logs)),
             swap: swap(cpu.time, true),
         };
         (container, count)
     }
 
-    /// The figures of the runtime: always fresh, and more of them since 1.34 (`makeContainerStats`).
+    /// Returns the runtime's statistics, which are always current; since 1.34 they have more fields
+    /// (`makeContainerStats`).
     fn by_runtime(&self, group: &Cgroup, limit: Option<u64>) -> (Cpu, Memory, Option<u64>) {
-        let time = self.stamp(self.now);
+        let time = self.meta_time(self.now);
         let used = self.machine.memory(group).unwrap_or_default();
         let nanos = u64::try_from(self.machine.cpu(group).as_nanos()).unwrap_or(u64::MAX);
-        let cpu = Cpu { time, usage_nano_cores: Some(0), usage_core_nano_seconds: nanos, psi: None };
+        let cpu = Cpu { time, usage_nano_cores: Some(0), usage_core_nano_seconds: nanos };
         let more = self.kubelet.identity.version.at_least(34);
         let memory = Memory {
             time,
@@ -232,15 +230,12 @@ impl<'a> Figures<'a> {
             usage_bytes: more.then_some(used.usage),
             working_set_bytes: used.working_set,
             rss_bytes: more.then_some(used.rss),
-            page_faults: more.then_some(0),
-            major_page_faults: more.then_some(0),
-            psi: None,
         };
         (cpu, memory, None)
     }
 
-    /// The pod's group has a limit when all its containers have one.
-    fn pod_memory(&self, active: &Active, last: Measured) -> Memory {
+    /// Returns the memory of a pod's cgroup, which has a limit if all containers have one.
+    fn pod_memory(&self, active: &ActivePod, last: Measured) -> Memory {
         let limits = active.pod.spec.containers.iter();
         let limit: Option<i64> = limits
             .map(|container| Some(container.resources.limits.get("memory")?.value()))
@@ -260,16 +255,13 @@ impl<'a> Figures<'a> {
             usage_bytes: of(|memory| memory.usage_bytes),
             working_set_bytes: containers.iter().map(|container| container.memory.working_set_bytes).sum(),
             rss_bytes: of(|memory| memory.rss_bytes),
-            page_faults: Some(0),
-            major_page_faults: Some(0),
-            psi: None,
         })
     }
 
     fn volumes(&self, uid: &str) -> Vec<Volume> {
         let Some(measured) = self.kubelet.stats.volumes.get(uid) else { return Vec::new() };
-        let time = self.stamp(measured.at);
-        let volume = |volume: &super::volumes::VolumeUse| {
+        let time = self.meta_time(measured.at);
+        let volume = |volume: &VolumeUse| {
             let fs = match volume.memory {
                 true => self.memory_fs(time, volume.used),
                 false => self.fs(time, volume.used),
@@ -288,37 +280,30 @@ impl<'a> Figures<'a> {
             bytes: sum.bytes + part.bytes,
             inodes: sum.inodes + part.inodes,
         });
-        self.fs(self.stamp(self.now), used)
+        self.fs(self.meta_time(self.now), used)
     }
 
     fn cpu(&self, group: &Group, last: Measured) -> Cpu {
         Cpu {
-            time: self.stamp(last.at),
+            time: self.meta_time(last.at),
             usage_nano_cores: Some(group.nano_cores().unwrap_or(0)),
             usage_core_nano_seconds: u64::try_from(last.cpu.as_nanos()).unwrap_or(u64::MAX),
-            psi: self.psi,
         }
     }
 
     fn memory(&self, last: Measured) -> Memory {
         Memory {
-            time: self.stamp(last.at),
+            time: self.meta_time(last.at),
             available_bytes: None,
             usage_bytes: Some(last.memory.usage),
             working_set_bytes: last.memory.working_set,
             rss_bytes: Some(last.memory.rss),
-            page_faults: Some(0),
-            major_page_faults: Some(0),
-            psi: self.psi,
         }
     }
 
-    fn io(&self, time: Stamp) -> Option<Io> {
-        self.psi.map(|psi| Io { time, psi: Some(psi) })
-    }
-
-    /// A part of the node's one file system, whose own figures are as old as the node's.
-    fn fs(&self, time: Stamp, used: DiskUse) -> Fs {
+    /// Returns statistics of a part of the node's file system. Capacity and free space are from the
+    /// node's last measurement.
+    fn fs(&self, time: MetaTime, used: DiskUse) -> Fs {
         let Filesystem { capacity, used: all } = self.kubelet.stats.filesystem;
         Fs {
             time,
@@ -331,8 +316,8 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// A part of a file system in memory, as large as the node's memory.
-    fn memory_fs(&self, time: Stamp, used: DiskUse) -> Fs {
+    /// Returns statistics of a part of a tmpfs, whose capacity is the node's memory.
+    fn memory_fs(&self, time: MetaTime, used: DiskUse) -> Fs {
         let capacity = self.machine.memory_total();
         let inodes = capacity / 4096;
         Fs {
@@ -347,6 +332,6 @@ impl<'a> Figures<'a> {
     }
 }
 
-fn swap(time: Stamp, available: bool) -> Swap {
+fn swap(time: MetaTime, available: bool) -> Swap {
     Swap { time, swap_available_bytes: available.then_some(0), swap_usage_bytes: 0 }
 }

@@ -1,15 +1,14 @@
-//! A control group as cAdvisor remembers it.
+//! Measurements of a cgroup in cAdvisor.
 
 use std::time::Duration;
 
 use crate::machine::{Cgroup, Machine, MemoryUse};
-use crate::time::Time;
+use crate::sim::Time;
 
-/// cAdvisor never waits longer than so between two measurements, but for the jitter: the kubelet hands it this as
-/// `maxHousekeepingInterval`.
+/// Maximum interval between two measurements, before the jitter (`maxHousekeepingInterval`).
 const SLOWEST: Duration = Duration::from_secs(15);
 
-/// A measurement.
+/// Measurement of a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub at: Time,
@@ -18,17 +17,17 @@ pub(super) struct Measured {
     pub processes: u64,
 }
 
-/// A group with its last two measurements.
+/// Cgroup with its last two measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// When it was noticed.
+    /// Time of registration.
     pub since: Time,
     pub last: Option<Measured>,
     before: Option<Measured>,
-    /// The interval as it is stretched while nothing changes.
+    /// Current interval, which doubles while nothing changes.
     pub interval: Duration,
     usual: Duration,
-    /// When it is measured next.
+    /// Time of the next measurement.
     pub next: Time,
 }
 
@@ -37,7 +36,7 @@ impl Group {
         Self { since, last: None, before: None, interval: usual, usual, next: since }
     }
 
-    /// Takes a measurement; the interval doubles if it equals the one before, and else is the usual one again
+    /// Adds a measurement. The interval doubles if it equals the last one, otherwise it is reset
     /// (`containerData.nextHousekeepingInterval`).
     pub(super) fn measure(&mut self, group: &Cgroup, memory: MemoryUse, machine: &Machine, at: Time) {
         let processes = match group {
@@ -52,7 +51,7 @@ impl Group {
         }
     }
 
-    /// Billionths of a processor between the last two measurements.
+    /// Returns the CPU usage between the last two measurements, in nanocores.
     pub(super) fn nano_cores(&self) -> Option<u64> {
         let (last, before) = (self.last?, self.before?);
         let wall = last.at.since(before.at).as_nanos().max(1);
@@ -60,8 +59,8 @@ impl Group {
         Some(u64::try_from(cpu * 1_000_000_000 / wall).unwrap_or(u64::MAX))
     }
 
-    /// Whether the Summary takes this for the container's figures (`isContainerTerminated`): there are two measurements, and it is not
-    /// without both processor time and memory.
+    /// Returns whether the Summary uses cAdvisor's statistics of a container
+    /// (`isContainerTerminated`): it has two measurements, and CPU usage or memory.
     pub(super) fn is_alive(&self) -> bool {
         let rss = self.last.map_or(0, |last| last.memory.rss);
         self.nano_cores().is_some_and(|cores| cores > 0 || rss > 0)

@@ -1,110 +1,95 @@
-//! The Summary as it is served (`stats/v1alpha1`).
+//! Summary (`stats/v1alpha1`).
 
-use evictlab_rules::pod as rules;
+use evictlab_rules::summary as rules;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-/// A moment that is served with whole seconds, and used with all it has.
+/// Time that is serialized with whole seconds and used with full precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp(pub Timestamp);
+pub struct MetaTime(pub Timestamp);
 
-impl Serialize for Stamp {
+impl Serialize for MetaTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = Timestamp::from_second(self.0.as_second()).unwrap_or(self.0);
         serializer.collect_str(&whole)
     }
 }
 
-/// One answer.
+/// Response of `stats/summary`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The node.
+    /// Node.
     pub node: Node,
-    /// Its pods with a running container, in no order that means anything.
+    /// Pods with a running container, in random order.
     pub pods: Vec<Pod>,
 }
 
-/// The node's own figures.
+/// Statistics of the node.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Node {
-    /// Its name.
+    /// Name.
     pub node_name: String,
-    /// The groups beside the pods, and the one above them.
+    /// System cgroups, and the cgroup of all pods.
     pub system_containers: Vec<System>,
-    /// When the node began.
-    pub start_time: Stamp,
-    /// Processors.
+    /// Start time of the node.
+    pub start_time: MetaTime,
+    /// CPU.
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
-    /// Disk pressure figures (1.34 and newer).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub io: Option<Io>,
-    /// The network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    /// The kubelet's file system.
+    /// File system of the kubelet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fs: Option<Fs>,
-    /// The runtime's file systems.
+    /// File systems of the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     /// Process ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rlimit: Option<Rlimit>,
-    /// Swap, of which there is none.
+    /// Swap; the model has no swap.
     pub swap: Swap,
 }
 
-/// A system group.
+/// Statistics of a system cgroup.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct System {
     /// `runtime` or `pods`.
     pub name: &'static str,
-    /// When it began.
-    pub start_time: Stamp,
-    /// Processors.
+    /// Start time.
+    pub start_time: MetaTime,
+    /// CPU.
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
-    /// Disk pressure figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub io: Option<Io>,
     /// Swap.
     pub swap: Swap,
 }
 
-/// A pod's figures.
+/// Statistics of a pod.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pod {
-    /// Which pod.
+    /// Reference to the pod.
     pub pod_ref: PodRef,
-    /// When it began.
-    pub start_time: Stamp,
-    /// Its running containers, in no order that means anything.
+    /// Start time.
+    pub start_time: MetaTime,
+    /// Running containers, in random order.
     pub containers: Vec<Container>,
-    /// Processors.
+    /// CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// Memory of its group.
+    /// Memory of the pod's cgroup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// Disk pressure figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub io: Option<Io>,
-    /// The network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    /// Its volumes, once they were measured.
+    /// Volumes that were measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume: Vec<Volume>,
-    /// All that it has on the node's disk.
+    /// Ephemeral storage: writable layers, logs and volumes.
     #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
     pub ephemeral_storage: Option<Fs>,
-    /// Its processes.
+    /// Processes.
     #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
     pub process_stats: Option<Processes>,
     /// Swap.
@@ -112,161 +97,98 @@ pub struct Pod {
     pub swap: Option<Swap>,
 }
 
-/// Which pod.
+/// Reference to a pod.
 #[derive(Clone, Debug, Serialize)]
 pub struct PodRef {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// The namespace.
+    /// Namespace.
     pub namespace: String,
-    /// The uid.
+    /// Uid.
     pub uid: String,
 }
 
-/// A container's figures.
+/// Statistics of a container.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// When it started.
-    pub start_time: Stamp,
-    /// Processors.
+    /// Start time.
+    pub start_time: MetaTime,
+    /// CPU.
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
-    /// Disk pressure figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub io: Option<Io>,
-    /// What it wrote.
+    /// Writable layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rootfs: Option<Fs>,
-    /// What it logged.
+    /// Logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<Fs>,
     /// Swap.
     pub swap: Swap,
 }
 
-/// Processors.
+/// CPU usage.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cpu {
-    /// When it was measured.
-    pub time: Stamp,
-    /// Billionths of a processor.
+    /// Time of the measurement.
+    pub time: MetaTime,
+    /// Usage in nanocores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_nano_cores: Option<u64>,
-    /// Since the beginning.
+    /// Total usage in nanoseconds.
     pub usage_core_nano_seconds: u64,
-    /// Stalls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psi: Option<Psi>,
 }
 
 /// Memory, in bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
-    /// When it was measured.
-    pub time: Stamp,
-    /// What is left of the limit.
+    /// Time of the measurement.
+    pub time: MetaTime,
+    /// Limit minus working set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<u64>,
-    /// All of it.
+    /// Usage, including caches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_bytes: Option<u64>,
-    /// What cannot be reclaimed at once.
+    /// Working set: usage minus inactive page cache.
     pub working_set_bytes: u64,
     /// Anonymous memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
-    /// Page faults, which the model does not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page_faults: Option<u64>,
-    /// Those that read from disk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub major_page_faults: Option<u64>,
-    /// Stalls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psi: Option<Psi>,
 }
 
-/// Disk pressure figures.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Io {
-    /// When it was measured.
-    pub time: Stamp,
-    /// Stalls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psi: Option<Psi>,
-}
-
-/// Stalls, of which the model knows none.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Psi {
-    full: Stall,
-    some: Stall,
-}
-
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Stall {
-    total: u64,
-    avg10: u64,
-    avg60: u64,
-    avg300: u64,
-}
-
-/// The network, of which the model counts nothing.
-#[derive(Clone, Debug, Serialize)]
-pub struct Network {
-    /// When it was measured.
-    pub time: Stamp,
-    /// The default interface.
-    #[serde(flatten)]
-    pub default: Interface,
-    /// All of them.
-    pub interfaces: [Interface; 1],
-}
-
-/// An interface.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Interface {
-    name: &'static str,
-    rx_bytes: u64,
-    rx_errors: u64,
-    tx_bytes: u64,
-    tx_errors: u64,
-}
-
-/// A file system, or a part of one.
+/// Statistics of a file system or a part of it.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fs {
-    /// When it was measured.
-    pub time: Stamp,
-    /// Bytes left.
+    /// Time of the measurement.
+    pub time: MetaTime,
+    /// Free bytes.
     pub available_bytes: u64,
-    /// Bytes in all.
+    /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// Bytes used.
+    /// Used bytes.
     pub used_bytes: u64,
-    /// Inodes left.
+    /// Free inodes.
     pub inodes_free: u64,
-    /// Inodes in all.
+    /// Number of inodes.
     pub inodes: u64,
-    /// Inodes used.
+    /// Used inodes.
     pub inodes_used: u64,
 }
 
-/// The runtime's file systems.
+/// File systems of the runtime.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Runtime {
-    /// Where images are.
+    /// File system of images.
     pub image_fs: Fs,
-    /// Where containers write (1.29 and newer).
+    /// File system of writable layers (1.29 and newer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_fs: Option<Fs>,
 }
@@ -274,54 +196,46 @@ pub struct Runtime {
 /// Process ids.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rlimit {
-    /// Now.
-    pub time: Stamp,
-    /// The most there can be.
+    /// Time of the measurement.
+    pub time: MetaTime,
+    /// Maximum process id.
     pub maxpid: u64,
-    /// Those there are.
+    /// Number of processes.
     pub curproc: u64,
 }
 
-/// A volume's figures.
+/// Statistics of a volume.
 #[derive(Clone, Debug, Serialize)]
 pub struct Volume {
-    /// The figures.
+    /// File system.
     #[serde(flatten)]
     pub fs: Fs,
-    /// The name.
+    /// Name.
     pub name: String,
 }
 
-/// A pod's processes.
+/// Process statistics of a pod.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Processes {
-    /// How many.
+    /// Number of processes.
     pub process_count: u64,
 }
 
-/// Swap.
+/// Swap statistics.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Swap {
-    /// When it was measured.
-    pub time: Stamp,
-    /// What is left, where that is told.
+    /// Time of the measurement.
+    pub time: MetaTime,
+    /// Free swap, where the kubelet reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap_available_bytes: Option<u64>,
-    /// What is used.
+    /// Used swap.
     pub swap_usage_bytes: u64,
 }
 
-impl Network {
-    /// `eth0` without traffic.
-    pub fn still(time: Stamp) -> Self {
-        let eth0 = Interface { name: "eth0", rx_bytes: 0, rx_errors: 0, tx_bytes: 0, tx_errors: 0 };
-        Self { time, default: eth0, interfaces: [eth0] }
-    }
-}
-
 impl Summary {
-    /// What of it the rules look at, times with all they have.
+    /// Returns the statistics that the rules need, with full precision.
     pub fn sample(&self) -> rules::Sample {
         let node = &self.node;
         let system = |system: &System| rules::SystemContainer {

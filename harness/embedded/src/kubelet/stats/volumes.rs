@@ -1,40 +1,21 @@
-//! The sizes of volumes: `pkg/kubelet/server/stats/fs_resource_analyzer.go`.
+//! Volume statistics: `pkg/kubelet/server/stats/fs_resource_analyzer.go`.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{StatsEvent, jittered};
-use crate::kubelet::Kubelet;
+use super::state::{PodVolumes, VolumeUse, jittered};
+use crate::context::SimContext;
+use crate::kubelet::event::StatsEvent;
+use crate::kubelet::state::Kubelet;
 use crate::machine::{DiskUse, Machine};
-use crate::time::Time;
-use crate::world::Ctx;
 
-/// A pod's volumes as they were measured last.
-#[derive(Clone, Debug)]
-pub(super) struct PodVolumes {
-    pub at: Time,
-    next: Time,
-    pub all: Vec<VolumeUse>,
-}
-
-/// A volume.
-#[derive(Clone, Debug)]
-pub(super) struct VolumeUse {
-    pub name: String,
-    pub used: DiskUse,
-    /// It lies in memory.
-    pub memory: bool,
-    /// It counts as the pod's ephemeral storage: an emptyDir on disk, a config map, a git repository.
-    pub ephemeral: bool,
-}
-
-/// What a projected volume of a service account takes.
+/// Size of a projected service account volume.
 const PROJECTED: DiskUse = DiskUse { bytes: 12_288, inodes: 9 };
 
 impl Kubelet {
-    /// The volumes of pods that are new are measured; the analyzer comes by once every period.
-    pub(super) fn analyze_volumes(&mut self, machine: &Machine, ctx: &mut Ctx) {
+    /// Measures the volumes of new pods, once per period of the analyzer.
+    pub(super) fn analyze_volumes(&mut self, machine: &Machine, ctx: &mut SimContext) {
         let Some(period) = self.config.settings.volume_period else { return };
         let uids: Vec<_> = self.pods.active().into_iter().map(|pod| pod.pod.metadata.uid).collect();
         self.stats.volumes.retain(|uid, _| uids.contains(uid));
@@ -49,8 +30,8 @@ impl Kubelet {
         self.stats_at(ctx.now + period, StatsEvent::Analyze, ctx);
     }
 
-    /// Measures a pod's volumes, and says when next.
-    pub(super) fn measure_volumes(&mut self, uid: &str, machine: &Machine, ctx: &mut Ctx) {
+    /// Measures the volumes of a pod, and schedules the next measurement.
+    pub(super) fn measure_volumes(&mut self, uid: &str, machine: &Machine, ctx: &mut SimContext) {
         let period = self.config.settings.volume_period.unwrap_or(Duration::from_secs(60));
         let Some(known) = self.stats.volumes.get_mut(uid).filter(|known| known.next == ctx.now) else {
             return;
@@ -68,7 +49,7 @@ impl Kubelet {
     }
 }
 
-/// What a volume holds; none for one that the kubelet cannot measure.
+/// Returns the size of a volume, or `None` if the kubelet does not measure it.
 fn measured(uid: &str, volume: &Value, machine: &Machine) -> Option<VolumeUse> {
     let name = volume["name"].as_str()?.to_owned();
     let is = |source: &str| volume.get(source).is_some();

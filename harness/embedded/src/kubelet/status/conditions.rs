@@ -1,26 +1,26 @@
-//! The node's conditions: `pkg/kubelet/nodestatus/setters.go`.
+//! Node conditions: `pkg/kubelet/nodestatus/setters.go`.
 
 use evictlab_rules::threshold::NodeCondition;
 use serde_json::{Value, json};
 
-/// A condition as it is now.
+/// Current node condition.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     pub kind: &'static str,
     status: &'static str,
     reason: &'static str,
     message: &'static str,
-    /// The reason of the event that tells of it.
+    /// Reason of the event about the condition.
     pub event: &'static str,
 }
 
-/// The three of pressure.
+/// Returns the three pressure conditions.
 pub(super) fn pressure(held: &[NodeCondition]) -> Vec<Condition> {
     let kinds = [NodeCondition::MemoryPressure, NodeCondition::DiskPressure, NodeCondition::PidPressure];
     kinds.into_iter().map(|kind| of(kind, held.contains(&kind))).collect()
 }
 
-/// That all is well.
+/// Returns the condition `Ready`.
 pub(super) fn ready() -> Condition {
     Condition {
         kind: "Ready",
@@ -60,24 +60,26 @@ fn of(kind: NodeCondition, held: bool) -> Condition {
 }
 
 impl Condition {
-    /// Whether the node's status says the same; none if it says nothing of it.
-    pub(super) fn is_told(&self, node: &Value) -> Option<bool> {
+    /// Returns whether the node's status has the same condition, or `None` if it has no condition
+    /// of this type.
+    pub(super) fn is_reported(&self, node: &Value) -> Option<bool> {
         let all = node["status"]["conditions"].as_array()?;
-        let told = all.iter().find(|told| told["type"] == self.kind)?;
-        Some(told["status"] == self.status && told["reason"] == self.reason)
+        let reported = all.iter().find(|reported| reported["type"] == self.kind)?;
+        Some(reported["status"] == self.status && reported["reason"] == self.reason)
     }
 }
 
-/// Puts conditions into a status; others stay.
+/// Writes conditions to a status; other conditions are kept.
 pub(super) fn write(status: &mut Value, conditions: &[Condition], now: &str) {
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
     }
     let Some(all) = status["conditions"].as_array_mut() else { return };
     for condition in conditions {
-        let told = all.iter().position(|told| told["type"] == condition.kind);
-        let since = told.map(|told| &all[told]).filter(|told| told["status"] == condition.status);
-        let since = since.map_or_else(|| json!(now), |told| told["lastTransitionTime"].clone());
+        let reported = all.iter().position(|reported| reported["type"] == condition.kind);
+        let since =
+            reported.map(|reported| &all[reported]).filter(|reported| reported["status"] == condition.status);
+        let since = since.map_or_else(|| json!(now), |reported| reported["lastTransitionTime"].clone());
         let written = json!({
             "type": condition.kind,
             "status": condition.status,
@@ -86,8 +88,8 @@ pub(super) fn write(status: &mut Value, conditions: &[Condition], now: &str) {
             "reason": condition.reason,
             "message": condition.message,
         });
-        match told {
-            Some(told) => all[told] = written,
+        match reported {
+            Some(reported) => all[reported] = written,
             None => all.push(written),
         }
     }

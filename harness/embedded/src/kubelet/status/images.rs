@@ -1,4 +1,4 @@
-//! The images on a node.
+//! Images on a node.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 
 use crate::machine::{DiskUse, Filesystem};
 
-/// An image.
+/// Image on a node.
 #[derive(Clone, Debug)]
 struct Image {
     name: String,
     bytes: u64,
 }
 
-/// The images on a node. They are part of what the node uses of its disk before any pod.
+/// Images on a node. Their size is included in the node's disk usage without pods.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     all: Vec<Image>,
     freed: u64,
 }
 
-/// Files of an image for each of its bytes, as counted in kind's nodes.
+/// Bytes per file in images, as counted on kind's nodes.
 const BYTES_A_FILE: u64 = 33_000;
 
 impl Images {
-    /// What is in kind's node image, and what evictlab loads beside it.
+    /// Returns the images of kind's node image and those that evictlab loads.
     pub fn of_kind(version: &KubeletVersion) -> Self {
         let pause = match version.minor {
             ..31 => "3.9",
@@ -45,13 +45,13 @@ impl Images {
         Self { all: all.into_iter().map(|(name, bytes)| Image { name, bytes }).collect(), freed: 0 }
     }
 
-    /// What they take.
+    /// Returns the disk usage of the images.
     pub fn used(&self) -> DiskUse {
         let bytes = self.all.iter().map(|image| image.bytes).sum();
         DiskUse { bytes, inodes: bytes / BYTES_A_FILE }
     }
 
-    /// A file system without what was freed of it.
+    /// Returns a file system without the space that deleted images have freed.
     pub fn without_freed(&self, whole: Filesystem) -> Filesystem {
         let used = DiskUse {
             bytes: whole.used.bytes.saturating_sub(self.freed),
@@ -60,14 +60,14 @@ impl Images {
         Filesystem { used, ..whole }
     }
 
-    /// Deletes those that no container uses; the sandboxes' own is always in use.
+    /// Deletes images that no container uses, except for the sandbox image.
     pub fn delete_unused(&mut self, used: &BTreeSet<String>) {
         let stays = |image: &Image| image.name.contains("/pause:") || used.contains(&image.name);
         self.freed += self.all.iter().filter(|image| !stays(image)).map(|image| image.bytes).sum::<u64>();
         self.all.retain(stays);
     }
 
-    /// As the node's status lists them.
+    /// Returns the images as `status.images` of the node.
     pub fn listed(&self) -> Value {
         self.all.iter().map(|image| json!({"names": [image.name], "sizeBytes": image.bytes})).collect()
     }

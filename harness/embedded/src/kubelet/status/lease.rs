@@ -1,21 +1,21 @@
-//! The lease by which the control plane knows that the node lives (`k8s.io/component-helpers/apimachinery/lease`).
+//! Node lease, the heartbeat of the kubelet (`k8s.io/component-helpers/apimachinery/lease`).
 
 use std::time::Duration;
 
 use rand::RngExt;
 use serde_json::json;
 
-use super::StatusEvent;
-use crate::kubelet::Kubelet;
-use crate::store::Kind;
-use crate::world::Ctx;
+use crate::context::SimContext;
+use crate::kubelet::event::StatusEvent;
+use crate::kubelet::state::Kubelet;
+use crate::resource::Kind;
 
 const NAMESPACE: &str = "kube-node-lease";
 /// `nodeLeaseDurationSeconds` × 0.25
 const PERIOD: Duration = Duration::from_secs(10);
 
 impl Kubelet {
-    pub(super) fn renew_lease(&mut self, ctx: &mut Ctx) {
+    pub(super) fn renew_lease(&mut self, ctx: &mut SimContext) {
         let name = self.identity.node.clone();
         let now = ctx.epoch().micros(ctx.now);
         let renewed = ctx.store.update(Kind::Lease, NAMESPACE, &name, |lease| {
@@ -38,7 +38,7 @@ impl Kubelet {
                 },
                 "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
             });
-            // There is none of this name: that was asked before.
+            // The update has shown that the name is free.
             let _ = ctx.store.create(Kind::Lease, lease, ctx.now);
         }
         let period = PERIOD.mul_f64(1.0 + ctx.rng.random_range(0.0..0.04));

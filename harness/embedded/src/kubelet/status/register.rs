@@ -1,16 +1,17 @@
-//! The node object: `registerWithAPIServer`, and what the control plane adds to a new node.
+//! Registration of the node (`registerWithAPIServer`).
 
 use serde_json::{Map, Value, json};
 
-use crate::kubelet::Kubelet;
-use crate::store::Kind;
-use crate::world::Ctx;
+use super::update::extended;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
+use crate::resource::Kind;
 
 impl Kubelet {
-    /// Makes the node's object unless there is one; its labels and what it says of the machine are put right in any case. Extended resources are
-    /// none from then on, until somebody says how many there are again: without a device plugin's checkpoint the kubelet takes the node for a
-    /// new one (`reconcileExtendedResource`).
-    pub(super) fn register(&mut self, ctx: &mut Ctx) {
+    /// Creates the node object, or updates labels and version of an existing one. Registration
+    /// resets extended resources to 0: without a device plugin checkpoint the kubelet treats the
+    /// node as new (`reconcileExtendedResource`).
+    pub(super) fn register(&mut self, ctx: &mut SimContext) {
         let name = self.identity.node.clone();
         let labels = self.labels();
         let known = ctx.store.update(Kind::Node, "", &name, |node| {
@@ -19,7 +20,7 @@ impl Kubelet {
             }
             node["status"]["nodeInfo"]["kubeletVersion"] = json!(self.identity.version.to_string());
             let names: Vec<String> =
-                super::extended(&node["status"]["capacity"]).map(|(name, _)| name.to_owned()).collect();
+                extended(&node["status"]["capacity"]).map(|(name, _)| name.to_owned()).collect();
             for (list, name) in
                 ["capacity", "allocatable"].iter().flat_map(|list| names.iter().map(move |name| (list, name)))
             {
@@ -58,7 +59,7 @@ impl Kubelet {
                 "nodeInfo": self.node_info(ctx),
             },
         });
-        // There is none of this name: that was asked before.
+        // The update has shown that the name is free.
         let _ = ctx.store.create(Kind::Node, node, ctx.now);
     }
 
@@ -76,7 +77,7 @@ impl Kubelet {
         own.chain(stated.map(|(label, value)| (label.clone(), json!(value)))).collect()
     }
 
-    fn node_info(&self, ctx: &mut Ctx) -> Value {
+    fn node_info(&self, ctx: &mut SimContext) -> Value {
         let version = self.identity.version.to_string();
         let mut info = json!({
             "machineID": ctx.store.uid().replace('-', ""),
@@ -89,7 +90,7 @@ impl Kubelet {
             "operatingSystem": "linux",
             "architecture": "amd64",
         });
-        // A field of no meaning, empty since 1.33 (KEP-4004).
+        // Deprecated; empty since 1.33 (KEP-4004).
         info["kubeProxyVersion"] = json!(if self.identity.version.at_least(33) { "" } else { &version });
         info
     }

@@ -1,356 +1,251 @@
-//! Programs that bring bytes from somewhere to somewhere: `cat`, `head`, `yes`, `cp`, and `dd`.
+//! Programs that copy bytes: `cat` and `dd`.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use super::super::cost;
+use super::super::calibration;
 use super::super::data::Data;
-use super::super::files::Mode;
-use super::super::io::Read;
-use super::super::kernel::{Errno, Kernel};
-use super::super::process::{Pid, SIGPIPE};
-use super::{Turn, bytes, slice};
-use crate::time::Time;
+use super::super::errno::Errno;
+use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN, STDOUT};
+use super::super::kernel::Kernel;
+use super::super::open_file::ReadOutcome;
+use super::super::paths::OpenMode;
+use super::step::{StepOutcome, slice};
+use crate::sim::Time;
 
-/// The descriptors with which it works on files.
+/// The descriptors of files that the program opens.
 const INPUT: usize = 3;
 const OUTPUT: usize = 4;
 
-/// Where bytes come from.
+/// The origin of bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Stdin,
     Path(String),
-    /// The same line for ever.
-    Line(Arc<str>),
 }
 
-/// Where they go.
+/// The destination of bytes.
 #[derive(Clone, Debug)]
 pub(super) enum Sink {
     Stdout,
-    Path {
-        path: String,
-        mode: Mode,
-        at: u64,
-    },
-    /// Nowhere: only their number, or that of lines, is told at the end.
-    Count {
-        lines: bool,
-    },
+    Path { path: String, mode: OpenMode, offset: u64 },
 }
 
-/// What there is to copy at most.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Limit {
-    None,
-    Bytes(u64),
-    Lines(u64),
-}
-
-/// A copy, and where it stands.
-pub(in super::super) struct Copy {
+/// A program that copies bytes from its sources to its sink.
+pub(in super::super) struct CopyProgram {
     pub name: &'static str,
-    pub(super) sources: VecDeque<Source>,
-    pub(super) sink: Sink,
-    pub(super) limit: Limit,
-    /// What it reads at once, in bytes.
+    sources: VecDeque<Source>,
+    sink: Sink,
+    /// The number of bytes that are left to copy.
+    pub(super) limit: Option<u64>,
+    /// Bytes that one system call copies.
     pub(super) block: u64,
-    /// Memory beside the program's own.
+    /// Memory beside the program's footprint, in bytes.
     pub(super) buffer: u64,
-    /// To be skipped of the source.
+    /// The offset in the source, in bytes.
     pub(super) skip: u64,
-    /// For `dd`: whether it tells at its end what it did.
-    pub(super) report: bool,
-    /// It would change text: that is not done here.
-    pub(super) changes: bool,
-    pub(super) state: State,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    began: Option<Time>,
+    /// Prints at its end what was copied, as `dd` does.
+    pub(super) prints_report: bool,
+    started_at: Option<Time>,
     current: Option<Source>,
+    /// Data that a pipe had no room for.
     pending: Option<Data>,
-    done: u64,
-    lines: u64,
+    copied: u64,
     code: i32,
 }
 
-impl Copy {
+impl CopyProgram {
     pub(super) fn new(name: &'static str, sources: Vec<Source>, sink: Sink) -> Self {
         Self {
             name,
             sources: sources.into(),
             sink,
-            limit: Limit::None,
+            limit: None,
             block: 64 << 10,
             buffer: 0,
             skip: 0,
-            report: false,
-            changes: false,
-            state: State::default(),
+            prints_report: false,
+            started_at: None,
+            current: None,
+            pending: None,
+            copied: 0,
+            code: 0,
         }
     }
 
-    /// The program of a name; none if it is another one's, or has arguments that are not known.
-    pub fn of(name: &str, arguments: &[String]) -> Option<Self> {
-        let paths = |words: &[String]| -> Vec<Source> {
-            if words.is_empty() {
-                return vec![Source::Stdin];
-            }
-            words
-                .iter()
-                .map(|word| if word == "-" { Source::Stdin } else { Source::Path(word.clone()) })
-                .collect()
+    /// Returns the program of `cat ARGUMENTS`; `None` if there are flags.
+    pub fn cat(arguments: &[String]) -> Option<Self> {
+        let source = |word: &String| match word.as_str() {
+            "-" => Some(Source::Stdin),
+            word if word.starts_with('-') => None,
+            word => Some(Source::Path(word.to_owned())),
         };
-        let plain = || arguments.iter().all(|word| !word.starts_with('-') || word == "-");
-        match name {
-            "cat" if plain() => Some(Self::new("cat", paths(arguments), Sink::Stdout)),
-            "yes" => {
-                let line = if arguments.is_empty() { "y".to_owned() } else { arguments.join(" ") };
-                Some(Self::new("yes", vec![Source::Line(line.into())], Sink::Stdout))
-            }
-            "head" => {
-                let mut limit = Limit::Lines(10);
-                let mut files = Vec::new();
-                let mut rest = arguments.iter();
-                while let Some(word) = rest.next() {
-                    match word.as_str() {
-                        "-c" => limit = Limit::Bytes(bytes(rest.next()?)?),
-                        "-n" => limit = Limit::Lines(rest.next()?.parse().ok()?),
-                        "-q" => {}
-                        word if word.starts_with("-c") => limit = Limit::Bytes(bytes(&word[2..])?),
-                        word if word.starts_with("-n") => limit = Limit::Lines(word[2..].parse().ok()?),
-                        word if word.starts_with("--bytes=") => limit = Limit::Bytes(bytes(&word[8..])?),
-                        word if word.starts_with('-') && word.len() > 1 => {
-                            limit = Limit::Lines(word[1..].parse().ok()?)
-                        }
-                        _ => files.push(word.clone()),
-                    }
-                }
-                Some(Self { limit, ..Self::new("head", paths(&files), Sink::Stdout) })
-            }
-            "cp" => match arguments {
-                [from, to] if plain() => {
-                    let sink = Sink::Path { path: to.clone(), mode: Mode::Write, at: 0 };
-                    Some(Self::new("cp", paths(std::slice::from_ref(from)), sink))
-                }
-                _ => None,
-            },
-            // What they make of masses of bytes does not matter here, only how many there are.
-            "tr" => Some(Self { changes: true, ..Self::new("tr", vec![Source::Stdin], Sink::Stdout) }),
-            "base64" if plain() => {
-                Some(Self { changes: true, ..Self::new("base64", paths(arguments), Sink::Stdout) })
-            }
-            "wc" => {
-                let (flags, files): (Vec<String>, Vec<String>) =
-                    arguments.iter().cloned().partition(|word| word.starts_with('-'));
-                let lines = match flags.as_slice() {
-                    [flag] if flag == "-l" => true,
-                    [flag] if flag == "-c" => false,
-                    _ => return None,
-                };
-                Some(Self::new("wc", paths(&files), Sink::Count { lines }))
-            }
-            _ => None,
+        let mut sources = arguments.iter().map(source).collect::<Option<Vec<_>>>()?;
+        if sources.is_empty() {
+            sources.push(Source::Stdin);
         }
+        Some(Self::new("cat", sources, Sink::Stdout))
     }
 
-    pub fn step(&mut self, me: Pid, kernel: &mut Kernel) -> Turn {
-        match self.go_on(me, kernel) {
-            Ok(turn) => turn,
-            Err(Errno::Killed) => Turn::Wait,
-            Err(Errno::BrokenPipe) => Turn::Exit(128 + i32::from(SIGPIPE)),
+    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        match self.try_step(pid, kernel) {
+            Ok(outcome) => outcome,
+            Err(Errno::Killed) => StepOutcome::Wait,
+            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
             Err(error) => {
+                let error = error.text();
                 let text = match &self.sink {
-                    Sink::Path { path, .. } if self.report => {
-                        format!("error writing '{path}': {}", error.text())
-                    }
-                    _ => format!("write error: {}", error.text()),
+                    Sink::Path { path, .. } => format!("error writing '{path}': {error}"),
+                    Sink::Stdout => format!("write error: {error}"),
                 };
-                kernel.say(me, 2, &format!("{}: {text}\n", self.name));
-                self.state.code = 1;
-                self.finish(me, kernel)
+                kernel.print(pid, STDERR, &format!("{}: {text}\n", self.name));
+                self.code = 1;
+                self.finish(pid, kernel)
             }
         }
     }
 
-    fn go_on(&mut self, me: Pid, kernel: &mut Kernel) -> Result<Turn, Errno> {
-        if self.state.began.is_none() {
-            self.state.began = Some(kernel.now);
-            if self.buffer > 0 {
-                kernel.allocate(me, self.buffer, self.buffer / cost::PAGE_TABLES)?;
-            }
-            if let Sink::Path { path, mode, at } = &self.sink {
-                match kernel.open_path(me, path, *mode) {
-                    Ok(open) => {
-                        kernel.seek(open, *at);
-                        kernel.install(me, OUTPUT, Some(open));
-                    }
-                    Err(error) => {
-                        kernel.say(me, 2, &format!("{}: can't open '{path}': {}\n", self.name, error.text()));
-                        return Ok(Turn::Exit(1));
-                    }
-                }
+    fn try_step(&mut self, pid: Pid, kernel: &mut Kernel) -> Result<StepOutcome, Errno> {
+        if self.started_at.is_none() {
+            self.started_at = Some(kernel.now);
+            if !self.start(pid, kernel)? {
+                return Ok(StepOutcome::Exit(1));
             }
         }
-        if let Some(data) = self.state.pending.take() {
-            return self.put(data, me, kernel);
+        if let Some(data) = self.pending.take() {
+            return self.write(data, kernel.now, pid, kernel);
         }
-        if matches!(self.limit, Limit::Bytes(0) | Limit::Lines(0)) {
-            return Ok(self.finish(me, kernel));
+        if self.limit == Some(0) || (self.current.is_none() && !self.open_next(pid, kernel)) {
+            return Ok(self.finish(pid, kernel));
         }
-        if self.state.current.is_none() && !self.open_next(me, kernel) {
-            return Ok(self.finish(me, kernel));
+        let Some(input) = self.input(pid, kernel) else { return Ok(self.finish(pid, kernel)) };
+        let rate = self.rate(input, pid, kernel);
+        let (most, _) = slice(self.limit.unwrap_or(u64::MAX), rate);
+        let data = match kernel.read(pid, input, most)? {
+            ReadOutcome::Data(data) => data,
+            ReadOutcome::Blocked => return Ok(StepOutcome::Wait),
+            ReadOutcome::End => {
+                self.current = None;
+                return Ok(StepOutcome::RunAt(kernel.now + calibration::SYSCALL));
+            }
+        };
+        let data = match &mut self.limit {
+            None => data,
+            Some(left) => {
+                let (data, _) = data.split(*left);
+                *left -= data.len();
+                data
+            }
+        };
+        let done = kernel.run_on_cpu(pid, kernel.now, calibration::at_rate(data.len(), rate));
+        self.write(data, done, pid, kernel)
+    }
+
+    /// Allocates the buffer and opens the sink; prints why and returns `false` if that fails.
+    fn start(&mut self, pid: Pid, kernel: &mut Kernel) -> Result<bool, Errno> {
+        if self.buffer > 0 {
+            kernel.allocate_memory(pid, self.buffer, self.buffer / calibration::PAGE_TABLE_RATIO)?;
         }
-        let output = self.output(me, kernel);
-        let mut rate = output.map_or(cost::COPY_RATE, |output| kernel.rate(output));
-        if let Some(input) = self.input(me, kernel) {
-            rate = rate.min(kernel.rate(input));
+        let Sink::Path { path, mode, offset } = &self.sink else { return Ok(true) };
+        match kernel.open_path(pid, path, *mode) {
+            Ok(file) => {
+                kernel.seek(file, *offset);
+                kernel.set_descriptor(pid, OUTPUT, Some(file));
+                Ok(true)
+            }
+            Err(error) => {
+                kernel.print(pid, STDERR, &format!("{}: can't open '{path}': {}\n", self.name, error.text()));
+                Ok(false)
+            }
         }
-        // Each block costs two system calls.
+    }
+
+    /// Returns the rate of the copy in bytes a second. Each block costs two system calls.
+    fn rate(&self, input: usize, pid: Pid, kernel: &Kernel) -> u64 {
+        let output = self.output(pid, kernel).map_or(calibration::COPY_RATE, |file| kernel.throughput(file));
+        let rate = output.min(kernel.throughput(input));
         let block = self.block.max(1);
-        let each = cost::at_rate(block, rate) + 2 * cost::SYSCALL;
-        let rate = u64::try_from(u128::from(block) * 1_000_000 / each.as_micros()).unwrap_or(rate).max(1);
-        let wanted = match self.limit {
-            Limit::Bytes(bytes) => bytes,
-            _ => u64::MAX,
-        };
-        let (most, _) = slice(wanted, rate);
-        let data = match &self.state.current {
-            Some(Source::Line(line)) => {
-                let each = line.len() as u64 + 1;
-                Data::Lines(line.clone(), most.div_ceil(each).max(1))
-            }
-            _ => {
-                let Some(input) = self.input(me, kernel) else { return Ok(self.finish(me, kernel)) };
-                // A page that is read in small pieces only, and lines, need no more at once.
-                match kernel.read(me, input, most)? {
-                    Read::Data(data) => data,
-                    Read::Blocked => return Ok(Turn::Wait),
-                    Read::End => {
-                        self.state.current = None;
-                        return Ok(Turn::At(kernel.now + cost::SYSCALL));
-                    }
-                }
-            }
-        };
-        let data = match self.limit {
-            Limit::None => data,
-            Limit::Bytes(left) => {
-                let (data, _) = data.split(left);
-                self.limit = Limit::Bytes(left - data.len());
-                data
-            }
-            Limit::Lines(left) => {
-                let (data, _) = data.split_lines(left);
-                self.limit = Limit::Lines(left.saturating_sub(data.lines()));
-                data
-            }
-        };
-        self.state.lines += data.lines();
-        if self.changes && matches!(data, Data::Bytes(_)) {
-            self.changes = false;
-            let text =
-                format!("evictlab: this model does not run \"{}\" on text: it stays as it is\n", self.name);
-            kernel.say(me, 2, &text);
-        }
-        let time = cost::at_rate(data.len(), rate);
-        let done = kernel.work(me, kernel.now, time);
-        match self.put(data, me, kernel)? {
-            Turn::At(_) => Ok(Turn::At(done)),
-            turn => Ok(turn),
-        }
+        let time = calibration::at_rate(block, rate) + 2 * calibration::SYSCALL;
+        u64::try_from(u128::from(block) * 1_000_000 / time.as_micros()).unwrap_or(rate).max(1)
     }
 
-    /// Writes; what a pipe does not take is kept for later.
-    fn put(&mut self, data: Data, me: Pid, kernel: &mut Kernel) -> Result<Turn, Errno> {
+    /// Writes data; runs again at `next`, or when a full pipe has room.
+    fn write(&mut self, data: Data, next: Time, pid: Pid, kernel: &mut Kernel) -> Result<StepOutcome, Errno> {
         let len = data.len();
-        let rest = match self.output(me, kernel) {
-            Some(output) => {
-                let before = kernel.position(output);
-                let written = kernel.write(me, output, data);
-                if written == Err(Errno::NoSpace)
-                    && let (Some(before), Some(after)) = (before, kernel.position(output))
-                {
-                    self.state.done += after.saturating_sub(before);
-                }
-                written?
+        if let Some(output) = self.output(pid, kernel) {
+            let before = kernel.position(output);
+            let written = kernel.write(pid, output, data);
+            if written == Err(Errno::NoSpace)
+                && let (Some(before), Some(after)) = (before, kernel.position(output))
+            {
+                self.copied += after.saturating_sub(before);
             }
-            None => None,
-        };
-        self.state.done += len - rest.as_ref().map_or(0, Data::len);
-        self.state.pending = rest;
-        Ok(if self.state.pending.is_some() { Turn::Wait } else { Turn::At(kernel.now) })
+            self.pending = written?;
+        }
+        self.copied += len - self.pending.as_ref().map_or(0, Data::len);
+        Ok(if self.pending.is_some() { StepOutcome::Wait } else { StepOutcome::RunAt(next) })
     }
 
-    fn input(&self, me: Pid, kernel: &Kernel) -> Option<usize> {
-        let at = match self.state.current.as_ref()? {
-            Source::Stdin => 0,
-            Source::Path(_) => INPUT,
-            Source::Line(_) => return None,
-        };
-        kernel.processes.get(&me)?.descriptors[at]
+    fn input(&self, pid: Pid, kernel: &Kernel) -> Option<usize> {
+        match self.current.as_ref()? {
+            Source::Stdin => kernel.descriptor(pid, STDIN),
+            Source::Path(_) => kernel.descriptor(pid, INPUT),
+        }
     }
 
-    fn output(&self, me: Pid, kernel: &Kernel) -> Option<usize> {
-        let at = match self.sink {
-            Sink::Stdout => 1,
-            Sink::Path { .. } => OUTPUT,
-            Sink::Count { .. } => return None,
-        };
-        kernel.processes.get(&me)?.descriptors[at]
+    fn output(&self, pid: Pid, kernel: &Kernel) -> Option<usize> {
+        match self.sink {
+            Sink::Stdout => kernel.descriptor(pid, STDOUT),
+            Sink::Path { .. } => kernel.descriptor(pid, OUTPUT),
+        }
     }
 
-    /// Opens the next source that can be opened; whether there is one.
-    fn open_next(&mut self, me: Pid, kernel: &mut Kernel) -> bool {
+    /// Opens the next source that exists; returns `false` after the last one.
+    fn open_next(&mut self, pid: Pid, kernel: &mut Kernel) -> bool {
         while let Some(source) = self.sources.pop_front() {
             if let Source::Path(path) = &source {
-                match kernel.open_path(me, path, Mode::Read) {
-                    Ok(open) => {
-                        kernel.seek(open, std::mem::take(&mut self.skip));
-                        kernel.install(me, INPUT, Some(open));
+                match kernel.open_path(pid, path, OpenMode::Read) {
+                    Ok(file) => {
+                        kernel.seek(file, std::mem::take(&mut self.skip));
+                        kernel.set_descriptor(pid, INPUT, Some(file));
                     }
                     Err(error) => {
-                        kernel.say(me, 2, &format!("{}: can't open '{path}': {}\n", self.name, error.text()));
-                        self.state.code = 1;
+                        let text = format!("{}: can't open '{path}': {}\n", self.name, error.text());
+                        kernel.print(pid, STDERR, &text);
+                        self.code = 1;
                         continue;
                     }
                 }
             }
-            self.state.current = Some(source);
+            self.current = Some(source);
             return true;
         }
         false
     }
 
-    fn finish(&mut self, me: Pid, kernel: &mut Kernel) -> Turn {
-        let done = self.state.done;
-        if let Sink::Count { lines } = self.sink {
-            let count = if lines { self.state.lines } else { done };
-            kernel.say(me, 1, &format!("{count}\n"));
-        }
-        if self.report && !(self.state.code != 0 && self.state.current.is_none() && done == 0) {
-            let took = self.state.began.map(|began| kernel.now.since(began)).unwrap_or_default();
+    fn finish(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        let has_copied = self.code == 0 || self.current.is_some() || self.copied > 0;
+        if self.prints_report && has_copied {
+            let elapsed = self.started_at.map(|start| kernel.now.since(start)).unwrap_or_default();
             let block = self.block.max(1);
-            let records = format!("{}+{}", done / block, u64::from(!done.is_multiple_of(block)));
-            let seconds = took.as_secs_f64().max(0.000_001);
+            let records =
+                format!("{}+{}", self.copied / block, u64::from(!self.copied.is_multiple_of(block)));
+            let seconds = elapsed.as_secs_f64().max(0.000_001);
             let text = format!(
-                "{records} records in\n{records} records out\n{done} bytes ({}B) copied, {seconds:.6} seconds, {}B/s\n",
-                human(done as f64),
-                human(done as f64 / seconds)
+                "{records} records in\n{records} records out\n{} bytes ({}B) copied, {seconds:.6} seconds, {}B/s\n",
+                self.copied,
+                human_readable(self.copied as f64),
+                human_readable(self.copied as f64 / seconds)
             );
-            kernel.say(me, 2, &text);
+            kernel.print(pid, STDERR, &text);
         }
-        Turn::Exit(self.state.code)
+        StepOutcome::Exit(self.code)
     }
 }
 
-/// As busybox prints an amount (`make_human_readable_str`).
-fn human(mut amount: f64) -> String {
+/// Formats an amount as busybox does (`make_human_readable_str`).
+fn human_readable(mut amount: f64) -> String {
     if amount < 1024.0 {
-        return format!("{amount:.0} ").trim_end().to_owned();
+        return format!("{amount:.0}");
     }
     let mut unit = 0;
     while amount >= 1024.0 && unit < 5 {

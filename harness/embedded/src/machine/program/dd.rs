@@ -1,29 +1,22 @@
 //! `dd`
 
-use super::super::files::Mode;
-use super::copy::{Copy, Limit, Sink, Source};
-use super::{Program, bytes};
+use super::super::paths::OpenMode;
+use super::copy::{CopyProgram, Sink, Source};
+use super::size::parse_size;
 
-/// The program of its operands; another one that complains if they are wrong.
-pub(super) fn load(operands: &[String]) -> Program {
-    match parse(operands) {
-        Ok(copy) => Program::Copy(Box::new(copy)),
-        Err(what) => {
-            let text = format!("dd: {what}\n");
-            Program::Say { name: "dd", text, stderr: true, code: 1 }
-        }
-    }
-}
-
-fn parse(operands: &[String]) -> Result<Copy, String> {
+/// Parses the operands of `dd`.
+///
+/// # Errors
+/// The message of `dd` about a wrong operand.
+pub(super) fn parse(operands: &[String]) -> Result<CopyProgram, String> {
     let (mut source, mut target) = (Source::Stdin, None);
     let (mut block, mut count, mut seek, mut skip) = (512, None, 0, 0);
-    let (mut keep, mut append, mut report) = (false, false, true);
+    let (mut notrunc, mut append, mut prints_report) = (false, false, true);
     for operand in operands {
         let Some((name, value)) = operand.split_once('=') else {
             return Err(format!("unrecognized operand '{operand}'"));
         };
-        let number = || bytes(value).ok_or_else(|| format!("invalid number '{value}'"));
+        let number = || parse_size(value).ok_or_else(|| format!("invalid number '{value}'"));
         match name {
             "if" => source = Source::Path(value.to_owned()),
             "of" => target = Some(value.to_owned()),
@@ -36,10 +29,10 @@ fn parse(operands: &[String]) -> Result<Copy, String> {
             "count" => count = Some(number()?),
             "seek" => seek = number()?,
             "skip" => skip = number()?,
-            "conv" => keep |= value.split(',').any(|word| word == "notrunc"),
+            "conv" => notrunc |= value.split(',').any(|word| word == "notrunc"),
             "oflag" => append |= value.split(',').any(|word| word == "append"),
             "iflag" => {}
-            "status" => report = value != "none" && value != "noxfer",
+            "status" => prints_report = value != "none" && value != "noxfer",
             _ => return Err(format!("unrecognized operand '{operand}'")),
         }
     }
@@ -47,21 +40,20 @@ fn parse(operands: &[String]) -> Result<Copy, String> {
         None => Sink::Stdout,
         Some(path) => {
             let mode = if append {
-                Mode::Append
-            } else if keep || seek > 0 {
-                Mode::Keep
+                OpenMode::Append
+            } else if notrunc || seek > 0 {
+                OpenMode::Update
             } else {
-                Mode::Write
+                OpenMode::Truncate
             };
-            Sink::Path { path, mode, at: seek.saturating_mul(block) }
+            Sink::Path { path, mode, offset: seek.saturating_mul(block) }
         }
     };
-    Ok(Copy {
-        limit: count.map_or(Limit::None, |count| Limit::Bytes(block.saturating_mul(count))),
-        block,
-        buffer: block,
-        skip: skip.saturating_mul(block),
-        report,
-        ..Copy::new("dd", vec![source], sink)
-    })
+    let mut copy = CopyProgram::new("dd", vec![source], sink);
+    copy.limit = count.map(|count| block.saturating_mul(count));
+    copy.block = block;
+    copy.buffer = block;
+    copy.skip = skip.saturating_mul(block);
+    copy.prints_report = prints_report;
+    Ok(copy)
 }

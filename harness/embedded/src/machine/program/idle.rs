@@ -1,88 +1,106 @@
-//! What only waits, and what is not understood.
+//! Programs that only wait.
 
-use super::super::cost;
+use super::super::calibration;
+use super::super::ids::{Pid, SIGINT, SIGTERM, STDERR, STDOUT, Signal};
 use super::super::kernel::Kernel;
-use super::super::process::{Pid, SIGTERM, Sig};
-use super::{Footprint, Reaction, Turn};
+use super::step::{Footprint, SignalAction, StepOutcome};
 
-/// Does nothing.
+/// A program that waits for a signal.
 pub(in super::super) enum Idle {
-    /// Nobody knows what it would do: it says so.
-    Unknown { what: String, said: bool },
-    /// The pause image.
+    /// A command that the model does not run. It prints that once.
+    Unsupported { command: String, is_reported: bool },
+    /// The program of the pause image.
     Pause,
-    /// A child of our own image's `pids`.
-    Child,
-    /// kube-proxy, which has little to do.
-    Proxy,
+    /// `agnhost pause`
+    AgnhostPause { is_started: bool },
+    /// A child of `stress pids` of evictlab's image.
+    StressChild,
+    /// kube-proxy.
+    KubeProxy,
 }
 
 impl Idle {
-    /// For something that this model does not run.
-    pub fn unknown(what: impl Into<String>) -> Self {
-        Self::Unknown { what: what.into(), said: false }
+    /// Returns the program for a command that the model does not run.
+    pub fn unsupported(command: impl Into<String>) -> Self {
+        Self::Unsupported { command: command.into(), is_reported: false }
     }
 
     pub fn name(&self) -> String {
         match self {
-            Self::Unknown { what, .. } => {
-                let first = what.trim_matches('"').split([' ', '"']).next().unwrap_or_default();
+            Self::Unsupported { command, .. } => {
+                let first = command.trim_matches('"').split([' ', '"']).next().unwrap_or_default();
                 first.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
             }
             Self::Pause => "pause".to_owned(),
-            Self::Child => "stress".to_owned(),
-            Self::Proxy => "kube-proxy".to_owned(),
+            Self::AgnhostPause { .. } => "agnhost".to_owned(),
+            Self::StressChild => "stress".to_owned(),
+            Self::KubeProxy => "kube-proxy".to_owned(),
         }
     }
 
     pub fn footprint(&self) -> Footprint {
         match self {
-            Self::Unknown { .. } => Footprint::APPLET,
+            Self::Unsupported { .. } => Footprint::APPLET,
             Self::Pause => Footprint {
-                anon: cost::SANDBOX.0,
-                kernel: cost::SANDBOX.1 - cost::CONTAINER_KERNEL,
-                threads: 1,
+                anon: calibration::SANDBOX.0,
+                kernel: calibration::SANDBOX.1 - calibration::CONTAINER_KERNEL,
+                tasks: 1,
             },
-            Self::Child => Footprint::OURS,
-            Self::Proxy => {
-                Footprint { anon: cost::PROXY.0, kernel: cost::PROXY.1, threads: cost::GO_THREADS }
-            }
+            Self::AgnhostPause { .. } => Footprint::AGNHOST,
+            Self::StressChild => Footprint::EVICTLAB_STRESS,
+            Self::KubeProxy => Footprint {
+                anon: calibration::KUBE_PROXY.0,
+                kernel: calibration::KUBE_PROXY.1,
+                tasks: calibration::GO_THREADS,
+            },
         }
     }
 
-    pub fn on(&self, sig: Sig) -> Option<Reaction> {
+    /// Returns what the program does about a signal; `None` for the kernel's default.
+    pub fn signal_action(&self, signal: Signal) -> Option<SignalAction> {
+        if !matches!(signal, SIGINT | SIGTERM) {
+            return None;
+        }
         match self {
-            // pause.c handles both, writes a line and exits with 0.
-            Self::Pause => matches!(sig, 2 | SIGTERM).then_some(Reaction::Know),
-            // Go's runtime ends with 2 where the kernel ignores what it raises again.
-            Self::Proxy => matches!(sig, 2 | SIGTERM).then_some(Reaction::Exit(2)),
-            Self::Unknown { .. } | Self::Child => None,
+            Self::Pause | Self::AgnhostPause { .. } => Some(SignalAction::Deliver),
+            // Go's runtime exits with 2 where the kernel ignores the signal that it raises again.
+            Self::KubeProxy => Some(SignalAction::Exit(2)),
+            Self::Unsupported { .. } | Self::StressChild => None,
         }
     }
 
-    pub fn step(&mut self, me: Pid, kernel: &mut Kernel) -> Turn {
+    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
         match self {
-            Self::Unknown { what, said } => {
-                if !std::mem::replace(said, true) {
-                    kernel.say(
-                        me,
-                        2,
-                        &format!("evictlab: this model does not run {what}: the container idles\n"),
-                    );
+            Self::Unsupported { command, is_reported } => {
+                if !std::mem::replace(is_reported, true) {
+                    let text = format!("evictlab: this model does not run {command}: the container idles\n");
+                    kernel.print(pid, STDERR, &text);
                 }
-                Turn::Wait
+                StepOutcome::Wait
             }
-            Self::Proxy | Self::Child => Turn::Wait,
-            Self::Pause => {
-                let signals =
-                    kernel.processes.get_mut(&me).map(|process| std::mem::take(&mut process.signals));
-                match signals.unwrap_or_default().first() {
-                    Some(sig) => {
-                        let what = if *sig == SIGTERM { "Terminated" } else { "Interrupt" };
-                        kernel.say(me, 2, &format!("Shutting down, got signal: {what}\n"));
-                        Turn::Exit(0)
+            Self::KubeProxy | Self::StressChild => StepOutcome::Wait,
+            // build/pause/linux/pause.c
+            Self::Pause => match kernel.take_signals(pid).first() {
+                Some(signal) => {
+                    let name = if *signal == SIGTERM { "Terminated" } else { "Interrupt" };
+                    kernel.print(pid, STDERR, &format!("Shutting down, got signal: {name}\n"));
+                    StepOutcome::Exit(0)
+                }
+                None => StepOutcome::Wait,
+            },
+            // test/images/agnhost/pause/pause.go
+            Self::AgnhostPause { is_started } => {
+                if !std::mem::replace(is_started, true) {
+                    kernel.print(pid, STDOUT, "Paused\nSignals registered\n");
+                }
+                match kernel.take_signals(pid).first() {
+                    Some(signal) => {
+                        let (name, code) =
+                            if *signal == SIGTERM { ("terminated", 2) } else { ("interrupt", 1) };
+                        kernel.print(pid, STDOUT, &format!("exiting because of signal {name:?}\n"));
+                        StepOutcome::Exit(code)
                     }
-                    None => Turn::Wait,
+                    None => StepOutcome::Wait,
                 }
             }
         }

@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use super::super::kernel::Kernel;
-use super::Turn;
-use crate::time::Time;
+use super::step::StepOutcome;
+use crate::sim::Time;
 
-/// Waits for a time, or for ever.
+/// `sleep`
 pub(in super::super) struct Sleep {
-    /// None: for ever.
+    /// `None` for an infinite sleep.
     length: Option<Duration>,
     until: Option<Time>,
 }
 
 impl Sleep {
-    /// What the arguments add up to; none if one of them is no time.
-    pub fn of(arguments: &[String]) -> Option<Self> {
-        let mut whole = Duration::ZERO;
-        let mut endless = arguments.is_empty();
+    /// Returns a sleep for the sum of the arguments; `None` if one of them is not a time.
+    pub fn from_arguments(arguments: &[String]) -> Option<Self> {
+        let mut sum = Duration::ZERO;
+        let mut is_infinite = arguments.is_empty();
         for argument in arguments {
             if argument == "infinity" || argument == "inf" {
-                endless = true;
+                is_infinite = true;
                 continue;
             }
             let (number, unit) = match argument.char_indices().next_back()? {
@@ -35,14 +35,14 @@ impl Sleep {
                 Some(_) => return None,
             };
             let number: f64 = number.parse().ok()?;
-            whole += Duration::try_from_secs_f64(number * seconds).ok()?;
+            sum += Duration::try_from_secs_f64(number * seconds).ok()?;
         }
-        Some(Self { length: (!endless).then_some(whole), until: None })
+        Some(Self { length: (!is_infinite).then_some(sum), until: None })
     }
 
-    pub fn step(&mut self, kernel: &Kernel) -> Turn {
-        let Some(length) = self.length else { return Turn::Wait };
+    pub fn step(&mut self, kernel: &Kernel) -> StepOutcome {
+        let Some(length) = self.length else { return StepOutcome::Wait };
         let until = *self.until.get_or_insert(kernel.now + length);
-        if kernel.now >= until { Turn::Exit(0) } else { Turn::At(until) }
+        if kernel.now >= until { StepOutcome::Exit(0) } else { StepOutcome::RunAt(until) }
     }
 }

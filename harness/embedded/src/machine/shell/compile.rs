@@ -1,238 +1,267 @@
-//! From text to operations. The grammar is the library's; what this model has no operation for is told as unsupported.
+//! Compiles the text of a script. brush-parser supplies the grammar.
 
 use brush_parser::ast::{
     AndOr, AssignmentName, AssignmentValue, Command as AstCommand, CommandPrefixOrSuffixItem,
-    CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect,
-    Pipeline, SeparatorOperator, SimpleCommand,
+    CompoundCommand, CompoundList, ForClauseCommand, IfClauseCommand, IoFileRedirectKind,
+    IoFileRedirectTarget, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand, WhileOrUntilClauseCommand,
 };
 use brush_parser::{Parser, ParserOptions, SourceInfo};
 
-use super::super::files::Mode;
-use super::code::{Assignment, Code, Command, Op, Redirect, Test, To, Word};
+use super::super::ids::MAX_DESCRIPTORS;
+use super::super::paths::OpenMode;
+use super::error::ShellError;
+use super::script::{Assignment, Command, Op, Redirect, RedirectTarget, Script, Word};
 
-/// Something that is no script, or not one that this model runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
-    /// The shell would complain.
-    Syntax(String),
-    /// The shell would run it.
-    Unsupported,
-}
-
-pub(super) fn options() -> ParserOptions {
-    // busybox's shell understands much of bash's language.
+/// Returns how brush-parser reads a script.
+pub(super) fn parser_options() -> ParserOptions {
     ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() }
 }
 
-/// Compiles a script. `end` is what it ends with.
-pub(super) fn compile(text: &str, end: Op) -> Result<Code, Unfit> {
-    let mut compiler = Compiler { code: Code::default(), check: text.contains("set -"), slots: 0 };
+/// Compiles a script. `last` is the operation after its last command.
+pub(super) fn compile(text: &str, last: Op) -> Result<Script, ShellError> {
+    let mut compiler = Compiler::default();
     compiler.script(text)?;
-    compiler.code.ops.push(end);
-    compiler.code.slots = compiler.slots;
-    Ok(compiler.code)
+    compiler.ops.push(last);
+    Ok(Script { ops: compiler.ops, captures: compiler.captures })
 }
 
+#[derive(Default)]
 pub(super) struct Compiler {
-    code: Code,
-    /// Whether `set -e` may be in force.
-    check: bool,
-    pub slots: usize,
+    ops: Vec<Op>,
+    captures: usize,
 }
 
 impl Compiler {
-    fn script(&mut self, text: &str) -> Result<(), Unfit> {
-        let options = options();
+    fn script(&mut self, text: &str) -> Result<(), ShellError> {
+        let options = parser_options();
         let mut parser = Parser::new(text.as_bytes(), &options, &SourceInfo::default());
-        let program = parser.parse_program().map_err(|error| Unfit::Syntax(error.to_string()))?;
-        for list in &program.complete_commands {
-            self.list(list, self.check)?;
-        }
-        Ok(())
+        let program = parser.parse_program().map_err(|_| ShellError::Syntax)?;
+        program.complete_commands.iter().try_for_each(|list| self.list(list))
     }
 
-    fn here(&self) -> usize {
-        self.code.ops.len()
+    /// Emits an operation whose target `patch` sets later; returns its index.
+    fn emit(&mut self, op: Op) -> usize {
+        self.ops.push(op);
+        self.ops.len() - 1
     }
 
-    /// Adds an operation whose target is filled in later.
-    fn hole(&mut self, op: Op) -> usize {
-        self.code.ops.push(op);
-        self.here() - 1
-    }
-
-    fn fill(&mut self, hole: usize, to: usize) {
-        match &mut self.code.ops[hole] {
-            Op::Jump(target) | Op::Unless(target) | Op::If(target) => *target = to,
-            Op::Background { end }
-            | Op::Subshell { end }
-            | Op::Capture { end, .. }
-            | Op::Pipeline { end, .. }
-            | Op::Loop { end, .. }
-            | Op::For { end, .. }
-            | Op::Define { end, .. } => *end = to,
-            Op::Next { otherwise, .. } => *otherwise = to,
+    /// Makes the operation at `index` jump to the next operation that is emitted.
+    fn patch(&mut self, index: usize) {
+        let here = self.ops.len();
+        match &mut self.ops[index] {
+            Op::Jump(target)
+            | Op::JumpIfFailed(target)
+            | Op::JumpIfSucceeded(target)
+            | Op::Background { end: target }
+            | Op::Subshell { end: target }
+            | Op::Capture { end: target, .. }
+            | Op::Pipeline { end: target, .. }
+            | Op::Redirect { end: target, .. }
+            | Op::BeginWhile { end: target, .. }
+            | Op::BeginFor { end: target, .. }
+            | Op::NextItem { done: target, .. } => *target = here,
             _ => {}
         }
     }
 
-    /// A part that runs in a shell of its own.
-    fn part(&mut self, hole: usize, body: impl FnOnce(&mut Self) -> Result<(), Unfit>) -> Result<(), Unfit> {
+    /// Emits `op` and a body that runs in a shell of its own.
+    fn child(
+        &mut self,
+        op: Op,
+        body: impl FnOnce(&mut Self) -> Result<(), ShellError>,
+    ) -> Result<(), ShellError> {
+        let start = self.emit(op);
         body(self)?;
-        self.code.ops.push(Op::Done);
-        let end = self.here();
-        self.fill(hole, end);
+        self.ops.push(Op::Exit);
+        self.patch(start);
         Ok(())
     }
 
-    fn list(&mut self, list: &CompoundList, check: bool) -> Result<(), Unfit> {
+    fn list(&mut self, list: &CompoundList) -> Result<(), ShellError> {
         for item in &list.0 {
-            let pipelines = &item.0;
-            let run = |compiler: &mut Self| -> Result<(), Unfit> {
-                let last = pipelines.additional.len();
-                compiler.pipeline(&pipelines.first, check && last == 0)?;
-                for (at, next) in pipelines.additional.iter().enumerate() {
+            let and_or = |compiler: &mut Self| -> Result<(), ShellError> {
+                compiler.pipeline(&item.0.first)?;
+                for next in &item.0.additional {
                     let (op, pipeline) = match next {
-                        AndOr::And(pipeline) => (Op::Unless(0), pipeline),
-                        AndOr::Or(pipeline) => (Op::If(0), pipeline),
+                        AndOr::And(pipeline) => (Op::JumpIfFailed(0), pipeline),
+                        AndOr::Or(pipeline) => (Op::JumpIfSucceeded(0), pipeline),
                     };
-                    let skip = compiler.hole(op);
-                    compiler.pipeline(pipeline, check && at + 1 == last)?;
-                    // A part that is not run leaves the status to the next one.
-                    let here = compiler.here();
-                    compiler.fill(skip, here);
+                    // A pipeline that is skipped leaves the status as it is.
+                    let skip = compiler.emit(op);
+                    compiler.pipeline(pipeline)?;
+                    compiler.patch(skip);
                 }
                 Ok(())
             };
             match item.1 {
-                SeparatorOperator::Async => {
-                    let hole = self.hole(Op::Background { end: 0 });
-                    self.part(hole, run)?;
-                }
-                SeparatorOperator::Sequence => run(self)?,
+                SeparatorOperator::Async => self.child(Op::Background { end: 0 }, and_or)?,
+                SeparatorOperator::Sequence => and_or(self)?,
             }
         }
         Ok(())
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, check: bool) -> Result<(), Unfit> {
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<(), ShellError> {
+        if pipeline.timed.is_some() {
+            return Err(ShellError::Unsupported("`time`"));
+        }
         match pipeline.seq.as_slice() {
-            [only] => self.command(only, check && !pipeline.bang)?,
-            all => {
-                let hole = self.hole(Op::Status(0));
-                let mut parts = Vec::new();
-                for command in all {
-                    parts.push(self.here());
-                    self.command(command, check)?;
-                    self.code.ops.push(Op::Done);
+            [command] => self.command(command)?,
+            commands => {
+                let start = self.emit(Op::Pipeline { stages: Vec::new(), end: 0 });
+                for command in commands {
+                    let stage = self.ops.len();
+                    if let Op::Pipeline { stages, .. } = &mut self.ops[start] {
+                        stages.push(stage);
+                    }
+                    self.command(command)?;
+                    self.ops.push(Op::Exit);
                 }
-                let end = self.here();
-                self.code.ops[hole] = Op::Pipeline { parts, end };
+                self.patch(start);
             }
         }
         if pipeline.bang {
-            self.code.ops.push(Op::Invert);
-        } else if check {
-            self.code.ops.push(Op::Check);
+            self.ops.push(Op::Negate);
         }
         Ok(())
     }
 
-    fn command(&mut self, command: &AstCommand, check: bool) -> Result<(), Unfit> {
+    fn command(&mut self, command: &AstCommand) -> Result<(), ShellError> {
         match command {
             AstCommand::Simple(simple) => self.simple(simple),
             AstCommand::Compound(compound, redirects) => {
                 let redirects = self.redirects(redirects.iter().flat_map(|list| &list.0))?;
-                let redirected = !redirects.is_empty();
-                if redirected {
-                    self.code.ops.push(Op::Redirect(redirects));
+                if redirects.is_empty() {
+                    return self.compound(compound);
                 }
-                self.compound(compound, check)?;
-                if redirected {
-                    self.code.ops.push(Op::Restore);
-                }
+                let start = self.emit(Op::Redirect { redirects, end: 0 });
+                self.compound(compound)?;
+                self.ops.push(Op::Restore);
+                self.patch(start);
                 Ok(())
             }
-            AstCommand::Function(function) => {
-                let hole = self.hole(Op::Define { name: function.fname.to_string(), end: 0 });
-                if function.body.1.is_some() {
-                    return Err(Unfit::Unsupported);
-                }
-                self.compound(&function.body.0, check)?;
-                self.code.ops.push(Op::Return);
-                let end = self.here();
-                self.fill(hole, end);
-                Ok(())
-            }
-            AstCommand::ExtendedTest(test) => {
-                let test = self.test(&test.expr)?;
-                self.code.ops.push(Op::Test(test));
-                Ok(())
-            }
+            AstCommand::Function(_) => Err(ShellError::Unsupported("a function")),
+            AstCommand::ExtendedTest(_) => Err(ShellError::Unsupported("`[[`")),
         }
     }
 
-    fn test(&mut self, test: &ExtendedTestExpr) -> Result<Test, Unfit> {
-        Ok(match test {
-            ExtendedTestExpr::And(left, right) => {
-                Test::And(Box::new(self.test(left)?), Box::new(self.test(right)?))
+    fn compound(&mut self, compound: &CompoundCommand) -> Result<(), ShellError> {
+        match compound {
+            CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            CompoundCommand::Subshell(subshell) => {
+                self.child(Op::Subshell { end: 0 }, |compiler| compiler.list(&subshell.list))
             }
-            ExtendedTestExpr::Or(left, right) => {
-                Test::Or(Box::new(self.test(left)?), Box::new(self.test(right)?))
-            }
-            ExtendedTestExpr::Not(test) => Test::Not(Box::new(self.test(test)?)),
-            ExtendedTestExpr::Parenthesized(test) => self.test(test)?,
-            ExtendedTestExpr::UnaryTest(predicate, word) => {
-                Test::Unary(predicate.clone(), self.word(&word.value)?)
-            }
-            ExtendedTestExpr::BinaryTest(predicate, left, right) => {
-                Test::Binary(predicate.clone(), self.word(&left.value)?, self.word(&right.value)?)
-            }
-        })
+            CompoundCommand::IfClause(clause) => self.if_clause(clause),
+            CompoundCommand::WhileClause(clause) => self.while_clause(clause),
+            CompoundCommand::ForClause(clause) => self.for_clause(clause),
+            CompoundCommand::UntilClause(_) => Err(ShellError::Unsupported("`until`")),
+            CompoundCommand::CaseClause(_) => Err(ShellError::Unsupported("`case`")),
+            CompoundCommand::Arithmetic(_) => Err(ShellError::Unsupported("`((`")),
+            CompoundCommand::ArithmeticForClause(_) => Err(ShellError::Unsupported("`for ((`")),
+        }
     }
 
-    fn simple(&mut self, simple: &SimpleCommand) -> Result<(), Unfit> {
-        let mut command = Command::default();
-        let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
-        let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
-        for item in prefix {
-            match item {
-                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
-                    let AssignmentName::VariableName(name) = &assignment.name else {
-                        return Err(Unfit::Unsupported);
-                    };
-                    let AssignmentValue::Scalar(value) = &assignment.value else {
-                        return Err(Unfit::Unsupported);
-                    };
-                    let value = self.word(&value.value)?;
-                    command.assignments.push(Assignment {
-                        name: name.clone(),
-                        value,
-                        append: assignment.append,
-                    });
+    fn if_clause(&mut self, clause: &IfClauseCommand) -> Result<(), ShellError> {
+        let mut ends = Vec::new();
+        self.list(&clause.condition)?;
+        let mut next = self.emit(Op::JumpIfFailed(0));
+        self.list(&clause.then)?;
+        let mut has_else = false;
+        for branch in clause.elses.iter().flatten() {
+            ends.push(self.emit(Op::Jump(0)));
+            self.patch(next);
+            match &branch.condition {
+                Some(condition) => {
+                    self.list(condition)?;
+                    next = self.emit(Op::JumpIfFailed(0));
                 }
-                item => self.item(item, &mut command)?,
+                None => has_else = true,
             }
+            self.list(&branch.body)?;
         }
-        if let Some(word) = &simple.word_or_name {
-            command.words.push(self.word(&word.value)?);
+        if !has_else {
+            ends.push(self.emit(Op::Jump(0)));
+            self.patch(next);
+            // An `if` of which no branch runs succeeds.
+            self.ops.push(Op::SetStatus(0));
         }
-        for item in suffix {
-            self.item(item, &mut command)?;
-        }
-        self.code.ops.push(Op::Command(Box::new(command)));
+        ends.into_iter().for_each(|jump| self.patch(jump));
         Ok(())
     }
 
-    fn item(&mut self, item: &CommandPrefixOrSuffixItem, command: &mut Command) -> Result<(), Unfit> {
+    fn while_clause(&mut self, clause: &WhileOrUntilClauseCommand) -> Result<(), ShellError> {
+        let next = self.ops.len() + 1;
+        let begin = self.emit(Op::BeginWhile { next, end: 0 });
+        self.list(&clause.0)?;
+        let exit = self.emit(Op::JumpIfFailed(0));
+        self.list(&clause.1.list)?;
+        self.ops.push(Op::Jump(next));
+        self.patch(exit);
+        self.ops.extend([Op::SetStatus(0), Op::EndLoop]);
+        self.patch(begin);
+        Ok(())
+    }
+
+    fn for_clause(&mut self, clause: &ForClauseCommand) -> Result<(), ShellError> {
+        let Some(values) = &clause.values else {
+            return Err(ShellError::Unsupported("`for` without `in`"));
+        };
+        let words = values.iter().map(|word| self.field_word(&word.value)).collect::<Result<Vec<_>, _>>()?;
+        let next = self.ops.len() + 1;
+        let begin = self.emit(Op::BeginFor { words, next, end: 0 });
+        let item = self.emit(Op::NextItem { variable: clause.variable_name.clone(), done: 0 });
+        self.list(&clause.body.list)?;
+        self.ops.push(Op::Jump(next));
+        self.patch(item);
+        self.ops.push(Op::EndLoop);
+        self.patch(begin);
+        Ok(())
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand) -> Result<(), ShellError> {
+        let mut command = Command::default();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
+                    let (AssignmentName::VariableName(name), AssignmentValue::Scalar(value), false) =
+                        (&assignment.name, &assignment.value, assignment.append)
+                    else {
+                        return Err(ShellError::Unsupported("an array or `+=`"));
+                    };
+                    if name == "IFS" {
+                        return Err(ShellError::Unsupported("IFS"));
+                    }
+                    let value = self.word(&value.value)?;
+                    command.assignments.push(Assignment { name: name.clone(), value });
+                }
+                item => self.command_item(item, &mut command)?,
+            }
+        }
+        if let Some(word) = &simple.word_or_name {
+            command.words.push(self.field_word(&word.value)?);
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.command_item(item, &mut command)?;
+        }
+        self.ops.push(Op::Command(Box::new(command)));
+        Ok(())
+    }
+
+    fn command_item(
+        &mut self,
+        item: &CommandPrefixOrSuffixItem,
+        command: &mut Command,
+    ) -> Result<(), ShellError> {
         match item {
             CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                command.words.push(self.word(&word.value)?);
+                command.words.push(self.field_word(&word.value)?);
             }
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 command.redirects.extend(self.redirects([redirect])?);
             }
-            CommandPrefixOrSuffixItem::ProcessSubstitution(..) => return Err(Unfit::Unsupported),
+            CommandPrefixOrSuffixItem::ProcessSubstitution(..) => {
+                return Err(ShellError::Unsupported("process substitution"));
+            }
         }
         Ok(())
     }
@@ -240,204 +269,42 @@ impl Compiler {
     fn redirects<'a>(
         &mut self,
         all: impl IntoIterator<Item = &'a IoRedirect>,
-    ) -> Result<Vec<Redirect>, Unfit> {
-        let mut redirects = Vec::new();
-        for redirect in all {
-            let (descriptor, to) = match redirect {
-                IoRedirect::File(descriptor, kind, target) => {
-                    let (usual, mode) = match kind {
-                        IoFileRedirectKind::Read => (0, Mode::Read),
-                        IoFileRedirectKind::ReadAndWrite => (0, Mode::Keep),
-                        IoFileRedirectKind::Write | IoFileRedirectKind::Clobber => (1, Mode::Write),
-                        IoFileRedirectKind::Append => (1, Mode::Append),
-                        IoFileRedirectKind::DuplicateInput => (0, Mode::Read),
-                        IoFileRedirectKind::DuplicateOutput => (1, Mode::Write),
-                    };
-                    let to = match target {
-                        IoFileRedirectTarget::Filename(word) => To::File(mode, self.word(&word.value)?),
-                        IoFileRedirectTarget::Fd(number) => To::Descriptor(self.word(&number.to_string())?),
-                        IoFileRedirectTarget::Duplicate(word) => To::Descriptor(self.word(&word.value)?),
-                        IoFileRedirectTarget::ProcessSubstitution(..) => return Err(Unfit::Unsupported),
-                    };
-                    (descriptor.unwrap_or(usual), to)
-                }
-                IoRedirect::HereDocument(descriptor, document) => {
-                    let text = &document.doc.value;
-                    let word =
-                        if document.requires_expansion { self.quoted(text)? } else { Word::literal(text) };
-                    (descriptor.unwrap_or(0), To::Text(word))
-                }
-                IoRedirect::HereString(descriptor, word) => {
-                    let mut word = self.word(&word.value)?;
-                    word.pieces.extend(Word::literal("\n").pieces);
-                    (descriptor.unwrap_or(0), To::Text(word))
-                }
-                IoRedirect::OutputAndError(word, append) => {
-                    let mode = if *append { Mode::Append } else { Mode::Write };
-                    (1, To::Both(mode, self.word(&word.value)?))
-                }
-            };
-            let descriptor = usize::try_from(descriptor).ok().filter(|number| *number < 10);
-            redirects.push(Redirect { descriptor: descriptor.ok_or(Unfit::Unsupported)?, to });
-        }
-        Ok(redirects)
+    ) -> Result<Vec<Redirect>, ShellError> {
+        all.into_iter().map(|redirect| self.redirect(redirect)).collect()
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, check: bool) -> Result<(), Unfit> {
-        match compound {
-            CompoundCommand::BraceGroup(group) => self.list(&group.list, check),
-            CompoundCommand::Subshell(subshell) => {
-                let hole = self.hole(Op::Subshell { end: 0 });
-                self.part(hole, |compiler| compiler.list(&subshell.list, check))
+    fn redirect(&mut self, redirect: &IoRedirect) -> Result<Redirect, ShellError> {
+        let IoRedirect::File(descriptor, kind, target) = redirect else {
+            return Err(ShellError::Unsupported("a here-document or `&>`"));
+        };
+        let (default, mode) = match kind {
+            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => (0, OpenMode::Read),
+            IoFileRedirectKind::ReadAndWrite => (0, OpenMode::Update),
+            IoFileRedirectKind::Write | IoFileRedirectKind::Clobber | IoFileRedirectKind::DuplicateOutput => {
+                (1, OpenMode::Truncate)
             }
-            CompoundCommand::Arithmetic(arithmetic) => {
-                let arithmetic = self.arithmetic(&arithmetic.expr.value)?;
-                self.code.ops.push(Op::Arithmetic(arithmetic));
-                Ok(())
+            IoFileRedirectKind::Append => (1, OpenMode::Append),
+        };
+        let target = match target {
+            IoFileRedirectTarget::Filename(word) => RedirectTarget::File(mode, self.word(&word.value)?),
+            IoFileRedirectTarget::Fd(number) => {
+                RedirectTarget::Descriptor(Word::literal(&number.to_string()))
             }
-            CompoundCommand::IfClause(clause) => {
-                let mut ends = Vec::new();
-                self.list(&clause.condition, false)?;
-                let mut next = self.hole(Op::Unless(0));
-                self.list(&clause.then, check)?;
-                let mut otherwise = false;
-                for branch in clause.elses.iter().flatten() {
-                    ends.push(self.hole(Op::Jump(0)));
-                    let here = self.here();
-                    self.fill(next, here);
-                    match &branch.condition {
-                        Some(condition) => {
-                            self.list(condition, false)?;
-                            next = self.hole(Op::Unless(0));
-                        }
-                        None => otherwise = true,
-                    }
-                    self.list(&branch.body, check)?;
-                }
-                if !otherwise {
-                    ends.push(self.hole(Op::Jump(0)));
-                    let here = self.here();
-                    self.fill(next, here);
-                    // Nothing was run: that is a success.
-                    self.code.ops.push(Op::Status(0));
-                }
-                let end = self.here();
-                ends.into_iter().for_each(|hole| self.fill(hole, end));
-                Ok(())
+            IoFileRedirectTarget::Duplicate(word) => RedirectTarget::Descriptor(self.word(&word.value)?),
+            IoFileRedirectTarget::ProcessSubstitution(..) => {
+                return Err(ShellError::Unsupported("process substitution"));
             }
-            CompoundCommand::WhileClause(clause) => {
-                self.while_loop(&clause.0, &clause.1.list, Op::Unless(0), check)
-            }
-            CompoundCommand::UntilClause(clause) => {
-                self.while_loop(&clause.0, &clause.1.list, Op::If(0), check)
-            }
-            CompoundCommand::ForClause(clause) => {
-                let words = match &clause.values {
-                    None => None,
-                    Some(words) => {
-                        Some(words.iter().map(|word| self.word(&word.value)).collect::<Result<Vec<_>, _>>()?)
-                    }
-                };
-                let next = self.here() + 1;
-                let begin = self.hole(Op::For { words, next, end: 0 });
-                let step = self.hole(Op::Next { variable: clause.variable_name.clone(), otherwise: 0 });
-                self.list(&clause.body.list, check)?;
-                self.code.ops.push(Op::Jump(next));
-                let exit = self.here();
-                self.fill(step, exit);
-                self.code.ops.push(Op::EndLoop);
-                let end = self.here();
-                self.fill(begin, end);
-                Ok(())
-            }
-            CompoundCommand::ArithmeticForClause(clause) => {
-                if let Some(initializer) = &clause.initializer {
-                    let arithmetic = self.arithmetic(&initializer.value)?;
-                    self.code.ops.push(Op::Arithmetic(arithmetic));
-                }
-                let begin = self.hole(Op::Loop { next: 0, end: 0 });
-                let top = self.hole(Op::Jump(0));
-                let next = self.here();
-                if let Op::Loop { next: target, .. } = &mut self.code.ops[begin] {
-                    *target = next;
-                }
-                if let Some(updater) = &clause.updater {
-                    let arithmetic = self.arithmetic(&updater.value)?;
-                    self.code.ops.push(Op::Arithmetic(arithmetic));
-                }
-                let condition = self.here();
-                self.fill(top, condition);
-                let arithmetic =
-                    self.arithmetic(clause.condition.as_ref().map_or("1", |text| &text.value))?;
-                self.code.ops.push(Op::Arithmetic(arithmetic));
-                let exit = self.hole(Op::Unless(0));
-                self.list(&clause.body.list, check)?;
-                self.code.ops.push(Op::Jump(next));
-                self.end_loop(begin, exit);
-                Ok(())
-            }
-            CompoundCommand::CaseClause(clause) => {
-                let word = self.word(&clause.value.value)?;
-                let mut arms = Vec::new();
-                for case in &clause.cases {
-                    let patterns = case.patterns.iter().map(|word| self.word(&word.value)).collect::<Result<
-                        Vec<_>,
-                        _,
-                    >>(
-                    )?;
-                    arms.push((patterns, 0));
-                }
-                let hole = self.hole(Op::Done);
-                let mut ends = Vec::new();
-                for (case, arm) in clause.cases.iter().zip(&mut arms) {
-                    arm.1 = self.here();
-                    match &case.cmd {
-                        Some(list) => self.list(list, check)?,
-                        None => self.code.ops.push(Op::Status(0)),
-                    }
-                    ends.push(self.hole(Op::Jump(0)));
-                }
-                let otherwise = self.here();
-                self.code.ops.push(Op::Status(0));
-                let end = self.here();
-                ends.into_iter().for_each(|hole| self.fill(hole, end));
-                self.code.ops[hole] = Op::Case { word, arms, otherwise };
-                Ok(())
-            }
-        }
+        };
+        let descriptor = usize::try_from(descriptor.unwrap_or(default)).ok();
+        let descriptor = descriptor.filter(|number| *number < MAX_DESCRIPTORS);
+        Ok(Redirect { descriptor: descriptor.ok_or(ShellError::Unsupported("this descriptor"))?, target })
     }
 
-    fn while_loop(
-        &mut self,
-        condition: &CompoundList,
-        body: &CompoundList,
-        leave: Op,
-        check: bool,
-    ) -> Result<(), Unfit> {
-        let next = self.here() + 1;
-        let begin = self.hole(Op::Loop { next, end: 0 });
-        self.list(condition, false)?;
-        let exit = self.hole(leave);
-        self.list(body, check)?;
-        self.code.ops.push(Op::Jump(next));
-        self.end_loop(begin, exit);
-        Ok(())
-    }
-
-    fn end_loop(&mut self, begin: usize, exit: usize) {
-        let here = self.here();
-        self.fill(exit, here);
-        self.code.ops.extend([Op::Status(0), Op::EndLoop]);
-        let end = self.here();
-        self.fill(begin, end);
-    }
-
-    /// Has a command substitution run before what uses it.
-    pub fn capture(&mut self, text: &str) -> Result<usize, Unfit> {
-        let slot = self.slots;
-        self.slots += 1;
-        let hole = self.hole(Op::Capture { slot, end: 0 });
-        self.part(hole, |compiler| compiler.script(text))?;
+    /// Emits a command substitution; returns the slot of its output.
+    pub fn capture(&mut self, text: &str) -> Result<usize, ShellError> {
+        let slot = self.captures;
+        self.captures += 1;
+        self.child(Op::Capture { slot, end: 0 }, |compiler| compiler.script(text))?;
         Ok(slot)
     }
 }

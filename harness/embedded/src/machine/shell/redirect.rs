@@ -1,77 +1,39 @@
 //! Redirections.
 
-use super::super::data::Data;
-use super::super::files::Mode;
-use super::super::kernel::{Errno, Kernel};
-use super::super::process::Pid;
-use super::Shell;
-use super::code::{Redirect, To};
-use super::expand::Bad;
-
-/// Descriptors as they were.
-pub(super) type Saved = Vec<(usize, Option<usize>)>;
+use super::super::errno::Errno;
+use super::super::ids::{MAX_DESCRIPTORS, Pid, STDERR};
+use super::super::kernel::Kernel;
+use super::super::paths::OpenMode;
+use super::error::ShellError;
+use super::interpreter::{SavedDescriptors, Shell};
+use super::script::{Redirect, RedirectTarget};
 
 impl Shell {
-    /// Changes the process's descriptors. On failure it says why and leaves them as they were.
+    /// Changes descriptors; returns what they were before. If a file cannot be opened, prints why,
+    /// leaves the descriptors as they were, sets the status to 1 and returns `None`.
     pub(super) fn redirect(
         &mut self,
-        all: &[Redirect],
-        me: Pid,
+        redirects: &[Redirect],
+        pid: Pid,
         kernel: &mut Kernel,
-    ) -> Result<Option<Saved>, Bad> {
-        let mut saved = Saved::new();
-        for redirect in all {
-            let opened = match &redirect.to {
-                To::File(mode, word) | To::Both(mode, word) => {
-                    let path = self.single(word)?;
-                    kernel.open_path(me, &path, *mode).map(Some).map_err(|error| {
-                        let verb = if *mode == Mode::Read { "open" } else { "create" };
-                        let why = match (error, mode) {
-                            (Errno::Missing, Mode::Read) => "no such file",
-                            (Errno::Missing, _) => "nonexistent directory",
-                            _ => error.text(),
-                        };
-                        format!("can't {verb} {path}: {why}")
-                    })
+    ) -> Result<Option<SavedDescriptors>, ShellError> {
+        let mut saved = SavedDescriptors::new();
+        for redirect in redirects {
+            let opened = match &redirect.target {
+                RedirectTarget::File(mode, word) => {
+                    let path = self.expand_string(word)?;
+                    let opened = kernel.open_path(pid, &path, *mode);
+                    opened.map(Some).map_err(|error| open_error(&path, *mode, error))
                 }
-                To::Descriptor(word) => {
-                    let number = self.single(word)?;
-                    if number == "-" {
-                        Ok(None)
-                    } else {
-                        let open = number
-                            .parse()
-                            .ok()
-                            .filter(|number| *number < 10)
-                            .and_then(|number| kernel.descriptor(me, number));
-                        if let Some(open) = open {
-                            kernel.hold(open);
-                        }
-                        open.map(Some).ok_or_else(|| format!("{number}: Bad file descriptor"))
-                    }
-                }
-                To::Text(word) => {
-                    let text = self.single(word)?;
-                    let (reader, writer) = kernel.pipe();
-                    // A text that a pipe does not take at once is longer than any script.
-                    let _ = kernel.write(me, writer, Data::text(text));
-                    kernel.close(writer);
-                    Ok(Some(reader))
-                }
+                RedirectTarget::Descriptor(word) => duplicate(&self.expand_string(word)?, pid, kernel),
             };
             match opened {
-                Ok(open) => {
-                    saved.push((redirect.descriptor, kernel.exchange(me, redirect.descriptor, open)));
-                    if matches!(redirect.to, To::Both(..)) {
-                        if let Some(open) = open {
-                            kernel.hold(open);
-                        }
-                        saved.push((2, kernel.exchange(me, 2, open)));
-                    }
+                Ok(file) => {
+                    saved.push((redirect.descriptor, kernel.swap_descriptor(pid, redirect.descriptor, file)));
                 }
-                Err(why) => {
-                    kernel.say(me, 2, &format!("{}: {why}\n", self.name));
-                    self.restore(saved, me, kernel);
+                Err(message) => {
+                    kernel.print(pid, STDERR, &format!("{}: {message}\n", self.name));
+                    self.restore(saved, pid, kernel);
                     self.status = 1;
                     return Ok(None);
                 }
@@ -80,10 +42,32 @@ impl Shell {
         Ok(Some(saved))
     }
 
-    /// Puts descriptors back as they were.
-    pub(super) fn restore(&mut self, saved: Saved, me: Pid, kernel: &mut Kernel) {
-        for (descriptor, open) in saved.into_iter().rev() {
-            kernel.install(me, descriptor, open);
+    /// Undoes redirections.
+    pub(super) fn restore(&mut self, saved: SavedDescriptors, pid: Pid, kernel: &mut Kernel) {
+        for (descriptor, file) in saved.into_iter().rev() {
+            kernel.set_descriptor(pid, descriptor, file);
         }
+    }
+}
+
+/// Opens the file of another descriptor once more; `-` closes.
+fn duplicate(number: &str, pid: Pid, kernel: &mut Kernel) -> Result<Option<usize>, String> {
+    if number == "-" {
+        return Ok(None);
+    }
+    let descriptor = number.parse().ok().filter(|number| *number < MAX_DESCRIPTORS);
+    let file = descriptor.and_then(|descriptor| kernel.descriptor(pid, descriptor));
+    let file = file.ok_or_else(|| format!("{number}: Bad file descriptor"))?;
+    kernel.retain(file);
+    Ok(Some(file))
+}
+
+/// Returns ash's message for a file that cannot be opened.
+fn open_error(path: &str, mode: OpenMode, error: Errno) -> String {
+    match (mode, error) {
+        (OpenMode::Read, Errno::NotFound) => format!("can't open {path}: no such file"),
+        (OpenMode::Read, error) => format!("can't open {path}: {}", error.text()),
+        (_, Errno::NotFound) => format!("can't create {path}: nonexistent directory"),
+        (_, error) => format!("can't create {path}: {}", error.text()),
     }
 }

@@ -1,17 +1,18 @@
-//! A pod's conditions (`pkg/kubelet/status/generate.go`).
+//! Pod conditions (`pkg/kubelet/status/generate.go`).
 
 use serde_json::{Value, json};
 
-use super::{DISRUPTION, OWN, Phase, View, condition_of};
+use super::builder::{DISRUPTION, OWN, StatusBuilder, condition_of};
+use crate::kubelet::pods::phase::Phase;
 
-/// What a condition says, besides its type.
-struct Said {
+/// Status, reason and message of a condition.
+struct ConditionStatus {
     holds: bool,
     reason: Option<&'static str>,
     message: Option<String>,
 }
 
-impl Said {
+impl ConditionStatus {
     const TRUE: Self = Self { holds: true, reason: None, message: None };
 
     fn no(reason: &'static str, message: String) -> Self {
@@ -19,8 +20,9 @@ impl Said {
     }
 }
 
-impl View<'_> {
-    /// Conditions of others first, then the kubelet's own, in its order.
+impl StatusBuilder<'_> {
+    /// Returns the conditions: those of other components first, then the kubelet's own, in its
+    /// order.
     pub(super) fn conditions(
         &self,
         old: &Value,
@@ -28,63 +30,64 @@ impl View<'_> {
         regular: &[Value],
         phase: Phase,
     ) -> Vec<Value> {
-        let told = self.worker.object["status"]["conditions"].as_array();
+        let reported = self.worker.object["status"]["conditions"].as_array();
         let is_own = |condition: &Value| OWN.iter().any(|own| condition["type"] == *own);
         let mut conditions: Vec<Value> =
-            told.into_iter().flatten().filter(|condition| !is_own(condition)).cloned().collect();
+            reported.into_iter().flatten().filter(|condition| !is_own(condition)).cloned().collect();
         if let Some(disruption) = condition_of(old, DISRUPTION) {
             match conditions.iter_mut().find(|condition| condition["type"] == DISRUPTION) {
                 Some(condition) => *condition = disruption.clone(),
                 None => conditions.push(disruption.clone()),
             }
         }
-        // PodReadyToStartContainersCondition, on from 1.29.
+        // `PodReadyToStartContainersCondition`, on by default since 1.29.
         if self.version.at_least(29) {
             let ready = self.runtime.is_some_and(|runtime| runtime.is_ready());
-            let said = Said { holds: ready, reason: None, message: None };
-            conditions.push(self.condition("PodReadyToStartContainers", said));
+            let status = ConditionStatus { holds: ready, reason: None, message: None };
+            conditions.push(self.condition("PodReadyToStartContainers", status));
         }
         conditions.push(self.condition("Initialized", self.initialized(old, init, regular, phase)));
         let mut ready = self.containers_ready(init, regular, phase);
         if ready.holds
             && let Some(gates) = self.unready_gates(&conditions)
         {
-            ready = Said::no("ReadinessGatesNotReady", gates);
+            ready = ConditionStatus::no("ReadinessGatesNotReady", gates);
         }
         conditions.push(self.condition("Ready", ready));
         conditions.push(self.condition("ContainersReady", self.containers_ready(init, regular, phase)));
-        conditions.push(self.condition("PodScheduled", Said::TRUE));
+        conditions.push(self.condition("PodScheduled", ConditionStatus::TRUE));
         conditions
     }
 
-    fn condition(&self, kind: &str, said: Said) -> Value {
+    fn condition(&self, kind: &str, status: ConditionStatus) -> Value {
         let mut condition = json!({"type": kind});
         let generation = &self.worker.object["metadata"]["generation"];
         if self.version.at_least(34) && !generation.is_null() {
             condition["observedGeneration"] = generation.clone();
         }
-        condition["status"] = json!(if said.holds { "True" } else { "False" });
+        condition["status"] = json!(if status.holds { "True" } else { "False" });
         condition["lastProbeTime"] = Value::Null;
         condition["lastTransitionTime"] = Value::Null;
-        if let Some(reason) = said.reason {
+        if let Some(reason) = status.reason {
             condition["reason"] = json!(reason);
         }
-        if let Some(message) = said.message.filter(|message| !message.is_empty()) {
+        if let Some(message) = status.message.filter(|message| !message.is_empty()) {
             condition["message"] = json!(message);
         }
         condition
     }
 
-    fn initialized(&self, old: &Value, init: &[Value], regular: &[Value], phase: Phase) -> Said {
+    fn initialized(&self, old: &Value, init: &[Value], regular: &[Value], phase: Phase) -> ConditionStatus {
         if phase == Phase::Succeeded {
-            return Said { holds: true, reason: Some("PodCompleted"), message: None };
+            return ConditionStatus { holds: true, reason: Some("PodCompleted"), message: None };
         }
         let has_started = regular
             .iter()
             .any(|status| !status["state"]["running"].is_null() || !status["state"]["terminated"].is_null());
-        // Kubelets 1.27 and 1.28 do not ask whether a regular container has started; they have no sidecars to restart.
+        // Kubelets 1.27 and 1.28 do not check whether a regular container has started: they have no
+        // sidecars to restart.
         if has_started && self.version.at_least(29) {
-            return Said::TRUE;
+            return ConditionStatus::TRUE;
         }
         let open: Vec<&str> = self
             .manifest()
@@ -98,24 +101,25 @@ impl View<'_> {
             .map(|(container, _)| container.name.as_str())
             .collect();
         if open.is_empty() {
-            return Said::TRUE;
+            return ConditionStatus::TRUE;
         }
-        // RestartAllContainersOnContainerExits, on from 1.36: what was initialized stays so.
+        // `RestartAllContainersOnContainerExits`, on by default since 1.36: `Initialized` stays
+        // true.
         if self.version.at_least(36)
             && condition_of(old, "Initialized").is_some_and(|before| before["status"] == "True")
         {
-            return Said::TRUE;
+            return ConditionStatus::TRUE;
         }
-        Said::no(
+        ConditionStatus::no(
             "ContainersNotInitialized",
             format!("containers with incomplete status: [{}]", open.join(" ")),
         )
     }
 
-    fn containers_ready(&self, init: &[Value], regular: &[Value], phase: Phase) -> Said {
+    fn containers_ready(&self, init: &[Value], regular: &[Value], phase: Phase) -> ConditionStatus {
         match phase {
-            Phase::Succeeded => return Said::no("PodCompleted", String::new()),
-            Phase::Failed => return Said::no("PodFailed", String::new()),
+            Phase::Succeeded => return ConditionStatus::no("PodCompleted", String::new()),
+            Phase::Failed => return ConditionStatus::no("PodFailed", String::new()),
             _ => {}
         }
         let spec = &self.manifest().spec;
@@ -126,9 +130,12 @@ impl View<'_> {
             .map(|(container, _)| container.name.as_str())
             .collect();
         if open.is_empty() {
-            return Said::TRUE;
+            return ConditionStatus::TRUE;
         }
-        Said::no("ContainersNotReady", format!("containers with unready status: [{}]", open.join(" ")))
+        ConditionStatus::no(
+            "ContainersNotReady",
+            format!("containers with unready status: [{}]", open.join(" ")),
+        )
     }
 
     fn unready_gates(&self, conditions: &[Value]) -> Option<String> {

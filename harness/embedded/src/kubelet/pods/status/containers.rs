@@ -1,14 +1,14 @@
-//! The statuses of a pod's containers (`convertToAPIContainerStatuses`, and `UpdatePodStatus` of the prober).
+//! Container statuses (`convertToAPIContainerStatuses`, and `UpdatePodStatus` of the prober).
 
 use serde_json::{Value, json};
 
-use super::View;
+use super::builder::StatusBuilder;
 use crate::kubelet::pods::images;
 use crate::kubelet::pods::runtime::{Record, State};
 use crate::kubelet::pods::spec::{Container, Group, Place};
 
-impl View<'_> {
-    /// One status for each container of a list, in the order of the spec.
+impl StatusBuilder<'_> {
+    /// Returns the statuses of a list of containers, in the order of the spec.
     pub(super) fn containers(&self, group: Group, old: &Value) -> Vec<Value> {
         let containers = self.manifest().spec.group(group).iter().enumerate();
         containers
@@ -38,7 +38,7 @@ impl View<'_> {
         status
     }
 
-    /// Of a container that the runtime has.
+    /// Returns the status of a container that the runtime knows.
     fn live(&self, container: &Container, record: &Record) -> Value {
         let mut status = json!({
             "name": container.name,
@@ -50,7 +50,7 @@ impl View<'_> {
             "imageID": images::id(&container.image),
             "containerID": format!("containerd://{}", record.id),
         });
-        // InPlacePodVerticalScaling, on from 1.33.
+        // `InPlacePodVerticalScaling`, on by default since 1.33.
         if self.version.at_least(33) {
             let requests = &container.resources["requests"];
             if requests.as_object().is_some_and(|requests| !requests.is_empty()) {
@@ -60,14 +60,15 @@ impl View<'_> {
             status["resources"] = if resources.is_null() { json!({}) } else { resources.clone() };
         }
         self.mounts(container, &mut status);
-        // SupplementalGroupsPolicy, on from 1.33.
+        // `SupplementalGroupsPolicy`, on by default since 1.33.
         if self.version.at_least(33) {
             status["user"] = json!({"linux": {"uid": 0, "gid": 0, "supplementalGroups": [0]}});
         }
         status
     }
 
-    /// Of a container that the runtime does not have: not yet, or no longer.
+    /// Returns the status of a container that the runtime does not know: not created yet, or
+    /// removed.
     fn missing(&self, container: &Container, old: Option<&Value>) -> Value {
         if let Some(old) = old.filter(|old| !old["state"]["terminated"].is_null()) {
             return old.clone();
@@ -115,7 +116,7 @@ impl View<'_> {
         }
     }
 
-    /// A container that could not be started waits, and says why.
+    /// Sets the state `waiting` if the container could not be started.
     fn waiting(
         &self,
         group: Group,
@@ -129,14 +130,14 @@ impl View<'_> {
         if done || !self.worker.should_start(self.runtime, Place { group, index }) {
             return;
         }
-        let Some(why) = self.worker.reasons.get(&container.name) else { return };
+        let Some(reason) = self.worker.reasons.get(&container.name) else { return };
         if !status["state"]["terminated"].is_null() {
             status["lastState"] = status["state"].take();
         }
-        status["state"] = json!({"waiting": {"reason": why.reason, "message": why.message}});
+        status["state"] = json!({"waiting": {"reason": reason.reason, "message": reason.message}});
     }
 
-    /// Containers are ready while they run: probes are not looked at.
+    /// Sets `ready` and `started`. Probes are not modelled: running containers are ready.
     fn ready(&self, group: Group, container: &Container, status: &mut Value) {
         let running = !status["state"]["running"].is_null();
         match group {
@@ -148,18 +149,18 @@ impl View<'_> {
         status["started"] = json!(running);
     }
 
-    /// RecursiveReadOnlyMounts, on from 1.31.
+    /// Adds the volume mounts (`RecursiveReadOnlyMounts`, on by default since 1.31).
     fn mounts(&self, container: &Container, status: &mut Value) {
         if !self.version.at_least(31) || container.volume_mounts.is_empty() {
             return;
         }
         let mounts = container.volume_mounts.iter().map(|mount| {
-            let mut told = json!({"name": mount.name, "mountPath": mount.mount_path});
+            let mut mounted = json!({"name": mount.name, "mountPath": mount.mount_path});
             if mount.read_only {
-                told["readOnly"] = json!(true);
-                told["recursiveReadOnly"] = json!("Disabled");
+                mounted["readOnly"] = json!(true);
+                mounted["recursiveReadOnly"] = json!("Disabled");
             }
-            told
+            mounted
         });
         status["volumeMounts"] = mounts.collect();
     }

@@ -1,4 +1,5 @@
-//! The pod's own resources in its status (InPlacePodLevelResourcesVerticalScaling, on from 1.36).
+//! Pod-level resources in the status (`InPlacePodLevelResourcesVerticalScaling`, on by default
+//! since 1.36).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,11 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::View;
+use super::builder::StatusBuilder;
 
-impl View<'_> {
-    /// `resources` as the pod states them, or else as its containers add up; `allocatedResources`, the requests.
+impl StatusBuilder<'_> {
+    /// Sets `resources` to the pod's own or to the sum of its containers', and `allocatedResources`
+    /// to the requests.
     pub(super) fn pod_resources(&self, status: &mut Value) {
         let pod = &self.manifest().pod;
         let stated = &self.worker.object["spec"]["resources"];
@@ -23,8 +25,8 @@ impl View<'_> {
         if let Some(own) = &pod.spec.resources {
             names.extend(own.requests.keys().map(String::as_str));
         }
-        // Sidecars count as they do from 1.34.
-        let version = KubeletVersion::minor(34);
+        // Sidecars count as they do since 1.34.
+        let version = KubeletVersion::from_minor(34);
         let requests: Map<String, Value> = names
             .into_iter()
             .map(|name| (name.to_owned(), pod.request(&version, name)))
@@ -49,7 +51,7 @@ impl View<'_> {
         };
     }
 
-    /// The limits of the regular containers, added up.
+    /// Returns the sum of the limits of the regular containers.
     fn limits(&self) -> Map<String, Value> {
         let mut sums: BTreeMap<&str, Quantity> = BTreeMap::new();
         for container in &self.manifest().pod.spec.containers {

@@ -1,27 +1,27 @@
 use super::*;
 
-/// One container that ends at once when it is told to, one that does not.
-fn two() -> Value {
+/// Returns a spec with a container that handles SIGTERM and one that ignores it.
+fn two_containers() -> Value {
     json!({"containers": [{"name": "el1", "command": ["/agnhost", "pause"]}, {"name": "el2"}]})
 }
 
 fn delete(lab: &mut Lab, name: &str, grace: u64) {
-    lab.world.store.update(Kind::Pod, "default", name, |pod| {
+    lab.simulation.store.update(Kind::Pod, "default", name, |pod| {
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
         pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
     });
 }
 
 #[test]
-fn an_evicted_pod_ends_as_recorded() {
+fn evicted_pod_ends_as_recorded() {
     for minor in [31, 32, 36] {
         let mut lab = Lab::new(minor);
-        let uid = lab.pod("p", two());
+        let uid = lab.pod("p", two_containers());
         lab.seconds(5);
         let before = lab.status("p");
         lab.evict(&uid, "The node was low.", Some(1));
         lab.seconds(1);
-        // What is terminal is held back while a container runs.
+        // A terminal phase is held back while a container runs.
         assert_eq!(lab.status("p")["phase"], "Running");
         assert!(lab.condition("p", "DisruptionTarget").is_null());
         assert!(!lab.kubelet().pods.is_cleaned_up(&uid));
@@ -32,12 +32,12 @@ fn an_evicted_pod_ends_as_recorded() {
             assert_eq!(status[field], value);
         }
         let conditions = status["conditions"].as_array().unwrap();
-        let said: Vec<_> = conditions
+        let reported: Vec<_> = conditions
             .iter()
             .map(|c| (c["type"].as_str().unwrap(), c["status"].as_str().unwrap(), c["reason"].as_str()))
             .collect();
         assert_eq!(
-            said,
+            reported,
             [
                 ("DisruptionTarget", "True", Some("TerminationByKubelet")),
                 ("PodReadyToStartContainers", "False", None),
@@ -49,7 +49,8 @@ fn an_evicted_pod_ends_as_recorded() {
         );
         assert_eq!(conditions[0]["message"], "The node was low.");
         assert_eq!(conditions[0]["observedGeneration"], if minor == 36 { json!(1) } else { Value::Null });
-        // The first to end is removed before anybody looked how it ended, as in every recording of such a pod.
+        // The first container that exits is removed before its exit is observed, as in the
+        // recordings.
         let first = of(&status, "containerStatuses", "el1");
         assert_eq!(first["state"]["terminated"]["reason"], "ContainerStatusUnknown");
         assert_eq!(
@@ -62,7 +63,7 @@ fn an_evicted_pod_ends_as_recorded() {
         assert_eq!(status["podIP"], before["podIP"]);
         assert_eq!(status["startTime"], before["startTime"]);
         assert_eq!(lab.events("p")[6..], ["Killing el1", "Killing el2"]);
-        // Its logs are gone.
+        // The logs were removed.
         let log = lab.log("p", "el2", "");
         assert_eq!(log.code, 200);
         assert!(log.text.starts_with("unable to retrieve container logs for containerd://"), "{log:?}");
@@ -71,7 +72,7 @@ fn an_evicted_pod_ends_as_recorded() {
 }
 
 #[test]
-fn a_pod_with_one_container_is_told_how_that_ended() {
+fn single_container_exit_is_reported() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
     lab.seconds(5);
@@ -82,8 +83,8 @@ fn a_pod_with_one_container_is_told_how_that_ended() {
 }
 
 #[test]
-fn a_pod_whose_containers_all_end_well_succeeds_though_it_was_evicted() {
-    // soft.json of 1.31 and 1.32: Succeeded, without reason, and with the condition.
+fn evicted_pod_succeeds_if_all_containers_succeed() {
+    // As in soft.json of 1.31 and 1.32: `Succeeded` without a reason, but with the condition.
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
     lab.seconds(5);
@@ -101,7 +102,7 @@ fn a_pod_whose_containers_all_end_well_succeeds_though_it_was_evicted() {
 }
 
 #[test]
-fn a_pending_pod_that_is_evicted_leaves_its_regular_containers_waiting() {
+fn evicted_pending_pod_keeps_containers_waiting() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
     lab.seconds(4);
@@ -114,9 +115,9 @@ fn a_pending_pod_that_is_evicted_leaves_its_regular_containers_waiting() {
 }
 
 #[test]
-fn the_first_reason_to_evict_a_pod_stays() {
+fn first_eviction_reason_is_kept() {
     let mut lab = Lab::new(36);
-    let uid = lab.pod("p", two());
+    let uid = lab.pod("p", two_containers());
     lab.seconds(5);
     lab.evict(&uid, "first", Some(1));
     lab.millis(300);
@@ -127,7 +128,7 @@ fn the_first_reason_to_evict_a_pod_stays() {
 }
 
 #[test]
-fn sidecars_end_after_those_that_need_them_where_there_is_time() {
+fn sidecars_stop_last_within_grace_period() {
     let spec = json!({
         "terminationGracePeriodSeconds": 30,
         "initContainers": [
@@ -149,7 +150,7 @@ fn sidecars_end_after_those_that_need_them_where_there_is_time() {
 }
 
 #[test]
-fn through_1_30_a_grace_period_of_0_is_the_pods_own() {
+fn zero_grace_period_means_pods_own_until_1_30() {
     for (minor, over) in [(30, false), (31, true)] {
         let mut lab = Lab::new(minor);
         let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 30, "containers": [{"name": "c"}]}));
@@ -165,9 +166,9 @@ fn through_1_30_a_grace_period_of_0_is_the_pods_own() {
 }
 
 #[test]
-fn a_deleted_pod_ends_within_its_grace_and_goes() {
+fn deleted_pod_ends_within_grace_period() {
     let mut lab = Lab::new(31);
-    let uid = lab.pod("p", two());
+    let uid = lab.pod("p", two_containers());
     lab.seconds(5);
     delete(&mut lab, "p", 3);
     lab.seconds(2);
@@ -179,7 +180,7 @@ fn a_deleted_pod_ends_within_its_grace_and_goes() {
 }
 
 #[test]
-fn a_grace_period_can_become_shorter() {
+fn grace_period_can_be_shortened() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"terminationGracePeriodSeconds": 60, "containers": [{"name": "c"}]}));
     lab.seconds(5);
@@ -192,20 +193,20 @@ fn a_grace_period_can_become_shorter() {
 }
 
 #[test]
-fn a_pod_that_is_taken_away_is_killed() {
+fn kills_pod_without_api_object() {
     let mut lab = Lab::new(31);
-    let uid = lab.pod("p", two());
+    let uid = lab.pod("p", two_containers());
     lab.seconds(5);
-    lab.world.store.remove(Kind::Pod, "default", "p");
+    lab.simulation.store.remove(Kind::Pod, "default", "p");
     lab.seconds(8);
     assert!(lab.kubelet().pods.running(&uid).is_empty());
     assert!(!lab.kubelet().pods.runtime.pods.contains_key(&uid));
 }
 
 #[test]
-fn a_kill_comes_while_the_pod_is_still_starting() {
+fn kills_starting_pod() {
     let mut lab = Lab::new(31);
-    let uid = lab.pod("p", two());
+    let uid = lab.pod("p", two_containers());
     lab.millis(300);
     lab.evict(&uid, "why", Some(1));
     lab.seconds(5);
@@ -215,14 +216,14 @@ fn a_kill_comes_while_the_pod_is_still_starting() {
 }
 
 #[test]
-fn a_pod_that_is_deleted_when_it_has_just_ended_goes() {
+fn deletion_completes_after_end() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
     lab.seconds(5);
     lab.exit(&uid, "c", 0);
     lab.seconds(4);
     assert_eq!(lab.status("p")["phase"], "Succeeded");
-    // The API server did not know yet that it was over.
+    // The API server waits for a terminal status.
     delete(&mut lab, "p", 30);
     lab.seconds(1);
     assert_eq!(lab.get("p"), None);

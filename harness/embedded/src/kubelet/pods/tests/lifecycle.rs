@@ -8,7 +8,7 @@ fn three() -> Value {
 }
 
 #[test]
-fn a_pod_starts_as_recorded() {
+fn pod_starts_as_recorded() {
     let started = ["side", "el1", "el2"]
         .iter()
         .flat_map(|name| ["Pulled", "Created", "Started"].map(|reason| format!("{reason} {name}")));
@@ -42,7 +42,7 @@ fn a_pod_starts_as_recorded() {
 }
 
 #[test]
-fn fields_come_with_their_versions() {
+fn status_fields_by_version() {
     let fields = |minor| {
         let mut lab = Lab::new(minor);
         lab.pod(
@@ -74,7 +74,7 @@ fn fields_come_with_their_versions() {
 }
 
 #[test]
-fn init_containers_run_one_after_another_and_hold_the_rest() {
+fn init_containers_run_in_order() {
     let mut lab = Lab::new(31);
     let uid = lab.pod(
         "p",
@@ -101,7 +101,7 @@ fn init_containers_run_one_after_another_and_hold_the_rest() {
 }
 
 #[test]
-fn an_init_container_that_fails_for_good_fails_the_pod() {
+fn failed_init_container_fails_pod() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
     lab.seconds(3);
@@ -114,7 +114,7 @@ fn an_init_container_that_fails_for_good_fails_the_pod() {
 }
 
 #[test]
-fn what_ends_starts_again_as_the_policy_says() {
+fn restarts_containers_by_policy() {
     for (policy, code, again) in
         [("Always", 0, true), ("OnFailure", 0, false), ("OnFailure", 3, true), ("Never", 3, false)]
     {
@@ -136,7 +136,7 @@ fn what_ends_starts_again_as_the_policy_says() {
 }
 
 #[test]
-fn a_container_that_ends_again_and_again_waits_longer_and_longer() {
+fn crash_loop_backoff_grows() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", json!({"restartPolicy": "Always", "containers": [{"name": "c"}]}));
     lab.seconds(3);
@@ -160,7 +160,7 @@ fn a_container_that_ends_again_and_again_waits_longer_and_longer() {
 }
 
 #[test]
-fn a_job_like_pod_succeeds_and_its_sidecars_are_stopped() {
+fn stops_sidecars_after_success() {
     let mut lab = Lab::new(31);
     let uid = lab.pod(
         "p",
@@ -184,7 +184,7 @@ fn a_job_like_pod_succeeds_and_its_sidecars_are_stopped() {
 }
 
 #[test]
-fn a_sidecar_that_ends_starts_again() {
+fn restarts_sidecar() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", three());
     lab.seconds(6);
@@ -196,11 +196,11 @@ fn a_sidecar_that_ends_starts_again() {
 }
 
 #[test]
-fn an_ephemeral_container_is_started_in_a_running_pod() {
+fn starts_ephemeral_container() {
     let mut lab = Lab::new(36);
     let uid = lab.pod("p", json!({"containers": [{"name": "c"}]}));
     lab.seconds(3);
-    lab.world.store.update(Kind::Pod, "default", "p", |pod| {
+    lab.simulation.store.update(Kind::Pod, "default", "p", |pod| {
         pod["spec"]["ephemeralContainers"] = json!([{"name": "debugger", "image": AGNHOST}]);
         pod["metadata"]["generation"] = json!(2);
     });
@@ -214,7 +214,7 @@ fn an_ephemeral_container_is_started_in_a_running_pod() {
 }
 
 #[test]
-fn a_pod_ends_at_its_deadline() {
+fn pod_ends_at_active_deadline() {
     let mut lab = Lab::new(31);
     lab.pod("p", json!({"activeDeadlineSeconds": 5, "containers": [{"name": "c"}]}));
     lab.seconds(15);
@@ -224,12 +224,12 @@ fn a_pod_ends_at_its_deadline() {
 }
 
 #[test]
-fn a_restarted_kubelet_finds_its_pods_as_they_are() {
+fn restarted_kubelet_keeps_pods() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", three());
     lab.seconds(6);
     let (before, events) = (lab.status("p"), lab.events("p"));
-    lab.world.with(|_, nodes, ctx| {
+    lab.simulation.with(|_, nodes, ctx| {
         let node = nodes.get_mut("n1").unwrap();
         node.kubelet.stop();
         node.start(ctx);
@@ -246,11 +246,11 @@ fn a_restarted_kubelet_finds_its_pods_as_they_are() {
 }
 
 #[test]
-fn every_node_runs_a_proxy() {
+fn every_node_runs_kube_proxy() {
     let mut lab = Lab::new(31);
     lab.seconds(5);
     let pods: Vec<Value> =
-        lab.world.store.list(Kind::Pod, Some("kube-system")).map(|pod| Value::clone(pod)).collect();
+        lab.simulation.store.list(Kind::Pod, Some("kube-system")).map(|pod| Value::clone(pod)).collect();
     assert_eq!(pods.len(), 1);
     assert_eq!(pods[0]["status"]["phase"], "Running");
     assert!(pods[0]["metadata"]["name"].as_str().unwrap().starts_with("kube-proxy-"));
@@ -258,7 +258,7 @@ fn every_node_runs_a_proxy() {
 }
 
 #[test]
-fn two_runs_of_one_seed_are_equal() {
+fn same_seed_makes_same_pods() {
     let run = || {
         let mut lab = Lab::new(36);
         let uid = lab.pod("p", three());
@@ -271,7 +271,7 @@ fn two_runs_of_one_seed_are_equal() {
 }
 
 #[test]
-fn a_pod_waits_for_its_config_map() {
+fn pod_waits_for_config_map() {
     let mut lab = Lab::new(31);
     let volume =
         |name: &str, optional: bool| json!({"name": name, "configMap": {"name": name, "optional": optional}});
@@ -284,11 +284,14 @@ fn a_pod_waits_for_its_config_map() {
         of(&lab.status("p"), "containerStatuses", "c")["state"]["waiting"]["reason"],
         "ContainerCreating"
     );
-    let told = lab.messages("p", "FailedMount");
-    assert_eq!(told[0], r#"MountVolume.SetUp failed for volume "missing" : configmap "missing" not found"#);
+    let messages = lab.messages("p", "FailedMount");
+    assert_eq!(
+        messages[0],
+        r#"MountVolume.SetUp failed for volume "missing" : configmap "missing" not found"#
+    );
     let map = json!({"metadata": {"name": "missing", "namespace": "default"}});
-    let now = lab.world.now;
-    lab.world.with(|_, _, ctx| ctx.store.create(Kind::ConfigMap, map, now)).unwrap();
+    let now = lab.simulation.now;
+    lab.simulation.with(|_, _, ctx| ctx.store.create(Kind::ConfigMap, map, now)).unwrap();
     lab.seconds(8);
     assert_eq!(lab.status("p")["phase"], "Running");
 }

@@ -1,4 +1,4 @@
-//! The pods of recordings, evicted when and as they were: what is told of them must be what was recorded.
+//! Evictions of recorded pods: statuses and events must equal the recorded ones.
 
 use std::path::PathBuf;
 
@@ -32,16 +32,17 @@ fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
 
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
-/// What must be as recorded of a container: the way it ended may have been seen or not, for that is a matter of milliseconds.
+/// Returns the fields of a container status that must equal. Whether its exit was observed depends
+/// on milliseconds.
 fn container(status: &Value) -> Value {
-    let mut told = json!({});
+    let mut actual = json!({});
     for field in ["name", "ready", "started", "image", "volumeMounts"] {
-        told[field] = status[field].clone();
+        actual[field] = status[field].clone();
     }
-    told
+    actual
 }
 
-/// How a container ended, as far as it was seen.
+/// Returns the exit of a container, if it was observed.
 fn end(status: &Value) -> Value {
     let way = |state: &Value| {
         json!([state["terminated"]["reason"], state["terminated"]["exitCode"], state["waiting"]["reason"]])
@@ -50,15 +51,15 @@ fn end(status: &Value) -> Value {
 }
 
 fn conditions(status: &Value) -> Vec<Value> {
-    let told = list(status, "conditions").map(|condition| {
+    let actual = list(status, "conditions").map(|condition| {
         let fields = ["type", "status", "reason", "message", "observedGeneration"];
         json!(fields.map(|field| condition[field].clone()))
     });
-    told.collect()
+    actual.collect()
 }
 
 fn fields(value: &Value) -> Vec<&str> {
-    // What 1.36 makes of the kernel's figures for a whole pod is not told.
+    // The value that 1.36 derives from the kernel's pod figures is not modelled.
     let mut fields: Vec<_> = value
         .as_object()
         .unwrap()
@@ -72,7 +73,7 @@ fn fields(value: &Value) -> Vec<&str> {
 
 #[test]
 fn pods_end_as_recorded() {
-    let (mut compared, mut seen_alike, mut seen) = (0, 0, 0);
+    let (mut compared, mut equal_exits, mut seen) = (0, 0, 0);
     for (name, recording) in recordings() {
         let version: KubeletVersion = recording["kubeletVersion"].as_str().unwrap().parse().unwrap();
         for (created, last) in list(&recording, "podsCreated").zip(list(&recording, "podsFinal")) {
@@ -91,7 +92,7 @@ fn pods_end_as_recorded() {
             let end = since(&evicted["firstTimestamp"]).max(9);
             for second in 0..end {
                 if second == 5 && !last["spec"]["ephemeralContainers"].is_null() {
-                    lab.world.with(|_, _, ctx| {
+                    lab.simulation.with(|_, _, ctx| {
                         ctx.store.update(Kind::Pod, "default", pod, |pod| {
                             pod["spec"]["ephemeralContainers"] = last["spec"]["ephemeralContainers"].clone();
                             pod["metadata"]["generation"] = json!(2);
@@ -103,23 +104,26 @@ fn pods_end_as_recorded() {
             let message = evicted["message"].as_str().unwrap();
             let disruption = conditions(status).iter().any(|condition| condition[0] == "DisruptionTarget");
             let grace = if recording["scenario"] == "soft" { 3 } else { 1 };
-            let why =
-                Eviction { message: message.to_owned(), disruption, grace: Some(Duration::from_secs(grace)) };
-            lab.world.with(|_, nodes, ctx| {
+            let why = PodEviction {
+                message: message.to_owned(),
+                disruption,
+                grace: Some(Duration::from_secs(grace)),
+            };
+            lab.simulation.with(|_, nodes, ctx| {
                 let node = nodes.get_mut("n1").unwrap();
                 node.kubelet.evict(&uid, why, &mut node.machine, ctx);
             });
             lab.seconds(10);
 
-            let told = lab.status(pod);
+            let actual = lab.status(pod);
             let place = format!("{name} {pod}");
-            let mut alike = true;
+            let mut all_equal = true;
             for statuses in LISTS {
-                for (own, recorded) in list(&told, statuses).zip(list(status, statuses)) {
+                for (own, recorded) in list(&actual, statuses).zip(list(status, statuses)) {
                     seen += 1;
                     let same = self::end(own) == self::end(recorded);
-                    seen_alike += usize::from(same);
-                    alike &= same;
+                    equal_exits += usize::from(same);
+                    all_equal &= same;
                     if same {
                         assert_eq!(fields(own), fields(recorded), "{place}");
                     } else {
@@ -132,29 +136,30 @@ fn pods_end_as_recorded() {
                     }
                     assert_eq!(container(own), container(recorded), "{place}");
                 }
-                assert_eq!(list(&told, statuses).count(), list(status, statuses).count(), "{place}");
+                assert_eq!(list(&actual, statuses).count(), list(status, statuses).count(), "{place}");
             }
             for field in ["qosClass", "observedGeneration"] {
-                assert_eq!(told[field], status[field], "{place}: {field}");
+                assert_eq!(actual[field], status[field], "{place}: {field}");
             }
-            // Whether all ended well decides between Succeeded and Failed.
-            if alike {
+            // The exit codes decide between `Succeeded` and `Failed`.
+            if all_equal {
                 for field in ["phase", "reason", "message"] {
-                    assert_eq!(told[field], status[field], "{place}: {field}");
+                    assert_eq!(actual[field], status[field], "{place}: {field}");
                 }
-                assert_eq!(fields(&told), fields(status), "{place}");
-                assert_eq!(conditions(&told), conditions(status), "{place}");
+                assert_eq!(fields(&actual), fields(status), "{place}");
+                assert_eq!(conditions(&actual), conditions(status), "{place}");
             }
             assert_eq!(lab.sequence(pod), sequence(&events), "{place}");
         }
     }
-    println!("{compared} pods, {seen_alike} of {seen} containers alike");
-    // Whether the runtime was looked at between the last container's end and the pod's is a matter of milliseconds.
-    assert!(seen_alike * 10 >= seen * 9, "{seen_alike} of {seen} containers ended as recorded");
+    println!("{compared} pods, {equal_exits} of {seen} containers all_equal");
+    // Whether a relist happens between the last container's exit and the pod's end depends on
+    // milliseconds.
+    assert!(equal_exits * 10 >= seen * 9, "{equal_exits} of {seen} containers ended as recorded");
 }
 
-/// Reasons and containers in the order in which they were told. Evictions are told by another part; what is killed at the same time, is told
-/// in any order.
+/// Returns reasons and containers of events in order. Evictions are left out, and so is the order
+/// of kills at the same time.
 fn sequence(events: &[&Value]) -> (Vec<String>, Vec<String>) {
     let mut events: Vec<&&Value> = events.iter().filter(|event| event["reason"] != "Evicted").collect();
     events.sort_by_key(|event| event["metadata"]["name"].as_str().unwrap().to_owned());

@@ -1,12 +1,12 @@
 use super::*;
 
 fn capacity(lab: &mut Lab) {
-    lab.world.store.remove(Kind::Node, "", "n1");
+    lab.simulation.store.remove(Kind::Node, "", "n1");
     let node = json!({
         "metadata": {"name": "n1", "labels": {"zone": "a"}},
         "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3"}},
     });
-    lab.world.store.create(Kind::Node, node, Time::ZERO).unwrap();
+    lab.simulation.store.create(Kind::Node, node, Time::ZERO).unwrap();
 }
 
 fn asking(memory: &str) -> Value {
@@ -14,7 +14,7 @@ fn asking(memory: &str) -> Value {
 }
 
 #[test]
-fn too_much_memory_is_refused_with_the_figures() {
+fn rejects_excessive_memory_with_amounts() {
     let mut lab = Lab::new(31);
     capacity(&mut lab);
     lab.pod("a", asking("600Mi"));
@@ -32,7 +32,7 @@ fn too_much_memory_is_refused_with_the_figures() {
 }
 
 #[test]
-fn too_many_pods_are_refused() {
+fn rejects_too_many_pods() {
     let mut lab = Lab::new(32);
     capacity(&mut lab);
     for name in ["a", "b", "c"] {
@@ -45,7 +45,7 @@ fn too_many_pods_are_refused() {
 }
 
 #[test]
-fn a_selector_that_the_node_does_not_meet_is_refused() {
+fn rejects_unmatched_node_selector() {
     let mut lab = Lab::new(30);
     capacity(&mut lab);
     lab.pod("a", json!({"nodeSelector": {"zone": "b"}, "containers": [{"name": "c"}]}));
@@ -57,7 +57,7 @@ fn a_selector_that_the_node_does_not_meet_is_refused() {
 }
 
 #[test]
-fn sidecars_are_unknown_to_1_27_refused_by_1_28_and_run_from_1_29() {
+fn sidecars_by_version() {
     let spec = json!({
         "initContainers": [{"name": "side", "restartPolicy": "Always"}],
         "containers": [{"name": "c"}],
@@ -76,7 +76,7 @@ fn sidecars_are_unknown_to_1_27_refused_by_1_28_and_run_from_1_29() {
 }
 
 #[test]
-fn a_critical_pod_has_others_killed_for_it() {
+fn critical_pod_preempts_others() {
     let mut lab = Lab::new(31);
     capacity(&mut lab);
     lab.pod("a", asking("300Mi"));
@@ -86,7 +86,7 @@ fn a_critical_pod_has_others_killed_for_it() {
     critical["priority"] = json!(2_000_000_000);
     let uid = lab.pod("c", critical);
     lab.millis(1900);
-    // It waits for the other's end.
+    // The pod waits for the end of the other one.
     assert!(lab.kubelet().pods.running(&uid).is_empty());
     lab.seconds(6);
     let status = lab.status("a");
@@ -101,7 +101,7 @@ fn a_critical_pod_has_others_killed_for_it() {
 }
 
 #[test]
-fn what_somebody_says_the_node_has_is_kept_and_counted() {
+fn extended_resources_are_kept_and_counted() {
     const TOY: &str = "example.com/toy";
     let mut lab = Lab::new(31);
     let asks = |count: u32, priority: i64| {
@@ -112,14 +112,14 @@ fn what_somebody_says_the_node_has_is_kept_and_counted() {
         })
     };
     let has = |lab: &Lab, list: &str| {
-        lab.world.store.get(Kind::Node, "", "n1").unwrap()["status"][list][TOY].clone()
+        lab.simulation.store.get(Kind::Node, "", "n1").unwrap()["status"][list][TOY].clone()
     };
-    // Of what the node does not know at all, everybody may have any number.
+    // Extended resources that the node does not know are unlimited.
     lab.pod("early", asks(9, 0));
     lab.seconds(3);
     assert_eq!(lab.status("early")["phase"], "Running");
-    lab.world.store.remove(Kind::Pod, "default", "early");
-    lab.world.store.update(Kind::Node, "", "n1", |node| node["status"]["capacity"][TOY] = json!("2"));
+    lab.simulation.store.remove(Kind::Pod, "default", "early");
+    lab.simulation.store.update(Kind::Node, "", "n1", |node| node["status"]["capacity"][TOY] = json!("2"));
     lab.seconds(12);
     assert_eq!((has(&lab, "capacity"), has(&lab, "allocatable")), (json!("2"), json!("2")));
     lab.pod("a", asks(2, 0));
@@ -135,8 +135,8 @@ fn what_somebody_says_the_node_has_is_kept_and_counted() {
     assert_eq!(lab.status("a")["reason"], "Preempting");
     assert_eq!(lab.messages("a", "Preempting"), ["Preempted in order to admit critical pod"]);
     assert_eq!(lab.status("critical")["phase"], "Running");
-    // A kubelet that starts again takes the node for a new one.
-    lab.world.with(|_, nodes, ctx| {
+    // A restarted kubelet treats the node as new.
+    lab.simulation.with(|_, nodes, ctx| {
         let node = nodes.get_mut("n1").unwrap();
         node.kubelet.stop();
         node.kubelet.start(&mut node.machine, ctx);
@@ -146,7 +146,7 @@ fn what_somebody_says_the_node_has_is_kept_and_counted() {
 }
 
 #[test]
-fn images_that_cannot_be_had_are_told_of() {
+fn reports_unavailable_images() {
     for (image, policy, reason, events) in [
         ("Not/A name", "IfNotPresent", "InvalidImageName", vec!["InspectFailed c", "Failed c"]),
         ("elsewhere.io/thing:1", "Never", "ErrImageNeverPull", vec!["ErrImageNeverPull c", "Failed c"]),
@@ -169,7 +169,7 @@ fn images_that_cannot_be_had_are_told_of() {
 }
 
 #[test]
-fn an_image_from_elsewhere_is_pulled_once() {
+fn pulls_image_once() {
     let mut lab = Lab::new(31);
     for name in ["a", "b"] {
         lab.pod(name, json!({"containers": [{"name": "c", "image": "elsewhere.io/thing:1"}]}));
@@ -180,7 +180,7 @@ fn an_image_from_elsewhere_is_pulled_once() {
 }
 
 #[test]
-fn logs_are_refused_as_the_kubelet_refuses_them() {
+fn rejects_log_requests() {
     let mut lab = Lab::new(31);
     lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
     lab.seconds(4);

@@ -1,7 +1,7 @@
 //! Static pods and their mirrors.
 
 use super::*;
-use crate::registry::{self, DeleteOptions};
+use crate::apiserver::{self, DeleteOptions};
 
 fn manifest(command: &[&str]) -> Value {
     json!({
@@ -17,20 +17,20 @@ fn manifest(command: &[&str]) -> Value {
 
 impl Lab {
     fn put(&mut self, name: &str, manifest: Option<&Value>) {
-        self.world
+        self.simulation
             .with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().static_pod(name, manifest, ctx))
             .unwrap();
     }
 
     fn restart(&mut self) {
-        self.world.with(|_, nodes, ctx| {
+        self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             node.kubelet.stop();
             node.kubelet.start(&mut node.machine, ctx);
         });
     }
 
-    /// The running containers of the static pod that `s-n1` mirrors.
+    /// Returns the number of running containers of the static pod `s-n1`.
     fn running(&self) -> usize {
         let mirror = self.get("s-n1").unwrap();
         let hash = mirror["metadata"]["annotations"]["kubernetes.io/config.hash"].as_str().unwrap();
@@ -39,7 +39,7 @@ impl Lab {
 }
 
 #[test]
-fn a_file_makes_a_pod_and_its_mirror() {
+fn manifest_creates_pod_and_mirror_pod() {
     let mut lab = Lab::new(32);
     lab.put("s", Some(&manifest(&["sleep", "infinity"])));
     lab.seconds(4);
@@ -53,10 +53,10 @@ fn a_file_makes_a_pod_and_its_mirror() {
     assert_eq!(mirror["spec"]["tolerations"], json!([{"operator": "Exists", "effect": "NoExecute"}]));
     assert_eq!((&mirror["status"]["phase"], lab.running()), (&json!("Running"), 1));
     assert_eq!(mirror["spec"]["serviceAccountName"], Value::Null);
-    // Events are about the pod of the file, not about its mirror.
+    // Events refer to the static pod, not to its mirror pod.
     let started = lab.all_events("s-n1").into_iter().find(|event| event["reason"] == "Started").unwrap();
     assert_eq!(started["involvedObject"]["uid"], annotations["kubernetes.io/config.hash"]);
-    // Without its file it is gone.
+    // Without its file, the pod is removed.
     lab.put("s", None);
     lab.seconds(6);
     assert!(lab.get("s-n1").is_none());
@@ -64,14 +64,16 @@ fn a_file_makes_a_pod_and_its_mirror() {
 }
 
 #[test]
-fn who_deletes_a_mirror_gets_another() {
+fn deleted_mirror_pod_is_recreated() {
     let mut lab = Lab::new(32);
     lab.put("s", Some(&manifest(&["sleep", "infinity"])));
     lab.seconds(4);
     let uid = |lab: &Lab| lab.get("s-n1").unwrap()["metadata"]["uid"].clone();
     let first = uid(&lab);
     let gracefully = DeleteOptions::default();
-    lab.world.with(|_, _, ctx| registry::delete(ctx, Kind::Pod, "default", "s-n1", gracefully)).unwrap();
+    lab.simulation
+        .with(|_, _, ctx| apiserver::delete(ctx, Kind::Pod, "default", "s-n1", gracefully))
+        .unwrap();
     lab.seconds(2);
     assert_ne!(uid(&lab), first);
     let status = lab.status("s-n1");
@@ -80,7 +82,7 @@ fn who_deletes_a_mirror_gets_another() {
 }
 
 #[test]
-fn a_changed_file_ends_the_pod_before_the_next_begins() {
+fn changed_manifest_ends_pod_before_next_starts() {
     let mut lab = Lab::new(32);
     lab.put("s", Some(&manifest(&["sleep", "infinity"])));
     lab.seconds(4);
@@ -98,7 +100,7 @@ fn a_changed_file_ends_the_pod_before_the_next_begins() {
     lab.seconds(6);
     assert_ne!(hash(&lab), first);
     assert_eq!((&lab.status("s-n1")["phase"], lab.running()), (&json!("Running"), 1));
-    // What is no pod is left alone, and said.
+    // Invalid manifests are ignored and logged.
     lab.put("broken", Some(&json!({"kind": "Pod", "apiVersion": "v1", "metadata": {}})));
     lab.seconds(1);
     let log: Vec<_> = lab.kubelet().log.since(Time::ZERO).map(str::to_owned).collect();
@@ -106,7 +108,7 @@ fn a_changed_file_ends_the_pod_before_the_next_begins() {
 }
 
 #[test]
-fn a_kubelet_that_starts_again_knows_its_static_pods() {
+fn restarted_kubelet_finds_static_pods() {
     let mut lab = Lab::new(32);
     lab.put("s", Some(&manifest(&["sleep", "infinity"])));
     lab.seconds(4);
@@ -116,8 +118,8 @@ fn a_kubelet_that_starts_again_knows_its_static_pods() {
     assert_eq!(lab.get("s-n1").unwrap()["metadata"]["uid"], mirror["metadata"]["uid"]);
     let id = |status: &Value| of(status, "containerStatuses", "c")["containerID"].clone();
     assert_eq!(id(&lab.status("s-n1")), id(&mirror["status"]));
-    // A file that went while it did not run.
-    lab.world.with(|_, nodes, _| nodes.get_mut("n1").unwrap().kubelet.stop());
+    // The file was removed while the kubelet was stopped.
+    lab.simulation.with(|_, nodes, _| nodes.get_mut("n1").unwrap().kubelet.stop());
     lab.put("s", None);
     lab.restart();
     lab.seconds(8);
@@ -125,7 +127,7 @@ fn a_kubelet_that_starts_again_knows_its_static_pods() {
 }
 
 #[test]
-fn a_pod_that_writes_a_file_makes_another() {
+fn pod_can_write_manifest() {
     let mut lab = Lab::new(32);
     let text = manifest(&["sleep", "infinity"]).to_string();
     let script = format!("echo '{text}' > /manifests/written.yaml; sleep infinity");
@@ -140,7 +142,7 @@ fn a_pod_that_writes_a_file_makes_another() {
 }
 
 #[test]
-fn a_static_pod_is_not_killed_for_a_critical_one() {
+fn preemption_spares_static_pods() {
     let mut lab = Lab::new(32);
     let mut big = manifest(&["sleep", "infinity"]);
     big["spec"]["containers"][0]["resources"] = json!({"requests": {"memory": "10Gi"}});

@@ -1,0 +1,11 @@
+//! Runs the cases as libtest tests.
+
+mod context;
+mod nextest;
+mod options;
+mod outcome;
+mod reaper;
+mod run;
+mod shared_run;
+
+pub use run::main;

@@ -1,0 +1,40 @@
+//! Conversion of verdicts to results of libtest.
+
+use evictlab_judge::{CaseResult, Verdict};
+use libtest_mimic::{Completion, Failed};
+
+/// Outcome of a test.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The case has a verdict.
+    Judged(Box<CaseResult>),
+    /// No cluster is available.
+    NoCluster {
+        /// The reason.
+        why: String,
+        /// True if this is a failure.
+        required: bool,
+    },
+    /// The run ended without a verdict.
+    NoVerdict,
+}
+
+impl Outcome {
+    /// Passed, reproduced and fixed are successes; skipped is ignored; other verdicts fail with
+    /// their reason.
+    pub fn completion(self) -> Result<Completion, Failed> {
+        match self {
+            Self::Judged(judgement) => match judgement.verdict {
+                Verdict::Passed | Verdict::Reproduced | Verdict::Fixed => Ok(Completion::Completed),
+                Verdict::Skipped => Ok(Completion::ignored_with(judgement.why)),
+                verdict => Err(format!("{verdict}: {}\n{}", judgement.why, judgement.diff).into()),
+            },
+            Self::NoCluster { why, required: true } => Err(format!("no cluster available: {why}").into()),
+            Self::NoCluster { why, required: false } => {
+                let line = why.lines().next().unwrap_or_default();
+                Ok(Completion::ignored_with(format!("no cluster available: {line}")))
+            }
+            Self::NoVerdict => Err("the run ended without a verdict".into()),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One run for all tests of a process, on one cluster: every test waits for its verdict.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{
+    ClusterSource, EmbeddedBackend, EmbeddedOptions, KeepPolicy, KindBackend, KindConfig, KindOptions,
+    Kubelet, KubeletSpec, Owner, ReproCommand, StateDir,
+};
+use evictlab_judge::CaseResult;
+use evictlab_report::clock::Clock;
+use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
+use evictlab_runner::{Repeat, RunRequest, new_run_id};
+use tokio::runtime::{Builder, Runtime};
+
+use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
+use super::options::{Backend, Test, TestOptions, kubelets};
+use super::outcome::Outcome;
+
+/// The run of all selected tests; the first test starts it.
+pub struct SharedRun {
+    options: Arc<TestOptions>,
+    selected: Vec<Test>,
+    verdicts: Arc<Verdicts>,
+    run: OnceLock<Mutex<Option<JoinHandle<()>>>>,
+}
+
+/// The verdicts so far.
+#[derive(Default)]
+struct Verdicts {
+    state: Mutex<RunProgress>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct RunProgress {
+    /// Results by suite, case and kubelet label.
+    results: HashMap<(String, String, String), CaseResult>,
+    labels: Vec<(Option<KubeletSpec>, String)>,
+    no_cluster: Option<String>,
+    finished: bool,
+}
+
+impl Verdicts {
+    fn change(&self, change: impl FnOnce(&mut RunProgress)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+}
+
+/// A report that passes verdicts to the waiting tests.
+struct VerdictSink(Arc<Verdicts>);
+
+impl Report for VerdictSink {
+    fn name(&self) -> &'static str {
+        "verdicts"
+    }
+
+    fn on_event(&mut self, event: &RunEvent, _run: &evictlab_report::RunState) -> Result<(), ReportError> {
+        if let RunEventKind::CaseEnded { id, judgement, .. } = &event.what {
+            let key = (id.suite.clone(), id.case.clone(), id.kubelet.clone());
+            self.0.change(|state| drop(state.results.insert(key, (**judgement).clone())));
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _run: &evictlab_report::RunState) -> Result<(), ReportError> {
+        Ok(())
+    }
+}
+
+impl SharedRun {
+    /// Returns a run of these tests that has not started.
+    pub fn new(options: Arc<TestOptions>, selected: Vec<Test>) -> Self {
+        Self { options, selected, verdicts: Arc::default(), run: OnceLock::new() }
+    }
+
+    /// Waits for the outcome of a test.
+    pub fn outcome(&self, test: &Test) -> Outcome {
+        self.run.get_or_init(|| {
+            let (selected, verdicts) = (self.selected.clone(), self.verdicts.clone());
+            let backend = self.options.backend;
+            let run = thread::spawn(move || {
+                if let Err(why) = run(backend, &selected, &verdicts) {
+                    verdicts.change(|state| state.no_cluster = Some(why));
+                }
+                verdicts.change(|state| state.finished = true);
+            });
+            Mutex::new(Some(run))
+        });
+        let mut state = self.verdicts.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let label = state.labels.iter().find(|(spec, _)| *spec == test.kubelet).map(|(_, label)| label);
+            if let Some(label) = label {
+                let key = (test.case.suite.clone(), test.case.case.name.to_string(), label.clone());
+                if let Some(judgement) = state.results.get(&key) {
+                    return Outcome::Judged(Box::new(judgement.clone()));
+                }
+            }
+            if let Some(why) = &state.no_cluster {
+                return Outcome::NoCluster { why: why.clone(), required: self.options.require_cluster };
+            }
+            if state.finished {
+                return Outcome::NoVerdict;
+            }
+            state = self.verdicts.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for SharedRun {
+    fn drop(&mut self) {
+        let run = self.run.get_mut().and_then(|run| run.get_mut().ok()?.take());
+        if run.is_some_and(|run| run.join().is_err()) {
+            eprintln!("error: the run panicked; `evictlab gc` removes its leftovers");
+        }
+    }
+}
+
+/// Runs the cases of the tests. Returns an error if no cluster is available.
+fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let runtime = match backend {
+        Backend::Embedded => Builder::new_current_thread().enable_all().start_paused(true).build(),
+        Backend::Kind => Runtime::new(),
+    };
+    let runtime = runtime.map_err(|error| text(&error))?;
+    let _within = runtime.enter();
+    let lock = ImageCatalog::load(None).map_err(|error| text(&error))?;
+    let unique = kubelets(selected);
+    let set_labels = |kubelets: &[Kubelet]| {
+        let labels: Vec<_> = kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
+        verdicts.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
+    };
+    let id = new_run_id();
+    let (clock, backend): (_, Box<dyn evictlab_cluster::Backend>) = match backend {
+        Backend::Embedded => {
+            let clock = Clock::model();
+            let specs: Vec<KubeletSpec> = unique.iter().flatten().cloned().collect();
+            let kubelets =
+                evictlab_cluster::modelled_kubelets(&specs, &lock).map_err(|error| text(&error))?;
+            set_labels(&kubelets);
+            let options = EmbeddedOptions { kubelets, nodes: 1, ..EmbeddedOptions::default() };
+            let words = ReproCommand {
+                options: String::new(),
+                on_real_kubelets: "EVICTLAB_BACKEND=kind cargo test -p cases".to_owned(),
+            };
+            (clock, Box::new(EmbeddedBackend::new(options, words, &clock).map_err(|error| text(&error))?))
+        }
+        Backend::Kind => {
+            let docker = runtime.block_on(connect_docker())?;
+            let kubelets = runtime.block_on(resolve_kubelets(&docker, &lock, &unique))?;
+            set_labels(&kubelets);
+            let base = KindConfig::load(None).map_err(|error| text(&error))?;
+            let options = KindOptions {
+                run: id.clone(),
+                groups: evictlab_cluster::group_by_skew(kubelets).map_err(|error| text(&error))?,
+                clusters: ClusterSource::New { name: format!("evictlab-{id}"), base, nodes: 1 },
+                keep: KeepPolicy::Never,
+                owner: Owner::this(),
+            };
+            let state = StateDir::open().map_err(|error| text(&error))?;
+            (Clock::wall(), Box::new(KindBackend::new(options, docker, state)))
+        }
+    };
+    let mut cases: Vec<_> = Vec::new();
+    for test in selected {
+        if cases.iter().all(|case: &Arc<evictlab_case::LoadedCase>| case.id() != test.case.id()) {
+            cases.push(test.case.clone());
+        }
+    }
+    let lock = Arc::new(lock);
+    let request = RunRequest {
+        run: id,
+        cases,
+        backend,
+        repeat: Repeat::Times(1),
+        timeout: None,
+        image_catalog: lock,
+        baseline: None,
+    };
+    let run_dir = RunDir::create(&results_dir(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
+    eprintln!("evidence: {}", run_dir.path().display());
+    execute(&runtime, request, run_dir, clock, Box::new(VerdictSink(verdicts.clone())))
+}

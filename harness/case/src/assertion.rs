@@ -1,0 +1,160 @@
+//! Assertions on the evidence of a case: CEL expressions with bounds.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::expression::Expression;
+use crate::values::{KubeletRequirement, Pattern};
+
+/// An assertion: a value, and bounds on it. Without a bound the value must be `true`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Assertion {
+    /// Description of the value, such as `phase of hog`. An assertion of a known bug replaces the
+    /// assertion of the case with the same description.
+    pub what: String,
+    /// Value, as a CEL expression.
+    pub value: Expression,
+    /// The value equals this one.
+    #[serde(default, deserialize_with = "present")]
+    pub is: Option<Value>,
+    /// The value differs from this one.
+    #[serde(default, deserialize_with = "present")]
+    pub is_not: Option<Value>,
+    /// The value equals one of these.
+    #[serde(default)]
+    pub one_of: Option<Vec<Value>>,
+    /// The value is a string, and the regular expression matches any part of it.
+    #[serde(default)]
+    pub matches: Option<Pattern>,
+    /// The value is a number, and at least this.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// The value is a number, and at most this.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    /// The expression has no value.
+    #[serde(default)]
+    pub absent: bool,
+    /// Kubelet versions that the assertion applies to.
+    #[serde(default)]
+    pub kubelet: KubeletRequirement,
+    /// cgroup version that the assertion applies to.
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
+}
+
+/// A version of the control groups of Linux.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cgroup {
+    /// Version 1.
+    V1,
+    /// Version 2, the unified hierarchy.
+    V2,
+}
+
+/// Rate at which a property holds. Each run of the case gives a list of `true` and `false`; all
+/// runs are counted together.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rate {
+    /// Description of the property, such as `pods whose containers have their own exit code`.
+    pub what: String,
+    /// A list of booleans, or one, as a CEL expression: `true` if the property holds.
+    pub of: Expression,
+    /// Number of runs of the case.
+    #[serde(default = "default_runs")]
+    pub runs: u32,
+}
+
+fn default_runs() -> u32 {
+    1
+}
+
+/// Deserializes any value, including `null`, as `Some`.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Cgroup {
+    /// Returns `v1` or `v2`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+impl Assertion {
+    /// Reports whether a value satisfies all bounds.
+    pub fn holds(&self, value: &Value) -> bool {
+        let number = || value.as_f64();
+        !self.absent
+            && self.is.as_ref().is_none_or(|is| is_equal(is, value))
+            && self.is_not.as_ref().is_none_or(|not| !is_equal(not, value))
+            && self.one_of.as_ref().is_none_or(|all| all.iter().any(|one| is_equal(one, value)))
+            && self
+                .matches
+                .as_ref()
+                .is_none_or(|pattern| value.as_str().is_some_and(|text| pattern.is_match(text)))
+            && self.at_least.is_none_or(|least| number().is_some_and(|number| number >= least))
+            && self.at_most.is_none_or(|most| number().is_some_and(|number| number <= most))
+            && (self.has_bound() || *value == Value::Bool(true))
+    }
+
+    /// Reports whether the assertion has a bound.
+    pub fn has_bound(&self) -> bool {
+        self.is.is_some()
+            || self.is_not.is_some()
+            || self.one_of.is_some()
+            || self.matches.is_some()
+            || self.at_least.is_some()
+            || self.at_most.is_some()
+            || self.absent
+    }
+}
+
+/// Compares values; integers and floating-point numbers are equal if their values are.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+        }
+        _ => one == other,
+    }
+}
+
+/// Describes the bounds.
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = vec![];
+        words.extend(self.is.as_ref().map(display_value));
+        words.extend(self.is_not.as_ref().map(|not| format!("not {}", display_value(not))));
+        words.extend(
+            self.one_of.as_ref().map(|all| {
+                format!("one of {}", all.iter().map(display_value).collect::<Vec<_>>().join(", "))
+            }),
+        );
+        words.extend(self.matches.as_ref().map(|pattern| format!("a string matching /{pattern}/")));
+        words.extend(self.at_least.map(|least| format!("at least {least}")));
+        words.extend(self.at_most.map(|most| format!("at most {most}")));
+        if self.absent {
+            words.push("absent".to_owned());
+        }
+        if words.is_empty() {
+            words.push("true".to_owned());
+        }
+        f.write_str(&words.join(", "))
+    }
+}
+
+/// Formats a value for reports: a string without quotes, any other value as JSON.
+pub fn display_value(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,97 @@
+//! Checks of the pressure of a case.
+
+use evictlab_rules::quantity::Quantity;
+
+use crate::checks::Checker;
+use crate::schema::{Pressure, PressureMechanism, Signal};
+use crate::values::QuantityText;
+use crate::yaml_path;
+
+impl Checker<'_> {
+    pub(crate) fn check_pressure(&mut self) {
+        let Some(pressure) = &self.case.pressure else { return };
+        for (field, key) in entries_set_by(pressure) {
+            let path = yaml_path!["kubelet-config", field];
+            let note = "omit it, or omit `pressure`";
+            match self.case.kubelet_config.get(field).map(|map| (map.is_object(), map.get(key).is_some())) {
+                Some((true, true)) => {
+                    let what = format!("`{field}` of {key} is set by `pressure` when the case runs");
+                    self.report(&[&path[..], &yaml_path![key][..]].concat(), what, note);
+                }
+                Some((false, _)) => {
+                    let what = format!("`{field}` must be a map: `pressure` sets {key} in it");
+                    self.report(path, what, note);
+                }
+                _ => {}
+            }
+        }
+        self.check_combination(pressure);
+        let amounts = [
+            ("distance", &pressure.distance),
+            ("hard-distance", &pressure.hard_distance),
+            ("others", &pressure.others),
+        ];
+        for (field, amount) in amounts {
+            if amount.as_ref().is_some_and(|amount| amount.quantity() <= &Quantity::ZERO) {
+                self.report(yaml_path!["pressure", field], format!("`{field}` must be more than 0"), "");
+            }
+        }
+        for (field, value) in [("ramp", pressure.ramp), ("soft-grace", pressure.soft_grace)] {
+            if value.is_some_and(|value| value.get().is_zero()) {
+                self.report(yaml_path!["pressure", field], format!("`{field}` must be more than 0"), "");
+            }
+        }
+    }
+
+    /// Checks that the fields of `pressure` fit together.
+    fn check_combination(&mut self, pressure: &Pressure) {
+        let is_soft = pressure.soft_grace.is_some();
+        let amount = |text: &Option<QuantityText>| text.as_ref().map(|text| text.quantity().clone());
+        let final_distance = amount(&pressure.hard_distance).or_else(|| amount(&pressure.distance));
+        let is_too_far = amount(&pressure.hard_distance) <= amount(&pressure.distance);
+        let others_cross = matches!((amount(&pressure.others), &final_distance), (Some(others), Some(distance)) if others >= *distance);
+        let is_reservation = pressure.by == PressureMechanism::KubeReserved;
+        let conflicts = [
+            (
+                "hard-distance",
+                pressure.hard_distance.is_some() && !is_soft,
+                "it needs a soft threshold: state `soft-grace`",
+            ),
+            (
+                "hard-distance",
+                pressure.hard_distance.is_some() && is_too_far,
+                "the hard threshold would be crossed before the soft one: state a smaller `distance`",
+            ),
+            ("others", others_cross, "the other containers would cross the threshold alone"),
+            (
+                "by",
+                is_reservation && pressure.signal != Signal::MemoryAvailable,
+                "only memory can be reserved",
+            ),
+            (
+                "by",
+                is_reservation && (is_soft || pressure.hard_distance.is_some() || pressure.as_percentage),
+                "a reservation does not set a threshold",
+            ),
+        ];
+        for (field, is_conflict, why) in conflicts {
+            if is_conflict {
+                self.report(yaml_path!["pressure", field], format!("invalid `{field}`: {why}"), "");
+            }
+        }
+    }
+}
+
+/// Returns the entries of a KubeletConfiguration that `pressure` sets.
+fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
+    let signal = pressure.signal.as_str();
+    let hard = ("evictionHard", signal);
+    match (pressure.by, pressure.soft_grace) {
+        (PressureMechanism::KubeReserved, _) => vec![("kubeReserved", "memory")],
+        (PressureMechanism::Threshold, None) => vec![hard],
+        (PressureMechanism::Threshold, Some(_)) => {
+            let soft = [("evictionSoft", signal), ("evictionSoftGracePeriod", signal)];
+            soft.into_iter().chain(pressure.hard_distance.as_ref().map(|_| hard)).collect()
+        }
+    }
+}

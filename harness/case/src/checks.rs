@@ -1,0 +1,400 @@
+//! Checks of a case beyond its syntax: references resolve, and the parts fit together.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::positions::PathSegment;
+use crate::problem::did_you_mean;
+use crate::schema::{Case, Message, Resource};
+use crate::values::Name;
+use crate::yaml_path;
+
+/// A problem, and the path of the value that has it.
+pub(crate) struct Finding {
+    pub(crate) path: Vec<PathSegment>,
+    pub(crate) message: String,
+    pub(crate) note: String,
+}
+
+/// A variable that the harness sets in the containers of a case with pressure.
+static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\$[({]?(STEP|PAUSE|TOTAL|STEPS|STEP_BYTES|PAUSE_SECONDS|TOTAL_BYTES)\b").ok()
+});
+
+/// Checks a case; `stem` is the file name without its extension.
+pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
+    let mut checker = Checker { case, pods: vec![], findings: vec![] };
+    if case.name != *stem {
+        let what = format!("the case is named `{}`, but its file `{stem}.yaml`", case.name);
+        checker.report(yaml_path!["name"], what, "both must be equal");
+    }
+    checker.check_labels();
+    checker.check_pods();
+    checker.check_ephemeral_containers();
+    checker.check_pressure();
+    checker.check_growth();
+    checker.check_expect();
+    checker.check_known_bugs();
+    checker.check_node();
+    checker.check_steps();
+    checker.check_assertions();
+    checker.findings
+}
+
+/// A pod of the case, with the names of its containers and volumes.
+struct Pod {
+    name: String,
+    containers: BTreeSet<String>,
+    volumes: BTreeSet<String>,
+}
+
+pub(crate) struct Checker<'a> {
+    pub(crate) case: &'a Case,
+    pods: Vec<Pod>,
+    findings: Vec<Finding>,
+}
+
+impl Checker<'_> {
+    pub(crate) fn report(
+        &mut self,
+        path: &[PathSegment],
+        message: impl Into<String>,
+        note: impl Into<String>,
+    ) {
+        self.findings.push(Finding { path: path.to_vec(), message: message.into(), note: note.into() });
+    }
+
+    /// Checks labels by the rules of Ginkgo: a label filter could not select others.
+    fn check_labels(&mut self) {
+        for (at, label) in self.case.labels.iter().enumerate() {
+            let reserved = |c: char| "&|!,()/".contains(c);
+            if label.trim().is_empty()
+                || label.contains(reserved)
+                || label.starts_with(':')
+                || label.ends_with(':')
+            {
+                let note = "a label must not contain & | ! , ( ) or /, nor begin or end with `:`";
+                self.report(yaml_path!["labels", at], format!("invalid label {label:?}"), note);
+            }
+        }
+    }
+
+    fn check_pods(&mut self) {
+        let case = self.case;
+        let creates_pod = case.steps.iter().any(|step| step.create.is_some());
+        if case.pods.is_empty() && case.objects.is_empty() && case.static_pods.is_empty() && !creates_pod {
+            self.report(yaml_path!["pods"], "the case has no pod", "");
+        }
+        for (at, manifest) in self.case.pods.iter().enumerate() {
+            for (field, valid) in [("apiVersion", "v1"), ("kind", "Pod")] {
+                if manifest.get(field).is_some_and(|value| value != valid) {
+                    self.report(
+                        yaml_path!["pods", at, field],
+                        format!("`{field}` of a pod must be `{valid}`"),
+                        "",
+                    );
+                }
+            }
+            let name = self.check_pod_name(at, manifest);
+            let containers = self.check_containers(at, manifest);
+            let volumes = item_names(manifest.get("spec").and_then(|spec| spec.get("volumes")))
+                .map(str::to_owned)
+                .collect();
+            if let Some(name) = name {
+                self.pods.push(Pod { name, containers, volumes });
+            }
+        }
+        let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+        for manifest in created.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
+            let name = manifest.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
+            let names = |list: &str| {
+                item_names(manifest.get("spec").and_then(|spec| spec.get(list))).map(str::to_owned)
+            };
+            let containers = names("initContainers").chain(names("containers")).collect();
+            let volumes = names("volumes").collect();
+            self.pods.extend(name.map(|name| Pod { name: name.to_owned(), containers, volumes }));
+        }
+    }
+
+    fn check_pod_name(&mut self, at: usize, manifest: &Map<String, Value>) -> Option<String> {
+        let Some(name) = manifest.get("metadata").and_then(|meta| meta.get("name")).and_then(Value::as_str)
+        else {
+            self.report(yaml_path!["pods", at, "metadata"], "the pod has no `metadata.name`", "");
+            return None;
+        };
+        if let Err(error) = name.parse::<Name>() {
+            self.report(yaml_path!["pods", at, "metadata", "name"], error.to_string(), "");
+        } else if self.pods.iter().any(|pod| pod.name == name) {
+            self.report(
+                yaml_path!["pods", at, "metadata", "name"],
+                format!("two pods are named `{name}`"),
+                "",
+            );
+        }
+        Some(name.to_owned())
+    }
+
+    fn check_containers(&mut self, at: usize, manifest: &Map<String, Value>) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let spec = manifest.get("spec");
+        let empty = vec![];
+        for list in ["initContainers", "containers"] {
+            let containers = spec.and_then(|spec| spec.get(list));
+            if containers.is_some_and(|containers| !containers.is_array()) {
+                self.report(yaml_path!["pods", at, "spec", list], format!("`{list}` must be a list"), "");
+            }
+            let containers = containers.and_then(Value::as_array).unwrap_or(&empty);
+            if list == "containers" && containers.is_empty() {
+                self.report(yaml_path!["pods", at, "spec", list], "the pod has no containers", "");
+            }
+            for (item, container) in containers.iter().enumerate() {
+                let path = yaml_path!["pods", at, "spec", list, item];
+                self.add_container(&mut names, path, container.get("name"));
+            }
+        }
+        names
+    }
+
+    fn add_container(&mut self, names: &mut BTreeSet<String>, path: &[PathSegment], name: Option<&Value>) {
+        let Some(name) = name.and_then(Value::as_str) else {
+            return self.report(path, "the container has no name", "");
+        };
+        let path = join(path, yaml_path!["name"]);
+        if let Err(error) = name.parse::<Name>() {
+            self.report(&path, error.to_string(), "");
+        } else if !names.insert(name.to_owned()) {
+            self.report(&path, format!("two containers of the pod are named `{name}`"), "");
+        }
+    }
+
+    fn check_ephemeral_containers(&mut self) {
+        for (at, ephemeral) in self.case.ephemeral_containers.iter().enumerate() {
+            let path = yaml_path!["ephemeral-containers", at];
+            let Some(pod) = self.pods.iter().position(|pod| ephemeral.pod == *pod.name) else {
+                self.report_unknown_pod(&join(path, yaml_path!["pod"]), &ephemeral.pod);
+                continue;
+            };
+            let mut names = std::mem::take(&mut self.pods[pod].containers);
+            self.add_container(
+                &mut names,
+                &join(path, yaml_path!["container"]),
+                ephemeral.container.get("name"),
+            );
+            self.pods[pod].containers = names;
+        }
+    }
+
+    /// Checks that one container uses the growth variables in a case with pressure, and none in a
+    /// case without: the variables are not set there.
+    fn check_growth(&mut self) {
+        let Some(variable) = GROWTH.as_ref() else { return };
+        let growing = growing_containers(self.case, variable);
+        match (&self.case.pressure, growing.as_slice()) {
+            (Some(_), []) => {
+                let note = "let one container use it, such as args: [stress, --mem-total, $(TOTAL), …]";
+                self.report(yaml_path!["pressure"], "no container uses $(TOTAL) or $(TOTAL_BYTES)", note);
+            }
+            (Some(_), [_, more @ ..]) => {
+                for path in more {
+                    self.report(
+                        path,
+                        "more than one container grows",
+                        "only one container may use $(TOTAL) and the like",
+                    );
+                }
+            }
+            (None, growing) => {
+                for path in growing {
+                    let note = "$(TOTAL) and the like are only set in a case with `pressure`";
+                    self.report(path, "the container grows, but the case has no `pressure`", note);
+                }
+            }
+        }
+    }
+
+    fn check_expect(&mut self) {
+        let expect = &self.case.expect;
+        self.check_evicted(yaml_path!["expect", "evicted"], &expect.evicted);
+        if let Some(message) = &expect.message {
+            self.check_message(yaml_path!["expect", "message"], message, expect.evicted.first());
+        }
+        let needs_eviction = [
+            ("witnesses", expect.witnesses.is_some()),
+            ("annotations", expect.annotations.is_some()),
+            ("disruption-target", expect.disruption_target.is_some()),
+            ("killed-within", expect.killed_within.is_some()),
+        ];
+        for (field, stated) in needs_eviction {
+            if stated && expect.evicted.is_empty() {
+                self.report(
+                    yaml_path!["expect", field],
+                    format!("`{field}` needs an eviction, but `evicted` is empty"),
+                    "",
+                );
+            }
+        }
+        if expect.refused.is_some() && self.case.ephemeral_containers.is_empty() {
+            self.report(
+                yaml_path!["expect", "refused"],
+                "`refused` needs an ephemeral container, but the case has none",
+                "",
+            );
+        }
+        for (pod, containers) in &expect.summary {
+            let path = yaml_path!["expect", "summary", pod.as_str()];
+            let Some(known) = self.containers_of(pod) else {
+                self.report_unknown_pod(path, pod);
+                continue;
+            };
+            for (at, container) in containers.iter().enumerate() {
+                self.check_known("container", &join(path, yaml_path![at]), container, &known, pod);
+            }
+        }
+    }
+
+    fn check_known_bugs(&mut self) {
+        for (at, bug) in self.case.known_bugs.iter().enumerate() {
+            let path = yaml_path!["known-bugs", at];
+            let has_assertions = !bug.that.is_empty() || bug.sometimes;
+            if bug.evicted.is_none() && bug.message.is_none() && bug.killed_after.is_none() && !has_assertions
+            {
+                let note = "state `evicted`, `message`, `killed-after`, `that` or `sometimes`";
+                self.report(path, "the known bug does not state an outcome", note);
+            }
+            let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
+            if let Some(instead) = &bug.evicted {
+                self.check_evicted(&join(path, yaml_path!["evicted"]), instead);
+            }
+            if let Some(message) = &bug.message {
+                self.check_message(&join(path, yaml_path!["message"]), message, evicted.first());
+            }
+        }
+    }
+
+    fn check_evicted(&mut self, path: &[PathSegment], pods: &[Name]) {
+        for (at, pod) in pods.iter().enumerate() {
+            if self.containers_of(pod).is_none() {
+                self.report_unknown_pod(&join(path, yaml_path![at]), pod);
+            } else if pods[..at].contains(pod) {
+                self.report(&join(path, yaml_path![at]), format!("duplicate pod `{pod}`"), "");
+            }
+        }
+    }
+
+    fn check_message(&mut self, path: &[PathSegment], message: &Message, pod: Option<&Name>) {
+        let Some(pod) = pod else {
+            return self.report(path, "`message` needs an eviction, but `evicted` is empty", "");
+        };
+        if let Some(resource) = message.resource {
+            self.check_resource(&join(path, yaml_path!["resource"]), resource);
+        }
+        let Some(containers) = self.containers_of(pod) else { return };
+        for name in message.containers.iter().flat_map(|containers| containers.keys()) {
+            self.check_known(
+                "container",
+                &join(path, yaml_path!["containers", name.as_str()]),
+                name,
+                &containers,
+                pod,
+            );
+        }
+        if let Some(limit) = &message.container_limit {
+            let path = join(path, yaml_path!["container-limit", "container"]);
+            self.check_known("container", &path, &limit.container, &containers, pod);
+        }
+        if let Some(limit) = &message.emptydir_limit {
+            let volumes = self.pods.iter().find(|one| *pod == *one.name).map(|pod| pod.volumes.clone());
+            let path = join(path, yaml_path!["emptydir-limit", "volume"]);
+            self.check_known("volume", &path, &limit.volume, &volumes.unwrap_or_default(), pod);
+        }
+    }
+
+    fn check_resource(&mut self, path: &[PathSegment], resource: Resource) {
+        let under_pressure = self.case.pressure.as_ref().map(|pressure| pressure.signal.resource());
+        match under_pressure {
+            None => self.report(path, "`resource` needs a case with `pressure`", ""),
+            Some(other) if other != resource => {
+                self.report(path, "the signal under pressure belongs to another resource", "");
+            }
+            Some(_) => {}
+        }
+    }
+
+    pub(crate) fn containers_of(&self, pod: &Name) -> Option<BTreeSet<String>> {
+        self.pods.iter().find(|one| *pod == *one.name).map(|pod| pod.containers.clone())
+    }
+
+    pub(crate) fn report_unknown_pod(&mut self, path: &[PathSegment], pod: &Name) {
+        if self.pods.len() < self.case.pods.len() {
+            return; // The pod may be one whose missing name is already reported.
+        }
+        let names: Vec<_> = self.pods.iter().map(|pod| pod.name.as_str()).collect();
+        let note = did_you_mean(pod.as_str(), names.iter().copied())
+            .unwrap_or_else(|| format!("pods of the case: {}", names.join(", ")));
+        self.report(path, format!("the case has no pod `{pod}`"), note);
+    }
+
+    fn check_known(
+        &mut self,
+        kind: &str,
+        path: &[PathSegment],
+        name: &Name,
+        known: &BTreeSet<String>,
+        pod: &Name,
+    ) {
+        if known.contains(name.as_str()) {
+            return;
+        }
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        let note = did_you_mean(name.as_str(), known.iter().copied())
+            .unwrap_or_else(|| format!("{kind}s of the pod: {}", known.join(", ")));
+        self.report(path, format!("the pod `{pod}` has no {kind} `{name}`"), note);
+    }
+}
+
+/// Returns the paths of the manifests that use a growth variable.
+fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
+    let mut growing = vec![];
+    for (at, manifest) in case.pods.iter().enumerate() {
+        for list in ["initContainers", "containers"] {
+            let containers = manifest.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
+            for (item, container) in containers.into_iter().flatten().enumerate() {
+                if variable.is_match(&container.to_string()) {
+                    growing.push(yaml_path!["pods", at, "spec", list, item, "name"].to_vec());
+                }
+            }
+        }
+    }
+    for (at, ephemeral) in case.ephemeral_containers.iter().enumerate() {
+        if ephemeral.container.values().any(|value| variable.is_match(&value.to_string())) {
+            growing.push(yaml_path!["ephemeral-containers", at, "container", "name"].to_vec());
+        }
+    }
+    let other_manifests = [("objects", &case.objects), ("static-pods", &case.static_pods)];
+    for (list, manifests) in other_manifests {
+        for (at, manifest) in manifests.iter().enumerate() {
+            if variable.is_match(&Value::Object(manifest.clone()).to_string()) {
+                growing.push(yaml_path![list, at].to_vec());
+            }
+        }
+    }
+    for (at, step) in case.steps.iter().enumerate() {
+        if step.create.clone().is_some_and(|object| variable.is_match(&Value::Object(object).to_string())) {
+            growing.push(yaml_path!["do", at, "create"].to_vec());
+        }
+    }
+    growing
+}
+
+/// Returns a path with further segments.
+fn join(path: &[PathSegment], more: &[PathSegment]) -> Vec<PathSegment> {
+    [path, more].concat()
+}
+
+/// Returns the names of the items of a list in a manifest.
+fn item_names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(|item| item.get("name")?.as_str())
+}

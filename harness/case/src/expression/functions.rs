@@ -1,0 +1,117 @@
+//! Functions of evictlab for CEL expressions.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::types::{
+    CelBool, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE,
+};
+use cel::common::value::{CowVal, Val};
+use cel::{DeclarationError, Env, ExecutionError};
+use evictlab_rules::quantity::Quantity;
+
+/// Fields of a pod's `status` with container statuses: init containers, regular ones, ephemeral
+/// ones.
+pub const CONTAINER_STATUS_FIELDS: [&str; 3] =
+    ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
+
+/// A CEL value that may borrow its strings.
+type CelValue<'v> = Box<dyn Val + 'v>;
+
+/// Names of the functions:
+/// - `quantity(text)`: a Kubernetes quantity in bytes, or counts;
+/// - `evicted(pod)`: `status.reason` is `Evicted`;
+/// - `running(pod)`: all its regular containers and sidecars run;
+/// - `container(pod, name)`: the status of a container, of any kind;
+/// - `condition(object, type)`: a condition of a pod, a node or a job.
+pub(crate) const FUNCTIONS: [&str; 5] = ["quantity", "evicted", "running", "container", "condition"];
+
+/// CEL with the functions.
+pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    env.add_overload("quantity", "quantity_string", vec![STRING_TYPE], quantity)?;
+    env.add_overload("evicted", "evicted_dyn", vec![DYN_TYPE], evicted)?;
+    env.add_overload("running", "running_dyn", vec![DYN_TYPE], running)?;
+    env.add_overload("container", "container_dyn_string", vec![DYN_TYPE, STRING_TYPE], container)?;
+    env.add_overload("condition", "condition_dyn_string", vec![DYN_TYPE, STRING_TYPE], condition)?;
+    Ok(Arc::new(env))
+});
+
+type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
+type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+fn quantity<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let read = text(Some(&*arguments[0])).unwrap_or_default().parse::<Quantity>();
+    let value = read.map_err(|why| function_error("quantity", why.to_string()))?.value();
+    Ok(CowVal::owned(CelInt::from(value)))
+}
+
+fn evicted<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let evicted = text(at(&*arguments[0], &["status", "reason"])) == Some("Evicted");
+    Ok(CowVal::owned(CelBool::from(evicted)))
+}
+
+fn running<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let pod = &*arguments[0];
+    let is_sidecar =
+        |container: &&CelValue<'v>| text(field(&***container, "restartPolicy")) == Some("Always");
+    let sidecars = list(pod, &["spec", "initContainers"]).iter().filter(is_sidecar);
+    let mut required = list(pod, &["spec", "containers"]).iter().chain(sidecars).peekable();
+    let runs = |status: &CelValue<'v>| {
+        at(&**status, &["state", "running"])
+            .is_some_and(|running| running.downcast_ref::<CelNull>().is_none())
+    };
+    let all = required.peek().is_some()
+        && required.all(|container| status_of(pod, name(container)).is_some_and(runs));
+    Ok(CowVal::owned(CelBool::from(all)))
+}
+
+fn container<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let name = text(Some(&*arguments[1]));
+    let why = || format!("no status of container `{}`", name.unwrap_or_default());
+    found(status_of(&*arguments[0], name), "container", why)
+}
+
+fn condition<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let kind = text(Some(&*arguments[1]));
+    let mut conditions = list(&*arguments[0], &["status", "conditions"]).iter();
+    let why = || format!("no condition `{}`", kind.unwrap_or_default());
+    found(conditions.find(|condition| text(field(&***condition, "type")) == kind), "condition", why)
+}
+
+fn status_of<'b, 'v>(pod: &'b (dyn Val + 'v), container: Option<&str>) -> Option<&'b CelValue<'v>> {
+    let mut statuses = CONTAINER_STATUS_FIELDS.into_iter().flat_map(|kind| list(pod, &["status", kind]));
+    statuses.find(|status| name(status) == container)
+}
+
+fn name<'b>(of: &'b CelValue<'_>) -> Option<&'b str> {
+    text(field(&**of, "name"))
+}
+
+fn field<'b, 'v>(of: &'b (dyn Val + 'v), name: &'static str) -> Option<&'b (dyn Val + 'v)> {
+    Some(&**of.downcast_ref::<CelMap<'_>>()?.inner().get(&CelMapKey::from(name))?)
+}
+
+fn at<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> Option<&'b (dyn Val + 'v)> {
+    path.iter().try_fold(of, |of, name| field(of, name))
+}
+
+/// Returns the items of a list, or an empty slice for anything else.
+fn list<'b, 'v>(of: &'b (dyn Val + 'v), path: &[&'static str]) -> &'b [CelValue<'v>] {
+    at(of, path).and_then(|list| list.downcast_ref::<CelList<'_>>()).map_or(&[], CelList::inner)
+}
+
+fn text<'b>(value: Option<&'b (dyn Val + '_)>) -> Option<&'b str> {
+    value?.downcast_ref::<CelString<'_>>().map(CelString::inner)
+}
+
+fn found<'b, 'v>(
+    value: Option<&CelValue<'v>>,
+    function: &str,
+    otherwise: impl FnOnce() -> String,
+) -> FunctionResult<'b, 'v> {
+    value.map(|value| CowVal::Owned(value.clone())).ok_or_else(|| function_error(function, otherwise()))
+}
+
+fn function_error(function: &str, message: String) -> ExecutionError {
+    ExecutionError::FunctionError { function: function.to_owned(), message }
+}

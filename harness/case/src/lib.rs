@@ -1,0 +1,54 @@
+//! Case files: schema, loading with errors that point to the line, selection and expressions.
+//!
+//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases and reports
+//! all problems at once; [`select`] picks the cases of a run; [`expression`] evaluates the CEL
+//! expressions of a case.
+//!
+//! ```
+//! let yaml = b"
+//! name: idle-pod-survives
+//! about: A pod without usage is not evicted.
+//! pods: [{metadata: {name: idle}, spec: {containers: [{name: pause, image: pause}]}}]
+//! expect: {evicted: []}
+//! ";
+//! let file = "demo/idle-pod-survives.yaml";
+//! let loaded = evictlab_case::parse("demo", file, file, yaml)?;
+//! assert_eq!(loaded.id(), "demo/idle-pod-survives");
+//!
+//! let misspelled = String::from_utf8_lossy(yaml).replace("about:", "abuot:");
+//! let errors = evictlab_case::parse("demo", file, file, misspelled.as_bytes()).unwrap_err();
+//! assert!(errors.to_string().starts_with("unknown key `abuot`"));
+//! # Ok::<(), evictlab_case::LoadErrors>(())
+//! ```
+#![deny(unreachable_pub)]
+
+mod api_rejection;
+mod assertion;
+mod check_pressure;
+mod check_steps;
+mod checks;
+pub mod expression;
+mod load;
+pub mod positions;
+mod problem;
+mod schema;
+pub mod select;
+mod step;
+mod values;
+
+pub use api_rejection::ApiRejection;
+pub use assertion::{Assertion, Cgroup, Rate, display_value};
+pub use check_steps::LABEL_PREFIX;
+pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
+pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
+pub use schema::{
+    Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
+    PressureMechanism, Refused, Resource, Signal, VolumeLimit, Witness, json_schema,
+};
+pub use step::{Deletion, NodeSetup, PodPlacement, Step, Taint};
+pub use values::{
+    Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,
+};
+
+#[cfg(test)]
+mod load_tests;

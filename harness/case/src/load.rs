@@ -1,0 +1,346 @@
+//! Loading of suites. All problems of all files are reported together.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter};
+
+use crate::checks::{Finding, check};
+use crate::positions::{PathSegment, Position, Positions};
+use crate::problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean};
+use crate::schema::Case;
+use crate::yaml_path;
+
+/// File that marks a folder as a folder of evictlab suites.
+pub const SCHEMA_FILE: &str = "case.schema.json";
+
+/// Prefix of the displayed path of a built-in case.
+const BUILT_IN: &str = "(built-in) ";
+
+/// Source of suites.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A folder with one folder per suite.
+    Dir(PathBuf),
+    /// The suites in the binary: pairs of a path, such as `message/a.yaml`, and the text.
+    BuiltIn(&'static [(&'static str, &'static str)]),
+}
+
+impl Source {
+    /// Returns the folder if one is given; otherwise `./cases` if it has a [`SCHEMA_FILE`];
+    /// otherwise the built-in suites.
+    pub fn find(dir: Option<PathBuf>, built_in: &'static [(&'static str, &'static str)]) -> Self {
+        let default = || Some(PathBuf::from("cases")).filter(|dir| dir.join(SCHEMA_FILE).is_file());
+        dir.or_else(default).map_or(Self::BuiltIn(built_in), Self::Dir)
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Dir(dir) => dir.display().fmt(f),
+            Self::BuiltIn(_) => f.write_str("evictlab itself"),
+        }
+    }
+}
+
+/// A case and its file.
+#[derive(Clone, Debug)]
+pub struct LoadedCase {
+    /// Suite: the name of the folder of the case.
+    pub suite: String,
+    /// Path of the file in the folder of suites, such as `message/sidecars-are-named.yaml`.
+    pub file: String,
+    /// Path of the file as the user opens it; marked if the case is built in.
+    pub shown: String,
+    /// The case.
+    pub case: Case,
+    text: Arc<str>,
+}
+
+impl LoadedCase {
+    /// Returns `suite/case`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.suite, self.case.name)
+    }
+
+    /// Returns the path to pass to `evictlab run`. `None` if the name of the case suffices: for a
+    /// built-in case and for one in `./cases`.
+    pub fn path(&self) -> Option<&str> {
+        let has_name =
+            self.shown.starts_with(BUILT_IN) || Path::new(&self.shown) == Path::new("cases").join(&self.file);
+        (!has_name).then_some(&self.shown)
+    }
+
+    /// Returns the line of each pod, from 1.
+    pub fn pod_lines(&self) -> Vec<usize> {
+        self.lines("pods", self.case.pods.len())
+    }
+
+    /// Returns the line of each ephemeral container, from 1.
+    pub fn ephemeral_container_lines(&self) -> Vec<usize> {
+        self.lines("ephemeral-containers", self.case.ephemeral_containers.len())
+    }
+
+    fn lines(&self, list: &str, len: usize) -> Vec<usize> {
+        let positions = self.positions();
+        (0..len).map(|item| positions.locate(yaml_path![list, item]).line).collect()
+    }
+
+    /// Parses the positions on demand: most cases do not need them.
+    fn positions(&self) -> Positions {
+        Positions::read(&self.text)
+    }
+
+    /// Returns the span of the value at a path.
+    pub fn span(&self, path: &[PathSegment], note: &str) -> SourceSpan {
+        span(&self.shown, &self.text, self.positions().locate(path), note)
+    }
+}
+
+/// A case file before it is parsed.
+struct File {
+    suite: String,
+    relative: String,
+    shown: String,
+    text: Result<Cow<'static, [u8]>, String>,
+}
+
+/// Loads all suites of a source, ordered by suite and case. A problem in one file does not prevent
+/// the others from being checked.
+///
+/// # Errors
+/// All problems of all files.
+pub fn load(source: &Source) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    let files = match source {
+        Source::Dir(root) => files_of_root(root)?,
+        Source::BuiltIn(files) => files.iter().map(|(path, text)| built_in(path, text)).collect(),
+    };
+    read_all(files)
+}
+
+/// Loads case files, suites (folders of case files) and folders of suites. A file that is named
+/// more than once is loaded once.
+///
+/// # Errors
+/// All problems of all files.
+pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    let (mut files, mut problems) = (vec![], vec![]);
+    for path in paths.iter().map(AsRef::as_ref) {
+        match files_of_path(path) {
+            Ok(found) => files.extend(found),
+            Err(LoadErrors(more)) => problems.extend(more),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    files.retain(|file| {
+        seen.insert(fs::canonicalize(&file.shown).unwrap_or_else(|_| PathBuf::from(&file.shown)))
+    });
+    match read_all(files) {
+        Ok(cases) if problems.is_empty() => Ok(cases),
+        Ok(_) => Err(LoadErrors(problems)),
+        Err(LoadErrors(more)) => Err(LoadErrors([problems, more].concat())),
+    }
+}
+
+fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
+    if !path.is_dir() {
+        return Ok(vec![file_on_disk(path)]);
+    }
+    let files = case_files(path)?;
+    if files.is_empty() {
+        files_of_root(path)
+    } else {
+        Ok(files.iter().map(|file| file_on_disk(file)).collect())
+    }
+}
+
+/// Parses a case file; `shown` is the path that errors display.
+///
+/// # Errors
+/// All problems of the file.
+pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
+    let text: Arc<str> =
+        std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
+    let case: Case = serde_saphyr::from_str(&text)
+        .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
+    let stem = Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let findings = check(&case, stem);
+    if !findings.is_empty() {
+        let positions = Positions::read(&text);
+        let problem = |finding: Finding| {
+            let at = positions.locate(&finding.path);
+            Problem { message: finding.message, spans: vec![span(shown, &text, at, &finding.note)] }
+        };
+        return Err(LoadErrors(findings.into_iter().map(problem).collect()));
+    }
+    let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
+    Ok(LoadedCase { suite, file, shown, case, text })
+}
+
+fn read_all(files: Vec<File>) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+    let (mut cases, mut problems) = (vec![], vec![]);
+    for File { suite, relative, shown, text } in files {
+        let read = match text {
+            Ok(text) => parse(&suite, &relative, &shown, &text),
+            Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
+        };
+        match read {
+            Ok(case) => cases.push(Arc::new(case)),
+            Err(LoadErrors(more)) => problems.extend(more),
+        }
+    }
+    problems.extend(duplicate_names(&cases));
+    if !problems.is_empty() {
+        return Err(LoadErrors(problems));
+    }
+    cases.sort_by(|one, other| (&one.suite, &one.case.name).cmp(&(&other.suite, &other.case.name)));
+    Ok(cases)
+}
+
+/// Reports cases with the same name: a name must identify one case, for `evictlab run NAME` and
+/// for reports that are compared over time.
+pub fn duplicate_names(cases: &[Arc<LoadedCase>]) -> Vec<Problem> {
+    let mut first: BTreeMap<&str, &LoadedCase> = BTreeMap::new();
+    let mut problems = vec![];
+    for case in cases {
+        let Some(before) = first.insert(case.case.name.as_str(), case) else { continue };
+        let show = |case: &LoadedCase, note: &str| case.span(yaml_path!["name"], note);
+        problems.push(Problem {
+            message: format!("two cases are named `{}`", case.case.name),
+            spans: vec![show(before, "first"), show(case, "second")],
+        });
+    }
+    problems
+}
+
+fn files_of_root(root: &Path) -> Result<Vec<File>, LoadErrors> {
+    let mut files = vec![];
+    for suite in entries(root)?.iter().filter(|path| path.is_dir()) {
+        files.extend(case_files(suite)?.iter().map(|file| file_on_disk(file)));
+    }
+    if files.is_empty() {
+        let what = "no suites found: a suite is a folder of case files, such as message/a-case.yaml";
+        return Err(LoadErrors(vec![file_problem(what.to_owned(), root.display().to_string())]));
+    }
+    Ok(files)
+}
+
+fn case_files(dir: &Path) -> Result<Vec<PathBuf>, LoadErrors> {
+    let yaml = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    Ok(entries(dir)?.into_iter().filter(|path| yaml(path) && path.is_file()).collect())
+}
+
+/// Returns the entries of a folder except for hidden files, sorted by name.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, LoadErrors> {
+    let read = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    };
+    let mut paths = read().map_err(|why| {
+        LoadErrors(vec![file_problem(format!("failed to read: {why}"), dir.display().to_string())])
+    })?;
+    paths.retain(|path| !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")));
+    paths.sort();
+    Ok(paths)
+}
+
+fn file_on_disk(path: &Path) -> File {
+    let name = |path: Option<&Path>| {
+        path.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
+    };
+    // Canonical, because the folder of the path `a.yaml` has no name.
+    let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let suite = name(canonical.parent());
+    let text = fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}"));
+    let relative = format!("{suite}/{}", name(Some(path)));
+    File { suite, relative, shown: path.display().to_string(), text }
+}
+
+fn built_in(path: &str, text: &'static str) -> File {
+    let suite = path.split('/').next().unwrap_or_default().to_owned();
+    File {
+        suite,
+        relative: path.to_owned(),
+        shown: format!("{BUILT_IN}{path}"),
+        text: Ok(text.as_bytes().into()),
+    }
+}
+
+fn file_problem(message: String, file: String) -> Problem {
+    Problem { message, spans: vec![SourceSpan { file, mark: None, note: String::new() }] }
+}
+
+fn span(file: &str, text: &str, at: Position, note: &str) -> SourceSpan {
+    let mark = Some(Mark::new(text, at.line, at.column));
+    SourceSpan { file: file.to_owned(), mark, note: note.to_owned() }
+}
+
+fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
+    let text = String::from_utf8_lossy(bytes);
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    let message = format!(
+        "the file is not UTF-8: it has the byte 0x{:02x}",
+        bytes.get(at).copied().unwrap_or_default()
+    );
+    LoadErrors(vec![Problem { message, spans: vec![span(file, &text, Position { line, column }, "")] }])
+}
+
+/// Describes an error of serde or the YAML parser in terms of case files.
+fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
+    let suggest = |wrong: &str, valid: &[&'static str]| {
+        did_you_mean(wrong, valid.iter().copied()).unwrap_or_else(|| format!("valid: {}", valid.join(", ")))
+    };
+    let (message, note) = match error {
+        YamlError::SerdeUnknownField { field, expected, .. } => {
+            (format!("unknown key `{field}`"), suggest(field, expected))
+        }
+        YamlError::SerdeUnknownVariant { variant, expected, .. } => {
+            (format!("unknown value `{variant}`"), suggest(variant, expected))
+        }
+        YamlError::SerdeMissingField { field, .. } => {
+            (format!("`{field}` is missing"), "required in this mapping".to_owned())
+        }
+        YamlError::DuplicateMappingKey { key: Some(key), .. } => {
+            (format!("the key `{key}` is duplicated"), String::new())
+        }
+        YamlError::SerdeInvalidType { unexpected, expected, .. }
+        | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
+            (format!("expected {expected}, found {unexpected}"), String::new())
+        }
+        YamlError::Unexpected { expected, .. } => {
+            (format!("expected {}", yaml_term(expected)), String::new())
+        }
+        YamlError::Message { msg, .. } => (msg.clone(), String::new()),
+        other => (DefaultMessageFormatter.format_message(other).into_owned(), syntax_hint(text, other)),
+    };
+    let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
+    Problem { message, spans: vec![span(file, text, at, &note)] }
+}
+
+/// Replaces terms of the YAML parser with terms of YAML users.
+fn yaml_term(expected: &str) -> &str {
+    match expected {
+        "sequence start" => "a list",
+        "mapping start" => "a mapping",
+        "string scalar" => "a string",
+        other => other,
+    }
+}
+
+/// Returns a hint for syntax errors that case files invite: bounds and ranges begin with
+/// characters that are special in YAML.
+fn syntax_hint(text: &str, error: &YamlError) -> String {
+    let Some(at) = error.location().map(Position::from) else { return String::new() };
+    let line = text.lines().nth(at.line - 1).unwrap_or_default();
+    let before: String = line.chars().take(at.column - 1).collect();
+    match line.chars().nth(at.column - 1) {
+        Some(sign @ ('>' | '=' | '%' | '@' | '`')) => format!("a value that begins with {sign} needs quotes"),
+        Some(':') if before.contains(": ") => "a string that contains `: ` needs quotes".to_owned(),
+        _ => String::new(),
+    }
+}

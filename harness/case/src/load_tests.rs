@@ -1,0 +1,238 @@
+//! Errors of wrong case files, as displayed.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+
+use super::*;
+
+const GOOD: &str = "\
+name: good
+about: It holds.
+labels: [Serial, \"Feature:Eviction\"]
+upstream: [kubernetes/kubernetes#124938]
+kubelet: \">=1.29\"
+pressure: {signal: memory.available, ramp: 15s}
+pods:
+  - metadata: {name: alloc}
+    spec:
+      initContainers:
+        - {name: side, image: agnhost:2.52, restartPolicy: Always}
+      containers:
+        - name: el1
+          image: agnhost:2.52
+          args: [stress, --mem-total, $(TOTAL)]
+      volumes:
+        - {name: data, emptyDir: {}}
+expect:
+  evicted: [alloc]
+  message:
+    resource: memory
+    containers: {side: {request: \"0\"}, el1: {request: 0, usage: \">=100Mi\"}}
+known-bugs:
+  - kubelet: \"<1.32\"
+    upstream: kubernetes/kubernetes#124938
+    message: {containers: {el1: {}}}
+";
+
+fn problems(text: &str) -> String {
+    parse("suite", "suite/good.yaml", "cases/suite/good.yaml", text.as_bytes())
+        .expect_err("an error")
+        .to_string()
+}
+
+#[test]
+fn locates_the_pods_of_a_case() {
+    let case = parse("suite", "suite/good.yaml", "good.yaml", GOOD.as_bytes()).unwrap();
+    assert_eq!((case.id(), case.pod_lines()), ("suite/good".to_owned(), vec![8]));
+}
+
+fn rejection(status: &Status) -> ApiRejection<'_> {
+    let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
+    ApiRejection {
+        message: status.message.as_deref().unwrap_or_default(),
+        fields: causes.filter_map(|cause| cause.field.as_deref()).collect(),
+    }
+}
+
+/// The Status objects are answers of API servers: to strict decoding, validation, an ephemeral
+/// container.
+#[test]
+fn rejections_of_the_api_point_to_lines() {
+    let text = GOOD.replace("expect:\n", "ephemeral-containers:\n  - pod: alloc\n    container:\n      name: debug\n      resources: {}\nexpect:\n");
+    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+    assert_eq!(case.ephemeral_container_lines(), [19]);
+    let status = |json: serde_json::Value| serde_json::from_value::<Status>(json).unwrap();
+    let decoding = status(serde_json::json!({"code": 400, "reason": "BadRequest", "message":
+        "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"spec.containers[0].args\""}));
+    let validation = status(serde_json::json!({"code": 422, "reason": "Invalid",
+        "message": "Pod \"alloc\" is invalid: [spec.initContainers[0].image: Required value, spec.volumes[0].name: Duplicate value: \"data\"]",
+        "details": {"causes": [
+            {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.initContainers[0].image"},
+            {"reason": "FieldValueDuplicate", "message": "Duplicate value", "field": "spec.volumes[0].name"}]}}));
+    let ephemeral = status(serde_json::json!({"code": 422, "reason": "Invalid",
+        "message": "Pod \"alloc\" is invalid: spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container",
+        "details": {"causes": [{"field": "spec.ephemeralContainers[0].resources"}]}}));
+    let quota =
+        status(serde_json::json!({"code": 403, "message": "pods \"alloc\" is forbidden: exceeded quota"}));
+    let problems = [
+        case.pod_rejection_problem(0, "pod alloc", &rejection(&decoding)),
+        case.pod_rejection_problem(0, "pod alloc", &rejection(&validation)),
+        case.ephemeral_container_rejection_problem(0, "ephemeral container debug", &rejection(&ephemeral)),
+        case.pod_rejection_problem(0, "pod alloc", &rejection(&quota)),
+    ];
+    insta::assert_snapshot!(problems.map(|problem| problem.to_string()).join("\n\n"));
+}
+
+/// Each row breaks the valid case in one place.
+#[test]
+fn errors_point_to_the_mistake() {
+    let rows = [
+        ("unknown key", "ramp:", "rammp:"),
+        ("unknown key, nothing near", "ramp:", "xyzzy:"),
+        ("unknown key at the top", "about:", "abuot:"),
+        ("unknown value", "memory.available", "memory.avail"),
+        ("missing key", "about: It holds.\n", ""),
+        ("key twice", "about:", "name: good\nabout:"),
+        ("wrong type", "labels: [Serial, \"Feature:Eviction\"]", "labels: Serial"),
+        ("invalid label", "Feature:Eviction", "Feature/Eviction"),
+        ("bad duration", "15s", "15 parsecs"),
+        ("bad distance", "ramp: 15s", "distance: 200MB"),
+        ("no distance", "ramp: 15s", "distance: 0Mi"),
+        ("bad bound", ">=100Mi", "100Mi"),
+        ("bad request", "request: \"0\"", "request: lots"),
+        ("bad kubelet", "<1.32", "1.32"),
+        ("bad upstream", "upstream: [kubernetes/kubernetes#124938]", "upstream: [124938]"),
+        ("bad name", "name: good", "name: Good Case"),
+        ("name of another file", "name: good", "name: better"),
+        ("no such pod", "evicted: [alloc]", "evicted: [aloc]"),
+        ("no evicted pod", "evicted: [alloc]", "evicted: []"),
+        ("no such container", "containers: {side:", "containers: {sidecar:"),
+        ("no such container in a known bug", "{containers: {el1: {}}}", "{containers: {xx: {}}}"),
+        ("no such volume", "resource: memory\n", "emptydir-limit: {volume: dat, limit: 1Mi}\n"),
+        ("another resource", "resource: memory", "resource: pids"),
+        ("a known bug without an outcome", "    message: {containers: {el1: {}}}\n", ""),
+        (
+            "set by pressure",
+            "expect:\n",
+            "kubelet-config: {evictionHard: {memory.available: 1Gi, pid.available: 5%}}\nexpect:\n",
+        ),
+        ("not a map", "expect:\n", "kubelet-config: {evictionHard: memory.available<1Gi}\nexpect:\n"),
+        ("a hard threshold beside a hard one", "ramp: 15s", "hard-distance: 1Gi"),
+        (
+            "a hard threshold before the soft one",
+            "ramp: 15s",
+            "distance: 1Gi, hard-distance: 1Gi, soft-grace: 1s",
+        ),
+        ("others cross alone", "ramp: 15s", "distance: 100Mi, others: 100Mi"),
+        ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),
+        ("pod without name", "metadata: {name: alloc}", "metadata: {}"),
+        ("another kind", "- metadata: {name: alloc}", "- kind: Deployment\n    metadata: {name: alloc}"),
+        ("container twice", "name: side,", "name: el1,"),
+        ("no containers", "      containers:\n", "      contaners:\n"),
+        ("nothing grows", "$(TOTAL)", "1Gi"),
+        ("two grow", "restartPolicy: Always", "command: [sh, -c, \"echo $TOTAL_BYTES\"]"),
+        ("grows without pressure", "pressure: {signal: memory.available, ramp: 15s}\n", ""),
+        ("invalid YAML", "evicted: [alloc]", "evicted: [alloc"),
+        ("bound without quotes", "\">=100Mi\"", ">=100Mi"),
+        ("range without quotes", "\">=1.29\"", ">=1.29"),
+        ("colon without quotes", "It holds.", "It holds: always."),
+        ("tab", "  - metadata", "\t- metadata"),
+        ("two documents", "expect:\n", "---\nexpect:\n"),
+        ("invalid CEL", "expect:\n", "until: pods.alloc ==\nexpect:\n"),
+        ("unknown variable", "expect:\n", "until: pod.alloc.status.phase == 'Failed'\nexpect:\n"),
+        ("two actions in a step", "expect:\n", "do:\n  - {evict: alloc, drain: true}\nexpect:\n"),
+        ("a step that does nothing", "expect:\n", "do:\n  - {about: nothing}\nexpect:\n"),
+        ("a step with no such pod", "expect:\n", "do:\n  - {evict: aloc}\nexpect:\n"),
+        ("a taint outside of the domain", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
+        ("invalid regular expression", "expect:\n", "expect:\n  that: [{what: x, value: t, matches: '('}]\n"),
+        (
+            "duplicate assertion",
+            "expect:\n",
+            "expect:\n  that: [{what: x, value: t, at-least: 1}, {what: x, value: t, at-most: 2}]\n",
+        ),
+        ("sometimes without a rate", "    message: {containers: {el1: {}}}\n", "    sometimes: true\n"),
+        ("not a pod", "  - metadata: {name: alloc}\n", "  - alloc\n  - metadata: {name: alloc}\n"),
+    ];
+    let all: Vec<_> = rows
+        .into_iter()
+        .map(|(name, valid, invalid)| {
+            let text = GOOD.replacen(valid, invalid, 1);
+            assert_ne!(text, GOOD, "{name}");
+            format!("## {name}\n{}\n", problems(&text))
+        })
+        .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn reports_the_problems_of_all_files() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &[u8]| {
+        let path = root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("one/good.yaml", GOOD.as_bytes());
+    write("two/good.yml", GOOD.as_bytes());
+    write("two/bad.yaml", b"name: bad\nabout: [\n");
+    write("two/binary.yaml", b"name: binary\nabout: \xffit");
+    write("two/notes.md", b"not a case");
+    write("two/.hidden.yaml", b"not a case");
+    let errors = load(&Source::Dir(root.path().to_owned())).unwrap_err().to_string();
+    insta::assert_snapshot!(errors.replace(root.path().to_str().unwrap(), "cases"));
+
+    for file in ["two/bad.yaml", "two/binary.yaml", "two/good.yml"] {
+        fs::remove_file(root.path().join(file)).unwrap();
+    }
+    let cases = load(&Source::Dir(root.path().to_owned())).unwrap();
+    assert_eq!(cases.iter().map(|case| case.file.as_str()).collect::<Vec<_>>(), ["one/good.yaml"]);
+    let [suite, file] =
+        ["one", "one/good.yaml"].map(|path| load_paths(&[root.path().join(path)]).unwrap().len());
+    assert_eq!((suite, file), (1, 1));
+    assert_eq!(cases[0].path(), root.path().join("one/good.yaml").to_str());
+    let built_in = load(&Source::BuiltIn(&[("one/good.yaml", GOOD)])).unwrap();
+    assert_eq!(built_in[0].path(), None);
+}
+
+#[test]
+fn a_folder_without_suites_is_an_error() {
+    let root = tempfile::tempdir().unwrap();
+    let [empty, missing] = [root.path().to_owned(), root.path().join("missing")].map(|dir| {
+        load(&Source::Dir(dir)).unwrap_err().to_string().replace(root.path().to_str().unwrap(), "cases")
+    });
+    insta::assert_snapshot!(format!("{empty}\n\n{missing}"), @r"
+    no suites found: a suite is a folder of case files, such as message/a-case.yaml
+      --> cases
+
+    1 problem in 1 file
+
+    failed to read: No such file or directory (os error 2)
+      --> cases/missing
+
+    1 problem in 1 file
+    ");
+}
+
+proptest! {
+    /// Any bytes give a result, and errors can be displayed.
+    #[test]
+    fn loads_any_bytes_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse("s", "s/a.yaml", "a.yaml", &bytes).map_err(|errors| errors.to_string());
+    }
+
+    #[test]
+    fn loads_any_text_without_panic(text in ".{0,200}") {
+        let _ = parse("s", "s/a.yaml", "a.yaml", text.as_bytes()).map_err(|errors| errors.to_string());
+    }
+
+    /// The same for a valid case in which some bytes are replaced, as by a slip or a bad merge.
+    #[test]
+    fn loads_damaged_cases_without_panic(at in 0..GOOD.len(), cut in 0..40usize, with in "[ -~\n\t\u{e9}\u{4e2d}]{0,8}") {
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{with}{}", &GOOD[..at], &GOOD[end..]);
+        let _ = parse("s", "s/good.yaml", "good.yaml", text.as_bytes()).map_err(|errors| errors.to_string());
+    }
+}

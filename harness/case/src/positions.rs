@@ -1,0 +1,206 @@
+//! Positions of the values of a YAML document.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+/// A line and a column, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line.
+    pub line: usize,
+    /// Column, in characters.
+    pub column: usize,
+}
+
+impl From<Location> for Position {
+    fn from(location: Location) -> Self {
+        let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).max(1);
+        Self { line: number(location.line()), column: number(location.column()) }
+    }
+}
+
+/// The positions of the values of a YAML document.
+#[derive(Clone, Debug)]
+pub struct Positions(Spanned<Node>);
+
+#[derive(Clone, Debug)]
+enum Node {
+    Scalar,
+    List(Vec<Spanned<Node>>),
+    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+}
+
+/// A segment of a path from a value to one that it contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathSegment {
+    /// The value of a key.
+    Key(String),
+    /// An item of a list, from 0.
+    Item(usize),
+}
+
+impl From<&str> for PathSegment {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for PathSegment {
+    fn from(item: usize) -> Self {
+        Self::Item(item)
+    }
+}
+
+/// A path in a document: `yaml_path!["expect", "evicted", 0]`.
+#[macro_export]
+macro_rules! yaml_path {
+    ($($segment:expr),* $(,)?) => { &[$($crate::positions::PathSegment::from($segment)),*] };
+}
+
+/// Returns the segments of a field path of Kubernetes, such as `spec.containers[0].image`.
+pub fn segments_of_field(path: &str) -> Vec<PathSegment> {
+    let segment = |text: &str| match text.parse() {
+        Ok(item) => PathSegment::Item(item),
+        Err(_) => PathSegment::Key(text.to_owned()),
+    };
+    path.split(['.', '[', ']']).filter(|text| !text.is_empty()).map(segment).collect()
+}
+
+impl Positions {
+    /// Parses the positions of a document. In a text that is not YAML, or that has keys other than
+    /// strings, every path is at the start.
+    pub fn read(text: &str) -> Self {
+        let unknown = || Spanned::new(Node::Scalar, Location::UNKNOWN, Location::UNKNOWN);
+        Self(serde_saphyr::from_str(text).unwrap_or_else(|_| unknown()))
+    }
+
+    /// Returns the start of the value at a path, or of the last existing value on the path. A map
+    /// or list that is the value of a key starts at the key.
+    pub fn locate(&self, path: &[PathSegment]) -> Position {
+        let mut node = &self.0;
+        let mut position = Position::from(node.referenced);
+        for segment in path {
+            let next = match (&node.value, segment) {
+                (Node::List(items), PathSegment::Item(item)) => {
+                    items.get(*item).map(|next| (next, next.referenced))
+                }
+                (Node::Map(entries), PathSegment::Key(name)) => {
+                    entries.iter().find(|(key, _)| key.value == *name).map(|(key, next)| match next.value {
+                        Node::Scalar => (next, next.referenced),
+                        _ => (next, key.referenced),
+                    })
+                }
+                _ => None,
+            };
+            let Some((next, location)) = next else { break };
+            (node, position) = (next, location.into());
+        }
+        position
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        /// Implements the methods for scalars, which all have the same result.
+        macro_rules! scalar {
+            ($($method:ident: $type:ty),*) => {
+                $(fn $method<E>(self, _: $type) -> Result<Node, E> { Ok(Node::Scalar) })*
+            };
+        }
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Node;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("YAML")
+            }
+
+            scalar!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128);
+            scalar!(visit_f64: f64, visit_str: &str, visit_bytes: &[u8]);
+
+            fn visit_unit<E>(self) -> Result<Node, E> {
+                Ok(Node::Scalar)
+            }
+
+            fn visit_none<E>(self) -> Result<Node, E> {
+                Ok(Node::Scalar)
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+                Node::deserialize(deserializer)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+                let mut items = vec![];
+                while let Some(item) = list.next_element()? {
+                    items.push(item);
+                }
+                Ok(Node::List(items))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+                let mut entries = vec![];
+                while let Some(key) = map.next_key()? {
+                    entries.push((key, map.next_value()?));
+                }
+                Ok(Node::Map(entries))
+            }
+
+            fn visit_enum<A: serde::de::EnumAccess<'de>>(self, data: A) -> Result<Node, A::Error> {
+                data.variant::<IgnoredAny>().map(|_| Node::Scalar)
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locates_scalars_items_and_keys() {
+        let text = "a: 1\nlist:\n  - {name: x, of: [p, q]}\n  - name: y\n    deep: {k: v}\n";
+        let positions = Positions::read(text);
+        let rows: [(&[PathSegment], (usize, usize)); 8] = [
+            (yaml_path![], (1, 1)),
+            (yaml_path!["a"], (1, 4)),
+            (yaml_path!["list"], (2, 1)),
+            (yaml_path!["list", 0], (3, 5)),
+            (yaml_path!["list", 0, "of", 1], (3, 23)),
+            (yaml_path!["list", 1, "deep", "k"], (5, 15)),
+            // A missing value is at its parent.
+            (yaml_path!["list", 1, "missing", 3], (4, 5)),
+            (yaml_path!["missing"], (1, 1)),
+        ];
+        for (path, expected) in rows {
+            let at = positions.locate(path);
+            assert_eq!((at.line, at.column), expected, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn texts_without_positions_are_at_the_start() {
+        for text in ["", "a: [", "? [a]\n: b\n"] {
+            assert_eq!(
+                Positions::read(text).locate(yaml_path!["a", 0]),
+                Position { line: 1, column: 1 },
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn splits_field_paths_of_the_api() {
+        assert_eq!(
+            segments_of_field("spec.containers[0].image"),
+            yaml_path!["spec", "containers", 0, "image"]
+        );
+        assert_eq!(segments_of_field(""), yaml_path![]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Problems of case files, displayed with the line that they are in.
+
+use std::fmt;
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Description, in one line.
+    pub message: String,
+    /// Locations, the most important one first.
+    pub spans: Vec<SourceSpan>,
+}
+
+/// A location in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceSpan {
+    /// Path of the file as the user opens it.
+    pub file: String,
+    /// Position in the file; `None` for a problem with the file itself.
+    pub mark: Option<Mark>,
+    /// Text below the mark, such as `did you mean …?`.
+    pub note: String,
+}
+
+/// A mark in a line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Text of the line.
+    pub text: String,
+}
+
+impl Mark {
+    /// Returns the mark at a line and a column of a text, both limited to the range of the text.
+    pub fn new(text: &str, line: usize, column: usize) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        let line = line.clamp(1, lines.len().max(1));
+        let text = lines.get(line - 1).copied().unwrap_or_default().trim_end().to_owned();
+        let column = column.clamp(1, text.chars().count() + 1);
+        Self { line, column, text }
+    }
+
+    /// Returns the length of the marked word or quoted string, in characters.
+    fn width(&self) -> usize {
+        let rest: Vec<char> = self.text.chars().skip(self.column - 1).collect();
+        let end = match rest.first() {
+            Some(quote @ ('"' | '\'')) => rest.iter().skip(1).position(|c| c == quote).map(|at| at + 2),
+            _ => rest.iter().position(|c| c.is_whitespace() || ",]}".contains(*c)),
+        };
+        let word = &rest[..end.unwrap_or(rest.len())];
+        word.strip_suffix(&[':']).unwrap_or(word).len().max(1)
+    }
+}
+
+impl SourceSpan {
+    /// Writes the location in this form:
+    ///
+    /// ```text
+    ///   --> file:line:column
+    ///    |
+    /// 12 |   the line
+    ///    |       ^^^^ note
+    /// ```
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, mark, note } = self;
+        let Some(mark) = mark else {
+            write!(f, "\n  --> {file}")?;
+            return if note.is_empty() { Ok(()) } else { write!(f, "\n      {note}") };
+        };
+        let Mark { line, column, text } = mark;
+        let gutter = " ".repeat(line.to_string().len());
+        // Tabs are kept, so that the caret is below its character for any tab width.
+        let indent: String =
+            text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let carets = "^".repeat(mark.width());
+        write!(
+            f,
+            "\n{gutter}--> {file}:{line}:{column}\n{gutter} |\n{line} | {text}\n{gutter} | {indent}{carets}"
+        )?;
+        if note.is_empty() { Ok(()) } else { write!(f, " {note}") }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.spans.iter().try_for_each(|span| span.write(f))
+    }
+}
+
+/// All problems of the case files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadErrors(pub Vec<Problem>);
+
+impl fmt::Display for LoadErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.0 {
+            writeln!(f, "{problem}\n")?;
+        }
+        let mut files: Vec<_> =
+            self.0.iter().flat_map(|one| one.spans.first()).map(|one| &one.file).collect();
+        files.sort();
+        files.dedup();
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        write!(f, "{} in {}", count(self.0.len(), "problem"), count(files.len(), "file"))
+    }
+}
+
+impl std::error::Error for LoadErrors {}
+
+/// Returns "did you mean `…`?" if one of the candidates is similar.
+pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(wrong, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// Returns the candidate that is most similar to a misspelled word, if any is similar enough.
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let similarity = |candidate: &str| strsim::jaro_winkler(&wrong.to_lowercase(), &candidate.to_lowercase());
+    candidates
+        .into_iter()
+        .map(|candidate| (similarity(candidate), candidate))
+        .filter(|(similarity, _)| *similarity >= 0.8)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, candidate)| candidate)
+}

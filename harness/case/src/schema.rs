@@ -1,0 +1,417 @@
+//! The types of a case file. The JSON Schema of case files is generated from them.
+
+use std::collections::BTreeMap;
+
+use evictlab_fault::Fault;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::assertion::{Assertion, Cgroup, Rate};
+use crate::expression::Expression;
+use crate::step::{NodeSetup, PodPlacement, Step};
+use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream, UsageBound};
+
+/// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Case {
+    /// Name of the case; must equal the file name without `.yaml`.
+    pub name: Name,
+    /// The behaviour that the case verifies, in one sentence.
+    pub about: String,
+    /// Conclusion to draw if the case fails.
+    #[serde(default)]
+    pub when_it_fails: Option<String>,
+    /// Ginkgo labels, such as `Serial`, `Disruptive`, `Slow`, `Feature:Eviction`.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Upstream issues and pull requests that the case covers.
+    #[serde(default)]
+    pub upstream: Vec<Upstream>,
+    /// Kubelet versions that the case applies to; skipped on others.
+    #[serde(default)]
+    pub kubelet: KubeletRequirement,
+    /// cgroup version that the case applies to; skipped on the other.
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
+    /// Node pressure that the case creates; absent for a case without pressure.
+    #[serde(default)]
+    pub pressure: Option<Pressure>,
+    /// Fields merged into the KubeletConfiguration of the node during the case.
+    #[serde(default)]
+    pub kubelet_config: Map<String, Value>,
+    /// Changes to the node during the case.
+    #[serde(default)]
+    pub node: NodeSetup,
+    /// Values of priority classes, by name. Pods refer to them in `priorityClassName`; evictlab
+    /// creates them under unique names.
+    #[serde(default)]
+    pub priority_classes: BTreeMap<Name, i32>,
+    /// Static pods: manifests placed in the `staticPodPath` of the node.
+    #[serde(default)]
+    pub static_pods: Vec<Map<String, Value>>,
+    /// Objects of any kind, created before the pods, such as a Deployment or a
+    /// PodDisruptionBudget.
+    #[serde(default)]
+    pub objects: Vec<Map<String, Value>>,
+    /// Assignment of the pods to the node.
+    #[serde(default)]
+    pub placed: PodPlacement,
+    /// Pod manifests, as for `kubectl create`; `apiVersion` and `kind` are optional.
+    #[serde(default)]
+    pub pods: Vec<Map<String, Value>>,
+    /// Ephemeral containers, added when all containers of their pod run.
+    #[serde(default)]
+    pub ephemeral_containers: Vec<EphemeralContainer>,
+    /// Steps that run in order once the pods are created.
+    #[serde(default, rename = "do")]
+    pub steps: Vec<Step>,
+    /// Condition that ends the case, evaluated once all steps are done. The default is that
+    /// everything in `expect` that can be awaited was observed.
+    #[serde(default)]
+    pub until: Option<Expression>,
+    /// Faults to inject, timed from the creation of the first pod. They need an embedded cluster;
+    /// on other clusters the case is skipped.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// Expected outcome.
+    pub expect: Expect,
+    /// Known bugs, with the outcome on kubelets that have them.
+    #[serde(default)]
+    pub known_bugs: Vec<KnownBug>,
+    /// Maximum time without progress before the case ends with an error; the default is 5m.
+    #[serde(default)]
+    pub timeout: Option<Duration>,
+    /// Reason why the embedded cluster cannot predict the verdict on real kubelets. If stated, the
+    /// case is skipped there.
+    #[serde(default)]
+    pub on_a_model: Option<String>,
+}
+
+impl Case {
+    /// Returns all expressions of the case.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let in_steps = self.steps.iter().filter_map(|step| step.when.as_ref());
+        let in_bugs = self.known_bugs.iter().flat_map(|bug| &bug.that);
+        let assertions = self.expect.that.iter().chain(in_bugs).map(|assertion| &assertion.value);
+        in_steps.chain(&self.until).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
+    }
+
+    /// Returns the number of containers in all pods, including ephemeral containers.
+    pub fn container_count(&self) -> usize {
+        let in_pods: usize = self
+            .pods
+            .iter()
+            .flat_map(|pod| {
+                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
+            })
+            .filter_map(|list| Some(list?.as_array()?.len()))
+            .sum();
+        in_pods + self.ephemeral_containers.len()
+    }
+
+    /// Reports whether any expression reads the variable.
+    pub fn references(&self, variable: &str) -> bool {
+        self.expressions().any(|expression| expression.references(variable))
+    }
+}
+
+/// Returns the JSON Schema (draft 2020-12) of case files, for editors and other tools.
+pub fn json_schema() -> Value {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Case>();
+    let mut schema = schema.to_value();
+    unwrap_descriptions(&mut schema);
+    schema
+}
+
+/// Joins the lines of all descriptions, which doc comments wrap at the width of the source.
+fn unwrap_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                *description = description.replace('\n', " ");
+            }
+            fields.values_mut().for_each(unwrap_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
+        _ => {}
+    }
+}
+
+/// Pressure on one eviction signal of the node.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pressure {
+    /// Eviction signal.
+    pub signal: Signal,
+    /// Setting that creates the pressure.
+    #[serde(default)]
+    pub by: PressureMechanism,
+    /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
+    /// pods may use in addition to their present usage.
+    #[serde(default)]
+    pub distance: Option<QuantityText>,
+    /// Distance of an additional hard threshold, for a case with a soft one. The growing container
+    /// crosses it, too.
+    #[serde(default)]
+    pub hard_distance: Option<QuantityText>,
+    /// State the threshold as a percentage of the capacity.
+    #[serde(default)]
+    pub as_percentage: bool,
+    /// Usage of all other containers of the case. The growing container uses that much less, so
+    /// that the pressure ends once the others are evicted.
+    #[serde(default)]
+    pub others: Option<QuantityText>,
+    /// Minimum time from the start of the pods until the threshold is crossed; longer on slow
+    /// nodes.
+    #[serde(default)]
+    pub ramp: Option<Duration>,
+    /// Grace period; makes the threshold a soft one.
+    #[serde(default)]
+    pub soft_grace: Option<Duration>,
+}
+
+/// Setting that creates node pressure.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PressureMechanism {
+    /// An eviction threshold close below the available amount.
+    #[default]
+    Threshold,
+    /// A reservation of all other memory (`kubeReserved`), which limits the cgroup of all pods. No
+    /// threshold is set.
+    KubeReserved,
+}
+
+/// Eviction signals that a case can put under pressure.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+pub enum Signal {
+    /// Memory of the node: capacity minus working set. Separate for each node.
+    #[serde(rename = "memory.available")]
+    MemoryAvailable,
+    /// Free bytes of nodefs, the file system of the kubelet. With kind, nodes share the disk of
+    /// the host.
+    #[serde(rename = "nodefs.available")]
+    NodefsAvailable,
+    /// Free inodes of nodefs. With kind, nodes share the disk of the host.
+    #[serde(rename = "nodefs.inodesFree")]
+    NodefsInodesFree,
+    /// Free process ids. With kind, nodes share the process ids of the host.
+    #[serde(rename = "pid.available")]
+    PidAvailable,
+}
+
+impl Signal {
+    /// Returns the name of the signal in a KubeletConfiguration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MemoryAvailable => "memory.available",
+            Self::NodefsAvailable => "nodefs.available",
+            Self::NodefsInodesFree => "nodefs.inodesFree",
+            Self::PidAvailable => "pid.available",
+        }
+    }
+
+    /// Returns the resource that eviction messages name for the signal.
+    pub fn resource(self) -> Resource {
+        match self {
+            Self::MemoryAvailable => Resource::Memory,
+            Self::NodefsAvailable => Resource::EphemeralStorage,
+            Self::NodefsInodesFree => Resource::Inodes,
+            Self::PidAvailable => Resource::Pids,
+        }
+    }
+
+    /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
+    }
+}
+
+/// An ephemeral container to add to a pod of the case.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EphemeralContainer {
+    /// Name of the pod.
+    pub pod: Name,
+    /// Manifest of the container.
+    pub container: Map<String, Value>,
+}
+
+/// Expected outcome. Fields that are not stated are not checked; the invariants of eviction always
+/// are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Expect {
+    /// Pods that are evicted, in any order; all other pods are not. `message` applies to the first
+    /// one.
+    #[serde(default)]
+    pub evicted: Vec<Name>,
+    /// Content of the eviction message.
+    #[serde(default)]
+    pub message: Option<Message>,
+    /// Reports of the eviction that must exist. Reports that exist must agree in any case.
+    #[serde(default)]
+    pub witnesses: Option<Vec<Witness>>,
+    /// Presence of the offender annotations in the Evicted event.
+    #[serde(default)]
+    pub annotations: Option<Presence>,
+    /// Presence of a `DisruptionTarget` condition in the status of the pod.
+    #[serde(default)]
+    pub disruption_target: Option<Presence>,
+    /// Maximum time from the Evicted event to the end of the last container of the pod.
+    #[serde(default)]
+    pub killed_within: Option<Duration>,
+    /// Error with which the API rejects an ephemeral container of the case.
+    #[serde(default)]
+    pub refused: Option<Refused>,
+    /// Containers that the Summary API of the node lists, by pod.
+    #[serde(default)]
+    pub summary: BTreeMap<Name, Vec<Name>>,
+    /// Pods that may be evicted or not.
+    #[serde(default)]
+    pub may_be_evicted: Vec<Name>,
+    /// Assertions on everything that was observed.
+    #[serde(default)]
+    pub that: Vec<Assertion>,
+    /// Rate at which a property holds, counted over many pods or many runs of the case.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+}
+
+/// Content of an eviction message. `containers`, if stated, lists all containers that the message
+/// names, in any order.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Message {
+    /// Resource under pressure.
+    #[serde(default)]
+    pub resource: Option<Resource>,
+    /// Containers that the message names, with their figures.
+    #[serde(default)]
+    pub containers: Option<BTreeMap<Name, Figures>>,
+    /// Figures of the pod (1.34 and newer). If `containers` is stated and this is not, the message
+    /// must not have them.
+    #[serde(default)]
+    pub pod: Option<Figures>,
+    /// Limit in "Usage of EmptyDir volume … exceeds the limit …".
+    #[serde(default)]
+    pub emptydir_limit: Option<VolumeLimit>,
+    /// Limit in "Pod ephemeral local storage usage exceeds the total limit of containers …".
+    #[serde(default)]
+    pub pod_limit: Option<QuantityText>,
+    /// Limit in "Container … exceeded its local ephemeral storage limit …".
+    #[serde(default)]
+    pub container_limit: Option<ContainerLimit>,
+}
+
+/// Resource names in eviction messages and in the annotation `starved_resource`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Memory.
+    Memory,
+    /// Bytes of nodefs, imagefs or containerfs.
+    EphemeralStorage,
+    /// Inodes of nodefs, imagefs or containerfs.
+    Inodes,
+    /// Process ids.
+    Pids,
+}
+
+/// Figures of a container or pod in an eviction message.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Figures {
+    /// Request, exactly as printed.
+    #[serde(default)]
+    pub request: Option<QuantityText>,
+    /// Bound on the usage, such as `>=200Mi`.
+    #[serde(default)]
+    pub usage: Option<UsageBound>,
+}
+
+/// An emptyDir volume that exceeds its `sizeLimit`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct VolumeLimit {
+    /// Name of the volume.
+    pub volume: Name,
+    /// Limit, exactly as printed.
+    pub limit: QuantityText,
+}
+
+/// A container that exceeds its `ephemeral-storage` limit.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerLimit {
+    /// Name of the container.
+    pub container: Name,
+    /// Limit, exactly as printed.
+    pub limit: QuantityText,
+}
+
+/// Places where the kubelet reports an eviction.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// The `Evicted` event.
+    Event,
+    /// `status.reason` and `status.message` of the pod.
+    Status,
+    /// The `DisruptionTarget` condition of the pod.
+    Condition,
+}
+
+/// Presence or absence.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Presence {
+    /// Must be present.
+    Present,
+    /// Must be absent.
+    Absent,
+}
+
+/// Error of the API that rejects a request.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Refused {
+    /// HTTP status code.
+    pub code: u16,
+    /// Reason of the Status, such as `Invalid`.
+    pub reason: String,
+    /// Complete message; `$(POD)` is replaced by the name of the pod.
+    pub message: String,
+}
+
+/// Outcome on kubelets with a known bug. Fields that are not stated are as in `expect`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct KnownBug {
+    /// Kubelet versions that have the bug.
+    pub kubelet: KubeletRequirement,
+    /// Upstream issue or pull request.
+    #[serde(default)]
+    pub upstream: Option<Upstream>,
+    /// Description of the bug in one sentence.
+    #[serde(default)]
+    pub about: Option<String>,
+    /// Pods that are evicted instead; `message` applies to the first one.
+    #[serde(default)]
+    pub evicted: Option<Vec<Name>>,
+    /// Content of the message instead. Fields that are not stated are as in `expect.message`.
+    #[serde(default)]
+    pub message: Option<Message>,
+    /// Minimum time from the Evicted event to the end of the last container of the pod.
+    #[serde(default)]
+    pub killed_after: Option<Duration>,
+    /// Assertions that replace those of the case with the same `what`.
+    #[serde(default)]
+    pub that: Vec<Assertion>,
+    /// The bug is intermittent: the property that `expect.rate` counts does not hold every time.
+    #[serde(default)]
+    pub sometimes: bool,
+}

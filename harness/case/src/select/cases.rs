@@ -1,0 +1,334 @@
+//! Selection of cases by name, label, text, upstream issue and shard.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::Shard;
+use super::label_filter::LabelFilter;
+use crate::{LoadErrors, LoadedCase, Source, Upstream, duplicate_names, load, load_paths, nearest};
+
+/// Selection criteria. Each applies to the cases that the previous ones selected.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Suites, cases, `suite/case`, case files and folders of case files. Empty selects all cases
+    /// of the source.
+    pub names: Vec<String>,
+    /// Filter on labels.
+    pub label_filter: Option<LabelFilter>,
+    /// Selects cases with a match of any of these in `suite/case about`.
+    pub focus: Vec<Regex>,
+    /// Rejects cases with a match of any of these in `suite/case about`.
+    pub skip: Vec<Regex>,
+    /// Selects cases that refer to any of these, as a topic or in a known bug.
+    pub upstream: Vec<Upstream>,
+    /// Selects one shard.
+    pub shard: Option<Shard>,
+}
+
+/// Reason why a selection is empty.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SelectError {
+    /// The case files cannot be loaded.
+    #[error("{0}")]
+    Load(#[from] LoadErrors),
+    /// A name is unknown.
+    #[error(
+        "unknown suite, case or file `{name}`: {}",
+        .nearest.as_ref().map_or_else(|| format!("the suites are {} (source: {place})", .suites.join(", ")),
+            |near| format!("did you mean `{near}`?"))
+    )]
+    NoSuchName {
+        /// Name.
+        name: String,
+        /// Displayed source of the cases.
+        place: String,
+        /// Suites of the source.
+        suites: Vec<String>,
+        /// Similar name.
+        nearest: Option<String>,
+    },
+    /// The label filter selects no case.
+    #[error("no case is selected: the label filter `{filter}` matches none of {count} cases, whose labels are {}", .labels.join(", "))]
+    NoLabel {
+        /// Label filter.
+        filter: String,
+        /// Number of cases before the filter.
+        count: usize,
+        /// Labels of these cases.
+        labels: Vec<String>,
+    },
+    /// The focus selects no case.
+    #[error(
+        "no case is selected: the focus {} matches none of {count} cases by \"suite/case about\"{}",
+        .focus.join(" or "),
+        .nearest.as_ref().map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
+    )]
+    NoFocus {
+        /// Expressions.
+        focus: Vec<String>,
+        /// Number of cases before the focus.
+        count: usize,
+        /// Similar name.
+        nearest: Option<String>,
+    },
+    /// All cases are skipped.
+    #[error("no case is selected: {} skips all cases ({count})", .skip.join(" or "))]
+    AllSkipped {
+        /// Expressions.
+        skip: Vec<String>,
+        /// Number of cases that are skipped.
+        count: usize,
+    },
+    /// No case refers to the upstream issue.
+    #[error("no case is selected: none of {count} cases refers to {}\nhelp: `evictlab list --json` shows the references of each case", .upstream.join(" or "))]
+    NoUpstream {
+        /// Issues.
+        upstream: Vec<String>,
+        /// Number of cases without the reference.
+        count: usize,
+    },
+    /// There are more shards than cases.
+    #[error("shard {shard} is empty: only {count} cases are selected\nhelp: use at most {count} shards")]
+    EmptyShard {
+        /// Shard.
+        shard: Shard,
+        /// Number of selected cases.
+        count: usize,
+    },
+}
+
+/// Returns the selected cases, ordered by suite and name; at least one.
+///
+/// # Errors
+/// The case files cannot be loaded, or the selection is empty.
+pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
+    let mut cases = find_by_names(source, &selection.names)?;
+    if let Some(filter) = &selection.label_filter {
+        filter_by_labels(&mut cases, filter)?;
+    }
+    if !selection.focus.is_empty() {
+        filter_by_focus(&mut cases, &selection.focus)?;
+    }
+    let count = cases.len();
+    cases.retain(|case| !selection.skip.iter().any(|skip| skip.is_match(&focus_text(case))));
+    if cases.is_empty() {
+        return Err(SelectError::AllSkipped { skip: display_all(&selection.skip), count });
+    }
+    let count = cases.len();
+    if !selection.upstream.is_empty() {
+        cases.retain(|case| selection.upstream.iter().any(|issue| refers_to(case, issue)));
+        if cases.is_empty() {
+            let upstream = selection.upstream.iter().map(ToString::to_string).collect();
+            return Err(SelectError::NoUpstream { upstream, count });
+        }
+    }
+    let Some(shard) = selection.shard else { return Ok(cases) };
+    let count = cases.len();
+    let cases = shard.of(cases);
+    if cases.is_empty() {
+        return Err(SelectError::EmptyShard { shard, count });
+    }
+    Ok(cases)
+}
+
+fn filter_by_labels(cases: &mut Vec<Arc<LoadedCase>>, filter: &LabelFilter) -> Result<(), SelectError> {
+    let count = cases.len();
+    let labels: BTreeSet<String> = cases.iter().flat_map(|case| case.case.labels.clone()).collect();
+    cases.retain(|case| filter.matches(&case.case.labels));
+    if cases.is_empty() {
+        let labels = labels.into_iter().collect();
+        return Err(SelectError::NoLabel { filter: filter.to_string(), count, labels });
+    }
+    Ok(())
+}
+
+fn filter_by_focus(cases: &mut Vec<Arc<LoadedCase>>, focus: &[Regex]) -> Result<(), SelectError> {
+    let count = cases.len();
+    let names: Vec<_> = cases.iter().map(|case| case.case.name.to_string()).collect();
+    cases.retain(|case| focus.iter().any(|focus| focus.is_match(&focus_text(case))));
+    if cases.is_empty() {
+        let names = || names.iter().map(String::as_str);
+        let nearest = focus.iter().find_map(|focus| nearest(focus.as_str(), names()));
+        let nearest = nearest.map(str::to_owned);
+        return Err(SelectError::NoFocus { focus: display_all(focus), count, nearest });
+    }
+    Ok(())
+}
+
+fn display_all(expressions: &[Regex]) -> Vec<String> {
+    expressions.iter().map(|expression| format!("/{expression}/")).collect()
+}
+
+/// Returns the text that `--focus` and `--skip` match.
+fn focus_text(case: &LoadedCase) -> String {
+    format!("{} {}", case.id(), case.case.about)
+}
+
+fn refers_to(case: &LoadedCase, issue: &Upstream) -> bool {
+    let bugs = case.case.known_bugs.iter().filter_map(|bug| bug.upstream.as_ref());
+    case.case.upstream.iter().chain(bugs).any(|upstream| upstream == issue)
+}
+
+fn find_by_names(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
+    let (paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
+    // Do not load the source if only paths are given: other files may be broken.
+    let known = if paths.is_empty() || !names_only.is_empty() { load(source)? } else { vec![] };
+    if names.is_empty() {
+        return Ok(known);
+    }
+    let mut selected = load_paths(&paths)?;
+    for name in names_only {
+        selected.extend(find_by_name(source, &known, name)?);
+    }
+    let mut seen = BTreeSet::new();
+    selected.retain(|case| seen.insert(canonical_path(case)));
+    let duplicates = duplicate_names(&selected);
+    if !duplicates.is_empty() {
+        return Err(LoadErrors(duplicates).into());
+    }
+    selected.sort_by_key(|case| (case.suite.clone(), case.case.name.clone()));
+    Ok(selected)
+}
+
+fn find_by_name(
+    source: &Source,
+    known: &[Arc<LoadedCase>],
+    name: &str,
+) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
+    let named = |case: &&Arc<LoadedCase>| case.suite == name || case.case.name == *name || case.id() == name;
+    let found: Vec<_> = known.iter().filter(named).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if Path::new(name).exists() {
+        return Ok(load_paths(&[name])?);
+    }
+    let suites: BTreeSet<_> = known.iter().map(|case| case.suite.clone()).collect();
+    let ids = known.iter().flat_map(|case| [case.case.name.to_string(), case.id()]);
+    let names: Vec<_> = suites.iter().cloned().chain(ids).collect();
+    Err(SelectError::NoSuchName {
+        name: name.to_owned(),
+        place: source.to_string(),
+        suites: suites.into_iter().collect(),
+        nearest: nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
+    })
+}
+
+/// Reports whether a name can only be a path.
+fn is_path(name: &str) -> bool {
+    [".yaml", ".yml", "/"].iter().any(|end| name.ends_with(end)) || name.starts_with(['.', '/'])
+}
+
+/// Returns a unique path of the case's file.
+fn canonical_path(case: &LoadedCase) -> PathBuf {
+    fs::canonicalize(&case.shown).unwrap_or_else(|_| PathBuf::from(&case.shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: &[(&str, &str)] = &[
+        ("message/sidecars-are-named.yaml", ONE),
+        ("message/requests-decide.yaml", TWO),
+        ("limits/emptydir-size.yaml", THREE),
+    ];
+    const ONE: &str = "{name: sidecars-are-named, about: It names sidecars., labels: [Slow, 'NodeFeature:Eviction'], \
+        upstream: [a/b#7], pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
+    const TWO: &str = "{name: requests-decide, about: It compares., labels: [Slow], \
+        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}, \
+        known-bugs: [{kubelet: '<1.32', upstream: a/b#8, evicted: [], about: It does not.}]}";
+    const THREE: &str = "{name: emptydir-size, about: It has a limit., labels: [Feature:Eviction], \
+        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {}}";
+
+    fn selected(selection: &Selection) -> Result<String, String> {
+        let cases = select(&Source::BuiltIn(FILES), selection).map_err(|error| error.to_string())?;
+        Ok(cases.iter().map(|case| case.case.name.to_string()).collect::<Vec<_>>().join(" "))
+    }
+
+    /// Builds a selection from names, a label filter, focus and skip.
+    fn selection(names: &str, filter: &str, focus: &str, skip: &str) -> Selection {
+        let regexes = |text: &str| text.split_whitespace().map(|one| Regex::new(one).unwrap()).collect();
+        Selection {
+            names: names.split_whitespace().map(str::to_owned).collect(),
+            label_filter: Some(filter)
+                .filter(|filter| !filter.is_empty())
+                .map(|filter| filter.parse().unwrap()),
+            focus: regexes(focus),
+            skip: regexes(skip),
+            upstream: vec![],
+            shard: None,
+        }
+    }
+
+    #[test]
+    fn selects_by_name_label_focus_and_skip() {
+        let rows = [
+            (selection("", "", "", ""), "emptydir-size requests-decide sidecars-are-named"),
+            (selection("message", "", "", ""), "requests-decide sidecars-are-named"),
+            (selection("limits requests-decide", "", "", ""), "emptydir-size requests-decide"),
+            (selection("message/requests-decide message", "", "", ""), "requests-decide sidecars-are-named"),
+            (selection("", "NodeFeature:Eviction", "", ""), "emptydir-size sidecars-are-named"),
+            (selection("", "Feature:Eviction && Slow", "", ""), "sidecars-are-named"),
+            (selection("", "", "sidecars-are-named", ""), "sidecars-are-named"),
+            (selection("", "", "^limits/ compares", ""), "emptydir-size requests-decide"),
+            (selection("message", "Slow", "named|decide", "sidecars"), "requests-decide"),
+        ];
+        for (criteria, expected) in rows {
+            assert_eq!(selected(&criteria).as_deref(), Ok(expected), "{criteria:?}");
+        }
+    }
+
+    #[test]
+    fn selects_by_upstream_reference() {
+        let about = |issues: &[&str]| Selection {
+            upstream: issues.iter().map(|issue| issue.parse().unwrap()).collect(),
+            ..Selection::default()
+        };
+        assert_eq!(selected(&about(&["a/b#7"])).as_deref(), Ok("sidecars-are-named"));
+        assert_eq!(selected(&about(&["a/b#8", "a/c#7"])).as_deref(), Ok("requests-decide"));
+    }
+
+    #[test]
+    fn empty_selections_list_the_choices() {
+        let rows = [
+            selection("mesage", "", "", ""),
+            selection("message/side", "", "", ""),
+            selection("xyz", "", "", ""),
+            selection("message", "Feature:Sidecar", "", ""),
+            selection("", "", "sidecars-are-nmaed", ""),
+            selection("", "Slow", "zzz yyy", ""),
+            selection("limits", "", "", "."),
+            Selection { upstream: vec!["a/b#9".parse().unwrap()], ..Selection::default() },
+            Selection { shard: "3/3".parse().ok(), ..selection("message", "", "", "") },
+        ];
+        let errors: Vec<_> = rows.iter().map(|row| selected(row).unwrap_err()).collect();
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn selects_each_file_once() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+        for (file, text) in FILES {
+            fs::create_dir_all(root.path().join(file).parent().unwrap()).unwrap();
+            fs::write(root.path().join(file), text).unwrap();
+        }
+        let select =
+            |names: &[String]| selected(&Selection { names: names.to_vec(), ..Selection::default() });
+        let file = path("message/requests-decide.yaml");
+        let duplicate = path("message/../message/requests-decide.yaml");
+        assert_eq!(select(&[file.clone(), duplicate]).as_deref(), Ok("requests-decide"));
+        assert_eq!(select(&[file.clone(), path("limits")]).as_deref(), Ok("emptydir-size requests-decide"));
+        // A built-in case with the same name is another file.
+        let both = select(&["message".to_owned(), file]).unwrap_err();
+        assert!(both.starts_with("two cases are named `requests-decide`"), "{both}");
+        // Broken files that are not selected are ignored.
+        fs::write(path("limits/broken.yaml"), "?").unwrap();
+        assert!(select(&[path("message/")]).is_ok() && select(&[path("limits/")]).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! Selection of the cases of a run.
+
+mod cases;
+mod label_filter;
+mod parse;
+mod shard;
+
+pub use cases::{SelectError, Selection, select};
+pub use label_filter::LabelFilter;
+pub use parse::LabelFilterError;
+pub use shard::{Shard, ShardError};

@@ -1,0 +1,144 @@
+//! Tests of the shipped suites with the schema and the loader.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evictlab_case::{LoadedCase, SCHEMA_FILE, Source, json_schema, load};
+use k8s_openapi::api::core::v1::{EphemeralContainer, Pod};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases"))
+}
+
+fn shipped() -> Vec<Arc<LoadedCase>> {
+    load(&Source::Dir(root())).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn checked_in_schema_is_current() {
+    let checked_in: Value =
+        serde_json::from_str(&fs::read_to_string(root().join(SCHEMA_FILE)).unwrap()).unwrap();
+    assert!(
+        checked_in == json_schema(),
+        "cases/{SCHEMA_FILE} is outdated: update it with `cargo run -q -- schema > cases/{SCHEMA_FILE}`"
+    );
+}
+
+#[test]
+fn every_case_is_valid_by_the_schema() {
+    let schema = jsonschema::validator_for(&json_schema()).unwrap();
+    for case in shipped() {
+        let text = fs::read_to_string(root().join(&case.file)).unwrap();
+        let value: Value = serde_saphyr::from_str(&text).unwrap();
+        let errors: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", case.file);
+    }
+}
+
+/// The schema rejects what the loader rejects, as far as a schema can.
+#[test]
+fn schema_rejects_what_the_loader_rejects() {
+    let schema = jsonschema::validator_for(&json_schema()).unwrap();
+    let good = fs::read_to_string(root().join("message/sidecars-are-named.yaml")).unwrap();
+    let rows = [
+        ("request: \"0\"", "request: lots"),
+        (">=100Mi", "100Mi"),
+        ("\">=1.29\"", "\"1.29\""),
+        ("memory.available", "memory.free"),
+        ("kubernetes/kubernetes#124938,", "\"124938\","),
+        ("about:", "abuot:"),
+        ("name: sidecars-are-named", "name: Sidecars"),
+        ("{signal: memory.available}", "{signal: memory.available, ramp: fast}"),
+    ];
+    for (valid, invalid) in rows {
+        let text = good.replacen(valid, invalid, 1);
+        assert_ne!(text, good, "{valid}");
+        assert!(!schema.is_valid(&serde_saphyr::from_str::<Value>(&text).unwrap()), "{invalid}");
+    }
+}
+
+#[test]
+fn every_case_is_documented_and_labelled() {
+    for case in shipped() {
+        assert!(case.case.when_it_fails.is_some(), "{}", case.file);
+        assert!(
+            case.case.about.ends_with('.') && !case.case.about.contains('\n'),
+            "{}: {}",
+            case.file,
+            case.case.about
+        );
+        // Upstream jobs select by these labels: cases with pressure are Serial and Disruptive, and
+        // Disruptive cases are Serial.
+        let has = |label: &str| case.case.labels.iter().any(|one| one == label);
+        let [serial, disruptive] = ["Serial", "Disruptive"].map(has);
+        let has_pressure = case.case.pressure.is_some();
+        assert!(!has_pressure || serial && disruptive, "{}: {:?}", case.file, case.case.labels);
+        assert!(serial || !disruptive, "{}: {:?}", case.file, case.case.labels);
+        assert!(!case.case.labels.is_empty(), "{}", case.file);
+    }
+}
+
+/// Returns a field of a manifest that the API type does not have, which `kubectl create` would
+/// reject.
+fn unknown_field<T: DeserializeOwned + Serialize>(manifest: &Map<String, Value>) -> Option<String> {
+    fn lost(written: &Value, read: &Value, path: &str) -> Option<String> {
+        match (written, read) {
+            (Value::Object(written), Value::Object(read)) => written.iter().find_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                read.get(key).map_or_else(|| Some(path.clone()), |read| lost(value, read, &path))
+            }),
+            (Value::Array(written), Value::Array(read)) => {
+                let mut items = written.iter().zip(read).enumerate();
+                items.find_map(|(at, (value, read))| lost(value, read, &format!("{path}[{at}]")))
+            }
+            _ => (written != read).then(|| path.to_owned()),
+        }
+    }
+    let manifest = Value::Object(manifest.clone());
+    match serde_json::from_value::<T>(manifest.clone()) {
+        Ok(typed) => lost(&manifest, &serde_json::to_value(typed).ok()?, ""),
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+#[test]
+fn every_manifest_has_only_fields_of_the_api() {
+    for case in shipped() {
+        for pod in &case.case.pods {
+            assert_eq!(unknown_field::<Pod>(pod), None, "{}", case.file);
+        }
+        for ephemeral in &case.case.ephemeral_containers {
+            assert_eq!(unknown_field::<EphemeralContainer>(&ephemeral.container), None, "{}", case.file);
+        }
+    }
+    let broken = r#"{"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "imagee": "x"}]}}"#;
+    assert_eq!(
+        unknown_field::<Pod>(&serde_json::from_str(broken).unwrap()).as_deref(),
+        Some(".spec.containers[0].imagee")
+    );
+}
+
+#[test]
+fn suites_are_complete() {
+    let mut suites: BTreeMap<String, usize> = BTreeMap::new();
+    for case in shipped() {
+        *suites.entry(case.suite.clone()).or_default() += 1;
+    }
+    let expected = [
+        ("end-state", 8),
+        ("limits", 8),
+        ("message", 13),
+        ("out-of-memory", 6),
+        ("pids", 3),
+        ("ranking", 12),
+        ("relatives", 8),
+        ("signals", 6),
+        ("storage", 7),
+        ("thresholds", 12),
+    ];
+    assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
+}

@@ -1,0 +1,131 @@
+//! Arguments of the embedded cluster.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
+use evictlab_embedded::{CgroupVersion, OptionsError};
+use evictlab_fault::Fault;
+use evictlab_report::clock::Clock;
+use evictlab_report::words::shell_quote;
+
+use crate::args::backend::Backend;
+use crate::args::values::ByteSize;
+use crate::failure::{Failure, bad_input};
+
+/// Options of an embedded cluster.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of the embedded cluster")]
+pub(crate) struct EmbeddedArgs {
+    /// Random seed; runs with the same seed are identical [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// cgroup version of the nodes, v1 or v2; on v1, the kernel notifies the kubelet of memory
+    /// pressure [default: v2]
+    #[arg(long, value_name = "VERSION")]
+    cgroup: Option<CgroupVersion>,
+    /// Memory of each node, such as 8Gi [default: 16Gi]
+    #[arg(long, value_name = "SIZE")]
+    node_memory: Option<ByteSize>,
+    /// Disk of each node, such as 40Gi [default: 100Gi]
+    #[arg(long, value_name = "SIZE")]
+    node_disk: Option<ByteSize>,
+    /// Maximum number of processes of each node [default: 120000]
+    #[arg(long, value_name = "N")]
+    node_pids: Option<u64>,
+    /// Fault to inject into every case: a YAML file, or YAML such as `event-lost: {times: 1}`
+    /// (repeatable)
+    #[arg(long = "fault", value_name = "SCRIPT")]
+    faults: Vec<FaultScript>,
+}
+
+/// A fault script and its text from the command line.
+#[derive(Clone, Debug)]
+struct FaultScript {
+    text: String,
+    faults: Vec<Fault>,
+}
+
+impl FromStr for FaultScript {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = Path::new(text);
+        let yaml = match path.is_file() {
+            true => fs::read_to_string(path)
+                .map_err(|error| format!("failed to read {}: {error}", path.display()))?,
+            false => text.to_owned(),
+        };
+        let faults = evictlab_fault::parse(&yaml).map_err(|error| error.to_string())?;
+        Ok(Self { text: text.to_owned(), faults })
+    }
+}
+
+impl EmbeddedArgs {
+    /// Returns the options of a cluster with these kubelets and `nodes` nodes for each.
+    pub(crate) fn options(&self, kubelets: Vec<Kubelet>, nodes: usize) -> EmbeddedOptions {
+        let bytes = |size: &Option<ByteSize>| size.as_ref().map(|size| size.bytes);
+        EmbeddedOptions {
+            kubelets,
+            nodes,
+            seed: self.seed.unwrap_or(0),
+            cgroup: self.cgroup.unwrap_or_default(),
+            memory: bytes(&self.node_memory),
+            disk: bytes(&self.node_disk),
+            pids: self.node_pids,
+            faults: self.faults.iter().flat_map(|script| script.faults.clone()).collect(),
+        }
+    }
+
+    /// Returns the backend for a run. `kind_command` is the command that does the same on kind.
+    pub(crate) fn backend(
+        &self,
+        kubelets: Vec<Kubelet>,
+        nodes: usize,
+        kind_command: String,
+        clock: &Clock,
+    ) -> Result<EmbeddedBackend, Failure> {
+        let words = ReproCommand { options: shell_quote(&self.words()), on_real_kubelets: kind_command };
+        EmbeddedBackend::new(self.options(kubelets, nodes), words, clock).map_err(options_failure)
+    }
+
+    /// Returns the arguments from the command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let cgroup = self.cgroup.map(|cgroup| match cgroup {
+            CgroupVersion::V1 => "v1".to_owned(),
+            CgroupVersion::V2 => "v2".to_owned(),
+        });
+        let size = |size: &Option<ByteSize>| size.as_ref().map(|size| size.text.clone());
+        let single = [
+            ("--seed", self.seed.map(|seed| seed.to_string())),
+            ("--cgroup", cgroup),
+            ("--node-memory", size(&self.node_memory)),
+            ("--node-disk", size(&self.node_disk)),
+            ("--node-pids", self.node_pids.map(|pids| pids.to_string())),
+        ];
+        let faults = self.faults.iter().map(|script| ("--fault", Some(script.text.clone())));
+        let given =
+            single.into_iter().chain(faults).filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
+    /// Rejects these options on another backend.
+    pub(crate) fn reject_on(&self, backend: Backend) -> Result<(), Failure> {
+        let words = self.words();
+        let first: Vec<(bool, &str)> = words.first().iter().map(|name| (true, name.as_str())).collect();
+        backend.reject_foreign_options(Backend::Embedded, &first)
+    }
+}
+
+/// Returns the failure for invalid node sizes, and names the option if one causes it.
+pub(crate) fn options_failure(error: OptionsError) -> Failure {
+    let field = error.place.rsplit(' ').next().unwrap_or_default();
+    let option = [("memory", "--node-memory"), ("disk", "--node-disk"), ("pid", "--node-pids")]
+        .into_iter()
+        .find_map(|(part, option)| field.contains(part).then_some(option));
+    match option {
+        Some(option) => bad_input(format!("{option}: {}", error.problem)),
+        None => bad_input(error),
+    }
+}

@@ -1,0 +1,96 @@
+//! Arguments of existing clusters.
+
+use std::path::PathBuf;
+
+use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions};
+
+use evictlab_rules::quantity::GIB;
+
+use crate::args::values::ByteSize;
+use crate::failure::{Failure, bad_input, infrastructure};
+
+/// The default of `--pressure-cap`: 2Gi.
+const DEFAULT_PRESSURE_CAP: u64 = 2 * GIB;
+
+/// Access to an existing cluster.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of existing clusters")]
+pub(crate) struct AccessArgs {
+    /// Kubeconfig of the cluster [default: $KUBECONFIG, else ~/.kube/config, else the service
+    /// account of the pod]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig [default: the current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl AccessArgs {
+    /// Returns the access to the cluster.
+    pub(crate) fn access(&self) -> ClusterAccess {
+        ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    }
+
+    /// Returns each option with whether it is present.
+    pub(crate) fn given(&self) -> [(bool, &'static str); 2] {
+        [(self.kubeconfig.is_some(), "--kubeconfig"), (self.context.is_some(), "--context")]
+    }
+}
+
+/// Access to an existing cluster, its nodes, and the permitted pressure.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of existing clusters")]
+pub(crate) struct ExistingArgs {
+    #[command(flatten)]
+    access: AccessArgs,
+    /// Use exactly the nodes with these labels, such as `pool=evictions` [default: all ready nodes
+    /// that are not control plane nodes, cordoned, or tainted]
+    #[arg(long, value_name = "SELECTOR")]
+    node_selector: Option<String>,
+    /// Also run cases that put their node under pressure, on nodes that are selected or tainted, up
+    /// to the node's own threshold
+    #[arg(long)]
+    allow_disruption: bool,
+    /// Skip cases that would allocate more than this of a node's memory or disk [default: 2Gi]
+    #[arg(long, value_name = "SIZE", requires = "allow_disruption")]
+    pressure_cap: Option<ByteSize>,
+}
+
+impl ExistingArgs {
+    /// Returns the options of the backend.
+    pub(crate) fn options(&self) -> ExistingOptions {
+        ExistingOptions {
+            access: self.access.access(),
+            node_selector: self.node_selector.clone(),
+            allow_disruption: self.allow_disruption,
+            max_pressure_bytes: self.pressure_cap.as_ref().map_or(DEFAULT_PRESSURE_CAP, |cap| cap.bytes),
+        }
+    }
+
+    /// Returns each option with whether it is present.
+    pub(crate) fn given(&self) -> [(bool, &'static str); 5] {
+        let [kubeconfig, context] = self.access.given();
+        [
+            kubeconfig,
+            context,
+            (self.node_selector.is_some(), "--node-selector"),
+            (self.allow_disruption, "--allow-disruption"),
+            (self.pressure_cap.is_some(), "--pressure-cap"),
+        ]
+    }
+}
+
+/// Rejects options that only apply to managed clusters.
+pub(crate) fn reject_managed_options(options: &[(bool, &str)]) -> Result<(), Failure> {
+    match options.iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, name)) => Err(bad_input(format!(
+            "{name} applies only to clusters created by evictlab, and the backend is existing\nhelp: select nodes of the existing cluster with --node-selector"
+        ))),
+    }
+}
+
+/// Returns exit status 2 for invalid input, else 4.
+pub(crate) fn existing_failure(error: ExistingError) -> Failure {
+    if error.is_input() { bad_input(error) } else { infrastructure(error) }
+}

@@ -1,0 +1,74 @@
+//! Arguments of commands that create or reuse kind clusters.
+
+use std::path::PathBuf;
+
+use evictlab_cluster::{ClusterName, ClusterSource, KeepPolicy, KindConfig};
+
+use crate::failure::{Failure, bad_input};
+
+/// Name and configuration of a new kind cluster.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of kind clusters")]
+pub(crate) struct NewClusterArgs {
+    /// Name of the new cluster
+    #[arg(long, value_name = "NAME")]
+    name: Option<ClusterName>,
+    /// kind configuration to create the cluster from; its workers are replaced [default: the
+    /// built-in kind-configs/default.yaml]
+    #[arg(long, value_name = "FILE")]
+    kind_config: Option<PathBuf>,
+}
+
+impl NewClusterArgs {
+    /// Returns the new cluster, by default named after the run.
+    pub(crate) fn clusters(&self, run: &str, nodes: u8) -> Result<ClusterSource, Failure> {
+        let base = KindConfig::load(self.kind_config.as_deref()).map_err(bad_input)?;
+        let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
+        Ok(ClusterSource::New { name, base, nodes: nodes.into() })
+    }
+
+    /// Returns each option with whether it is present.
+    pub(crate) fn given(&self) -> [(bool, &'static str); 2] {
+        [(self.name.is_some(), "--name"), (self.kind_config.is_some(), "--kind-config")]
+    }
+}
+
+/// The kind cluster to reuse, or to keep after the run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of kind clusters")]
+pub(crate) struct KeepArgs {
+    /// Use this kept cluster, such as one from `evictlab cluster create`
+    #[arg(long = "cluster", value_name = "NAME", conflicts_with_all = ["name", "kind_config", "keep", "keep_on_failure"])]
+    reused: Option<String>,
+    /// Keep the cluster after the run
+    #[arg(long, conflicts_with = "keep_on_failure")]
+    keep: bool,
+    /// Keep the cluster if a case is failed, inconclusive or an error
+    #[arg(long)]
+    keep_on_failure: bool,
+}
+
+impl KeepArgs {
+    /// Returns the name of the kept cluster to reuse.
+    pub(crate) fn reused(&self) -> Option<&str> {
+        self.reused.as_deref()
+    }
+
+    /// Returns whether a new cluster is kept after the run.
+    pub(crate) fn keep(&self) -> KeepPolicy {
+        match (self.keep, self.keep_on_failure) {
+            (true, _) => KeepPolicy::Always,
+            (_, true) => KeepPolicy::OnFailure,
+            _ => KeepPolicy::Never,
+        }
+    }
+
+    /// Returns each option with whether it is present.
+    pub(crate) fn given(&self) -> [(bool, &'static str); 3] {
+        [
+            (self.reused.is_some(), "--cluster"),
+            (self.keep, "--keep"),
+            (self.keep_on_failure, "--keep-on-failure"),
+        ]
+    }
+}

@@ -1,0 +1,217 @@
+//! Arguments that select kubelets and their images.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
+use evictlab_cluster::{Docker, Kubelet, KubeletSpec, KubeletSpecError};
+use evictlab_rules::KubeletVersion;
+
+use crate::args::backend::Backend;
+use crate::failure::{Failure, bad_input};
+use crate::output::print_stderr;
+
+/// One kubelet on the command line.
+#[derive(Clone)]
+pub(crate) struct KubeletArg {
+    /// The text from the command line.
+    pub(crate) text: String,
+    /// The kubelet that the text names.
+    pub(crate) spec: KubeletSpec,
+}
+
+impl FromStr for KubeletArg {
+    type Err = KubeletSpecError;
+
+    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        Ok(Self { text: text.to_owned(), spec: text.parse()? })
+    }
+}
+
+/// The kubelets of a command, and their images.
+#[derive(clap::Args)]
+pub(crate) struct KubeletArgs {
+    /// Kubelet to run: a version (v1.32.13, or v1.32 for the newest known patch), or `all` for one
+    /// of every minor; on kind also a node image (kindest/node:v1.32.13) or a local binary
+    /// (./kubelet), which replaces the kubelet of a worker; `v1.32.13=./kubelet` also checks its
+    /// version (repeatable, or separated by commas: one worker each). Default: the newest; on kind,
+    /// the newest whose node image is in Docker
+    #[arg(long, value_name = "KUBELET", value_delimiter = ',')]
+    kubelet: Vec<KubeletSelection>,
+    #[command(flatten)]
+    images: ImageArgs,
+}
+
+/// Sources of node images.
+#[derive(clap::Args)]
+pub(crate) struct ImageArgs {
+    /// Node image for a kubelet version (repeatable)
+    #[arg(long, help_heading = "Options of kind clusters", value_name = "VERSION=IMAGE")]
+    node_image: Vec<NodeImage>,
+    /// Read image names from this file instead of the built-in images/images.lock
+    #[arg(long, value_name = "FILE")]
+    image_lock: Option<PathBuf>,
+}
+
+impl ImageArgs {
+    /// Loads the image catalog.
+    pub(crate) fn image_catalog(&self) -> Result<ImageCatalog, Failure> {
+        ImageCatalog::load(self.image_lock.as_deref()).map_err(bad_input)
+    }
+
+    /// Returns the images from `--node-image`, by version.
+    pub(crate) fn overrides(&self) -> BTreeMap<KubeletVersion, String> {
+        self.node_image.iter().map(|NodeImage(version, image)| (version.clone(), image.clone())).collect()
+    }
+
+    /// Returns the options that only apply to kind, with whether they are present.
+    pub(crate) fn kind_options(&self) -> [(bool, &'static str); 1] {
+        [(!self.node_image.is_empty(), "--node-image")]
+    }
+
+    /// Returns these kubelets of an embedded cluster.
+    pub(crate) fn modelled(
+        &self,
+        specs: &[KubeletSpec],
+        lock: &ImageCatalog,
+    ) -> Result<Vec<Kubelet>, Failure> {
+        Backend::Embedded.reject_foreign_options(Backend::Kind, &self.kind_options())?;
+        evictlab_cluster::modelled_kubelets(specs, lock).map_err(bad_input)
+    }
+
+    /// Returns these kubelets after pulling missing images into Docker.
+    pub(crate) async fn resolve(
+        &self,
+        docker: &Docker,
+        lock: &ImageCatalog,
+        specs: &[KubeletSpec],
+    ) -> Result<Vec<Kubelet>, Failure> {
+        let overrides = self.overrides();
+        let resolve =
+            KubeletResolver { docker, lock, overrides: &overrides, progress: &|text| print_stderr(text) };
+        resolve.resolve_all(specs).await.map_err(bad_input)
+    }
+}
+
+/// The value of `--kubelet`.
+#[derive(Clone)]
+enum KubeletSelection {
+    /// One kubelet of every minor.
+    All,
+    /// One kubelet.
+    One(KubeletArg),
+}
+
+impl FromStr for KubeletSelection {
+    type Err = KubeletSpecError;
+
+    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        match text {
+            "all" => Ok(Self::All),
+            text => Ok(Self::One(text.parse()?)),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct NodeImage(KubeletVersion, String);
+
+impl FromStr for NodeImage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (version, image) = text.split_once('=').ok_or("expected VERSION=IMAGE")?;
+        let version = version.parse().map_err(|error| format!("{error}"))?;
+        Ok(Self(version, image.to_owned()))
+    }
+}
+
+impl KubeletArgs {
+    /// Returns whether `--kubelet` is present.
+    pub(crate) fn any(&self) -> bool {
+        !self.kubelet.is_empty()
+    }
+
+    /// Returns the sources of node images.
+    pub(crate) fn images(&self) -> &ImageArgs {
+        &self.images
+    }
+
+    /// Loads the image catalog.
+    pub(crate) fn image_catalog(&self) -> Result<ImageCatalog, Failure> {
+        self.images.image_catalog()
+    }
+
+    /// Returns the selected kubelets, and `all` for the value `all`.
+    pub(crate) fn specs(&self, all: &[KubeletSpec]) -> Vec<KubeletSpec> {
+        let specs = |selection: &KubeletSelection| match selection {
+            KubeletSelection::All => all.to_vec(),
+            KubeletSelection::One(one) => vec![one.spec.clone()],
+        };
+        self.kubelet.iter().flat_map(specs).collect()
+    }
+
+    fn selects_all(&self) -> bool {
+        self.kubelet.iter().any(|selection| matches!(selection, KubeletSelection::All))
+    }
+
+    /// Returns the arguments from the command line, without those for images.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let word = |selection: &KubeletSelection| match selection {
+            KubeletSelection::All => "all".to_owned(),
+            KubeletSelection::One(one) => one.text.clone(),
+        };
+        self.kubelet.iter().flat_map(|kubelet| ["--kubelet".to_owned(), word(kubelet)]).collect()
+    }
+
+    /// Returns the kubelets of an embedded cluster.
+    pub(crate) fn modelled(&self, lock: &ImageCatalog) -> Result<Vec<Kubelet>, Failure> {
+        self.images.modelled(&self.specs(&evictlab_cluster::every_minor()), lock)
+    }
+
+    /// Returns the kubelets after pulling missing images into Docker. The value `all` selects the
+    /// newest kubelet of every minor whose image is in Docker.
+    pub(crate) async fn resolve(
+        &self,
+        docker: &Docker,
+        lock: &ImageCatalog,
+    ) -> Result<Vec<Kubelet>, Failure> {
+        let overrides = self.images.overrides();
+        let resolve =
+            KubeletResolver { docker, lock, overrides: &overrides, progress: &|text| print_stderr(text) };
+        let specs = match self.any() {
+            false => resolve.newest().await.map_err(bad_input)?.into_iter().collect(),
+            true if self.selects_all() => {
+                let all = resolve.newest_local_of_each_minor().await.map_err(bad_input)?;
+                if all.is_empty() {
+                    return Err(bad_input(
+                        "--kubelet all selects every minor whose node image is in Docker, and Docker has no node image\nhelp: name the kubelets, or load node images as described in images/README.md",
+                    ));
+                }
+                self.specs(&all)
+            }
+            true => self.specs(&[]),
+        };
+        resolve.resolve_all(&specs).await.map_err(bad_input)
+    }
+
+    /// Returns the kubelets for use on another machine: pulls no images and works without Docker.
+    pub(crate) async fn resolve_offline(
+        &self,
+        docker: Option<&Docker>,
+        lock: &ImageCatalog,
+    ) -> Result<Vec<Kubelet>, Failure> {
+        let overrides = self.images.overrides();
+        let resolve =
+            docker.map(|docker| KubeletResolver { docker, lock, overrides: &overrides, progress: &|_| () });
+        evictlab_cluster::images::plan_kubelets(
+            resolve.as_ref(),
+            lock,
+            &overrides,
+            &self.specs(&evictlab_cluster::every_minor()),
+        )
+        .await
+        .map_err(bad_input)
+    }
+}

@@ -1,0 +1,10 @@
+//! Arguments that several commands share.
+
+pub(crate) mod backend;
+pub(crate) mod embedded;
+pub(crate) mod existing;
+pub(crate) mod kind_cluster;
+pub(crate) mod kubelets;
+pub(crate) mod selection;
+pub(crate) mod target;
+pub(crate) mod values;

@@ -1,0 +1,92 @@
+//! Arguments that select cases.
+
+use std::path::PathBuf;
+
+use evictlab_case::select::{LabelFilter, Selection, Shard};
+use evictlab_case::{Source, Upstream};
+use regex::Regex;
+
+/// The source of the suites.
+#[derive(clap::Args)]
+pub(crate) struct SourceArgs {
+    /// Directory of the suites [default: `./cases` if it contains case.schema.json, else the
+    /// built-in suites]
+    #[arg(long, value_name = "DIR", env = "EVICTLAB_CASES")]
+    cases: Option<PathBuf>,
+}
+
+impl SourceArgs {
+    /// Returns the source of the suites.
+    pub(crate) fn source(&self) -> Source {
+        Source::find(self.cases.clone(), cases::FILES)
+    }
+}
+
+/// The selected cases.
+#[derive(clap::Args)]
+pub(crate) struct SelectionArgs {
+    /// Suites, cases, `suite/case`, case files or directories [default: all cases]
+    #[arg(value_name = "SELECTION")]
+    names: Vec<String>,
+    /// Select only cases whose labels match a Ginkgo label filter, such as
+    /// `Feature:Eviction && !(Slow || Flaky)`
+    #[arg(long, value_name = "FILTER")]
+    label_filter: Option<LabelFilter>,
+    /// Select only cases with a match in "suite/case about" (repeatable: any of them)
+    #[arg(long, value_name = "REGEX")]
+    focus: Vec<Regex>,
+    /// Skip cases with a match in "suite/case about" (repeatable: any of them)
+    #[arg(long, value_name = "REGEX")]
+    skip: Vec<Regex>,
+    /// Select only cases that name this issue or pull request, such as
+    /// kubernetes/kubernetes#124938 (repeatable: any of them)
+    #[arg(long, value_name = "ISSUE")]
+    upstream: Vec<Upstream>,
+    /// Run only this part of the selected cases, such as 2/3 for the second of three parts; for
+    /// several machines
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl SelectionArgs {
+    /// Returns the source of the suites.
+    pub(crate) fn source(&self) -> Source {
+        self.source.source()
+    }
+
+    /// Returns the arguments from the command line.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let Self { names, label_filter, focus, skip, upstream, shard, source } = self;
+        let named = |name: &'static str, value: String| [name.to_owned(), value];
+        let cases = source.cases.iter().map(|dir| named("--cases", dir.display().to_string()));
+        let filter = label_filter.iter().map(|filter| named("--label-filter", filter.to_string()));
+        let focus = focus.iter().map(|regex| named("--focus", regex.to_string()));
+        let skip = skip.iter().map(|regex| named("--skip", regex.to_string()));
+        let upstream = upstream.iter().map(|upstream| named("--upstream", upstream.to_string()));
+        let shard = shard.iter().map(|shard| named("--shard", shard.to_string()));
+        let options = cases.chain(filter).chain(focus).chain(skip).chain(upstream).chain(shard).flatten();
+        names.iter().cloned().chain(options).collect()
+    }
+
+    /// Returns whether any argument restricts the selection.
+    pub(crate) fn is_restricted(&self) -> bool {
+        let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
+        let lists = [names.is_empty(), focus.is_empty(), skip.is_empty(), upstream.is_empty()];
+        !lists.iter().all(|empty| *empty) || label_filter.is_some() || shard.is_some()
+    }
+
+    /// Returns the selection.
+    pub(crate) fn selection(&self) -> Selection {
+        let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;
+        Selection {
+            names: names.clone(),
+            label_filter: label_filter.clone(),
+            focus: focus.clone(),
+            skip: skip.clone(),
+            upstream: upstream.clone(),
+            shard: *shard,
+        }
+    }
+}

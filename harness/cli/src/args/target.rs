@@ -1,0 +1,161 @@
+//! Arguments of commands that run a selection of cases on any backend.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evictlab_case::select::select;
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{ClusterSource, EmbeddedBackend, ExistingBackend};
+use evictlab_report::clock::Clock;
+use evictlab_report::words::shell_quote;
+use evictlab_runner::{Repeat, RunRequest, new_run_id};
+
+use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::embedded::EmbeddedArgs;
+use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
+use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
+use crate::args::kubelets::{ImageArgs, KubeletArgs};
+use crate::args::selection::SelectionArgs;
+use crate::failure::Failure;
+use crate::kind_context::KindContext;
+
+/// Kubelets, nodes, and the run directory.
+#[derive(clap::Args)]
+pub(crate) struct TargetArgs {
+    #[command(flatten)]
+    kubelets: KubeletArgs,
+    /// Number of nodes for each kubelet [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u8).range(1..=16))]
+    nodes: Option<u8>,
+    /// Run directory [default: results/TIME]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    embedded: EmbeddedArgs,
+    #[command(flatten)]
+    new_cluster: NewClusterArgs,
+    #[command(flatten)]
+    keep: KeepArgs,
+    #[command(flatten)]
+    existing: ExistingArgs,
+}
+
+impl TargetArgs {
+    fn nodes(&self) -> u8 {
+        self.nodes.unwrap_or(1)
+    }
+
+    /// Returns the arguments that select the same kubelets and nodes on kind.
+    fn words(&self) -> Vec<String> {
+        let mut words = self.kubelets.words();
+        if self.nodes() > 1 {
+            words.extend(["--nodes".to_owned(), self.nodes().to_string()]);
+        }
+        words
+    }
+
+    /// Rejects options that only apply to other backends.
+    fn reject_foreign_options(&self, backend: Backend) -> Result<(), Failure> {
+        if backend != Backend::Embedded {
+            self.embedded.reject_on(backend)?;
+        }
+        if backend != Backend::Kind {
+            backend.reject_foreign_options(Backend::Kind, &self.new_cluster.given())?;
+            backend.reject_foreign_options(Backend::Kind, &self.keep.given())?;
+            backend.reject_foreign_options(Backend::Kind, &self.kubelets.images().kind_options())?;
+        }
+        if backend != Backend::Existing {
+            return backend.reject_foreign_options(Backend::Existing, &self.existing.given());
+        }
+        reject_managed_options(&[(self.kubelets.any(), "--kubelet"), (self.nodes.is_some(), "--nodes")])
+    }
+
+    /// Returns the request to run the selected cases. Creates no resources. `kind_command` is the
+    /// command that does the same on kind, without these arguments.
+    pub(crate) async fn request(
+        &self,
+        backend: Backend,
+        selection: &SelectionArgs,
+        repeat: Repeat,
+        clock: &Clock,
+        kind_command: Vec<String>,
+    ) -> Result<RunRequest, Failure> {
+        let cases = select(&selection.source(), &selection.selection())?;
+        let catalog = self.kubelets.image_catalog()?;
+        let run = new_run_id();
+        let backend = self.backend(backend, (&run, &catalog), clock, kind_command).await?;
+        Ok(RunRequest {
+            run,
+            cases,
+            backend,
+            repeat,
+            timeout: None,
+            image_catalog: Arc::new(catalog),
+            baseline: None,
+        })
+    }
+
+    /// Returns the backend for the run `run`.
+    async fn backend(
+        &self,
+        backend: Backend,
+        (run, catalog): (&str, &ImageCatalog),
+        clock: &Clock,
+        kind_command: Vec<String>,
+    ) -> Result<Box<dyn evictlab_cluster::Backend>, Failure> {
+        self.reject_foreign_options(backend)?;
+        Ok(match backend {
+            Backend::Embedded => Box::new(self.embedded(catalog, clock, kind_command)?),
+            Backend::Kind => Box::new(self.kind(run, catalog).await?),
+            Backend::Existing => {
+                let options = self.existing.options();
+                let backend = ExistingBackend::reach(run, &options, |name| catalog.case_image(name)).await;
+                Box::new(backend.map_err(existing_failure)?)
+            }
+        })
+    }
+
+    fn embedded(
+        &self,
+        catalog: &ImageCatalog,
+        clock: &Clock,
+        mut kind_command: Vec<String>,
+    ) -> Result<EmbeddedBackend, Failure> {
+        let kubelets = self.kubelets.modelled(catalog)?;
+        kind_command.extend(self.words());
+        self.embedded.backend(kubelets, self.nodes().into(), shell_quote(&kind_command), clock)
+    }
+
+    async fn kind(
+        &self,
+        run: &str,
+        catalog: &ImageCatalog,
+    ) -> Result<evictlab_cluster::KindBackend, Failure> {
+        let clusters = match self.keep.reused() {
+            Some(name) => ClusterSource::Kept(name.to_owned()),
+            None => self.new_cluster.clusters(run, self.nodes())?,
+        };
+        let kind = KindContext::connect().await?;
+        let kubelets = match (self.keep.reused(), self.kubelets.any()) {
+            (Some(name), false) => kind.kubelets_of(name).await?,
+            _ => self.kubelets.resolve(&kind.docker, catalog).await?,
+        };
+        kind.backend(run, kubelets, clusters, self.keep.keep()).await
+    }
+}
+
+/// Rejects options that only apply to the other managed backend.
+pub(crate) fn reject_foreign_managed_options(
+    backend: ManagedBackend,
+    embedded: &EmbeddedArgs,
+    new_cluster: &NewClusterArgs,
+    images: &ImageArgs,
+) -> Result<(), Failure> {
+    match backend {
+        ManagedBackend::Embedded => {
+            Backend::Embedded.reject_foreign_options(Backend::Kind, &new_cluster.given())?;
+            Backend::Embedded.reject_foreign_options(Backend::Kind, &images.kind_options())
+        }
+        ManagedBackend::Kind => embedded.reject_on(Backend::Kind),
+    }
+}

@@ -1,0 +1,48 @@
+//! Execution of a run with its reports.
+
+use std::process::ExitCode;
+
+use evictlab_report::clock::Clock;
+use evictlab_report::{Finished, Report, ReportOptions, Reports, reports};
+use evictlab_runner::{Interrupt, RunRequest};
+
+use crate::args::backend::Backend;
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::print_stderr;
+
+/// Prepares a run on this backend and executes it. Returns the run's exit status, or
+/// [`Failure::interrupted`] if an interrupt arrives during the preparation.
+pub(crate) async fn prepare_and_execute(
+    backend: Backend,
+    prepare: impl AsyncFnOnce(&Clock) -> Result<RunRequest, Failure>,
+    options: impl FnOnce() -> Result<ReportOptions, Failure>,
+) -> Result<ExitCode, Failure> {
+    // Signals are handled before any resource is created.
+    let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let clock = backend.clock();
+    let Some(request) = interrupt.or_none(prepare(&clock)).await else {
+        return Err(Failure::interrupted());
+    };
+    let finished = execute(request?, options()?, vec![], clock, interrupt).await?;
+    Ok(finished.exit_code.into())
+}
+
+/// Executes a run with the reports from `options` and the additional reports. Errors of reports
+/// are printed to standard error.
+pub(crate) async fn execute(
+    request: RunRequest,
+    options: ReportOptions,
+    additional: Vec<Box<dyn Report>>,
+    clock: Clock,
+    interrupt: Interrupt,
+) -> Result<Finished, Failure> {
+    let mut all = reports(options).map_err(bad_input)?;
+    all.extend(additional);
+    let reports = Reports::start(all, clock).map_err(infrastructure)?;
+    evictlab_runner::run(request, reports.events(), interrupt).await;
+    let finished = reports.finish();
+    for failure in &finished.failures {
+        print_stderr(format_args!("error: {failure}"));
+    }
+    Ok(finished)
+}

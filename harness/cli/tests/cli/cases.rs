@@ -1,0 +1,128 @@
+//! `evictlab list`, `lint` and `schema`
+
+use std::fs;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+const CASE: &str = "\
+name: mine
+about: It is mine.
+labels: [Slow]
+pods:
+  - metadata: {name: a}
+    spec: {containers: [{name: c, image: agnhost:2.52}]}
+expect: {}
+";
+
+/// Returns an empty directory.
+fn elsewhere() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// Runs `evictlab` in a directory: exit status, standard output, standard error.
+fn evictlab(dir: &TempDir, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::cargo_bin("evictlab").unwrap();
+    let output = command.current_dir(dir).env_remove("EVICTLAB_CASES").args(args).output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), out, err)
+}
+
+fn write(dir: &TempDir, file: &str, text: &str) {
+    let path = dir.path().join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn finds_the_built_in_suites_in_any_directory() {
+    let (status, out, _) = evictlab(&elsewhere(), &["list"]);
+    assert!(
+        status == 0 && out.contains("sidecars-are-named") && out.ends_with("83 cases in 10 suites\n"),
+        "{out}"
+    );
+    let (status, out, _) = evictlab(&elsewhere(), &["lint"]);
+    assert_eq!((status, out.as_str()), (0, "83 cases in 10 suites: no problems\n"));
+}
+
+#[test]
+fn lists_one_line_or_object_per_case() {
+    let (_, out, _) =
+        evictlab(&elsewhere(), &["list", "message", "--label-filter", "Feature:EphemeralContainers"]);
+    let lines: Vec<_> = out.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
+    let cases =
+        [["message", "ephemeral-container-is-never-named"], ["message", "ephemeral-resources-are-refused"]];
+    assert_eq!(lines[1..3], cases);
+
+    let (_, out, _) = evictlab(&elsewhere(), &["list", "--json", "--focus", "sidecars-are-named"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json[0]["file"], "message/sidecars-are-named.yaml");
+    assert_eq!(json[0]["kubelet"], ">=1.29");
+    assert_eq!(json[0]["upstream"][0], "https://github.com/kubernetes/kubernetes/issues/124938");
+    assert_eq!(json.as_array().unwrap().len(), 1);
+}
+
+/// `./cases` is a source only with the schema; `--cases` and paths always are.
+#[test]
+fn prefers_own_suites() {
+    let dir = elsewhere();
+    write(&dir, "cases/own/mine.yaml", CASE);
+    let listed = |args: &[&str]| evictlab(&dir, args).1.lines().last().map(str::to_owned);
+    let own = Some("1 case in 1 suite".to_owned());
+    assert_eq!(listed(&["list"]).as_deref(), Some("83 cases in 10 suites"));
+    assert_eq!(listed(&["list", "--cases", "cases"]), own);
+    assert_eq!(listed(&["list", "cases/own/mine.yaml"]), own);
+    assert_eq!(listed(&["list", "cases/own"]), own);
+    write(&dir, "cases/case.schema.json", "{}");
+    assert_eq!(listed(&["list"]), own);
+}
+
+#[test]
+fn reports_problems_with_their_exit_status() {
+    let dir = elsewhere();
+    write(&dir, "own/mine.yaml", &CASE.replace("labels", "lables"));
+    write(&dir, "own/other.yaml", &CASE.replace("name: a", "name: A"));
+    let (status, out, err) = evictlab(&dir, &["lint", "own"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    insta::assert_snapshot!(err, @r#"
+    error: failed to load case files
+
+    unknown key `lables`
+     --> own/mine.yaml:3:1
+      |
+    3 | lables: [Slow]
+      | ^^^^^^ did you mean `labels`?
+
+    the case is named `mine`, but its file `other.yaml`
+     --> own/other.yaml:1:7
+      |
+    1 | name: mine
+      |       ^^^^ both must be equal
+
+    invalid name "A": must have 1 to 63 lower-case letters, digits and `-`, with a letter or digit at both ends
+     --> own/other.yaml:5:22
+      |
+    5 |   - metadata: {name: A}
+      |                      ^
+
+    3 problems in 2 files
+    "#);
+    let rows: [(&[&str], &str); 5] = [
+        (&["list", "own"], "did you mean `labels`?"),
+        (&["list", "mesage"], "did you mean `message`?"),
+        (&["list", "--label-filter", "a &&"], "expected a label at the end of the filter"),
+        (&["list", "--focus", "["], "regex parse error"),
+        (&["list", "--cases", "nowhere"], "nowhere"),
+    ];
+    for (args, why) in rows {
+        let (status, out, err) = evictlab(&dir, args);
+        assert_eq!((status, out.as_str()), (2, ""), "{args:?}");
+        assert!(err.contains(why), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn prints_the_committed_schema() {
+    let (status, out, _) = evictlab(&elsewhere(), &["schema"]);
+    assert_eq!((status, out.as_str()), (0, include_str!("../../../../cases/case.schema.json")));
+}

@@ -1,0 +1,162 @@
+//! `evictlab run` on the embedded cluster: every case, every fault, reproducible output.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One kubelet with the bug of kubernetes/kubernetes#124938, one without.
+const KUBELETS: [&str; 4] = ["--kubelet", "v1.31", "--kubelet", "v1.32"];
+
+/// Verdict and reason by case and kubelet.
+type Verdicts = BTreeMap<(String, String), (String, String)>;
+
+struct Ran {
+    status: i32,
+    out: String,
+    verdicts: Verdicts,
+    run: String,
+    folder: TempDir,
+}
+
+/// Runs cases on the embedded cluster, without Docker or any other program.
+fn run(arguments: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::cargo_bin("evictlab").unwrap();
+    command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
+    let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
+        .unwrap_or_else(|error| panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr)));
+    let mut verdicts = Verdicts::new();
+    let mut run = String::new();
+    for event in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match text("/what").as_str() {
+            "run-started" => run = text("/run"),
+            "case-ended" => {
+                let verdict = (text("/judgement/verdict"), text("/judgement/why"));
+                verdicts.insert((text("/case"), text("/kubelet")), verdict);
+            }
+            _ => {}
+        }
+    }
+    Ran { status: output.status.code().unwrap(), out, verdicts, run, folder }
+}
+
+/// The verdicts of real kubelets, or of the model for kubelets that were not available.
+fn baseline() -> String {
+    format!("--baseline={}", concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/baseline.json"))
+}
+
+#[test]
+fn every_verdict_matches_the_baseline() {
+    let ran = run(&["--kubelet", "all", &baseline()]);
+    assert!(ran.status == 0 && ran.out.contains("Since the baseline: 0 changed"), "{}", ran.out);
+    assert!(!ran.out.contains("not in it"), "update the baseline: --write-baseline");
+    let bad: Vec<_> = ran
+        .verdicts
+        .iter()
+        .filter(|(_, (verdict, _))| !matches!(verdict.as_str(), "passed" | "reproduced" | "skipped"))
+        .collect();
+    assert!(bad.is_empty(), "{bad:#?}\n{}", ran.out);
+    let sidecars = |kubelet: &str| {
+        let named = ran
+            .verdicts
+            .iter()
+            .find(|((case, of), _)| case == "sidecars-are-named" && of.starts_with(kubelet));
+        named.unwrap().1.0.clone()
+    };
+    assert_eq!((sidecars("v1.31"), sidecars("v1.32")), ("reproduced".to_owned(), "passed".to_owned()));
+    assert!(ran.out.trim_end().lines().last().unwrap().contains("--backend kind"), "{}", ran.out);
+}
+
+/// Possible verdicts with a fault, apart from the verdict without it.
+const FAULTS: [(&str, &[&str]); 12] = [
+    ("event-lost: {}", &["inconclusive"]),
+    ("event-doubled: {}", &[]),
+    ("event-late: {by: 5s}", &[]),
+    ("event-late: {by: 1m}", &["inconclusive"]),
+    ("watch-closed: {at: 2s}", &[]),
+    ("watch-expired: {at: 2s}", &[]),
+    ("api-error: {at: 2s}", &["error"]),
+    ("api-slow: {at: 2s, by: 1s}", &[]),
+    ("kubelet-restart: {at: 3s}", &["inconclusive"]),
+    ("oom-kill: {at: 3s}", &["inconclusive"]),
+    ("node-gone: {at: 3s}", &["error"]),
+    ("stats-missing: {}", &["inconclusive", "failed"]),
+];
+
+#[test]
+fn no_fault_causes_a_wrong_verdict() {
+    // In these suites all evidence comes from the kubelet; other suites also use independent
+    // evidence.
+    let suites = [&["message", "limits"][..], &KUBELETS].concat();
+    let without = run(&suites);
+    for (fault, may) in FAULTS {
+        let with = run(&[&suites[..], &["--fault", fault]].concat());
+        let wrong: Vec<_> = with
+            .verdicts
+            .iter()
+            .filter(|(case, (verdict, _))| {
+                *verdict != without.verdicts[*case].0 && !may.contains(&verdict.as_str())
+            })
+            .collect();
+        assert!(wrong.is_empty() && with.verdicts.len() == 42, "{fault}: {wrong:#?}\n{}", with.out);
+    }
+}
+
+/// A case must not pass without the evidence that the fault removed.
+#[test]
+fn missing_evidence_is_inconclusive() {
+    let verdict = |fault: &str, case: &str| {
+        let ran = run(&["--kubelet", "v1.31", "--kubelet", "v1.32", "--focus", case, "--fault", fault]);
+        ran.verdicts.into_values().map(|(verdict, _)| verdict).collect::<Vec<_>>()
+    };
+    let unsure = ["inconclusive", "inconclusive"];
+    assert_eq!(verdict("event-lost: {}", "three-witnesses-agree"), unsure);
+    assert_eq!(verdict("stats-missing: {}", "init-container-is-named"), unsure);
+    assert_eq!(verdict("oom-kill: {at: 3s}", "regular-containers-are-named"), unsure);
+    assert_eq!(verdict("node-gone: {at: 3s}", "sidecars-are-named"), ["error", "error"]);
+    assert_eq!(verdict("stats-missing: {}", "summary-lists-sidecars"), ["failed", "failed"]);
+}
+
+#[test]
+fn runs_with_the_same_seed_are_identical() {
+    let ran = || run(&[&KUBELETS[..], &["--seed", "7"]].concat());
+    let (one, other) = (ran(), ran());
+    assert_ne!(one.run, other.run, "a run's id is its own");
+    let (ours, theirs) = (files(&one), files(&other));
+    assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+    for (file, text) in &ours {
+        assert!(*text == theirs[file], "{file} differs:\n{}", first_difference(text, &theirs[file]));
+    }
+    assert!(ours.len() > 100, "{} files", ours.len());
+}
+
+/// Returns every file of a run without the run's ID.
+fn files(ran: &Ran) -> BTreeMap<String, String> {
+    fn collect(folder: &Path, top: &Path, run: &str, all: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, top, run, all);
+            } else {
+                let name = path.strip_prefix(top).unwrap().display().to_string();
+                all.insert(name, fs::read_to_string(&path).unwrap().replace(run, "RUN"));
+            }
+        }
+    }
+    let mut all = BTreeMap::from([("stdout".to_owned(), ran.out.replace(&ran.run, "RUN"))]);
+    let top = ran.folder.path().join("results");
+    collect(&top, &top, &ran.run, &mut all);
+    all
+}
+
+fn first_difference(one: &str, other: &str) -> String {
+    let differ = one.lines().zip(other.lines()).find(|(one, other)| one != other);
+    differ.map_or("one is longer".to_owned(), |(one, other)| format!("{one}\n{other}"))
+}

@@ -1,0 +1,216 @@
+//! `evictlab run --backend existing` on an embedded cluster that another process serves, in real
+//! time: verdicts, skipped cases, and that no resources remain.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A case that evicts no pod.
+const QUICK: &str = "message/ephemeral-resources-are-refused";
+
+fn evictlab(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder).env_clear().env("PATH", "/nonexistent").stdin(Stdio::null());
+    command
+}
+
+/// A served embedded cluster.
+struct ServedCluster {
+    folder: TempDir,
+    server: Child,
+    kubeconfig: String,
+}
+
+impl ServedCluster {
+    /// Serves two nodes of 1.32 and two of 1.31.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = evictlab(folder.path())
+            .args(["cluster", "create", "--backend", "embedded"])
+            .args(["--kubelet", "v1.32", "--kubelet", "v1.31", "--nodes", "2"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let kubeconfig =
+            lines.find_map(|line| line.unwrap().strip_prefix("export KUBECONFIG=").map(str::to_owned));
+        Self { folder, server, kubeconfig: kubeconfig.unwrap() }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = evictlab(self.folder.path());
+        command.args(arguments).args(["--backend", "existing", "--kubeconfig", &self.kubeconfig]);
+        command
+    }
+
+    /// Exit status, standard output, standard error.
+    fn run_to_end(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.command(arguments).output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code().unwrap(), out, err)
+    }
+
+    /// Runs cases; returns the status, the output, and node, verdict and reason of each case on
+    /// each kubelet.
+    fn run(&self, arguments: &[&str]) -> (i32, String, BTreeMap<(String, String), [String; 3]>) {
+        let results = self.folder.path().join("results");
+        let (status, out, err) = self.run_to_end(&[&["run", "--output-dir", "results"], arguments].concat());
+        let mut verdicts = BTreeMap::new();
+        for event in events(&results) {
+            let text =
+                |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+            if text("/what") == "case-ended" {
+                let ended = [text("/node"), text("/judgement/verdict"), text("/judgement/why")];
+                verdicts.insert((text("/case"), text("/kubelet")), ended);
+            }
+        }
+        fs::remove_dir_all(&results).unwrap_or_else(|error| panic!("{error}\n{out}\n{err}"));
+        (status, out + &err, verdicts)
+    }
+
+    /// Starts a run with its own run directory, and waits for a step.
+    fn start_until(&self, place: &str, arguments: &[&str], step: &str) -> (Child, PathBuf) {
+        let results = self.folder.path().join(place);
+        let mut run = self.command(&["run", "--output-dir", place]);
+        let mut run = run.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while !events(&results).iter().any(|event| event.to_string().contains(step)) {
+            assert!(run.try_wait().unwrap().is_none(), "it ended before {step:?}: {:?}", events(&results));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        (run, results)
+    }
+
+    fn gc(&self) -> String {
+        let (status, out, err) = self.run_to_end(&["gc"]);
+        assert_eq!(status, 0, "{out}{err}");
+        out
+    }
+}
+
+impl Drop for ServedCluster {
+    fn drop(&mut self) {
+        // The server deletes its kubeconfig.
+        let _gone = kill_process(Pid::from_child(&self.server), Signal::INT);
+        let _status = self.server.wait();
+    }
+}
+
+fn events(results: &Path) -> Vec<Value> {
+    let events = fs::read_to_string(results.join("artifacts/events.jsonl")).unwrap_or_default();
+    events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[test]
+fn runs_cases_on_unchanged_nodes_and_leaves_nothing() {
+    let cluster = ServedCluster::new();
+    let cases = [QUICK, "message/sidecars-are-named", "message/soft-threshold-message"];
+    let (status, out, verdicts) = cluster.run(&cases);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("backend existing") && !out.contains("a model"), "{out}");
+    let verdict = |case: &str, kubelet: &str| verdicts[&(case.to_owned(), kubelet.to_owned())].clone();
+    for kubelet in ["v1.31.14", "v1.32.13"] {
+        let [node, ended, why] = verdict("ephemeral-resources-are-refused", kubelet);
+        assert_eq!(ended, "passed", "{why}");
+        assert!(node.starts_with(&kubelet[..5].replace('.', "-")), "{node}");
+        let [node, ended, why] = verdict("sidecars-are-named", kubelet);
+        assert_eq!([node.as_str(), &ended], ["", "skipped"]);
+        assert_eq!(why, "the case puts a node under pressure, which takes --allow-disruption");
+        let [_, ended, why] = verdict("soft-threshold-message", kubelet);
+        assert_eq!(ended, "skipped");
+        assert!(
+            why.contains("not done on an existing cluster: evictionMaxPodGracePeriod: requested 3"),
+            "{why}"
+        );
+    }
+    assert!(cluster.gc().starts_with("0 namespaces removed from "), "it was not swept");
+}
+
+#[test]
+fn pressure_requires_permission_and_a_threshold() {
+    let cluster = ServedCluster::new();
+    let case = "message/sidecars-are-named";
+    let why = |arguments: &[&str]| {
+        let (status, out, verdicts) = cluster.run(&[&[case, "--allow-disruption"], arguments].concat());
+        assert_eq!(status, 0, "{out}");
+        verdicts
+            .into_iter()
+            .map(|((_, kubelet), [_, verdict, why])| format!("{kubelet} {verdict}: {why}"))
+            .collect::<Vec<_>>()
+    };
+    let neither = "skipped: the case puts a node under pressure, and this node is neither selected (--node-selector) nor tainted";
+    assert_eq!(why(&[]), [format!("v1.31.14 {neither}"), format!("v1.32.13 {neither}")]);
+    let [one] = &why(&["--node-selector", "kubernetes.io/hostname=v1-32-worker2"])[..] else {
+        panic!("one kubelet was selected")
+    };
+    // The configuration of kind sets only disk thresholds, which replace all defaults.
+    let none = "v1.32.13 skipped: the node has no hard threshold on memory.available, and its kubelet is not reconfigured";
+    assert_eq!(one, none);
+}
+
+#[test]
+fn gc_removes_leftovers_of_killed_runs() {
+    let cluster = ServedCluster::new();
+    let (mut run, _) = cluster.start_until("first", &["limits/emptydir-size"], "\"observe\"");
+    let live = cluster.gc();
+    assert!(live.contains("left alone, its run is active"), "{live}");
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(cluster.gc().starts_with("0 namespaces removed from "), "an interrupted run leaves nothing");
+    let (mut run, results) = cluster.start_until("second", &["limits/emptydir-size"], "\"observe\"");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
+    let (_, dry, _) = cluster.run_to_end(&["gc", "--dry-run"]);
+    assert!(dry.contains(&format!("run {id}, ")) && dry.contains("would be removed"), "{dry}");
+    let collected = cluster.gc();
+    assert!(collected.contains(&format!("run {id}, ")) && collected.contains(": removed"), "{collected}");
+    assert!(cluster.gc().starts_with("0 namespaces removed from "), "{collected}");
+}
+
+#[test]
+fn reports_unusable_clusters() {
+    let cluster = ServedCluster::new();
+    fs::write(cluster.folder.path().join("other"), "{contexts: [{name: a}]}").unwrap();
+    let rows: [(&[&str], i32, &str); 5] = [
+        (&["run", QUICK, "--context", "nothing"], 2, "the kubeconfig has no context nothing; it has "),
+        (
+            &["run", QUICK, "--node-selector", "pool=none"],
+            2,
+            "failed to select nodes with selector pool=none: no node of ",
+        ),
+        (
+            &["run", QUICK, "--node-selector", "a b"],
+            2,
+            "failed to select nodes with selector a b: invalid selector: ",
+        ),
+        (&["gc", "--kept"], 2, "--kept requires --backend kind, and the backend is existing"),
+        (&["run", QUICK, "--nodes", "2"], 2, "--nodes applies only to clusters created by evictlab"),
+    ];
+    for (arguments, code, says) in rows {
+        let (status, _, error) = cluster.run_to_end(arguments);
+        assert_eq!(status, code, "{arguments:?}: {error}");
+        assert!(error.contains(says), "{arguments:?}: {error}");
+    }
+    let kubeconfig = fs::read_to_string(&cluster.kubeconfig).unwrap();
+    let folder = cluster.folder.path().to_owned();
+    drop(cluster);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("gone"), kubeconfig).unwrap();
+    let gone = evictlab(&folder)
+        .args(["run", QUICK, "--backend", "existing", "--kubeconfig", "gone"])
+        .output()
+        .unwrap();
+    let error = String::from_utf8(gone.stderr).unwrap();
+    assert_eq!(gone.status.code(), Some(4), "{error}");
+    assert!(
+        error.contains("failed to list nodes of cluster ") && error.contains("Connection refused"),
+        "{error}"
+    );
+    fs::remove_dir_all(folder).unwrap();
+}

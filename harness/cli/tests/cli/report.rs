@@ -1,0 +1,87 @@
+//! `evictlab report`
+
+use std::fs;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn evictlab(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_owned()).unwrap()
+}
+
+#[test]
+fn renders_a_run_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = evictlab(
+        &folder,
+        &["run", "message", "--kubelet", "v1.31", "--kubelet", "v1.32", "--focus", "sidecars-are-named"],
+    );
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let made = evictlab(&folder, &["report"]);
+    assert_eq!(
+        (made.status.code(), text(&made.stdout)),
+        (Some(0), "results/latest/report.html\n".to_owned())
+    );
+    let page = fs::read_to_string(folder.path().join("results/latest/report.html")).unwrap();
+    // Both kubelets, each with its picture, its pods and its log.
+    assert_eq!(page.matches("<article ").count(), 2);
+    assert_eq!(page.matches("<svg ").count(), 2);
+    for part in ["memory.available", "evicted", "starved_resource", "a model", "Pods as created"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let printed = evictlab(&folder, &["report", "results/latest", "--output", "-"]);
+    assert_eq!(text(&printed.stdout).trim_end(), page.trim_end());
+}
+
+#[test]
+fn reads_runs_of_older_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/sample");
+    let made = evictlab(&folder, &["report", sample, "--output", "page.html"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert_eq!((page.matches("<svg ").count(), page.matches("backend").count() > 0), (2, true));
+}
+
+#[test]
+fn compares_two_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kubelet, dir) in [("v1.31", "old"), ("v1.31", "same")] {
+        let run = evictlab(
+            &folder,
+            &["run", "message", "--focus", "nobody-offends", "--kubelet", kubelet, "--output-dir", dir],
+        );
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    }
+    let compared = evictlab(&folder, &["report", "--compare", "old", "same"]);
+    let report = text(&compared.stdout);
+    assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+    assert!(report.contains("0 changed, 1 unchanged.") && report.contains("1 passed"), "{report}");
+    let refused = evictlab(&folder, &["report", "--compare", "old", "nowhere"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("nowhere does not contain a run"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn rejects_directories_without_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    for (dir, why) in
+        [("empty", "empty does not contain a run"), ("nowhere", "nowhere does not contain a run")]
+    {
+        let refused = evictlab(&folder, &["report", dir]);
+        assert_eq!(refused.status.code(), Some(2));
+        let stdout = text(&refused.stderr);
+        assert!(stdout.contains(why) && stdout.contains("results/latest"), "{stdout}");
+    }
+    let run = evictlab(&folder, &["run", "message", "--focus", "nobody-offends", "--output-dir", "run"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let refused = evictlab(&folder, &["report", "run", "--output", "no/such/page.html"]);
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(text(&refused.stderr).contains("failed to write no/such/page.html"), "{}", text(&refused.stderr));
+}

@@ -1,0 +1,83 @@
+//! `evictlab verify`
+
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Exit status, standard output, standard error.
+fn verify(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
+    let output = command.args(["verify", "--backend", "embedded"]).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn documents_a_fixed_bug() {
+    let folder = tempfile::tempdir().unwrap();
+    let issue = "kubernetes/kubernetes#124938";
+    let (status, stdout, stderr) =
+        verify(&folder, &["--upstream", issue, "--before", "v1.31", "--after", "v1.32"]);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let sentence = format!("{issue} occurs on v1.31.14 and not on v1.32.13 (message/sidecars-are-named).");
+    assert!(stdout.contains(&sentence), "{stdout}");
+    let document = fs::read_to_string(folder.path().join("results/latest/verify.md")).unwrap();
+    for part in [
+        sentence.as_str(),
+        "This result is from a model",
+        "+offending_containers: el-sidecar1\n",
+        "\n+Container el-sidecar1 was using …, request is 0, has larger consumption of memory.\n",
+        "### Event on v1.31.14\n\n```yaml\napiVersion: v1\nkind: Event\n",
+        "offending_containers: el1\n",
+        "evictlab verify --upstream 'kubernetes/kubernetes#124938' --before v1.31 --after v1.32 --backend kind\n",
+    ] {
+        assert!(document.contains(part), "{part}\n{document}");
+    }
+    let pictures: Vec<&str> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("![")?.split_once("](")?.1.strip_suffix(')'))
+        .collect();
+    assert!(pictures.len() >= 4, "{document}");
+    for picture in pictures {
+        let path = folder.path().join("results/latest").join(picture);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("<svg"), "{}", path.display());
+    }
+}
+
+#[test]
+fn fails_if_no_bug_is_fixed() {
+    for (before, after, sentence) in [
+        ("v1.32", "v1.33", "message/sidecars-are-named passes on v1.32.13 and on v1.33.12: no difference."),
+        (
+            "v1.30",
+            "v1.31",
+            "kubernetes/kubernetes#124938 occurs on v1.30.14 and on v1.31.14 (message/sidecars-are-named).",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (status, stdout, _) =
+            verify(&folder, &["sidecars-are-named", "--before", before, "--after", after]);
+        assert_eq!(status, Some(1), "{stdout}");
+        assert!(stdout.contains(sentence), "{stdout}");
+    }
+}
+
+#[test]
+fn rejects_invalid_input_before_the_run() {
+    for (arguments, why) in [
+        (&["--before", "v1.31", "--after", "v1.32"][..], "no cases selected\nhelp: name the cases"),
+        (&["message", "--before", "v1.31", "--after", "v1.31"], "--before and --after are both v1.31"),
+        (&["--upstream", "a/b#1", "--before", "v1.31", "--after", "v1.32"], "refers to a/b#1"),
+        (&["--upstream", "124938", "--before", "v1.31", "--after", "v1.32"], "owner/repository#number"),
+        (&["message", "--before", "v1.31", "--after", "v1.32", "--keep"], "--keep requires --backend kind"),
+        (&["message", "--before", "v1.31", "--after", "v1.99"], "v1.99"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (status, stdout, stderr) = verify(&folder, arguments);
+        assert_eq!(status, Some(2), "{stdout}{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+        assert!(!folder.path().join("results").exists());
+    }
+}

@@ -1,0 +1,217 @@
+//! `evictlab watch` on a served embedded cluster, in real time.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use evictlab_embedded::http::Access;
+use evictlab_embedded::{CgroupVersion, Cluster, NodeOptions, Options};
+use evictlab_rules::KubeletVersion;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
+/// Timeout for the next line.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cluster of one node with 2Gi of memory and a hard threshold of 1500Mi.
+struct Lab {
+    cluster: Cluster,
+    folder: TempDir,
+    runtime: Runtime,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut node = NodeOptions::new("worker", KubeletVersion::from_minor(32));
+        (node.memory, node.cgroup) = (2 << 30, CgroupVersion::V1);
+        let cluster = Cluster::new(Options::new(7, Timestamp::now(), vec![node])).unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let access = Access::new("s3cret").unwrap();
+        let kubeconfig = access.kubeconfig(listener.local_addr().unwrap());
+        fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+        let (living, serving) = (cluster.clone(), cluster.clone());
+        runtime.spawn(async move { living.live().await });
+        runtime.spawn(async move { serving.serve(listener, &access).await });
+        let lab = Self { cluster, folder, runtime };
+        let configuration = json!({"evictionHard": {"memory.available": "1500Mi"}, "kernelMemcgNotification": true,
+            "nodeStatusUpdateFrequency": "1s"});
+        lab.cluster.with(|world| {
+            world.with(|_, nodes, ctx| {
+                let kubelet = &mut nodes.get_mut("worker").unwrap().kubelet;
+                kubelet.configure(configuration.as_object().unwrap(), true, ctx);
+            });
+        });
+        lab.until("a threshold", |node| node.pointer("/reading/thresholds/0").is_some());
+        lab
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.env_clear().args(["watch", "--kubeconfig"]).arg(self.path("kubeconfig")).args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Exit status, standard output, standard error.
+    fn said(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.command(arguments).output().unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code().unwrap(), out, err)
+    }
+
+    /// Waits until the node matches, and returns it.
+    fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..600 {
+            let (status, out, err) = self.said(&["--once", "--json"]);
+            assert_eq!(status, 0, "{err}");
+            let nodes: Value = serde_json::from_str(&out).unwrap();
+            if is(&nodes[0]) {
+                return nodes[0].clone();
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no {what}: {}", self.said(&["--once"]).1)
+    }
+
+    /// Creates a pod of agnhost.
+    fn create(&self, name: &str, request: &str, arguments: &[&str]) {
+        let container = json!({"name": "c", "image": AGNHOST, "args": arguments, "resources": {"requests": {"memory": request}}});
+        let pod = json!({"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container]}});
+        let _within = self.runtime.enter();
+        let pods: Api<Pod> = Api::namespaced(Client::new(self.cluster.router(), "default"), "default");
+        let pod = serde_json::from_value(pod).unwrap();
+        self.runtime.block_on(pods.create(&Default::default(), &pod)).unwrap();
+    }
+}
+
+/// A running watch.
+struct Watch {
+    process: Child,
+    lines: Receiver<String>,
+    lines_so_far: Vec<String>,
+}
+
+impl Watch {
+    fn start(lab: &Lab, arguments: &[&str]) -> Self {
+        let mut process = lab.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        let (tell, lines) = channel();
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        Self { process, lines, lines_so_far: Vec::new() }
+    }
+
+    /// Waits for a line with all parts.
+    fn until(&mut self, parts: &[&str]) -> String {
+        let has = |line: &&String| parts.iter().all(|part| line.contains(part));
+        if let Some(line) = self.lines_so_far.iter().find(has) {
+            return line.clone();
+        }
+        loop {
+            let line = self.lines.recv_timeout(LINE_TIMEOUT);
+            let line =
+                line.unwrap_or_else(|_| panic!("no line has {parts:?}:\n{}", self.lines_so_far.join("\n")));
+            self.lines_so_far.push(line.clone());
+            if has(&&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Interrupts the watch; returns its exit status.
+    fn interrupt(mut self) -> i32 {
+        kill_process(Pid::from_child(&self.process), Signal::INT).unwrap();
+        self.process.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _over = self.process.kill();
+        let _status = self.process.wait();
+    }
+}
+
+#[test]
+fn predicts_and_reports_an_eviction() {
+    let lab = Lab::new();
+    lab.create("idle", "50Mi", &["pause"]);
+    let within = |node: &Value| {
+        node["reading"]["order"][0]["why"].as_str().is_some_and(|why| why.starts_with("below its request"))
+    };
+    let node = lab.until("idle pod", within);
+    assert_eq!(
+        (
+            &node["name"],
+            &node["kubelet"],
+            &node["reading"]["order"][0]["pod"],
+            &node["reading"]["order"][0]["qos"]
+        ),
+        (&json!("worker"), &json!("v1.32.0"), &json!("default/idle"), &json!("Burstable"))
+    );
+    let (_, table, _) = lab.said(&["--once"]);
+    assert!(table.contains("hard 1500Mi: ") && table.contains("Mi above"), "{table}");
+    assert!(table.contains("   1  default/idle") && table.contains("requests 50Mi"), "{table}");
+    let mut watch = Watch::start(&lab, &["--interval", "200ms"]);
+    watch.until(&["default/idle", "below its request"]);
+    let stress = ["stress", "--mem-alloc-size", "50Mi", "--mem-alloc-sleep", "500ms", "--mem-total", "900Mi"];
+    lab.create("hog", "1Mi", &stress);
+    watch.until(&["first  ", "default/hog: "]);
+    let evicted = watch.until(&["evicted  "]);
+    assert!(evicted.contains("default/hog: memory: threshold 1500Mi, available "), "{evicted}");
+    assert!(evicted.contains("; container `c`: ") && evicted.contains(", request 1Mi"), "{evicted}");
+    assert!(evicted.contains("; as predicted, first in the ranking: "), "{evicted}");
+    watch.until(&["gone  ", "default/hog: Failed, Evicted"]);
+    watch.until(&["condition  ", "MemoryPressure: kubelet has insufficient memory available"]);
+    assert!(
+        !watch.lines_so_far.join("\n").contains('\x1b'),
+        "colours without a terminal: {:?}",
+        watch.lines_so_far
+    );
+    assert_eq!(watch.interrupt(), 0);
+}
+
+#[test]
+fn reports_unusable_input() {
+    let lab = Lab::new();
+    let kubeconfig = fs::read_to_string(lab.path("kubeconfig")).unwrap();
+    fs::write(lab.path("denied"), kubeconfig.replace("s3cret", "guess")).unwrap();
+    let denied = lab.path("denied").display().to_string();
+    let rows: [(&[&str], i32, &str); 7] = [
+        (&["worker", "nobody"], 2, "no node is named nobody; it has worker"),
+        (&["--once", "nobody"], 2, "no node is named nobody; it has worker"),
+        (&["--node-selector", "pool=none"], 2, "failed to select nodes with selector pool=none: no node of "),
+        (&["--context", "nothing"], 2, "the kubeconfig has no context nothing; it has "),
+        (&["--signal", "memory"], 2, "unsupported eviction signal memory"),
+        (&["--interval", "1ms"], 2, "the interval must be at least 200ms"),
+        (&["--json"], 2, "--once"),
+    ];
+    for (arguments, code, says) in rows {
+        let (status, out, error) = lab.said(arguments);
+        assert_eq!((status, out.as_str()), (code, ""), "{arguments:?}: {error}");
+        assert!(error.contains(says), "{arguments:?}: {error}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    let refused = command.env_clear().args(["watch", "--kubeconfig", &denied]).output().unwrap();
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{error}");
+    assert!(
+        error.contains("failed to list nodes of cluster ") && error.contains(": Unauthorized"),
+        "{error}"
+    );
+}

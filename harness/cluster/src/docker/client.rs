@@ -1,0 +1,198 @@
+//! Connection to the Docker daemon, containers and commands in them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bollard::container::LogOutput;
+use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::models::{
+    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, SystemInfo, SystemInfoCgroupVersionEnum,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    RemoveContainerOptionsBuilder,
+};
+use futures::StreamExt;
+
+use super::error::DockerError;
+use crate::owner::Owner;
+
+/// Timeout of a request. Importing a node image takes minutes on a slow host.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(900);
+
+/// Label of short-lived containers that do not belong to a cluster; its value is the owner as JSON.
+pub(crate) const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
+
+/// Output and exit status of a command in a container.
+#[derive(Clone, Debug)]
+pub struct ExecOutput {
+    /// Exit status.
+    pub code: i64,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A container as Docker lists it.
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// Container id.
+    pub id: String,
+    /// Name without the leading slash.
+    pub name: String,
+    /// Labels.
+    pub labels: HashMap<String, String>,
+    /// True if the container is running.
+    pub running: bool,
+}
+
+impl From<ContainerSummary> for Container {
+    fn from(summary: ContainerSummary) -> Self {
+        let name = summary.names.and_then(|names| names.into_iter().next()).unwrap_or_default();
+        Self {
+            id: summary.id.unwrap_or_default(),
+            name: name.trim_start_matches('/').to_owned(),
+            labels: summary.labels.unwrap_or_default(),
+            running: summary.state == Some(ContainerSummaryStateEnum::RUNNING),
+        }
+    }
+}
+
+/// Returns whether the host of a daemon uses cgroup v1.
+pub fn has_cgroup_v1(info: &SystemInfo) -> bool {
+    info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1)
+}
+
+/// Address of the Docker daemon: `DOCKER_HOST`, or the local socket.
+pub fn docker_host() -> String {
+    std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned())
+}
+
+/// A connection to the Docker daemon at [`docker_host`]. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Docker {
+    api: bollard::Docker,
+}
+
+impl Docker {
+    /// Connects and negotiates the API version.
+    pub async fn connect() -> Result<Self, DockerError> {
+        let host = docker_host();
+        let failed = |source| DockerError::connection(host.clone(), source);
+        let api = bollard::Docker::connect_with_defaults().map_err(failed)?.with_timeout(REQUEST_TIMEOUT);
+        let api = api.negotiate_version().await.map_err(failed)?;
+        Ok(Self { api })
+    }
+
+    /// The underlying API client, for requests without a method here.
+    pub fn api(&self) -> &bollard::Docker {
+        &self.api
+    }
+
+    /// Runs a command in a container and returns its output, whatever the exit status.
+    pub async fn exec(&self, container: &str, command: &[&str]) -> Result<ExecOutput, DockerError> {
+        let failed =
+            |source| DockerError::request(format!("run `{}` in {container}", command.join(" ")), source);
+        let options = CreateExecOptions {
+            cmd: Some(command.to_vec()),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            ..Default::default()
+        };
+        let created = self.api.create_exec(container, options).await.map_err(failed)?;
+        let started = self.api.start_exec(&created.id, None::<StartExecOptions>).await.map_err(failed)?;
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        if let StartExecResults::Attached { mut output, .. } = started {
+            while let Some(chunk) = output.next().await {
+                match chunk.map_err(failed)? {
+                    LogOutput::StdErr { message } => stderr.extend_from_slice(&message),
+                    other => stdout.extend_from_slice(other.as_ref()),
+                }
+            }
+        }
+        let exited = self.api.inspect_exec(&created.id).await.map_err(failed)?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(ExecOutput { code: exited.exit_code.unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) })
+    }
+
+    /// Runs a command in a container and returns its standard output.
+    ///
+    /// # Errors
+    /// The exit status is not 0.
+    pub async fn run(&self, container: &str, command: &[&str]) -> Result<String, DockerError> {
+        let output = self.exec(container, command).await?;
+        if output.code == 0 {
+            return Ok(output.stdout);
+        }
+        let message = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+        Err(DockerError::Command {
+            command: command.join(" "),
+            container: container.to_owned(),
+            code: output.code,
+            stderr: message.trim().to_owned(),
+        })
+    }
+
+    /// Lists all containers with a label (`KEY` or `KEY=VALUE`), including stopped ones.
+    pub async fn containers(&self, label: &str) -> Result<Vec<Container>, DockerError> {
+        let filters = HashMap::from([("label", vec![label])]);
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let listed = self.api.list_containers(Some(options)).await;
+        let listed = listed.map_err(|source| DockerError::request("list containers", source))?;
+        Ok(listed.into_iter().map(Container::from).collect())
+    }
+
+    /// Names (`repository:tag`) of the local images of a repository.
+    pub async fn images(&self, repository: &str) -> Result<Vec<String>, DockerError> {
+        let filters = HashMap::from([("reference", vec![repository])]);
+        let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+        let listed = self.api.list_images(Some(options)).await;
+        let listed = listed.map_err(|source| DockerError::request("list images", source))?;
+        Ok(listed.into_iter().flat_map(|image| image.repo_tags).collect())
+    }
+
+    /// System information of the daemon and its host.
+    pub async fn info(&self) -> Result<SystemInfo, DockerError> {
+        let info = self.api.info().await;
+        info.map_err(|source| DockerError::request("return its system information", source))
+    }
+
+    /// Returns whether the host of the daemon uses cgroup v1.
+    pub async fn cgroup_v1(&self) -> Result<bool, DockerError> {
+        Ok(has_cgroup_v1(&self.info().await?))
+    }
+
+    /// CPU architecture of containers in image notation: `amd64`, `arm64`.
+    pub async fn architecture(&self) -> Result<String, DockerError> {
+        let version = self.api.version().await;
+        let version = version.map_err(|source| DockerError::request("return its version", source))?;
+        Ok(version.arch.unwrap_or_default())
+    }
+
+    /// Creates a container without starting it and returns its id. The container has the scratch
+    /// label, so `evictlab gc` finds it if this process dies.
+    pub async fn create_scratch(&self, image: &str) -> Result<String, DockerError> {
+        let owner = serde_json::to_string(&Owner::this()).unwrap_or_default();
+        let body = ContainerCreateBody {
+            image: Some(image.to_owned()),
+            labels: Some(HashMap::from([(SCRATCH_LABEL.to_owned(), owner)])),
+            ..Default::default()
+        };
+        let created = self.api.create_container(None::<CreateContainerOptions>, body).await;
+        let failed = |source| DockerError::request(format!("create a container of {image}"), source);
+        Ok(created.map_err(failed)?.id)
+    }
+
+    /// Removes a container, running or not, with its anonymous volumes. A container that does not
+    /// exist or is being removed is not an error.
+    pub async fn remove(&self, container: &str) -> Result<(), DockerError> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match self.api.remove_container(container, Some(options)).await {
+            // 409: another process is removing the container.
+            Ok(())
+            | Err(bollard::errors::Error::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+            Err(source) => Err(DockerError::request(format!("remove {container}"), source)),
+        }
+    }
+}

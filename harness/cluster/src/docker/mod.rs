@@ -1,0 +1,10 @@
+//! The Docker API: containers, files in containers, images, resource limits.
+
+mod client;
+mod error;
+mod files;
+mod resources;
+
+pub(crate) use client::SCRATCH_LABEL;
+pub use client::{Container, Docker, ExecOutput, docker_host, has_cgroup_v1};
+pub use error::DockerError;

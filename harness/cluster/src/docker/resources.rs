@@ -1,0 +1,39 @@
+//! Resource limits and the freezer of containers.
+
+use bollard::models::ContainerUpdateBody;
+
+use super::client::Docker;
+use super::error::DockerError;
+
+/// Memory limit that the kernel treats as unlimited: the largest number of whole pages. Docker
+/// rejects its own value -1 for memory and ignores it for swap.
+const UNLIMITED: i64 = i64::MAX / 4096 * 4096;
+
+impl Docker {
+    /// Sets the memory limit of a container in bytes, swap included; `None` removes the limit.
+    pub async fn limit_memory(&self, container: &str, bytes: Option<u64>) -> Result<(), DockerError> {
+        let limit = bytes.map_or(UNLIMITED, |bytes| i64::try_from(bytes).unwrap_or(UNLIMITED));
+        let body =
+            ContainerUpdateBody { memory: Some(limit), memory_swap: Some(limit), ..Default::default() };
+        let updated = self.api().update_container(container, body).await;
+        updated
+            .map(drop)
+            .map_err(|source| DockerError::request(format!("limit the memory of {container}"), source))
+    }
+
+    /// Pauses or resumes all processes of a container. Does nothing if the container already is in
+    /// the requested state.
+    pub async fn pause(&self, container: &str, paused: bool) -> Result<(), DockerError> {
+        let operation = format!("{} {container}", if paused { "pause" } else { "resume" });
+        let inspected = self.api().inspect_container(container, None).await;
+        let inspected = inspected.map_err(|source| DockerError::request(operation.clone(), source))?;
+        if inspected.state.and_then(|state| state.paused).unwrap_or(false) == paused {
+            return Ok(());
+        }
+        let done = match paused {
+            true => self.api().pause_container(container).await,
+            false => self.api().unpause_container(container).await,
+        };
+        done.map_err(|source| DockerError::request(operation, source))
+    }
+}

@@ -1,0 +1,96 @@
+//! Access to a cluster like kubectl: by kubeconfig and context, or from a pod of the cluster.
+
+use std::path::PathBuf;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+use super::client::ClusterClient;
+use super::error::ExistingError;
+use crate::node::API_READ_TIMEOUT;
+
+/// Environment variable that Kubernetes sets in every container.
+const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Kubeconfig and context of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterAccess {
+    /// Path of the kubeconfig. By default the files in `KUBECONFIG`, then the default file of the
+    /// user, then the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// Name of the context; by default the current context.
+    pub context: Option<String>,
+}
+
+impl ClusterAccess {
+    /// Creates a client of the cluster. Sends no request yet.
+    ///
+    /// # Errors
+    /// The kubeconfig is missing or invalid, or does not have the context.
+    pub async fn reach(&self) -> Result<ClusterClient, ExistingError> {
+        let (name, mut config) = match self.read()? {
+            None => ("in-cluster".to_owned(), Config::incluster().map_err(ExistingError::kubeconfig)?),
+            Some(kubeconfig) => {
+                let name = self.context_name(&kubeconfig)?;
+                let options =
+                    KubeConfigOptions { context: Some(name.clone()), ..KubeConfigOptions::default() };
+                let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+                (name, config.map_err(ExistingError::kubeconfig)?)
+            }
+        };
+        config.read_timeout = Some(API_READ_TIMEOUT);
+        // kube would retry a refused eviction (429) for minutes.
+        config.default_retry = false;
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let client = Client::try_from(config).map_err(ExistingError::kubeconfig)?;
+        Ok(ClusterClient { name, server, client })
+    }
+
+    /// Reads the kubeconfig; `None` if it does not exist and this process runs in a pod.
+    fn read(&self) -> Result<Option<Kubeconfig>, ExistingError> {
+        if let Some(path) = &self.kubeconfig {
+            return Kubeconfig::read_from(path).map(Some).map_err(ExistingError::kubeconfig);
+        }
+        match Kubeconfig::read() {
+            Ok(kubeconfig) => Ok(Some(kubeconfig)),
+            Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath)
+                if self.context.is_none() && std::env::var_os(IN_CLUSTER_VARIABLE).is_some() =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(ExistingError::kubeconfig(error)),
+        }
+    }
+
+    fn context_name(&self, kubeconfig: &Kubeconfig) -> Result<String, ExistingError> {
+        let available = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect::<Vec<_>>();
+        let named = self.context.clone().or_else(|| kubeconfig.current_context.clone());
+        match named.filter(|name| !name.is_empty()) {
+            Some(name) if available().contains(&name) => Ok(name),
+            named => Err(ExistingError::NoContext { named, available: available() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uses_the_named_or_the_current_context() {
+        let kubeconfig = |current: &str| {
+            let text = format!("{{current-context: '{current}', contexts: [{{name: a}}, {{name: b}}]}}");
+            Kubeconfig::from_yaml(&text).unwrap()
+        };
+        let named = |context: Option<&str>, current: &str| {
+            let access = ClusterAccess { context: context.map(str::to_owned), ..ClusterAccess::default() };
+            access.context_name(&kubeconfig(current)).map_err(|error| error.to_string())
+        };
+        assert_eq!(named(None, "a").as_deref(), Ok("a"));
+        assert_eq!(named(Some("b"), "a").as_deref(), Ok("b"));
+        let error = named(Some("c"), "a").unwrap_err();
+        assert!(error.contains("has no context c; it has a, b"), "{error}");
+        let error = named(None, "").unwrap_err();
+        assert!(error.contains("has no current context; it has a, b"), "{error}");
+    }
+}

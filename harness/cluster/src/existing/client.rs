@@ -1,0 +1,77 @@
+//! Client of an existing cluster.
+
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use kube::api::ListParams;
+use kube::{Api, Client};
+
+use super::error::ExistingError;
+use super::permissions::{self, Permission};
+use crate::api_error::api_error_message;
+
+/// A client of an existing cluster.
+#[derive(Clone)]
+pub struct ClusterClient {
+    /// Name of the kubeconfig context.
+    pub name: String,
+    /// Address of the API server.
+    pub server: String,
+    /// API client.
+    pub client: Client,
+}
+
+impl ClusterClient {
+    /// Lists the nodes of the cluster, or those that match a label selector.
+    ///
+    /// # Errors
+    /// The selector is invalid or matches no node; the API server refuses or does not answer.
+    pub async fn nodes(&self, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
+        let api: Api<ApiNode> = Api::all(self.client.clone());
+        let params = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
+        match (api.list(&params).await, selector) {
+            (Ok(listed), Some(selector)) if listed.items.is_empty() => Err(ExistingError::Selector {
+                selector: selector.to_owned(),
+                problem: format!("no node of {} matches", self.name),
+            }),
+            (Ok(listed), _) => Ok(listed.items),
+            (Err(kube::Error::Api(status)), Some(selector)) if status.code == 400 => {
+                Err(ExistingError::Selector {
+                    selector: selector.to_owned(),
+                    problem: format!("invalid selector: {}", status.message),
+                })
+            }
+            (Err(error), _) => Err(self.error("list nodes", &error)),
+        }
+    }
+
+    /// Lists the pods of the cluster.
+    ///
+    /// # Errors
+    /// The API server refuses or does not answer.
+    pub async fn pods(&self) -> Result<Vec<Pod>, ExistingError> {
+        let api: Api<Pod> = Api::all(self.client.clone());
+        let listed = api.list(&ListParams::default()).await;
+        Ok(listed.map_err(|error| self.error("list pods", &error))?.items)
+    }
+
+    /// Checks permissions in every namespace.
+    ///
+    /// # Errors
+    /// The names of the missing permissions.
+    pub async fn permits(&self, required: &[Permission]) -> Result<(), ExistingError> {
+        let missing = permissions::missing(&self.client, required).await;
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(ExistingError::Forbidden { cluster: self.name.clone(), missing }),
+        }
+    }
+
+    fn error(&self, operation: &'static str, error: &kube::Error) -> ExistingError {
+        let (cluster, server) = (self.name.clone(), self.server.clone());
+        match error {
+            kube::Error::Api(status) if status.code == 403 => {
+                ExistingError::Forbidden { cluster, missing: vec![operation.to_owned()] }
+            }
+            error => ExistingError::Api { cluster, server, operation, problem: api_error_message(error) },
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Existing clusters, reached by any kubeconfig. A run creates namespaces in them, removes these,
+//! and changes nothing else.
+
+mod access;
+mod backend;
+mod client;
+mod error;
+mod gc;
+mod node_backend;
+mod nodes;
+mod permissions;
+mod probe;
+mod probe_pod;
+
+pub use access::ClusterAccess;
+pub use backend::{ExistingBackend, ExistingOptions};
+pub use client::ClusterClient;
+pub use error::ExistingError;
+pub use gc::{Leftover, collect_leftovers, leftovers};
+pub use nodes::CORDONED;
+pub use permissions::{Permission, READ_PERMISSIONS, WATCH_PERMISSIONS};

@@ -1,0 +1,238 @@
+//! Selection of the nodes of an existing cluster, and of those that may come under pressure.
+
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, Taint};
+use kube::ResourceExt;
+
+use crate::node::{PressureForbidden, is_ready};
+
+/// Labels of control plane nodes.
+const CONTROL_PLANE_LABELS: [&str; 2] =
+    ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+/// Key of the taint of a cordoned node.
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+/// Rules for the selection of nodes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NodeFilter {
+    /// True if the nodes match a selector of the user.
+    pub(super) selected: bool,
+    /// True if nodes may come under pressure (`--allow-disruption`).
+    pub(super) disruption: bool,
+}
+
+/// Reason that a node is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExcludeReason {
+    NotReady,
+    NotLinux,
+    ControlPlane,
+    Cordoned,
+    Tainted,
+}
+
+impl std::fmt::Display for ExcludeReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotReady => "is not ready",
+            Self::NotLinux => "does not run Linux",
+            Self::ControlPlane => "is a control plane",
+            Self::Cordoned => "is cordoned",
+            Self::Tainted => "is tainted",
+        })
+    }
+}
+
+impl NodeFilter {
+    /// Reason that a node is not used; `None` if it is used.
+    ///
+    /// Selected nodes are used if they can run pods. Other nodes are not used if they are
+    /// dedicated to a purpose; a tainted node is used if disruption is allowed, as it may be
+    /// dedicated to evictlab.
+    pub(super) fn exclude_reason(self, node: &ApiNode) -> Option<ExcludeReason> {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        if info.is_some_and(|info| info.operating_system != "linux") {
+            return Some(ExcludeReason::NotLinux);
+        }
+        if !is_ready(node) {
+            return Some(ExcludeReason::NotReady);
+        }
+        if self.selected {
+            return None;
+        }
+        if CONTROL_PLANE_LABELS.iter().any(|label| node.labels().contains_key(*label)) {
+            return Some(ExcludeReason::ControlPlane);
+        }
+        if is_cordoned(node) {
+            return Some(ExcludeReason::Cordoned);
+        }
+        (!self.disruption && is_dedicated(node)).then_some(ExcludeReason::Tainted)
+    }
+
+    /// Reason that a used node must not come under pressure; `None` if it may. `others` are the
+    /// pods on it that do not belong to the node.
+    pub(super) fn pressure_forbidden(self, node: &ApiNode, others: &[String]) -> Option<PressureForbidden> {
+        match (self.disruption, self.selected, is_dedicated(node)) {
+            (false, ..) => Some(PressureForbidden::NotAllowed),
+            (true, true, _) => None,
+            (true, false, false) => Some(PressureForbidden::NotDedicated),
+            (true, false, true) if others.is_empty() => None,
+            (true, false, true) => Some(PressureForbidden::InUse(others.to_vec())),
+        }
+    }
+}
+
+fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
+}
+
+fn is_cordoned(node: &ApiNode) -> bool {
+    node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false)
+        || taints(node).any(|taint| taint.key == CORDONED)
+}
+
+/// Returns whether a taint keeps ordinary pods off a node. Taints of Kubernetes itself describe the
+/// state of a node, not its purpose.
+fn is_dedicated(node: &ApiNode) -> bool {
+    taints(node).any(|taint| {
+        let is_system =
+            taint.key.starts_with("node.kubernetes.io/") || taint.key.starts_with("node-role.kubernetes.io/");
+        !is_system && ["NoSchedule", "NoExecute"].contains(&taint.effect.as_str())
+    })
+}
+
+/// Names of the running pods on a node, except those that belong to the node: DaemonSet pods and
+/// static pods.
+pub(super) fn other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
+    let on_node = |pod: &&Pod| {
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let is_running = !matches!(phase, Some("Failed" | "Succeeded"));
+        is_running && pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
+    };
+    let is_node_pod = |pod: &&Pod| {
+        pod.owner_references().iter().any(|owner| ["DaemonSet", "Node"].contains(&owner.kind.as_str()))
+    };
+    let name = |pod: &Pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+    pods.into_iter().filter(on_node).filter(|pod| !is_node_pod(pod)).map(name).collect()
+}
+
+/// Names of the other nodes on the kernel of a node. Nodes that are containers on one host have the
+/// same boot id.
+pub(super) fn shared_kernel_nodes(nodes: &[ApiNode], name: &str) -> Vec<String> {
+    let boot_id = |node: &ApiNode| {
+        let info = node.status.as_ref()?.node_info.as_ref()?;
+        (!info.boot_id.is_empty()).then(|| info.boot_id.clone())
+    };
+    let Some(own) = nodes.iter().find(|node| node.name_any() == name).and_then(boot_id) else {
+        return Vec::new();
+    };
+    let others = nodes.iter().filter(|node| boot_id(node).as_ref() == Some(&own));
+    others.map(ResourceExt::name_any).filter(|other| other != name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn node(labels: Value, spec: Value, ready: &str) -> ApiNode {
+        serde_json::from_value(json!({
+            "metadata": {"name": "n", "labels": labels},
+            "spec": spec,
+            "status": {
+                "conditions": [{"type": "Ready", "status": ready}],
+                "nodeInfo": {"operatingSystem": "linux", "architecture": "", "bootID": "", "containerRuntimeVersion": "",
+                    "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "", "machineID": "", "osImage": "", "systemUUID": ""},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn excludes_dedicated_nodes_unless_selected() {
+        let taint = |key: &str, effect: &str| json!({"taints": [{"key": key, "effect": effect}]});
+        let plain = node(json!({}), json!({}), "True");
+        let control = node(json!({"node-role.kubernetes.io/control-plane": ""}), json!({}), "True");
+        let cordoned = node(json!({}), json!({"unschedulable": true}), "True");
+        let dedicated = node(json!({}), taint("team", "NoSchedule"), "True");
+        let preferred = node(json!({}), taint("team", "PreferNoSchedule"), "True");
+        let not_ready = node(json!({}), json!({}), "Unknown");
+        let mut windows = plain.clone();
+        windows.status.as_mut().unwrap().node_info.as_mut().unwrap().operating_system = "windows".to_owned();
+        use ExcludeReason::{ControlPlane, Cordoned, NotLinux, NotReady, Tainted};
+        // By default; with disruption allowed; selected.
+        let rows = [
+            (&plain, [None, None, None]),
+            (&preferred, [None, None, None]),
+            (&control, [Some(ControlPlane), Some(ControlPlane), None]),
+            (&cordoned, [Some(Cordoned), Some(Cordoned), None]),
+            (&dedicated, [Some(Tainted), None, None]),
+            (&not_ready, [Some(NotReady); 3]),
+            (&windows, [Some(NotLinux); 3]),
+        ];
+        for (node, expected) in rows {
+            let filters = [
+                NodeFilter::default(),
+                NodeFilter { disruption: true, ..NodeFilter::default() },
+                NodeFilter { selected: true, ..NodeFilter::default() },
+            ];
+            assert_eq!(filters.map(|filter| filter.exclude_reason(node)), expected, "{node:?}");
+        }
+    }
+
+    #[test]
+    fn allows_pressure_only_on_selected_or_dedicated_nodes() {
+        let plain = node(json!({}), json!({}), "True");
+        let dedicated = node(json!({}), json!({"taints": [{"key": "team", "effect": "NoExecute"}]}), "True");
+        let pressed =
+            json!({"taints": [{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]});
+        let pressed = node(json!({}), pressed, "True");
+        let others = ["a/b".to_owned()];
+        let (no, yes) = (false, true);
+        type Row<'a> = (bool, bool, &'a ApiNode, &'a [String], Option<PressureForbidden>);
+        let rows: [Row<'_>; 7] = [
+            (no, yes, &dedicated, &[], Some(PressureForbidden::NotAllowed)),
+            (yes, yes, &plain, &others, None),
+            (yes, no, &plain, &[], Some(PressureForbidden::NotDedicated)),
+            (yes, no, &pressed, &[], Some(PressureForbidden::NotDedicated)),
+            (yes, no, &dedicated, &[], None),
+            (yes, no, &dedicated, &others, Some(PressureForbidden::InUse(others.to_vec()))),
+            (no, no, &plain, &[], Some(PressureForbidden::NotAllowed)),
+        ];
+        for (disruption, selected, node, others, expected) in rows {
+            assert_eq!(NodeFilter { selected, disruption }.pressure_forbidden(node, others), expected);
+        }
+    }
+
+    #[test]
+    fn finds_nodes_with_the_same_boot_id() {
+        let booted = |name: &str, boot: &str| {
+            let mut node = node(json!({}), json!({}), "True");
+            node.metadata.name = Some(name.to_owned());
+            node.status.as_mut().unwrap().node_info.as_mut().unwrap().boot_id = boot.to_owned();
+            node
+        };
+        let nodes = [booted("a", "1"), booted("b", "1"), booted("c", "2"), booted("d", ""), booted("e", "")];
+        let of = |name: &str| shared_kernel_nodes(&nodes, name);
+        assert_eq!((of("a"), of("c"), of("d")), (vec!["b".to_owned()], vec![], vec![]));
+    }
+
+    #[test]
+    fn ignores_pods_that_belong_to_the_node() {
+        let pod = |name: &str, node: &str, owner: &str, phase: &str| -> Pod {
+            let owner = json!([{"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u"}]);
+            serde_json::from_value(json!({
+                "metadata": {"name": name, "namespace": "ns", "ownerReferences": owner},
+                "spec": {"nodeName": node, "containers": []}, "status": {"phase": phase},
+            }))
+            .unwrap()
+        };
+        let pods = [
+            pod("web", "n", "ReplicaSet", "Running"),
+            pod("net", "n", "DaemonSet", "Running"),
+            pod("etcd", "n", "Node", "Running"),
+            pod("done", "n", "Job", "Succeeded"),
+            pod("far", "m", "ReplicaSet", "Running"),
+        ];
+        assert_eq!(other_pods(&pods, "n"), ["ns/web"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Required RBAC permissions, checked before the run creates anything.
+
+use futures::future::join_all;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+/// A resource and its required verbs, in every namespace.
+pub type Permission = (&'static str, &'static [&'static str]);
+
+/// Permissions to list nodes with their pods and statistics.
+pub const READ_PERMISSIONS: [Permission; 3] =
+    [("nodes", &["list"]), ("nodes/proxy", &["get"]), ("pods", &["list"])];
+
+/// Permissions to watch nodes, pods and events.
+pub const WATCH_PERMISSIONS: [Permission; 4] = [
+    ("nodes", &["list", "watch"]),
+    ("nodes/proxy", &["get"]),
+    ("pods", &["list", "watch"]),
+    ("events", &["list", "watch"]),
+];
+
+/// Permissions of a run. They apply to every namespace, because the names of its namespaces are
+/// generated.
+pub(super) const RUN_PERMISSIONS: [Permission; 6] = [
+    ("nodes", &["get", "list", "watch"]),
+    ("nodes/proxy", &["get"]),
+    ("namespaces", &["create", "list", "delete"]),
+    ("pods", &["create", "get", "list", "watch", "delete", "deletecollection"]),
+    ("pods/ephemeralcontainers", &["patch"]),
+    ("events", &["list", "watch"]),
+];
+
+/// Returns the permissions that the client lacks, as `VERB RESOURCE`. A permission that the cluster
+/// cannot review counts as granted.
+pub(super) async fn missing(client: &Client, permissions: &[Permission]) -> Vec<String> {
+    let pairs =
+        permissions.iter().flat_map(|(resource, verbs)| verbs.iter().map(move |verb| (*resource, *verb)));
+    let reviews = join_all(pairs.map(async |(resource, verb)| {
+        let allowed = is_allowed(client, resource, verb).await.unwrap_or(true);
+        (!allowed).then(|| format!("{verb} {resource}"))
+    }));
+    reviews.await.into_iter().flatten().collect()
+}
+
+async fn is_allowed(client: &Client, resource: &str, verb: &str) -> Result<bool, kube::Error> {
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+        None => (resource, None),
+    };
+    let review = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(ResourceAttributes {
+                resource: Some(resource.to_owned()),
+                subresource,
+                verb: Some(verb.to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let reviewed = api.create(&PostParams::default(), &review).await?;
+    Ok(reviewed.status.is_none_or(|status| status.allowed))
+}

@@ -1,0 +1,160 @@
+//! The image catalog `images/images.lock`: full names of node images and case images.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use evictlab_rules::KubeletVersion;
+use serde::Deserialize;
+
+/// Image of the pod that verifies that a node starts pods.
+pub const CANARY_IMAGE: &str = "agnhost:2.52";
+
+/// Built-in catalog.
+const BUILT_IN: &str = include_str!("../../../../images/images.lock");
+
+/// Known images by version and by short name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageCatalog {
+    /// Node images by Kubernetes version.
+    pub nodes: BTreeMap<KubeletVersion, String>,
+    /// Full names of case images by short name.
+    pub cases: BTreeMap<String, String>,
+}
+
+/// The catalog could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageCatalogError {
+    /// The file could not be read.
+    #[error("failed to read image catalog {path}: {source}")]
+    Read {
+        /// Path of the file.
+        path: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The file is not a valid catalog.
+    #[error("failed to parse image catalog {path}: {source}")]
+    Parse {
+        /// Path of the file.
+        path: String,
+        /// Parse error with its position.
+        source: serde_yaml::Error,
+    },
+}
+
+/// Locations of a node image, in order of preference.
+///
+/// With `--node-image`, only the given image. Otherwise the local image with the tag of the
+/// version, whatever its digest, then the image in the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageLocations {
+    /// Names of local images, in order of preference. The first that exists is used without a pull.
+    pub local: Vec<String>,
+    /// Image to pull if no local image exists; `None` for an unknown version.
+    pub pull: Option<String>,
+}
+
+impl ImageCatalog {
+    /// Loads the catalog at this path, or the built-in catalog.
+    pub fn load(path: Option<&Path>) -> Result<Self, ImageCatalogError> {
+        let (path, text) = match path {
+            None => ("images/images.lock".to_owned(), BUILT_IN.to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| ImageCatalogError::Read { path: name.clone(), source })?;
+                (name, text)
+            }
+        };
+        serde_yaml::from_str(&text).map_err(|source| ImageCatalogError::Parse { path, source })
+    }
+
+    /// Locations of the node image of a version.
+    pub fn locations(
+        &self,
+        version: &KubeletVersion,
+        overrides: &BTreeMap<KubeletVersion, String>,
+    ) -> ImageLocations {
+        if let Some(image) = overrides.get(version) {
+            return ImageLocations { local: vec![image.clone()], pull: Some(image.clone()) };
+        }
+        let Some(listed) = self.nodes.get(version) else {
+            return ImageLocations { local: vec![format!("kindest/node:{version}")], pull: None };
+        };
+        let tagged = listed.split_once('@').map(|(name, _)| name.to_owned());
+        let local = tagged.into_iter().chain([listed.clone()]).collect();
+        ImageLocations { local, pull: Some(listed.clone()) }
+    }
+
+    /// Up to four known versions closest to an unknown version, closest first.
+    pub fn nearest(&self, version: &KubeletVersion) -> String {
+        let mut near: Vec<&KubeletVersion> = self.nodes.keys().collect();
+        near.sort_by_key(|known| (known.minor.abs_diff(version.minor), known.patch.abs_diff(version.patch)));
+        near.into_iter().take(4).map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Full name of a case image. A name that is not in the catalog is returned unchanged.
+    pub fn case_image(&self, name: &str) -> String {
+        self.cases.get(name).cloned().unwrap_or_else(|| name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_images_match_their_version_and_are_pinned() {
+        let catalog = ImageCatalog::load(None).unwrap();
+        assert!(catalog.nodes.len() > 40);
+        for (version, image) in &catalog.nodes {
+            let (name, digest) = image.split_once("@sha256:").unwrap();
+            assert_eq!(name, format!("kindest/node:{version}"));
+            assert!(digest.len() == 64 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{image}");
+        }
+    }
+
+    #[test]
+    fn prefers_overrides_then_local_images_then_the_catalog() {
+        let catalog: ImageCatalog =
+            serde_yaml::from_str("nodes: {v1.32.2: 'kindest/node:v1.32.2@sha256:f2'}\ncases: {}\n").unwrap();
+        let overrides = BTreeMap::from([("v1.33.0".parse().unwrap(), "mine:1".to_owned())]);
+        let pinned = "kindest/node:v1.32.2@sha256:f2";
+        let rows: [(&str, &[&str], Option<&str>); 3] = [
+            ("v1.33.0", &["mine:1"], Some("mine:1")),
+            ("v1.32.2", &["kindest/node:v1.32.2", pinned], Some(pinned)),
+            ("v1.32.3", &["kindest/node:v1.32.3"], None),
+        ];
+        for (version, local, pull) in rows {
+            let locations = catalog.locations(&version.parse().unwrap(), &overrides);
+            assert_eq!(
+                (locations.local, locations.pull.as_deref()),
+                (local.iter().map(|s| s.to_string()).collect(), pull)
+            );
+        }
+        let both = BTreeMap::from([("v1.32.2".parse().unwrap(), "mine:2".to_owned())]);
+        assert_eq!(catalog.locations(&"v1.32.2".parse().unwrap(), &both).local, ["mine:2"]);
+    }
+
+    #[test]
+    fn nearest_versions_are_of_the_same_minor_first() {
+        let near = ImageCatalog::load(None).unwrap().nearest(&"v1.31.13".parse().unwrap());
+        assert_eq!(near, "v1.31.12, v1.31.14, v1.31.9, v1.31.6");
+    }
+
+    #[test]
+    fn completes_short_names() {
+        let catalog = ImageCatalog::load(None).unwrap();
+        assert_eq!(catalog.case_image("agnhost:2.52"), "registry.k8s.io/e2e-test-images/agnhost:2.52");
+        assert_eq!(catalog.case_image("busybox:1.36"), "busybox:1.36");
+    }
+
+    #[test]
+    fn parse_errors_have_a_position() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "nodes:\n  newest: kindest/node:v1.36.4\ncases: {}\n").unwrap();
+        let error = ImageCatalog::load(Some(file.path())).unwrap_err().to_string();
+        assert!(error.contains("newest") && error.contains("line 2"), "{error}");
+    }
+}

@@ -1,0 +1,204 @@
+//! Loads case images into nodes: one archive from Docker into all nodes that miss an image.
+
+use futures::StreamExt;
+use futures::future::try_join_all;
+use tokio::io::AsyncWriteExt;
+
+use super::containerd::{Containerd, ContainerdError};
+use super::pull::{PullError, has_image, pull_image};
+use super::stress_image::{self, Archive, BuildError, CargoOutput};
+use crate::docker::{Docker, DockerError};
+
+/// Images could not be loaded into nodes.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageLoadError {
+    /// Docker failed.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// An image could not be pulled.
+    #[error(transparent)]
+    Pull(#[from] PullError),
+    /// The containerd of a node failed.
+    #[error(transparent)]
+    Containerd(#[from] ContainerdError),
+    /// The stress image could not be built, and is not available elsewhere.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The stress image was built for another CPU.
+    #[error(
+        "failed to load image {}: it was built for {built}, and Docker runs on {host}\nhelp: build it on a {host} machine with `evictlab image build --output stress.tar`, then run `evictlab image load stress.tar` here",
+        stress_image::NAME
+    )]
+    WrongArchitecture {
+        /// Architecture of the image.
+        built: String,
+        /// Architecture of the Docker host.
+        host: String,
+    },
+    /// The archive could not be written.
+    #[error(
+        "failed to write images {images} to a temporary file: {source}\nhelp: free space in {}, or set TMPDIR to another directory",
+        std::env::temp_dir().display()
+    )]
+    Archive {
+        /// Names of the images.
+        images: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The import succeeded, but the node does not have the images.
+    #[error(
+        "failed to load images {images} into node {node}: the import succeeded, but the images are missing\nhelp: name the images by tag (archives lose digests), or add them to the node image"
+    )]
+    Missing {
+        /// Name of the node.
+        node: String,
+        /// Names of the images.
+        images: String,
+    },
+}
+
+/// Loads images into all nodes that miss them, and pins them.
+///
+/// Images that neither a node nor Docker has are pulled first. The stress image is built; nodes
+/// with another build of it get the current one.
+pub async fn ensure_loaded(
+    docker: &Docker,
+    nodes: &[&str],
+    images: &[String],
+    progress: &dyn Fn(&str),
+) -> Result<(), ImageLoadError> {
+    let (stress, others): (Vec<String>, Vec<String>) =
+        images.iter().cloned().partition(|image| image == stress_image::NAME);
+    load_images(docker, nodes, &others, progress).await?;
+    try_join_all(nodes.iter().map(async |node| Containerd { docker, node }.pin(&others).await)).await?;
+    if stress.is_empty() {
+        return Ok(());
+    }
+    match build_stress_image(progress).await {
+        Ok(archive) => load_stress_image(docker, nodes, &archive, progress).await,
+        // The image may have been loaded from a file.
+        Err(error) => {
+            if !has_image(docker, stress_image::NAME).await? {
+                for node in nodes {
+                    if !(Containerd { docker, node }).missing(&stress).await?.is_empty() {
+                        return Err(error);
+                    }
+                }
+            }
+            load_images(docker, nodes, &stress, progress).await
+        }
+    }
+}
+
+/// Unpacks images in the nodes, so that the first container of an image starts without delay.
+pub(crate) async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), ImageLoadError> {
+    try_join_all(nodes.iter().map(async |node| Containerd { docker, node }.unpack(images).await)).await?;
+    Ok(())
+}
+
+/// Builds the stress image from the source tree.
+async fn build_stress_image(progress: &dyn Fn(&str)) -> Result<Archive, ImageLoadError> {
+    let tree = stress_image::source_tree().ok_or(BuildError::NoSource)?;
+    progress(&format!("building {} from {}", stress_image::NAME, tree.display()));
+    let built = stress_image::build(&tree, None, CargoOutput::Captured).await?;
+    built.archive().map_err(archive_error(stress_image::NAME))
+}
+
+/// Loads this build of the stress image into all nodes that have none or another one.
+async fn load_stress_image(
+    docker: &Docker,
+    nodes: &[&str],
+    archive: &Archive,
+    progress: &dyn Fn(&str),
+) -> Result<(), ImageLoadError> {
+    let digests = try_join_all(nodes.iter().map(async |node| Containerd { docker, node }.digests().await));
+    let digests = digests.await?;
+    let outdated: Vec<&str> = nodes
+        .iter()
+        .zip(&digests)
+        .filter(|(_, digests)| digests.get(stress_image::NAME) != Some(&archive.digest))
+        .map(|(node, _)| *node)
+        .collect();
+    if outdated.is_empty() {
+        return Ok(());
+    }
+    let host = docker.architecture().await?;
+    if host != archive.architecture {
+        return Err(ImageLoadError::WrongArchitecture { built: archive.architecture.clone(), host });
+    }
+    progress(&format!("loading {} into {}", stress_image::NAME, outdated.join(", ")));
+    let path = temporary_file().map_err(archive_error(stress_image::NAME))?;
+    tokio::fs::write(&path, &archive.bytes).await.map_err(archive_error(stress_image::NAME))?;
+    try_join_all(outdated.iter().map(async |node| Containerd { docker, node }.import(&path).await)).await?;
+    for node in outdated {
+        let digests = Containerd { docker, node }.digests().await?;
+        if digests.get(stress_image::NAME) != Some(&archive.digest) {
+            let images = stress_image::NAME.to_owned();
+            return Err(ImageLoadError::Missing { node: node.to_owned(), images });
+        }
+    }
+    Ok(())
+}
+
+async fn load_images(
+    docker: &Docker,
+    nodes: &[&str],
+    images: &[String],
+    progress: &dyn Fn(&str),
+) -> Result<(), ImageLoadError> {
+    let lists =
+        try_join_all(nodes.iter().map(async |node| Containerd { docker, node }.missing(images).await));
+    let lists = lists.await?;
+    let mut missing: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for image in &missing {
+        if !has_image(docker, image).await? {
+            pull_image(docker, image, progress).await?;
+        }
+    }
+    let incomplete: Vec<&str> =
+        nodes.iter().zip(&lists).filter(|(_, list)| !list.is_empty()).map(|(node, _)| *node).collect();
+    progress(&format!("loading {} into {}", missing.join(", "), incomplete.join(", ")));
+    let archive = export(docker, &missing).await?;
+    try_join_all(incomplete.iter().map(async |node| Containerd { docker, node }.import(&archive).await))
+        .await?;
+    for node in incomplete {
+        let missing = Containerd { docker, node }.missing(images).await?;
+        if !missing.is_empty() {
+            let images = missing.join(", ");
+            return Err(ImageLoadError::Missing { node: node.to_owned(), images });
+        }
+    }
+    Ok(())
+}
+
+/// Exports images like `docker save`, to a local file: an upload to a container needs its size.
+async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, ImageLoadError> {
+    let names = images.join(", ");
+    let path = temporary_file().map_err(archive_error(&names))?;
+    let mut file = tokio::fs::File::create(&path).await.map_err(archive_error(&names))?;
+    let mut stream = Box::pin(docker.api().export_images(images));
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|source| DockerError::Request {
+            operation: format!("export {names}"),
+            source: Box::new(source),
+        })?;
+        file.write_all(&chunk).await.map_err(archive_error(&names))?;
+    }
+    file.flush().await.map_err(archive_error(&names))?;
+    Ok(path)
+}
+
+fn temporary_file() -> std::io::Result<tempfile::TempPath> {
+    Ok(tempfile::Builder::new().prefix("evictlab-images").suffix(".tar").tempfile()?.into_temp_path())
+}
+
+fn archive_error(images: &str) -> impl Fn(std::io::Error) -> ImageLoadError {
+    let images = images.to_owned();
+    move |source| ImageLoadError::Archive { images: images.clone(), source }
+}

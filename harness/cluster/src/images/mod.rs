@@ -1,0 +1,20 @@
+//! Node images and case images: their full names, pulling them, and loading them into nodes.
+
+mod binary;
+mod catalog;
+mod containerd;
+mod ensure_loaded;
+mod plan;
+mod pull;
+mod resolve;
+pub mod stress_image;
+
+pub use binary::ResolveError;
+pub use catalog::{CANARY_IMAGE, ImageCatalog, ImageCatalogError, ImageLocations};
+pub(crate) use containerd::ARCHIVE_PATH;
+pub use containerd::ContainerdError;
+pub(crate) use ensure_loaded::unpack;
+pub use ensure_loaded::{ImageLoadError, ensure_loaded};
+pub use plan::plan_kubelets;
+pub use pull::{PullError, has_image, pull_image};
+pub use resolve::{ImageLookup, KubeletResolver};

@@ -1,0 +1,139 @@
+//! Resolves kubelets without pulling images, and without Docker if it is not available.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use evictlab_rules::KubeletVersion;
+
+use super::binary::{ResolveError, VERSION_TIMEOUT, binary_version, check_claim};
+use super::catalog::ImageCatalog;
+use super::pull::has_image;
+use super::resolve::{KubeletResolver, distance, newest_release};
+use crate::kubelet::{Kubelet, KubeletSource, KubeletSpec};
+
+/// Resolves kubelets, by default the newest release, to local images or to images of the catalog.
+/// Without Docker (`resolver` is `None`) only the catalog is used.
+///
+/// # Errors
+/// No image is known for a kubelet, or a binary is not a kubelet.
+pub async fn plan_kubelets(
+    resolver: Option<&KubeletResolver<'_>>,
+    lock: &ImageCatalog,
+    overrides: &BTreeMap<KubeletVersion, String>,
+    specs: &[KubeletSpec],
+) -> Result<Vec<Kubelet>, ResolveError> {
+    let newest = match (specs, resolver) {
+        ([_, ..], _) => None,
+        ([], Some(resolver)) => resolver.newest().await?,
+        ([], None) => newest_release(lock.nodes.keys().cloned()),
+    };
+    let plan = Plan { resolver, lock, overrides };
+    let mut kubelets = vec![];
+    for spec in specs.iter().chain(&newest) {
+        kubelets.push(plan.resolve(spec).await?);
+    }
+    Ok(Kubelet::with_unique_labels(kubelets))
+}
+
+struct Plan<'a> {
+    resolver: Option<&'a KubeletResolver<'a>>,
+    lock: &'a ImageCatalog,
+    overrides: &'a BTreeMap<KubeletVersion, String>,
+}
+
+impl Plan<'_> {
+    async fn resolve(&self, spec: &KubeletSpec) -> Result<Kubelet, ResolveError> {
+        let of_image = |version: KubeletVersion, image: String| Kubelet {
+            label: version.to_string(),
+            image_version: version.clone(),
+            version,
+            image,
+            binary: None,
+        };
+        match &spec.source {
+            KubeletSource::Release(version) => Ok(of_image(version.clone(), self.image_name(version).await?)),
+            KubeletSource::Minor(minor) => {
+                let version = self.newest_patch(*minor).await?;
+                let image = self.image_name(&version).await?;
+                Ok(of_image(version, image))
+            }
+            KubeletSource::Image(image) => {
+                let version = self.version_of(image, spec.claimed.as_ref()).await?;
+                Ok(of_image(version, image.clone()))
+            }
+            KubeletSource::Binary(path) => {
+                let version = binary_version(path, VERSION_TIMEOUT)?;
+                check_claim(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
+                let (host, image) = match self.overrides.get(&version) {
+                    Some(image) => (self.version_of(image, None).await?, image.clone()),
+                    None => {
+                        let host = self.host_version(path, &version).await?;
+                        let image = self.image_name(&host).await?;
+                        (host, image)
+                    }
+                };
+                Ok(Kubelet { image_version: host, binary: Some(path.clone()), ..of_image(version, image) })
+            }
+        }
+    }
+
+    async fn image_name(&self, version: &KubeletVersion) -> Result<String, ResolveError> {
+        match self.resolver {
+            Some(resolver) => resolver.image_name(version).await,
+            None => {
+                let locations = self.lock.locations(version, self.overrides);
+                locations.pull.ok_or_else(|| self.no_image(version))
+            }
+        }
+    }
+
+    async fn newest_patch(&self, minor: u32) -> Result<KubeletVersion, ResolveError> {
+        let Some(resolver) = self.resolver else {
+            let listed =
+                self.lock.nodes.keys().filter(|known| known.minor == minor && known.suffix.is_empty());
+            return listed.max().cloned().ok_or_else(|| self.no_image(&KubeletVersion::from_minor(minor)));
+        };
+        resolver.newest_patch(minor).await
+    }
+
+    /// Version of an image: from its files if it is local, else the expected version or its tag.
+    async fn version_of(
+        &self,
+        image: &str,
+        claimed: Option<&KubeletVersion>,
+    ) -> Result<KubeletVersion, ResolveError> {
+        if let Some(resolver) = self.resolver
+            && has_image(resolver.docker, image).await?
+        {
+            let found = resolver.version_of(image).await?;
+            check_claim(image, found.clone(), claimed)?;
+            return Ok(found);
+        }
+        let name = image.split('@').next().unwrap_or_default();
+        let tag = || name.rsplit_once(':')?.1.parse().ok();
+        claimed.cloned().or_else(tag).ok_or_else(|| ResolveError::UnknownVersion { image: image.to_owned() })
+    }
+
+    /// Version whose node image runs a binary of this version.
+    async fn host_version(
+        &self,
+        path: &Path,
+        version: &KubeletVersion,
+    ) -> Result<KubeletVersion, ResolveError> {
+        let versions = match self.resolver {
+            Some(resolver) => resolver.host_versions(version).await?,
+            None => {
+                let newer = |known: &&KubeletVersion| known.minor >= version.minor;
+                let mut listed: Vec<_> = self.lock.nodes.keys().filter(newer).cloned().collect();
+                listed.sort_by_key(|known| distance(known, version));
+                listed
+            }
+        };
+        let none = || ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() };
+        versions.into_iter().next().ok_or_else(none)
+    }
+
+    fn no_image(&self, version: &KubeletVersion) -> ResolveError {
+        ResolveError::NoImage { version: version.clone(), nearest: self.lock.nearest(version) }
+    }
+}

@@ -1,0 +1,322 @@
+//! The kind backend: new clusters for a run, or a kept one.
+
+use std::rc::Rc;
+
+use evictlab_fault::Fault;
+use evictlab_report::Model;
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::cluster::{Cluster, NewCluster};
+use super::config::{KindConfig, label_value};
+use super::delete::{claim, containers, delete};
+use super::new_cluster::KindContext;
+use super::record::ClusterRecord;
+use super::skew::KubeletGroup;
+use super::state_dir::StateDir;
+use crate::backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
+use crate::docker::Docker;
+use crate::error::ClusterError;
+use crate::images;
+use crate::node::Node;
+use crate::owner::{CLUSTER_LIFETIME, Owner};
+
+/// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
+const CREATE_ATTEMPTS: u32 = 3;
+
+/// Reason that a reused cluster is kept.
+const REUSED: &str = "it existed before";
+
+/// Source of the nodes of a run.
+#[derive(Clone, Debug)]
+pub enum ClusterSource {
+    /// New clusters.
+    New {
+        /// Name of the cluster; prefix of the names if the version skew needs several clusters.
+        name: String,
+        /// Base of the kind configuration.
+        base: KindConfig,
+        /// Number of workers per kubelet.
+        nodes: usize,
+    },
+    /// The kept cluster with this name.
+    Kept(String),
+}
+
+/// Condition for keeping a new cluster after the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepPolicy {
+    /// Never.
+    Never,
+    /// If a verdict is `failed`, `inconclusive` or `error`.
+    OnFailure,
+    /// Always.
+    Always,
+}
+
+/// Options of the kind backend.
+#[derive(Clone, Debug)]
+pub struct KindOptions {
+    /// Id of the run.
+    pub run: String,
+    /// Groups of kubelets; each group shares a cluster.
+    pub groups: Vec<KubeletGroup>,
+    /// Source of the nodes.
+    pub clusters: ClusterSource,
+    /// Condition for keeping new clusters.
+    pub keep: KeepPolicy,
+    /// Owner of the clusters: this process, or one that outlives it.
+    pub owner: Owner,
+}
+
+/// Backend with real kubelets in Docker containers.
+pub struct KindBackend {
+    plans: Vec<ClusterPlan>,
+    shared: Rc<Shared>,
+}
+
+/// State that the backend and its handles share.
+struct Shared {
+    options: KindOptions,
+    docker: Docker,
+    state: StateDir,
+}
+
+/// Fails if a cluster with the name of a new cluster exists. Nothing is created.
+pub async fn ensure_names_unused(
+    docker: &Docker,
+    clusters: &ClusterSource,
+    groups: usize,
+) -> Result<(), ClusterError> {
+    let ClusterSource::New { .. } = clusters else { return Ok(()) };
+    for group in 0..groups {
+        let name = cluster_name(clusters, group, groups);
+        if !containers(docker, &name).await?.is_empty() {
+            return Err(ClusterError::Exists(name));
+        }
+    }
+    Ok(())
+}
+
+/// Name of the cluster of a group of kubelets.
+fn cluster_name(clusters: &ClusterSource, group: usize, groups: usize) -> String {
+    match clusters {
+        ClusterSource::Kept(name) => name.clone(),
+        ClusterSource::New { name, .. } if groups == 1 => name.clone(),
+        ClusterSource::New { name, .. } => format!("{name}-{}", group + 1),
+    }
+}
+
+impl KindBackend {
+    /// Creates the backend. Clusters are created when they are opened.
+    pub fn new(options: KindOptions, docker: Docker, state: StateDir) -> Self {
+        let reused = matches!(options.clusters, ClusterSource::Kept(_));
+        let groups = options.groups.len();
+        let plan = |(index, group): (usize, &KubeletGroup)| ClusterPlan {
+            name: cluster_name(&options.clusters, index, groups),
+            kubelets: group.kubelets.clone(),
+            reused,
+        };
+        let plans = options.groups.iter().enumerate().map(plan).collect();
+        Self { plans, shared: Rc::new(Shared { options, docker, state }) }
+    }
+}
+
+impl Backend for KindBackend {
+    fn name(&self) -> &'static str {
+        "kind"
+    }
+
+    fn plans(&self) -> &[ClusterPlan] {
+        &self.plans
+    }
+
+    fn model(&self) -> Option<Model> {
+        None
+    }
+
+    fn faults(&self) -> Option<&[Fault]> {
+        None
+    }
+
+    fn is_one_host(&self) -> bool {
+        true
+    }
+
+    fn open<'a>(
+        &'a self,
+        plan: &'a ClusterPlan,
+        images: &'a [String],
+        cancel: &'a CancellationToken,
+        step: &'a dyn Fn(&str),
+    ) -> LocalBoxFuture<'a, Result<Box<dyn ClusterHandle>, ClusterError>> {
+        async move {
+            let cluster = match &self.shared.options.clusters {
+                ClusterSource::Kept(_) => self.shared.open_kept(plan, images, cancel, step).await?,
+                ClusterSource::New { base, nodes, .. } => {
+                    let new = self.shared.claim(plan, base, *nodes).await?;
+                    self.shared.create(new, images, cancel, step).await?
+                }
+            };
+            let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
+            Ok(Box::new(KindHandle { cluster, nodes, shared: self.shared.clone() }) as Box<dyn ClusterHandle>)
+        }
+        .boxed_local()
+    }
+
+    fn clear<'a>(
+        &'a self,
+        plan: &'a ClusterPlan,
+        teardown: TeardownContext,
+    ) -> LocalBoxFuture<'a, Option<TeardownOutcome>> {
+        async move {
+            let cluster = match plan.reused && teardown.usable {
+                true => match self.shared.open_cluster(plan).await {
+                    Ok(cluster) => Some(cluster),
+                    Err(error) => {
+                        return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
+                    }
+                },
+                false => None,
+            };
+            self.shared.tear_down(&plan.name, cluster, teardown).await
+        }
+        .boxed_local()
+    }
+}
+
+/// The worker with the label of the requested kubelet instead of the label value of the node.
+fn with_requested_label(node: &Node, plan: &ClusterPlan) -> Node {
+    let requested = plan.kubelets.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet);
+    let kubelet = requested.map_or_else(|| node.kubelet.clone(), |requested| requested.label.clone());
+    Node { kubelet, ..node.clone() }
+}
+
+impl Shared {
+    async fn open_cluster(&self, plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
+        Cluster::open(&self.docker, &self.state, &plan.name, &plan.kubelets).await
+    }
+
+    /// Opens a kept cluster, installs kubelets and loads images.
+    async fn open_kept(
+        &self,
+        plan: &ClusterPlan,
+        images: &[String],
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<Cluster, ClusterError> {
+        let mut cluster = self.open_cluster(plan).await?;
+        cluster.take(self.options.owner.clone()).await?;
+        let preparation = async {
+            cluster.install_kubelets(&plan.kubelets, step).await?;
+            let nodes: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
+            Ok(images::ensure_loaded(&self.docker, &nodes, images, step).await?)
+        };
+        let prepared = cancel.run_until_cancelled(preparation).await;
+        prepared.unwrap_or(Err(ClusterError::Interrupted)).map(|()| cluster)
+    }
+
+    /// Claims the name of a new cluster.
+    async fn claim<'a>(
+        &'a self,
+        plan: &ClusterPlan,
+        base: &'a KindConfig,
+        nodes: usize,
+    ) -> Result<NewCluster<'a>, ClusterError> {
+        let Self { options, docker, state } = self;
+        let group = options.groups.iter().find(|group| group.kubelets == plan.kubelets);
+        let group = group.ok_or_else(|| ClusterError::Unknown(plan.name.clone()))?;
+        let labels = plan.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
+        let owner = options.owner.clone();
+        let record = ClusterRecord::new(&plan.name, &options.run, owner, labels, CLUSTER_LIFETIME);
+        claim(docker, state, &record).await?;
+        Ok(NewCluster { record, group, base, nodes })
+    }
+
+    /// Creates a claimed cluster; retries if the host is too slow for kind.
+    async fn create(
+        &self,
+        new: NewCluster<'_>,
+        images: &[String],
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<Cluster, ClusterError> {
+        let Self { docker, state, .. } = self;
+        let context = KindContext { docker, state, images };
+        for _ in 1..CREATE_ATTEMPTS {
+            match context.create(new.clone(), cancel, step).await {
+                Err(ClusterError::Exists(name)) => {
+                    state.forget(&name)?;
+                    return Err(ClusterError::Exists(name));
+                }
+                Err(ClusterError::Kind(error)) if error.is_slow_host() => {
+                    step("the nodes did not start within kind's 30 s; trying again");
+                    delete(docker, state, &new.record.cluster).await?;
+                    state.write(&new.record)?;
+                }
+                created => return created,
+            }
+        }
+        context.create(new, cancel, step).await
+    }
+
+    /// Deletes the cluster, or restores its nodes and keeps it.
+    async fn tear_down(
+        &self,
+        name: &str,
+        cluster: Option<Cluster>,
+        teardown: TeardownContext,
+    ) -> Option<TeardownOutcome> {
+        let options = &self.options;
+        let reused = matches!(options.clusters, ClusterSource::Kept(_));
+        // Creation has not started, or another process has taken the name since.
+        if !reused && self.state.read(name).is_none_or(|record| record.run != options.run) {
+            return None;
+        }
+        // A reused cluster is restored in any case; an unusable new cluster is not kept.
+        let cluster = cluster.filter(|_| reused || teardown.usable);
+        let kept = match options.keep {
+            _ if reused => Some(REUSED),
+            KeepPolicy::Always => Some("--keep"),
+            KeepPolicy::OnFailure if teardown.failed => Some("--keep-on-failure"),
+            _ => None,
+        };
+        // An interrupted run keeps no new cluster.
+        let kept = kept.filter(|_| reused || cluster.is_some() && !teardown.interrupted);
+        let error = match (kept, cluster) {
+            (Some(_), Some(mut cluster)) => {
+                let cleaned = cluster.clean_up(Some(&options.run)).await;
+                // A reused cluster may belong to a test run that is still active.
+                let saved = if reused { Ok(()) } else { cluster.keep().await };
+                [cleaned.err(), saved.err()].into_iter().flatten().next()
+            }
+            // An unusable reused cluster is left to its owner.
+            (Some(_), None) if reused => None,
+            _ => delete(&self.docker, &self.state, name).await.err(),
+        };
+        Some(TeardownOutcome { kept, error })
+    }
+}
+
+/// A kind cluster in use by a run.
+struct KindHandle {
+    cluster: Cluster,
+    nodes: Vec<Node>,
+    shared: Rc<Shared>,
+}
+
+impl ClusterHandle for KindHandle {
+    fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    fn end(self: Box<Self>, teardown: TeardownContext) -> LocalBoxFuture<'static, Option<TeardownOutcome>> {
+        async move {
+            let Self { cluster, shared, .. } = *self;
+            let name = cluster.name.clone();
+            shared.tear_down(&name, Some(cluster), teardown).await
+        }
+        .boxed_local()
+    }
+}

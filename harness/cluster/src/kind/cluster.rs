@@ -1,0 +1,252 @@
+//! A kind cluster with its workers: creation, reuse, clean-up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio_util::sync::CancellationToken;
+
+use super::command::{self, KindError};
+use super::config::{KindConfig, label_value};
+use super::delete::containers;
+use super::record::{ClusterRecord, ClusterState, NODE_FILE};
+use super::skew::KubeletGroup;
+use super::state_dir::StateDir;
+use super::workers::{all_workers, install_kubelets, select_workers, verified_workers};
+use crate::docker::Docker;
+use crate::error::ClusterError;
+use crate::images::ARCHIVE_PATH;
+use crate::kubelet::Kubelet;
+use crate::kubelet_config;
+use crate::node::{API_READ_TIMEOUT, Node, wait_until_ready};
+use crate::owner::Owner;
+use crate::workload::Namespace;
+
+/// Maximum time without any change while the pods of a run are being deleted.
+const POD_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Specification of a cluster to create.
+#[derive(Clone)]
+pub struct NewCluster<'a> {
+    /// Record of the cluster, which has been written by [`super::claim`].
+    pub record: ClusterRecord,
+    /// Kubelets of the workers and image of the control plane.
+    pub group: &'a KubeletGroup,
+    /// Base of the kind configuration.
+    pub base: &'a KindConfig,
+    /// Number of workers per kubelet.
+    pub nodes: usize,
+}
+
+/// A kind cluster with its workers.
+pub struct Cluster {
+    /// Name of the cluster.
+    pub name: String,
+    /// API client.
+    pub client: Client,
+    /// Ready workers.
+    pub nodes: Vec<Node>,
+    /// Record of the cluster.
+    pub record: ClusterRecord,
+    state: StateDir,
+    docker: Docker,
+}
+
+impl Cluster {
+    /// Creates a cluster; returns when all nodes are ready and run the requested kubelets.
+    ///
+    /// # Errors
+    /// A step failed or was cancelled. [`super::delete`] removes the remains.
+    pub async fn create(
+        docker: &Docker,
+        state: &StateDir,
+        new: NewCluster<'_>,
+        cancel: &CancellationToken,
+        mut progress: impl FnMut(&str),
+    ) -> Result<Self, ClusterError> {
+        let NewCluster { record, group, base, nodes } = new;
+        let name = record.cluster.clone();
+        let cgroup_v1 = docker.cgroup_v1().await?;
+        let config = state.kind_config(&name);
+        std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
+        let kubeconfig = state.create_kubeconfig(&name)?;
+        command::create(&name, &config, &kubeconfig, cancel, &mut progress)
+            .await
+            .map_err(|error| cluster_error(error, &name))?;
+        store_record_on_nodes(docker, &record).await?;
+        let client = client(state, &name).await?;
+        let preparation = async {
+            progress("waiting for the nodes");
+            wait_for_nodes(&client, &name, 1 + group.kubelets.len() * nodes).await?;
+            let created = all_workers(docker, &client, cgroup_v1).await?;
+            install_kubelets(docker, &client, &group.kubelets, &created, &mut progress).await?;
+            verified_workers(docker, &client, &group.kubelets, cgroup_v1).await
+        };
+        let nodes = tokio::select! {
+            biased;
+            nodes = preparation => nodes?,
+            () = cancel.cancelled() => return Err(ClusterError::Interrupted),
+        };
+        Ok(Self { name, client, nodes, record, state: state.clone(), docker: docker.clone() })
+    }
+
+    /// Opens an existing cluster with the workers of these kubelets; with all workers if `kubelets`
+    /// is empty.
+    pub async fn open(
+        docker: &Docker,
+        state: &StateDir,
+        name: &str,
+        kubelets: &[Kubelet],
+    ) -> Result<Self, ClusterError> {
+        let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
+        let cgroup_v1 = docker.cgroup_v1().await?;
+        let client = client(state, name).await?;
+        wait_for_nodes(&client, name, 2).await?;
+        let all = all_workers(docker, &client, cgroup_v1).await?;
+        let available = distinct_labels(&all).join(", ");
+        let nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
+            cluster: name.to_owned(),
+            kubelet,
+            available,
+        })?;
+        let (state, docker) = (state.clone(), docker.clone());
+        Ok(Self { name: name.to_owned(), client, nodes, record, state, docker })
+    }
+
+    /// Makes a process the owner of the cluster, and removes the leftovers of a dead owner.
+    ///
+    /// # Errors
+    /// Another running process owns the cluster.
+    pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
+        if self.record.state() == ClusterState::Live && self.record.owner != owner {
+            return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
+        }
+        if self.record.owner == owner {
+            return Ok(());
+        }
+        self.record.owner = owner;
+        self.save_record().await?;
+        self.clean_up(None).await
+    }
+
+    /// Installs the binaries among these kubelets into their workers.
+    pub async fn install_kubelets(
+        &mut self,
+        kubelets: &[Kubelet],
+        progress: &dyn Fn(&str),
+    ) -> Result<(), ClusterError> {
+        let binaries: Vec<&Kubelet> = kubelets.iter().filter(|kubelet| kubelet.binary.is_some()).collect();
+        if binaries.is_empty() {
+            return Ok(());
+        }
+        install_kubelets(&self.docker, &self.client, kubelets, &self.nodes, progress).await?;
+        for node in &mut self.nodes {
+            if let Some(kubelet) = binaries.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
+            {
+                node.version = kubelet.version.clone();
+            }
+        }
+        let labels = distinct_labels(&all_workers(&self.docker, &self.client, false).await?);
+        if labels != self.record.kubelets {
+            self.record.kubelets = labels;
+            self.save_record().await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the namespaces of a run, or of all runs, and restores the kubelets of the nodes.
+    pub async fn clean_up(&self, run: Option<&str>) -> Result<(), ClusterError> {
+        let failed = |error: &dyn std::fmt::Display| ClusterError::CleanUp {
+            cluster: self.name.clone(),
+            problem: error.to_string(),
+        };
+        let namespaces = Namespace::list(&self.client, run).await.map_err(|error| failed(&error))?;
+        try_join_all(namespaces.iter().map(|namespace| namespace.delete(POD_DELETION_TIMEOUT)))
+            .await
+            .map_err(|error| failed(&error))?;
+        let restore = async |node: &Node| {
+            // Loading images may have been interrupted.
+            let removed = self.docker.run(&node.name, &["rm", "-f", ARCHIVE_PATH]).await;
+            removed.map_err(|error| failed(&error))?;
+            kubelet_config::restore(node).await.map_err(|error| failed(&error))
+        };
+        try_join_all(self.nodes.iter().map(restore)).await.map(drop)
+    }
+
+    /// Marks the cluster as kept: it outlives its owner.
+    pub async fn keep(&mut self) -> Result<(), ClusterError> {
+        self.record.kept = true;
+        self.save_record().await
+    }
+
+    /// Path of the kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.state.kubeconfig(&self.name)
+    }
+
+    async fn save_record(&self) -> Result<(), ClusterError> {
+        self.state.write(&self.record)?;
+        store_record_on_nodes(&self.docker, &self.record).await
+    }
+}
+
+fn distinct_labels(nodes: &[Node]) -> Vec<String> {
+    let mut labels: Vec<String> = nodes.iter().map(|node| node.kubelet.clone()).collect();
+    labels.dedup();
+    labels
+}
+
+/// Kubelets of the workers of an existing cluster, with their labels and reported versions.
+pub async fn kubelets_of(
+    docker: &Docker,
+    state: &StateDir,
+    name: &str,
+) -> Result<Vec<Kubelet>, ClusterError> {
+    let mut kubelets: Vec<Kubelet> = Vec::new();
+    for node in Cluster::open(docker, state, name, &[]).await?.nodes {
+        if kubelets.iter().all(|kubelet| kubelet.label != node.kubelet) {
+            let (label, version) = (node.kubelet, node.version);
+            let image_version = version.clone();
+            kubelets.push(Kubelet { label, version, image: String::new(), image_version, binary: None });
+        }
+    }
+    Ok(kubelets)
+}
+
+async fn wait_for_nodes(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
+    let ready = wait_until_ready(client, count).await;
+    ready.map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
+}
+
+/// Creates a client from the kubeconfig that kind wrote.
+async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
+    let failed = |problem: String| ClusterError::Kubeconfig { cluster: name.to_owned(), problem };
+    let kubeconfig =
+        Kubeconfig::read_from(state.kubeconfig(name)).map_err(|error| failed(error.to_string()))?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    config.read_timeout = Some(API_READ_TIMEOUT);
+    // kube would retry a refused eviction (429) for minutes.
+    config.default_retry = false;
+    Client::try_from(config).map_err(|error| failed(error.to_string()))
+}
+
+/// Stores the record in every node, so that it can be found without the state directory.
+async fn store_record_on_nodes(docker: &Docker, record: &ClusterRecord) -> Result<(), ClusterError> {
+    let text = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
+    for container in containers(docker, &record.cluster).await? {
+        docker.write_file(&container.id, NODE_FILE, 0o644, &text).await?;
+    }
+    Ok(())
+}
+
+fn cluster_error(error: KindError, name: &str) -> ClusterError {
+    match error {
+        KindError::Interrupted => ClusterError::Interrupted,
+        KindError::NameTaken => ClusterError::Exists(name.to_owned()),
+        other => ClusterError::Kind(other),
+    }
+}

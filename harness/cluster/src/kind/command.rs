@@ -1,0 +1,236 @@
+//! Runs the `kind` command to create and delete clusters.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::kind_processes;
+
+/// Oldest supported version of kind: it writes kubeadm v1beta4 for Kubernetes 1.36 and merges
+/// map-style patches into it.
+pub const OLDEST: semver::Version = semver::Version::new(0, 32, 0);
+
+/// `kind` failed.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    /// The command is not on the PATH.
+    #[error(
+        "failed to run `kind`: it is not on the PATH\nhelp: install it: https://kind.sigs.k8s.io/docs/user/quick-start/"
+    )]
+    Missing,
+    /// The version is too old.
+    #[error(
+        "kind {found} is too old, {OLDEST} or newer is required\nhelp: install a newer version: https://kind.sigs.k8s.io/docs/user/quick-start/"
+    )]
+    TooOld {
+        /// Installed version.
+        found: semver::Version,
+    },
+    /// The version could not be parsed.
+    #[error("failed to parse the output of `kind version`: {0:?}")]
+    UnknownVersion(String),
+    /// The command failed.
+    #[error("`kind {command}` failed:\n{output}")]
+    Failed {
+        /// Arguments of the command.
+        command: String,
+        /// Last lines of its output.
+        output: String,
+    },
+    /// The command could not be started, or its output could not be read.
+    #[error("failed to run `kind {command}`: {source}")]
+    Run {
+        /// Arguments of the command.
+        command: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A cluster with this name exists.
+    #[error("a kind cluster with this name exists")]
+    NameTaken,
+    /// The command was cancelled.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl KindError {
+    /// Returns whether kind or kubeadm timed out on a slow host. kind waits 30 s for the systemd
+    /// log of a node; kubeadm before v1beta4 waits a minute for the API server and some minutes
+    /// for a kubelet. These timeouts cannot be configured.
+    pub fn is_slow_host(&self) -> bool {
+        const TIMEOUTS: [&str; 3] =
+            ["could not find a log line", "timed out waiting for the condition", "context deadline exceeded"];
+        matches!(self, Self::Failed { output, .. } if TIMEOUTS.iter().any(|text| output.contains(text)))
+    }
+}
+
+/// Version of the installed kind.
+///
+/// # Errors
+/// kind is not installed, or older than [`OLDEST`].
+pub async fn version() -> Result<semver::Version, KindError> {
+    let output = run(&["version"], None, &CancellationToken::new(), |_| {}).await?;
+    let found = output
+        .split_whitespace()
+        .find_map(|word| semver::Version::parse(word.strip_prefix('v')?).ok())
+        .ok_or_else(|| KindError::UnknownVersion(output.trim().to_owned()))?;
+    match found < OLDEST {
+        true => Err(KindError::TooOld { found }),
+        false => Ok(found),
+    }
+}
+
+/// Creates a cluster; returns when kind exits, before the nodes are ready. `progress` receives one
+/// line per step.
+pub(super) async fn create(
+    name: &str,
+    config: &Path,
+    kubeconfig: &Path,
+    cancel: &CancellationToken,
+    progress: impl FnMut(&str),
+) -> Result<(), KindError> {
+    let (config, kubeconfig) = (config.to_string_lossy(), kubeconfig.to_string_lossy());
+    let arguments =
+        ["create", "cluster", "--name", name, "--config", &config, "--kubeconfig", &kubeconfig, "--retain"];
+    match run(&arguments, Some(name), cancel, progress).await {
+        Err(KindError::Failed { output, .. })
+            if output.contains("already exist for a cluster with the name") =>
+        {
+            Err(KindError::NameTaken)
+        }
+        other => other.map(drop),
+    }
+}
+
+/// Deletes a cluster. A cluster that does not exist is not an error.
+pub(super) async fn delete(name: &str, kubeconfig: &Path) -> Result<(), KindError> {
+    let kubeconfig = kubeconfig.to_string_lossy();
+    let arguments = ["delete", "cluster", "--name", name, "--kubeconfig", &kubeconfig];
+    run(&arguments, Some(name), &CancellationToken::new(), |_| {}).await.map(drop)
+}
+
+/// Runs kind and returns its output.
+///
+/// kind runs in its own process group, so that Ctrl-C in a terminal only reaches evictlab. On
+/// cancellation only kind itself is stopped: Docker would continue the work of an interrupted
+/// `docker run` on a container that is not listed yet. [`super::delete`] waits for the children of
+/// kind, which it finds by the environment variable with the name of the `cluster`.
+async fn run(
+    arguments: &[&str],
+    cluster: Option<&str>,
+    cancel: &CancellationToken,
+    progress: impl FnMut(&str),
+) -> Result<String, KindError> {
+    let command = arguments.join(" ");
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => KindError::Missing,
+        _ => KindError::Run { command: command.clone(), source },
+    };
+    let reader = duct::cmd("kind", arguments)
+        .stdin_null()
+        .stderr_to_stdout()
+        .unchecked()
+        .before_spawn({
+            let cluster = cluster.map(str::to_owned);
+            move |command| {
+                command.process_group(0);
+                command.envs(cluster.iter().map(|cluster| (kind_processes::VARIABLE, cluster)));
+                Ok(())
+            }
+        })
+        .reader()
+        .map_err(failed)?;
+    let kind = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
+    let (lines, mut received) = mpsc::unbounded_channel();
+    let exited = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
+        let mut buffered = BufReader::new(reader);
+        let mut line = Vec::new();
+        while buffered.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            // After a cancellation the receiver is gone; the output is still read to its end.
+            let _ignored = lines.send(text);
+            line.clear();
+        }
+        Ok(buffered.into_inner().try_wait()?.is_some_and(|output| output.status.success()))
+    });
+    let printed = tokio::select! {
+        biased;
+        printed = collect_lines(&mut received, progress) => printed,
+        () = cancel.cancelled() => {
+            stop(kind, exited).await;
+            return Err(KindError::Interrupted);
+        }
+    };
+    let success = match exited.await {
+        Ok(exited) => exited.map_err(failed)?,
+        Err(panic) => return Err(failed(std::io::Error::other(panic))),
+    };
+    match success {
+        true => Ok(printed.join("\n")),
+        false => Err(KindError::Failed { command, output: error_lines(&printed) }),
+    }
+}
+
+/// Receives lines until kind closes its output, and reports the steps among them.
+async fn collect_lines(
+    received: &mut mpsc::UnboundedReceiver<String>,
+    mut progress: impl FnMut(&str),
+) -> Vec<String> {
+    let mut printed = Vec::new();
+    while let Some(line) = received.recv().await {
+        // " • Preparing nodes 📦  ..." starts a step; other lines are results and hints.
+        if let Some(step) = line.trim_start().strip_prefix("• ") {
+            progress(step.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != ')'));
+        }
+        printed.push(line);
+    }
+    printed
+}
+
+/// The error line of kind's output and its last 20 lines, without Go stack traces.
+fn error_lines(printed: &[String]) -> String {
+    let is_stack = |line: &str| {
+        line.starts_with('\t') || line.contains(".go:") || line.contains("k8s.io/kubernetes/cmd")
+    };
+    let plain: Vec<&str> = printed.iter().map(String::as_str).filter(|line| !is_stack(line)).collect();
+    let error = plain.iter().position(|line| line.starts_with("ERROR"));
+    let tail = plain.len().saturating_sub(20);
+    let head = error.filter(|at| *at < tail).map(|at| plain[at]);
+    head.into_iter().chain(plain[tail..].iter().copied()).collect::<Vec<_>>().join("\n")
+}
+
+/// Stops kind: SIGTERM, then SIGKILL.
+async fn stop(kind: Option<Pid>, mut exited: tokio::task::JoinHandle<std::io::Result<bool>>) {
+    for (signal, timeout) in [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(10))]
+    {
+        if let Some(kind) = kind {
+            // kind may have exited already.
+            let _ignored = kill_process(kind, signal);
+        }
+        if tokio::time::timeout(timeout, &mut exited).await.is_ok() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_no_stack_traces() {
+        let mut printed = vec!["Creating cluster".to_owned(), "ERROR: failed to join node".to_owned()];
+        printed.extend((0..30).map(|line| format!("I1121 step {line}")));
+        printed.push("error execution phase kubelet-start: timed out waiting for the condition".to_owned());
+        printed.extend((0..40).map(|_| "\tk8s.io/kubernetes/cmd/kubeadm/app/x.go:1".to_owned()));
+        let output = error_lines(&printed);
+        assert!(output.starts_with("ERROR: failed to join node\nI1121 step 11\n"), "{output}");
+        assert!(output.ends_with("timed out waiting for the condition"), "{output}");
+        assert!(KindError::Failed { command: String::new(), output }.is_slow_host());
+    }
+}

@@ -1,0 +1,27 @@
+//! The kind backend: `kind` creates and deletes clusters, everything else uses the Docker API.
+
+mod backend;
+mod cluster;
+mod command;
+mod config;
+mod delete;
+mod gc;
+mod kind_processes;
+mod name;
+mod new_cluster;
+mod node_backend;
+mod record;
+mod skew;
+mod state_dir;
+mod workers;
+
+pub use backend::{ClusterSource, KeepPolicy, KindBackend, KindOptions, ensure_names_unused};
+pub use cluster::{Cluster, NewCluster, kubelets_of};
+pub use command::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
+pub use config::{ConfigError, KUBELET_LABEL, KindConfig, label_value};
+pub use delete::{KIND_LABEL, claim, containers, delete};
+pub use gc::{KnownCluster, Removal, collect, find, remove_scratch};
+pub use name::{ClusterName, ClusterNameError};
+pub use record::{ClusterRecord, ClusterState, NODE_FILE};
+pub use skew::{KubeletGroup, OLDEST_KUBELET, SkewError, group_by_skew, is_skew_allowed, single_group};
+pub use state_dir::{StateDir, StateError};

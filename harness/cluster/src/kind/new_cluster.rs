@@ -1,0 +1,104 @@
+//! Creates a cluster for a run and loads the images of its cases meanwhile.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::cluster::{Cluster, NewCluster};
+use super::delete::containers;
+use super::state_dir::StateDir;
+use crate::docker::{Container, Docker};
+use crate::error::ClusterError;
+use crate::images;
+use crate::wait::{self, Probe};
+
+/// Label that kind puts on node containers: `control-plane` or `worker`.
+const ROLE_LABEL: &str = "io.x-k8s.kind.role";
+
+/// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
+/// most of it idle.
+const CONTROL_PLANE_STEP: &str = "Starting control-plane";
+
+/// Maximum time for which the containerd of a new node may return the same error.
+const CONTAINERD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Docker host, state directory and images of a run.
+#[derive(Clone, Copy)]
+pub(super) struct KindContext<'a> {
+    pub(super) docker: &'a Docker,
+    pub(super) state: &'a StateDir,
+    pub(super) images: &'a [String],
+}
+
+impl KindContext<'_> {
+    /// Creates a cluster as [`Cluster::create`] does, and loads images into the workers while kind
+    /// makes them join. If the images cannot be loaded, kind is stopped.
+    pub(super) async fn create(
+        self,
+        new: NewCluster<'_>,
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<Cluster, ClusterError> {
+        let name = new.record.cluster.clone();
+        let (stop, host_is_idle) = (cancel.child_token(), CancellationToken::new());
+        let creation = async {
+            let mut previous = String::new();
+            let progress = |text: &str| {
+                if previous == CONTROL_PLANE_STEP {
+                    host_is_idle.cancel();
+                }
+                text.clone_into(&mut previous);
+                step(text);
+            };
+            let created = Cluster::create(self.docker, self.state, new, &stop, progress).await;
+            // Images are loaded even if the steps of kind have other names.
+            let signal = if created.is_ok() { &host_is_idle } else { &stop };
+            signal.cancel();
+            created
+        };
+        let loading = async {
+            let load = async {
+                host_is_idle.cancelled().await;
+                self.load_images(&name, step).await
+            };
+            let loaded = stop.run_until_cancelled(load).await.unwrap_or(Ok(()));
+            if loaded.is_err() {
+                stop.cancel();
+            }
+            loaded
+        };
+        match tokio::join!(creation, loading) {
+            // The failed load has interrupted the creation.
+            (Err(ClusterError::Interrupted), Err(error)) if !cancel.is_cancelled() => Err(error),
+            (created, loaded) => {
+                let cluster = created?;
+                loaded.map(|()| cluster)
+            }
+        }
+    }
+
+    /// Loads and unpacks images in the workers of a cluster.
+    async fn load_images(self, name: &str, step: &dyn Fn(&str)) -> Result<(), ClusterError> {
+        let all = containers(self.docker, name).await?;
+        let is_worker =
+            |container: &&Container| container.labels.get(ROLE_LABEL).is_some_and(|role| role == "worker");
+        let workers: Vec<&str> =
+            all.iter().filter(is_worker).map(|container| container.name.as_str()).collect();
+        let containerd_ready = wait::until(CONTAINERD_TIMEOUT, Duration::from_millis(250), async || {
+            for worker in &workers {
+                if let Err(error) = self.docker.run(worker, &["ctr", "version"]).await {
+                    return Probe::Pending(error.to_string());
+                }
+            }
+            Probe::Done(())
+        });
+        containerd_ready
+            .await
+            .map_err(|stalled| ClusterError::NotReady { cluster: name.to_owned(), stalled })?;
+        images::ensure_loaded(self.docker, &workers, self.images, step).await?;
+        if let Err(error) = images::unpack(self.docker, &workers, self.images).await {
+            step(&format!("images are not unpacked, first containers start slower: {error}"));
+        }
+        Ok(())
+    }
+}

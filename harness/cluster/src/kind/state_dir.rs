@@ -1,0 +1,236 @@
+//! The state directory: records, kubeconfigs and locks.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::record::ClusterRecord;
+
+/// Prefix of the file of a record that is being written.
+const PARTIAL: &str = ".partial-";
+
+/// Age after which a partial file belongs to a process that was killed.
+const PARTIAL_FILE_LIFETIME: Duration = Duration::from_secs(60);
+
+/// The state directory: `EVICTLAB_STATE_DIR`, or `evictlab` in the user's state directory. Only the
+/// user can read it, because it contains kubeconfigs.
+#[derive(Clone, Debug)]
+pub struct StateDir {
+    path: PathBuf,
+}
+
+/// The state directory could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "failed to write state in {path}: {source}\nhelp: set EVICTLAB_STATE_DIR to a writable directory with free space"
+)]
+pub struct StateError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl StateDir {
+    /// Opens the state directory of the user; creates it if it does not exist.
+    pub fn open() -> Result<Self, StateError> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let path = variable("EVICTLAB_STATE_DIR")
+            .or_else(|| Some(variable("XDG_STATE_HOME")?.join("evictlab")))
+            .or_else(|| Some(variable("HOME")?.join(".local/state/evictlab")))
+            .unwrap_or_else(|| std::env::temp_dir().join("evictlab-state"));
+        Self::at(&path)
+    }
+
+    /// Opens or creates a state directory at this path.
+    pub fn at(path: &Path) -> Result<Self, StateError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|source| StateError { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Path of the kubeconfig of a cluster.
+    pub fn kubeconfig(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.kubeconfig"))
+    }
+
+    /// Path of the kind configuration of a cluster. It is a state file, because nothing would
+    /// remove the temporary file of a killed run.
+    pub fn kind_config(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.kind.yaml"))
+    }
+
+    /// Creates an empty kubeconfig for kind to write, so that only the user can read it at any
+    /// time.
+    pub fn create_kubeconfig(&self, cluster: &str) -> Result<PathBuf, StateError> {
+        let path = self.kubeconfig(cluster);
+        create_private(&path).map_err(|source| self.error(&path, source))?;
+        Ok(path)
+    }
+
+    /// Writes a record atomically.
+    pub fn write(&self, record: &ClusterRecord) -> Result<(), StateError> {
+        let path = self.file(&record.cluster);
+        let write = || self.temporary_file(record)?.persist(&path).map(drop).map_err(|error| error.error);
+        write().map_err(|source| self.error(&path, source))
+    }
+
+    /// Writes the first record of a cluster. Returns `false` if a record exists, which is kept.
+    pub fn claim(&self, record: &ClusterRecord) -> Result<bool, StateError> {
+        let path = self.file(&record.cluster);
+        let claim = || match self.temporary_file(record)?.persist_noclobber(&path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        };
+        claim().map_err(|source| self.error(&path, source))
+    }
+
+    fn temporary_file(&self, record: &ClusterRecord) -> io::Result<tempfile::NamedTempFile> {
+        let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(&self.path)?;
+        serde_json::to_writer_pretty(&mut file, record)?;
+        file.flush()?;
+        Ok(file)
+    }
+
+    /// Removes the partial files of processes that were killed.
+    pub fn tidy(&self) {
+        let old = |path: &Path| {
+            let is_partial = path.file_name()?.to_str()?.starts_with(PARTIAL);
+            (is_partial && fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()? > PARTIAL_FILE_LIFETIME)
+                .then_some(())
+        };
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if old(&entry.path()).is_some() {
+                // Another process may have removed it.
+                let _ignored = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Reads the record of a cluster; `None` if it does not exist or is invalid.
+    pub fn read(&self, cluster: &str) -> Option<ClusterRecord> {
+        serde_json::from_slice(&fs::read(self.file(cluster)).ok()?).ok()
+    }
+
+    /// All valid records, sorted by name.
+    pub fn list(&self) -> Vec<ClusterRecord> {
+        let Ok(entries) = fs::read_dir(&self.path) else { return Vec::new() };
+        let mut records: Vec<ClusterRecord> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                path.extension().is_some_and(|extension| extension == "json").then_some(())?;
+                serde_json::from_slice(&fs::read(path).ok()?).ok()
+            })
+            .collect();
+        records.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        records
+    }
+
+    /// Removes the record, the kubeconfig and the locks of a cluster.
+    pub fn forget(&self, cluster: &str) -> Result<(), StateError> {
+        let kubeconfig = self.kubeconfig(cluster);
+        // kind locks a kubeconfig by a second file. Other locks are empty files named after the
+        // cluster.
+        let lock = kubeconfig.with_extension("kubeconfig.lock");
+        // The record is last, so that an interrupted removal can be repeated.
+        let mut paths = vec![kubeconfig, lock, self.kind_config(cluster)];
+        let others: Vec<String> = self.list().into_iter().map(|record| record.cluster).collect();
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let locks = entries.map(|entry| entry.path()).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let of = |cluster: &str| {
+                let rest = name.strip_prefix(cluster).and_then(|rest| rest.strip_suffix(".lock"));
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            };
+            of(cluster) && !others.iter().any(|other| other.len() > cluster.len() && of(other))
+        });
+        paths.extend(locks);
+        paths.push(self.file(cluster));
+        for path in paths {
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(self.error(&path, source));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for an exclusive lock, which is held as long as the file is open.
+    pub fn lock(&self, name: &str) -> Result<File, StateError> {
+        self.lock_file(name, File::lock)
+    }
+
+    /// Waits for a shared lock, which excludes exclusive locks of the same name.
+    pub fn lock_shared(&self, name: &str) -> Result<File, StateError> {
+        self.lock_file(name, File::lock_shared)
+    }
+
+    fn lock_file(&self, name: &str, acquire: fn(&File) -> io::Result<()>) -> Result<File, StateError> {
+        let path = self.path.join(format!("{name}.lock"));
+        let lock = || -> io::Result<File> {
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+            acquire(&file)?;
+            Ok(file)
+        };
+        lock().map_err(|source| self.error(&path, source))
+    }
+
+    fn file(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.json"))
+    }
+
+    fn error(&self, path: &Path, source: io::Error) -> StateError {
+        StateError { path: path.to_owned(), source }
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owner::Owner;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn record(owner: Owner) -> ClusterRecord {
+        ClusterRecord::new("evictlab-a", "run", owner, vec!["v1.32.13".to_owned()], Duration::from_secs(3600))
+    }
+
+    #[test]
+    fn writes_reads_and_forgets_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(&folder.path().join("state")).unwrap();
+        let record = record(Owner::this());
+        state.write(&record).unwrap();
+        fs::write(folder.path().join("state/torn.json"), "{").unwrap();
+        assert_eq!(state.list(), std::slice::from_ref(&record));
+        assert_eq!(state.read("evictlab-a").as_ref(), Some(&record));
+        let kubeconfig = state.create_kubeconfig("evictlab-a").unwrap();
+        assert_eq!(fs::metadata(&kubeconfig).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(folder.path().join("state")).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(!state.claim(&record).unwrap(), "the first record is kept");
+        let longer = ClusterRecord { cluster: "evictlab-a-b".to_owned(), ..record.clone() };
+        assert!(state.claim(&longer).unwrap());
+        for lock in ["evictlab-a", "evictlab-a-host", "evictlab-a-b-host", "evictlab-ab"] {
+            drop(state.lock(lock).unwrap());
+        }
+        state.forget("evictlab-a").unwrap();
+        let exists = |name: &str| folder.path().join("state").join(name).exists();
+        assert!(!exists("evictlab-a.lock") && !exists("evictlab-a-host.lock"));
+        assert!(
+            exists("evictlab-a-b-host.lock") && exists("evictlab-ab.lock"),
+            "locks of other clusters are kept"
+        );
+        state.forget("evictlab-a-b").unwrap();
+        assert!(state.list().is_empty() && !kubeconfig.exists());
+    }
+}

@@ -1,0 +1,154 @@
+//! Kubelets to test: the `--kubelet` argument and the kubelet it resolves to.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use evictlab_rules::KubeletVersion;
+
+/// A `--kubelet` argument: `v1.32.13`, `v1.32` for the newest available patch,
+/// `kindest/node:v1.32.13`, `./kubelet`, or an image or binary with its expected version,
+/// `v1.32.13=./kubelet`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletSpec {
+    /// Expected version. A kubelet that reports another version is rejected.
+    pub claimed: Option<KubeletVersion>,
+    /// Source of the kubelet.
+    pub source: KubeletSource,
+}
+
+/// Source of a kubelet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KubeletSource {
+    /// Node image of this version.
+    Release(KubeletVersion),
+    /// Node image of the newest patch of this minor version.
+    Minor(u32),
+    /// Node image with this name.
+    Image(String),
+    /// Binary on this machine, installed into a worker.
+    Binary(PathBuf),
+}
+
+/// Invalid `--kubelet` argument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KubeletSpecError {
+    /// The text is not a version, an image or a path.
+    #[error(
+        "failed to parse kubelet {0:?}: not a version, a node image or a path\nhelp: use a version (v1.32.13, or v1.32 for its newest patch), a node image (kindest/node:v1.32.13) or a binary (./kubelet)"
+    )]
+    Unknown(String),
+    /// The path does not exist.
+    #[error(
+        "failed to read kubelet {0}: the file does not exist\nhelp: pass the path of a kubelet binary on this machine"
+    )]
+    NoFile(PathBuf),
+    /// The path is a directory.
+    #[error(
+        "failed to read kubelet {0}: it is a directory\nhelp: pass the path of the kubelet binary itself"
+    )]
+    Directory(PathBuf),
+    /// The text before `=` is not a version.
+    #[error("failed to parse the version before `=`: {0}")]
+    Claim(#[from] evictlab_rules::VersionError),
+}
+
+impl FromStr for KubeletSpec {
+    type Err = KubeletSpecError;
+
+    fn from_str(text: &str) -> Result<Self, KubeletSpecError> {
+        if let Some((claim, source)) = text.split_once('=') {
+            let claimed = Some(claim.parse()?);
+            return Ok(Self { claimed, source: parse_source(source)? });
+        }
+        Ok(Self { claimed: None, source: parse_source(text)? })
+    }
+}
+
+fn parse_source(text: &str) -> Result<KubeletSource, KubeletSpecError> {
+    if let Ok(version) = text.parse() {
+        return Ok(KubeletSource::Release(version));
+    }
+    let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
+    if let Some(minor) = minor.and_then(|minor| minor.parse().ok()) {
+        return Ok(KubeletSource::Minor(minor));
+    }
+    let path = PathBuf::from(text);
+    if path.is_file() {
+        return Ok(KubeletSource::Binary(path));
+    }
+    if path.is_dir() {
+        return Err(KubeletSpecError::Directory(path));
+    }
+    if text.starts_with(['.', '/', '~']) {
+        return Err(KubeletSpecError::NoFile(path));
+    }
+    match text.contains([':', '@']) {
+        true => Ok(KubeletSource::Image(text.to_owned())),
+        false => Err(KubeletSpecError::Unknown(text.to_owned())),
+    }
+}
+
+/// A resolved kubelet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kubelet {
+    /// Name in reports: the version, with a number suffix if two kubelets share a version.
+    pub label: String,
+    /// Version that the kubelet reports.
+    pub version: KubeletVersion,
+    /// Image of its node.
+    pub image: String,
+    /// Kubernetes version of the image. Differs from `version` only if `binary` is set.
+    pub image_version: KubeletVersion,
+    /// Binary that replaces the kubelet of the image.
+    pub binary: Option<PathBuf>,
+}
+
+impl Kubelet {
+    /// Appends `-2`, `-3`, … to the labels of kubelets that share a version.
+    pub fn with_unique_labels(mut kubelets: Vec<Self>) -> Vec<Self> {
+        for index in 0..kubelets.len() {
+            let same =
+                kubelets[..index].iter().filter(|other| other.version == kubelets[index].version).count();
+            if same > 0 {
+                let label = format!("{}-{}", kubelets[index].label, same + 1);
+                kubelets[index].label = label;
+            }
+        }
+        kubelets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_every_form() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        let version: KubeletVersion = "v1.32.13".parse().unwrap();
+        let image = || KubeletSource::Image("kindest/node:v1.32.13@sha256:00".to_owned());
+        let rows = [
+            ("v1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
+            ("1.32.13".to_owned(), None, KubeletSource::Release(version.clone())),
+            ("v1.32".to_owned(), None, KubeletSource::Minor(32)),
+            ("kindest/node:v1.32.13@sha256:00".to_owned(), None, image()),
+            ("v1.32.13=kindest/node:v1.32.13@sha256:00".to_owned(), Some(version.clone()), image()),
+            (path.to_owned(), None, KubeletSource::Binary(path.into())),
+            (format!("v1.32.13={path}"), Some(version), KubeletSource::Binary(path.into())),
+        ];
+        for (text, claimed, source) in rows {
+            assert_eq!(text.parse(), Ok(KubeletSpec { claimed, source }), "{text}");
+        }
+        for (text, says) in [
+            ("newest", "use a version"),
+            ("v1.x", "use a version"),
+            ("./nothing-here", "does not exist"),
+            ("/", "/: it is a directory"),
+            ("best=kindest/node:v1.32.13", "before `=`"),
+        ] {
+            let error = text.parse::<KubeletSpec>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Applies a configuration to a node and verifies that the kubelet uses it.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::difference::differences;
+use crate::node::{ConfigureError, Node};
+use crate::wait::{self, Probe};
+
+/// Maximum time without any change while a restarted kubelet comes up.
+const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Result of [`configure`].
+#[derive(Clone, Debug)]
+pub struct AppliedConfig {
+    /// Complete configuration of the running kubelet, from `/configz`.
+    pub configz: Value,
+    /// Duration of the configuration in seconds.
+    pub seconds: f64,
+}
+
+/// Applies changes to the node's original kubelet configuration, restarts the kubelet, and returns
+/// the configuration that it runs with.
+///
+/// Maps are merged; all other values are replaced. Every call starts from the original
+/// configuration: changes of earlier calls are discarded.
+pub async fn configure(node: &Node, changes: &Map<String, Value>) -> Result<AppliedConfig, ConfigureError> {
+    let started = Instant::now();
+    node.backend().configure(changes).await?;
+    let configz = wait_until_applied(node, changes).await?;
+    Ok(AppliedConfig { configz, seconds: started.elapsed().as_secs_f64() })
+}
+
+/// Returns whether the running kubelet already has these fields and the short housekeeping
+/// interval, as in a cluster created from evictlab's own kind configuration.
+pub async fn is_configured(node: &Node, fields: &Map<String, Value>) -> Result<bool, ConfigureError> {
+    if !differences(fields, &node.configz().await?).is_empty() {
+        return Ok(false);
+    }
+    Ok(node.backend().has_fresh_statistics().await?)
+}
+
+/// Restores the node's original kubelet configuration. Returns `false` if it was not changed.
+pub async fn restore(node: &Node) -> Result<bool, ConfigureError> {
+    if !node.backend().restore_config().await? {
+        return Ok(false);
+    }
+    wait_until_applied(node, &Map::new()).await?;
+    node.backend().confirm_restored().await?;
+    Ok(true)
+}
+
+/// Polls `/configz` until it contains the changes. The backend returns only after the old kubelet
+/// has exited, so every response is from the new one.
+async fn wait_until_applied(node: &Node, changes: &Map<String, Value>) -> Result<Value, ConfigureError> {
+    let probe = async || match node.configz().await {
+        Err(error) => Probe::Pending(error.to_string()),
+        Ok(configz) => {
+            let missing = differences(changes, &configz);
+            if missing.is_empty() {
+                return Probe::Done(configz);
+            }
+            Probe::Pending(missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        }
+    };
+    match wait::until(KUBELET_RESTART_TIMEOUT, Duration::from_millis(100), probe).await {
+        Ok(configz) => Ok(configz),
+        Err(stalled) => {
+            let log = node.backend().log_tail().await?;
+            Err(ConfigureError::NotApplied { node: node.name.clone(), stalled, log })
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Kubelet configuration: fields that evictlab sets, applying them, and restoring the original.
+
+mod apply;
+mod difference;
+mod fields;
+mod first_sync;
+
+pub use crate::node::ConfigureError;
+pub use apply::{AppliedConfig, configure, is_configured, restore};
+pub use difference::{Difference, differences};
+pub use fields::{at_boot, base, with_reservation, with_threshold};
+pub use first_sync::missed_first_sync;

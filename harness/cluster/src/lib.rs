@@ -1,0 +1,76 @@
+//! Clusters and nodes for test runs: embedded (modelled), kind (Docker) and existing clusters.
+//!
+//! A [`Backend`] provides the clusters of a run. [`Backend::open`] returns a [`ClusterHandle`] with
+//! ready [`Node`]s; [`ClusterHandle::end`] deletes the cluster or restores its nodes. Kubelets are
+//! named by [`KubeletSpec`], the argument of `--kubelet`:
+//!
+//! ```
+//! use evictlab_cluster::images::ImageCatalog;
+//! use evictlab_cluster::{EmbeddedOptions, KubeletSpec, modelled_kubelets};
+//!
+//! let specs: Vec<KubeletSpec> = vec!["v1.31".parse()?, "v1.32.13".parse()?];
+//! let kubelets = modelled_kubelets(&specs, &ImageCatalog::load(None)?)?;
+//! let options = EmbeddedOptions { kubelets, nodes: 1, ..EmbeddedOptions::default() };
+//! let names: Vec<String> = options.names().into_iter().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["v1-31-worker", "v1-32-worker"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Layers
+//!
+//! Modules import only modules of lower layers, and files of their own folder. The exception is
+//! [`ClusterError`], which wraps the errors of the backends and imports nothing else of them.
+//!
+//! | layer | modules |
+//! | --- | --- |
+//! | 6 | `embedded`, `kind`, `existing`: the backends |
+//! | 5 | `backend`: traits of the backends, `error`: [`ClusterError`] |
+//! | 4 | [`kubelet_config`]: configures kubelets, [`workload`]: namespaces and pods |
+//! | 3 | `node`: [`Node`] and the trait [`NodeBackend`] |
+//! | 2 | `docker`: Docker API, [`images`]: node images and case images |
+//! | 1 | [`wait`], `api_error`, `kubelet`, `owner` |
+
+#![deny(unreachable_pub)]
+
+mod api_error;
+mod backend;
+mod docker;
+mod embedded;
+mod error;
+mod existing;
+pub mod images;
+mod kind;
+mod kubelet;
+pub mod kubelet_config;
+mod node;
+mod owner;
+pub mod wait;
+pub mod workload;
+
+pub use api_error::api_error_message;
+pub use backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
+pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};
+pub use embedded::{
+    EmbeddedBackend, EmbeddedOptions, MODELLED_MINORS, NotModelledError, ReproCommand, every_minor,
+    modelled_kubelets,
+};
+pub use error::ClusterError;
+pub use existing::{
+    CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError, ExistingOptions, Leftover,
+    Permission, READ_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers, leftovers,
+};
+pub use images::CANARY_IMAGE;
+pub use kind::{
+    Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
+    KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,
+    KubeletGroup, NODE_FILE, NewCluster, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError, StateDir,
+    StateError, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew,
+    is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, single_group,
+};
+pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use node::{
+    ExternalNode, KubeletProxy, Node, NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,
+};
+pub use owner::{CLUSTER_LIFETIME, Owner};
+pub use wait::WatchBackoff;
+pub use workload::without_managed_fields;

@@ -1,0 +1,111 @@
+//! Changes to a node through the API server: taints, capacity, cordon. Everything that evictlab
+//! adds has the prefix [`LABEL_PREFIX`], so that [`Node::clean`] can find and remove it.
+
+use evictlab_case::LABEL_PREFIX;
+use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Map, Value, json};
+
+use super::error::NodeError;
+use super::worker::Node;
+
+/// Maximum number of attempts of an update that conflicts with other writers.
+const CONFLICT_ATTEMPTS: u32 = 10;
+
+/// Prefix of the taints that Kubernetes derives from node conditions.
+const CONDITION_TAINTS: &str = "node.kubernetes.io/";
+
+impl Node {
+    /// Adds a taint: `{key, value, effect}`.
+    pub async fn taint(&self, taint: &Value) -> Result<(), NodeError> {
+        self.change_taints(|taints| taints.push(taint.clone())).await
+    }
+
+    /// Removes all taints with a key.
+    pub async fn untaint(&self, key: &str) -> Result<(), NodeError> {
+        self.change_taints(|taints| taints.retain(|taint| key_of(taint) != key)).await
+    }
+
+    /// Tolerations that a pod needs to be scheduled to the node in its current state. Taints of
+    /// node conditions and taints that evictlab added are not tolerated.
+    pub async fn tolerations(&self) -> Result<Vec<Value>, NodeError> {
+        let node = self.object().await?;
+        let permanent = taints(&node)
+            .filter(|taint| !taint.key.starts_with(CONDITION_TAINTS) && !taint.key.starts_with(LABEL_PREFIX));
+        Ok(permanent
+            .map(|taint| json!({"key": taint.key, "operator": "Exists", "effect": taint.effect}))
+            .collect())
+    }
+
+    /// Cordons or uncordons the node.
+    pub async fn cordon(&self, cordoned: bool) -> Result<(), NodeError> {
+        let patch = json!({"spec": {"unschedulable": cordoned.then_some(true)}});
+        self.patch(&patch, false).await.map_err(|source| self.api_error("change the cordon", source))
+    }
+
+    /// Sets extended resources in the capacity of the node; `null` removes one.
+    pub async fn advertise(&self, capacity: &Map<String, Value>) -> Result<(), NodeError> {
+        let patch = json!({"status": {"capacity": capacity, "allocatable": capacity}});
+        self.patch(&patch, true).await.map_err(|source| self.api_error("change the resources", source))
+    }
+
+    /// Removes the taints and extended resources that evictlab added, and uncordons the node if
+    /// `uncordon` is set.
+    pub async fn clean(&self, uncordon: bool) -> Result<(), NodeError> {
+        let node = self.object().await?;
+        if taints(&node).any(|taint| taint.key.starts_with(LABEL_PREFIX)) {
+            self.change_taints(|taints| taints.retain(|taint| !key_of(taint).starts_with(LABEL_PREFIX)))
+                .await?;
+        }
+        let capacity = node.status.iter().flat_map(|status| status.capacity.iter().flatten());
+        let added: Map<String, Value> = capacity
+            .filter(|(name, _)| name.starts_with(LABEL_PREFIX))
+            .map(|(name, _)| (name.clone(), Value::Null))
+            .collect();
+        if !added.is_empty() {
+            self.advertise(&added).await?;
+        }
+        if uncordon && node.spec.and_then(|spec| spec.unschedulable) == Some(true) {
+            self.cordon(false).await?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the list of taints. The control plane changes the list, too: an update that
+    /// conflicts is retried with the current list.
+    async fn change_taints(&self, change: impl Fn(&mut Vec<Value>)) -> Result<(), NodeError> {
+        let mut attempts = 0;
+        loop {
+            let node = self.object().await?;
+            let mut changed: Vec<Value> = taints(&node).map(|taint| json!(taint)).collect();
+            change(&mut changed);
+            let patch = json!({
+                "metadata": {"resourceVersion": node.metadata.resource_version},
+                "spec": {"taints": changed},
+            });
+            attempts += 1;
+            match self.patch(&patch, false).await {
+                Err(kube::Error::Api(status)) if status.code == 409 && attempts < CONFLICT_ATTEMPTS => {}
+                done => return done.map_err(|source| self.api_error("change the taints", source)),
+            }
+        }
+    }
+
+    async fn patch(&self, patch: &Value, status: bool) -> Result<(), kube::Error> {
+        let nodes: Api<ApiNode> = Api::all(self.client().clone());
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        match status {
+            true => nodes.patch_status(&self.name, &params, &patch).await.map(drop),
+            false => nodes.patch(&self.name, &params, &patch).await.map(drop),
+        }
+    }
+}
+
+fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
+}
+
+fn key_of(taint: &Value) -> &str {
+    taint["key"].as_str().unwrap_or_default()
+}

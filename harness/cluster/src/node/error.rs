@@ -1,0 +1,74 @@
+//! Errors of node operations.
+
+use crate::api_error::api_error_message;
+use crate::docker::DockerError;
+use crate::wait::Stalled;
+
+/// An operation on a node failed.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// Docker failed.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// The node is not part of an embedded cluster.
+    #[error("failed to inject faults into node {0}: only embedded clusters support faults")]
+    FaultsUnsupported(String),
+    /// The disk of an embedded node is full.
+    #[error("failed to write a static pod on node {node}: the disk is full")]
+    DiskFull {
+        /// Name of the node.
+        node: String,
+    },
+    /// The node belongs to an external cluster, whose kubelets are never changed.
+    #[error("failed to change the kubelet of node {0}: the node belongs to an external cluster")]
+    NotManaged(String),
+    /// The API server refused the request or did not answer.
+    #[error("failed to {operation} of node {node}: {}", api_error_message(source))]
+    Api {
+        /// Verb phrase of the request.
+        operation: &'static str,
+        /// Name of the node.
+        node: String,
+        /// Error of the client.
+        source: Box<kube::Error>,
+    },
+    /// The response could not be parsed.
+    #[error("failed to {operation} of node {node}: invalid response: {problem}")]
+    InvalidResponse {
+        /// Verb phrase of the request.
+        operation: &'static str,
+        /// Name of the node.
+        node: String,
+        /// Reason that the response is invalid.
+        problem: String,
+    },
+}
+
+/// A kubelet could not be configured or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigureError {
+    /// The node could not be reached.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The kubelet configuration of the node could not be parsed.
+    #[error("failed to parse the KubeletConfiguration {file} of node {node}: {problem}")]
+    InvalidConfig {
+        /// Name of the node.
+        node: String,
+        /// Path of the configuration file.
+        file: String,
+        /// Parse error.
+        problem: String,
+    },
+    /// The restarted kubelet does not answer, or does not have the requested configuration.
+    #[error("failed to configure the kubelet of node {node}: {stalled}\nlast log lines:\n{log}")]
+    NotApplied {
+        /// Name of the node.
+        node: String,
+        /// Last observation.
+        #[source]
+        stalled: Stalled,
+        /// End of the kubelet log.
+        log: String,
+    },
+}

@@ -1,0 +1,174 @@
+//! A worker node: its identity and the requests to its kubelet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evictlab_case::Cgroup;
+use evictlab_rules::KubeletVersion;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as ApiNode;
+use kube::{Api, Client};
+use serde_json::{Map, Value};
+
+use super::backend::NodeBackend;
+use super::error::NodeError;
+use super::proxy::KubeletProxy;
+use crate::wait::{self, Probe};
+
+/// Maximum time for which a restarted kubelet may return the same error.
+const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A worker of a cluster.
+#[derive(Clone)]
+pub struct Node {
+    /// Name of the node.
+    pub name: String,
+    /// Label of the kubelet that the worker was created for.
+    pub kubelet: String,
+    /// Version that the kubelet reported when the node was ready.
+    pub version: KubeletVersion,
+    /// True if the host uses cgroup v1, where the kernel can notify the kubelet of memory pressure.
+    pub cgroup_v1: bool,
+    pub(crate) client: Client,
+    pub(crate) backend: Arc<dyn NodeBackend>,
+}
+
+impl Node {
+    /// API client of the cluster.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Cgroup version of the host.
+    pub fn cgroup(&self) -> Cgroup {
+        if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
+    }
+
+    /// Operations that bypass the API server.
+    pub fn backend(&self) -> &dyn NodeBackend {
+        &*self.backend
+    }
+
+    /// Configuration of the running kubelet: the object `kubeletconfig` of `/configz`.
+    pub async fn configz(&self) -> Result<Value, NodeError> {
+        self.proxy().configz().await
+    }
+
+    /// Summary of the kubelet (`/stats/summary`).
+    pub async fn summary(&self) -> Result<Value, NodeError> {
+        self.proxy().summary().await
+    }
+
+    /// Summary of the kubelet, with retries. A kubelet that has just restarted may return an error
+    /// even after a first summary (`unable to find data in memory cache`).
+    pub async fn settled_summary(&self) -> Result<Value, NodeError> {
+        retry_until_settled(async || self.summary().await).await
+    }
+
+    /// Counter `kubelet_evictions`, with retries like [`Node::settled_summary`].
+    pub async fn settled_evictions(&self) -> Result<Map<String, Value>, NodeError> {
+        retry_until_settled(async || self.evictions().await).await
+    }
+
+    /// Counter `kubelet_evictions` since the kubelet started, by its label `eviction_signal`.
+    pub async fn evictions(&self) -> Result<Map<String, Value>, NodeError> {
+        Ok(parse_evictions(&self.proxy().metrics().await?))
+    }
+
+    /// The node object.
+    pub async fn object(&self) -> Result<ApiNode, NodeError> {
+        let nodes: Api<ApiNode> = Api::all(self.client.clone());
+        nodes.get(&self.name).await.map_err(|source| self.api_error("read the status", source))
+    }
+
+    /// Lines of the kubelet log since a point in time; `None` if the log is not accessible.
+    pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
+        self.backend.kubelet_log(since).await
+    }
+
+    /// Available memory in bytes: of the host if all nodes share one, else of the node itself.
+    pub async fn host_memory(&self) -> Result<u64, NodeError> {
+        self.backend.host_memory().await
+    }
+
+    fn proxy(&self) -> KubeletProxy<'_> {
+        KubeletProxy::new(&self.client, &self.name)
+    }
+
+    pub(super) fn api_error(&self, operation: &'static str, source: kube::Error) -> NodeError {
+        NodeError::Api { operation, node: self.name.clone(), source: Box::new(source) }
+    }
+}
+
+/// Retries a request until it succeeds, or returns the same error for
+/// [`KUBELET_RESTART_TIMEOUT`].
+async fn retry_until_settled<T>(
+    mut request: impl AsyncFnMut() -> Result<T, NodeError>,
+) -> Result<T, NodeError> {
+    let mut last = None;
+    let probe = async || match request().await {
+        Ok(response) => Probe::Done(response),
+        Err(error) => {
+            let text = error.to_string();
+            last = Some(error);
+            Probe::Pending(text)
+        }
+    };
+    let response = wait::until(KUBELET_RESTART_TIMEOUT, Duration::from_millis(200), probe).await;
+    match (response, last) {
+        (Ok(response), _) => Ok(response),
+        (Err(_), Some(error)) => Err(error),
+        // Unreachable: a wait that stalled has probed at least once.
+        (Err(stalled), None) => Err(NodeError::InvalidResponse {
+            operation: "wait for an answer",
+            node: String::new(),
+            problem: stalled.to_string(),
+        }),
+    }
+}
+
+/// Parses the lines `kubelet_evictions{eviction_signal="X"} N` of a metrics page.
+fn parse_evictions(metrics: &str) -> Map<String, Value> {
+    metrics
+        .lines()
+        .filter_map(|line| {
+            let rest = line.strip_prefix("kubelet_evictions{eviction_signal=\"")?;
+            let (signal, value) = rest.split_once("\"} ")?;
+            Some((signal.to_owned(), Value::from(value.trim().parse::<f64>().ok()? as u64)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn retries_until_the_kubelet_answers() {
+        let error = |problem: &str| NodeError::InvalidResponse {
+            operation: "read the statistics",
+            node: "n".to_owned(),
+            problem: problem.to_owned(),
+        };
+        let mut requests = 0;
+        let response = retry_until_settled(async || {
+            requests += 1;
+            if requests < 20 { Err(error("unable to find data in memory cache")) } else { Ok(requests) }
+        });
+        assert_eq!(response.await.unwrap(), 20);
+        let never =
+            retry_until_settled::<()>(async || Err(error("no such node"))).await.unwrap_err().to_string();
+        assert!(never.ends_with("no such node"), "{never}");
+    }
+
+    #[test]
+    fn parses_eviction_counters() {
+        let page = "# TYPE kubelet_evictions counter\n\
+                    kubelet_evictions{eviction_signal=\"memory.available\"} 2\n\
+                    kubelet_evictions{eviction_signal=\"emptydirfs.limit\"} 1e+00\n\
+                    kubelet_node_name{node=\"a\"} 1\n";
+        let counted = parse_evictions(page);
+        assert_eq!(counted.len(), 2);
+        assert_eq!((&counted["memory.available"], &counted["emptydirfs.limit"]), (&2.into(), &1.into()));
+    }
+}

@@ -1,0 +1,88 @@
+//! Process identity: which process owns a cluster, a namespace or a container.
+
+use std::fs;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Age after which leftovers of a process on another host count as abandoned.
+pub const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+
+/// Identity of a process. The start time distinguishes it from a later process with the same id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Process id.
+    pub pid: u32,
+    /// Start time, as the operating system formats it.
+    pub started: String,
+    /// Name of the host.
+    pub host: String,
+}
+
+impl Owner {
+    /// The current process.
+    pub fn this() -> Self {
+        Self::of(std::process::id()).unwrap_or_else(|| Self {
+            pid: std::process::id(),
+            started: String::new(),
+            host: host_name(),
+        })
+    }
+
+    /// The process with this id, if it is running.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started: start_time(pid)?, host: host_name() })
+    }
+
+    /// Returns whether the process belongs to this host, where its state can be checked.
+    pub fn is_here(&self) -> bool {
+        self.host == host_name()
+    }
+
+    /// Returns whether the process is running. A process on another host counts as running.
+    pub fn alive(&self) -> bool {
+        !self.is_here() || start_time(self.pid).is_some_and(|started| started == self.started)
+    }
+}
+
+/// Host name. [`start_time`] distinguishes the processes of containers and of earlier boots.
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Start time of a running process: on Linux the boot id and the clock ticks since boot
+/// (`/proc/PID/stat`, field 22), elsewhere the `lstart` column of `ps`.
+fn start_time(pid: u32) -> Option<String> {
+    if let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The command in parentheses (field 2) may contain any character.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace();
+        if fields.next()? == "Z" {
+            return None;
+        }
+        return Some(format!("{}/{}", boot.trim(), fields.nth(18)?));
+    }
+    let started = duct::cmd!("ps", "-o", "lstart=", "-p", pid.to_string()).stderr_null().read().ok()?;
+    Some(started.trim().to_owned()).filter(|started| !started.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_alive_until_it_exits() {
+        assert!(Owner::this().alive());
+        let child = duct::cmd!("sleep", "60").start().unwrap();
+        let owner = Owner::of(child.pids()[0]).unwrap();
+        assert!(owner.alive());
+        child.kill().unwrap();
+        child.wait().ok();
+        assert!(!owner.alive());
+        let reused = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        assert!(!reused.alive(), "same id, different process");
+        let elsewhere = Owner { host: "another".to_owned(), pid: 1, started: "?".to_owned() };
+        assert!(elsewhere.alive(), "processes of other hosts count as running");
+    }
+}

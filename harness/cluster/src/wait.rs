@@ -1,0 +1,96 @@
+//! Waiting that times out only without progress, and the backoff of watches.
+
+use std::time::Duration;
+
+use kube::runtime::utils::Backoff;
+use tokio::time::Instant;
+
+/// Result of one probe of a wait.
+pub enum Probe<T> {
+    /// The condition holds; the wait ends with this value.
+    Done(T),
+    /// The condition does not hold yet. A changed text counts as progress.
+    Pending(String),
+}
+
+/// A wait that saw no progress for its whole timeout.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no progress for {} s: {last}", timeout.as_secs())]
+pub struct Stalled {
+    /// Longest time without progress that the wait accepts.
+    pub timeout: Duration,
+    /// Text of the last pending probe.
+    pub last: String,
+}
+
+/// Probes once per `interval` until the probe is done.
+///
+/// # Errors
+/// The text of the pending probe has not changed for `timeout`. A slow machine that still makes
+/// progress does not time out.
+pub async fn until<T, F>(timeout: Duration, interval: Duration, mut probe: F) -> Result<T, Stalled>
+where
+    F: AsyncFnMut() -> Probe<T>,
+{
+    let mut progressed = Instant::now();
+    let mut last = String::new();
+    loop {
+        match probe().await {
+            Probe::Done(value) => return Ok(value),
+            Probe::Pending(text) if text != last => (progressed, last) = (Instant::now(), text),
+            Probe::Pending(_) if progressed.elapsed() >= timeout => return Err(Stalled { timeout, last }),
+            Probe::Pending(_) => {}
+        }
+        tokio::time::sleep(interval).await;
+    }
+}
+
+/// Delays between attempts to reopen a broken watch: 0.8 s, doubled up to 30 s, reset by success.
+/// Without jitter, so that runs on the model are reproducible.
+#[derive(Debug, Default)]
+pub struct WatchBackoff {
+    last: Option<Duration>,
+}
+
+impl Iterator for WatchBackoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let next = self.last.map_or(Duration::from_millis(800), |last| last * 2);
+        self.last = Some(next.min(Duration::from_secs(30)));
+        self.last
+    }
+}
+
+impl Backoff for WatchBackoff {
+    fn reset(&mut self) {
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn times_out_only_without_progress() {
+        let (timeout, interval) = (Duration::from_secs(10), Duration::from_secs(1));
+        let mut probes = 0;
+        let progressing = until(timeout, interval, async || {
+            probes += 1;
+            if probes == 100 { Probe::Done(probes) } else { Probe::Pending(format!("{}", probes / 5)) }
+        });
+        assert_eq!(progressing.await, Ok(100));
+        let stalled = until::<(), _>(timeout, interval, async || Probe::Pending("stuck".to_owned())).await;
+        assert_eq!(stalled, Err(Stalled { timeout, last: "stuck".to_owned() }));
+    }
+
+    #[test]
+    fn watch_delays_double_up_to_30_s() {
+        let mut backoff = WatchBackoff::default();
+        let delays: Vec<u128> = backoff.by_ref().take(7).map(|delay| delay.as_millis()).collect();
+        assert_eq!(delays, [800, 1600, 3200, 6400, 12800, 25600, 30000]);
+        backoff.reset();
+        assert_eq!(backoff.next(), Some(Duration::from_millis(800)));
+    }
+}

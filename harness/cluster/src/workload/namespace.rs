@@ -1,0 +1,235 @@
+//! The namespace of a case.
+
+use std::time::Duration;
+
+use http::Request;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::api_error::api_error_message;
+use crate::owner::Owner;
+use crate::wait::{self, Probe, Stalled};
+
+/// Label of namespaces and priority classes; its value is the run.
+pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
+/// Annotation of namespaces; its value is the owner as JSON.
+const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
+
+/// An operation on the objects of a case failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// The API server rejected an object.
+    #[error("the API server rejected {object}: {}", status.message)]
+    Refused {
+        /// Kind and name of the object, such as `pod alloc`.
+        object: String,
+        /// Response of the API server.
+        status: Box<kube::core::Status>,
+    },
+    /// The API server did not answer, or refused the request.
+    #[error("failed to {operation}: {}", api_error_message(source))]
+    Api {
+        /// Verb phrase of the request.
+        operation: String,
+        /// Error of the client.
+        source: Box<kube::Error>,
+    },
+    /// kube-controller-manager does not create the default service account of a new namespace.
+    #[error("failed to wait for the service account of namespace {namespace}: {stalled}")]
+    NoServiceAccount {
+        /// Name of the namespace.
+        namespace: String,
+        /// Last observation.
+        #[source]
+        stalled: Stalled,
+    },
+    /// Deleted pods remain.
+    #[error("failed to wait for the deletion of the pods of namespace {namespace}: {stalled}")]
+    PodsRemain {
+        /// Name of the namespace.
+        namespace: String,
+        /// Last observation.
+        #[source]
+        stalled: Stalled,
+    },
+}
+
+/// Maximum time for the creation of a service account. On a slow host kube-controller-manager may
+/// lose its lease and restart.
+const SERVICE_ACCOUNT_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Labels and annotations of a namespace that a run created.
+#[derive(Clone, Debug)]
+pub struct NamespaceRecord {
+    /// Id of the run.
+    pub run: String,
+    /// Owner, if the annotation is present and valid.
+    pub owner: Option<Owner>,
+    /// Creation time.
+    pub created: Option<Timestamp>,
+}
+
+/// A namespace that evictlab created.
+pub struct Namespace {
+    /// Name of the namespace.
+    pub name: String,
+    pub(super) client: Client,
+}
+
+impl Namespace {
+    /// Creates a namespace with a unique name for a case.
+    pub async fn create(client: &Client, run: &str, case: &str) -> Result<Self, StageError> {
+        let prefix: String = format!("evictlab-{case}").chars().take(50).collect();
+        let object: ApiNamespace = ApiNamespace {
+            metadata: kube::core::ObjectMeta {
+                generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
+                labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
+                annotations: serde_json::to_string(&Owner::this())
+                    .ok()
+                    .map(|owner| [(OWNER_ANNOTATION.to_owned(), owner)].into()),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let api: Api<ApiNamespace> = Api::all(client.clone());
+        let created = api
+            .create(&PostParams::default(), &object)
+            .await
+            .map_err(|source| api_error("create a namespace", source))?;
+        Ok(Self { name: created.name_any(), client: client.clone() })
+    }
+
+    /// API client of the cluster.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Lists the namespaces of a run, or of all runs.
+    pub async fn list(client: &Client, run: Option<&str>) -> Result<Vec<Self>, StageError> {
+        let label = run.map_or(RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
+        let listed = list_labelled(client, &label).await?;
+        Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
+    }
+
+    /// Lists the labels and annotations of the namespaces of all runs.
+    pub async fn list_records(client: &Client) -> Result<Vec<NamespaceRecord>, StageError> {
+        let record = |found: &ApiNamespace| NamespaceRecord {
+            run: found.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
+            owner: found
+                .annotations()
+                .get(OWNER_ANNOTATION)
+                .and_then(|owner| serde_json::from_str(owner).ok()),
+            created: found.creation_timestamp().map(|time| time.0),
+        };
+        Ok(list_labelled(client, RUN_LABEL).await?.iter().map(record).collect())
+    }
+
+    /// Creates a pod with strict field validation; returns the pod with its defaults.
+    pub async fn create_pod(&self, manifest: &Value) -> Result<Value, StageError> {
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        let path = format!("/api/v1/namespaces/{}/pods?fieldValidation=Strict", self.name);
+        // The API server rejects pods until the namespace has its default service account.
+        let created = wait::until(SERVICE_ACCOUNT_TIMEOUT, Duration::from_millis(100), async || {
+            match self.send(Request::post(&path), "application/json", manifest).await {
+                Err(kube::Error::Api(status))
+                    if status.message.contains("serviceaccount \"default\" not found") =>
+                {
+                    Probe::Pending(status.message.clone())
+                }
+                response => Probe::Done(response),
+            }
+        })
+        .await;
+        match created {
+            Ok(response) => response.map_err(|source| refused(&format!("pod {name}"), source)),
+            Err(stalled) => Err(StageError::NoServiceAccount { namespace: self.name.clone(), stalled }),
+        }
+    }
+
+    /// Adds an ephemeral container to a pod.
+    pub async fn add_ephemeral_container(&self, pod: &str, container: &Value) -> Result<Value, StageError> {
+        let path =
+            format!("/api/v1/namespaces/{}/pods/{pod}/ephemeralcontainers?fieldValidation=Strict", self.name);
+        let patch = json!({"spec": {"ephemeralContainers": [container]}});
+        let name = container["name"].as_str().unwrap_or_default();
+        self.send(Request::patch(path), "application/strategic-merge-patch+json", &patch)
+            .await
+            .map_err(|source| refused(&format!("ephemeral container {name} of pod {pod}"), source))
+    }
+
+    /// Deletes the namespace and, with grace period 0, its pods. Returns when the pods are gone;
+    /// the namespace itself remains for some seconds.
+    ///
+    /// # Errors
+    /// A request failed, or the pods have not changed for `timeout`.
+    pub async fn delete(&self, timeout: Duration) -> Result<(), StageError> {
+        // The namespace first: controllers do not replace pods in a namespace that is being
+        // deleted.
+        let api: Api<ApiNamespace> = Api::all(self.client.clone());
+        match api.delete(&self.name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(source) => return Err(api_error("delete the namespace", source)),
+        }
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
+        pods.delete_collection(&now, &ListParams::default())
+            .await
+            .map_err(|source| api_error("delete the pods", source))?;
+        wait::until(timeout, Duration::from_millis(200), async || {
+            match pods.list(&ListParams::default()).await {
+                Ok(listed) if listed.items.is_empty() => Probe::Done(()),
+                Ok(listed) => {
+                    Probe::Pending(listed.iter().map(ResourceExt::name_any).collect::<Vec<_>>().join(", "))
+                }
+                Err(error) => Probe::Pending(error.to_string()),
+            }
+        })
+        .await
+        .map_err(|stalled| StageError::PodsRemain { namespace: self.name.clone(), stalled })
+    }
+
+    /// Sends a request, with retries for up to three seconds while the server is busy (429, 503,
+    /// 504).
+    pub(super) async fn send(
+        &self,
+        request: http::request::Builder,
+        content: &str,
+        body: &Value,
+    ) -> Result<Value, kube::Error> {
+        const ATTEMPTS: u32 = 6;
+        let body = serde_json::to_vec(body).map_err(kube::Error::SerdeError)?;
+        let request = request.header("Content-Type", content).body(body).map_err(kube::Error::HttpError)?;
+        let mut delay = Duration::from_millis(50);
+        for _ in 1..ATTEMPTS {
+            match self.client.request(request.clone()).await {
+                Err(kube::Error::Api(status)) if [429, 503, 504].contains(&status.code) => {
+                    tokio::time::sleep(delay).await;
+                    delay *= 2;
+                }
+                response => return response,
+            }
+        }
+        self.client.request(request).await
+    }
+}
+
+async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {
+    let api: Api<ApiNamespace> = Api::all(client.clone());
+    let listed = api.list(&ListParams::default().labels(label)).await;
+    Ok(listed.map_err(|source| api_error("list namespaces", source))?.items)
+}
+
+pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {
+    StageError::Api { operation: operation.to_owned(), source: Box::new(source) }
+}
+
+pub(super) fn refused(object: &str, source: kube::Error) -> StageError {
+    match source {
+        kube::Error::Api(status) => StageError::Refused { object: object.to_owned(), status },
+        source => api_error(&format!("create {object}"), source),
+    }
+}

@@ -1,0 +1,175 @@
+//! Images with a real Docker daemon. Without a daemon or a node image, each test prints a line and
+//! returns.
+
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::time::Duration;
+
+use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::query_parameters::{
+    CreateContainerOptions, CreateImageOptionsBuilder, RemoveImageOptions, StartContainerOptions,
+};
+use evictlab_cluster::Docker;
+use evictlab_cluster::images::stress_image::{self, Built};
+use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
+use futures::{FutureExt, StreamExt};
+
+/// A Docker daemon and the name of a node image.
+async fn docker() -> Result<(Docker, String), String> {
+    let docker = Docker::connect().await.map_err(|error| error.to_string())?;
+    let images = docker.images("kindest/node").await.map_err(|error| error.to_string())?;
+    let image = images.into_iter().next().ok_or("no kindest/node image is in Docker")?;
+    Ok((docker, image))
+}
+
+macro_rules! docker_or_return {
+    () => {
+        match docker().await {
+            Ok(found) => found,
+            Err(why) => {
+                eprintln!("not run: {}", why.lines().next().unwrap_or_default());
+                return;
+            }
+        }
+    };
+}
+
+#[tokio::test]
+async fn resolves_local_node_images_and_rejects_unknown_versions() {
+    let (docker, image) = docker_or_return!();
+    let lock = ImageCatalog::load(None).unwrap();
+    let overrides = BTreeMap::new();
+    let resolver = KubeletResolver {
+        docker: &docker,
+        lock: &lock,
+        overrides: &overrides,
+        progress: &|text| panic!("unexpected pull: {text}"),
+    };
+    let tag = image.rsplit_once(':').unwrap().1;
+    let kubelets = resolver.resolve_all(&[tag.parse().unwrap(), image.parse().unwrap()]).await.unwrap();
+    assert_eq!((kubelets[0].image.as_str(), kubelets[1].image.as_str()), (image.as_str(), image.as_str()));
+    assert_eq!(kubelets[1].version.to_string(), tag, "version of the image");
+
+    let unknown = resolver.resolve_all(&["v1.31.99".parse().unwrap()]).await.unwrap_err().to_string();
+    assert!(unknown.contains("v1.31.14") && unknown.contains("--node-image v1.31.99=IMAGE"), "{unknown}");
+}
+
+#[tokio::test]
+async fn failed_pulls_have_instructions() {
+    let (docker, _) = docker_or_return!();
+    let image = "127.0.0.1:1/evictlab/none:1";
+    assert!(!has_image(&docker, image).await.unwrap());
+    let error = pull_image(&docker, image, &|_| {}).await.unwrap_err().to_string();
+    assert!(error.contains(&format!("failed to pull image {image}, which is not in Docker")), "{error}");
+    assert!(error.contains(&format!("docker save {image} -o image.tar")), "{error}");
+}
+
+/// Starts a container that runs only containerd, like a node. The container exits and is removed
+/// after two minutes even if the test fails.
+async fn node(docker: &Docker, image: &str) -> String {
+    let body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        entrypoint: Some(["sh", "-c", "containerd & exec sleep 120"].map(str::to_owned).to_vec()),
+        volumes: Some(vec!["/var".to_owned()]),
+        host_config: Some(HostConfig {
+            privileged: Some(true),
+            auto_remove: Some(true),
+            network_mode: Some("none".to_owned()),
+            ..HostConfig::default()
+        }),
+        ..ContainerCreateBody::default()
+    };
+    let id = docker.api().create_container(None::<CreateContainerOptions>, body).await.unwrap().id;
+    docker.api().start_container(&id, None::<StartContainerOptions>).await.unwrap();
+    for _ in 0..600 {
+        if docker.run(&id, &["ctr", "version"]).await.is_ok() {
+            return id;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("containerd does not start in {image}");
+}
+
+#[tokio::test]
+async fn loads_only_missing_images() {
+    let (docker, image) = docker_or_return!();
+    let name = format!("localhost/evictlab-test:{}", std::process::id());
+    create_image(&docker, &name).await;
+    let nodes = tokio::join!(node(&docker, &image), node(&docker, &image));
+    let outcome = AssertUnwindSafe(load_images(&docker, [&nodes.0, &nodes.1], &name)).catch_unwind().await;
+    for node in [&nodes.0, &nodes.1] {
+        docker.remove(node).await.unwrap();
+    }
+    // A successful test has removed it.
+    let _ignored = docker.api().remove_image(&name, None::<RemoveImageOptions>, None).await;
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+async fn load_images(docker: &Docker, nodes: [&str; 2], name: &str) {
+    let [first, second] = nodes;
+    let images = [name.to_owned()];
+    let lines = RefCell::new(Vec::new());
+    let progress = |text: &str| lines.borrow_mut().push(text.to_owned());
+    ensure_loaded(docker, &[first], &images, &progress).await.unwrap();
+    assert_eq!(lines.take(), [format!("loading {name} into {first}")]);
+    ensure_loaded(docker, &nodes, &images, &progress).await.unwrap();
+    assert_eq!(lines.take(), [format!("loading {name} into {second}")], "only into the node without it");
+    for node in nodes {
+        let command = format!("ctr -n k8s.io images mount {name} /mnt > /dev/null && cat /mnt/file");
+        assert_eq!(docker.run(node, &["sh", "-c", &command]).await.unwrap(), "text", "unpacked and complete");
+        assert_eq!(docker.read_file(node, "/var/lib/evictlab-images.tar").await.unwrap(), None);
+    }
+
+    // Images that all nodes have are not needed in Docker.
+    docker.api().remove_image(name, None::<RemoveImageOptions>, None).await.unwrap();
+    ensure_loaded(docker, &nodes, &images, &|text| panic!("unexpected step: {text}")).await.unwrap();
+}
+
+#[tokio::test]
+async fn builds_the_stress_image_and_replaces_an_older_one() {
+    let (docker, image) = docker_or_return!();
+    let node = node(&docker, &image).await;
+    let outcome = AssertUnwindSafe(load_stress_image(&docker, &node)).catch_unwind().await;
+    docker.remove(&node).await.unwrap();
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+async fn load_stress_image(docker: &Docker, node: &str) {
+    let older = Built { program: b"older".to_vec(), architecture: docker.architecture().await.unwrap() };
+    docker.write_file(node, "/older.tar", 0o600, &older.archive().unwrap().bytes).await.unwrap();
+    docker.run(node, &["ctr", "-n", "k8s.io", "images", "import", "/older.tar"]).await.unwrap();
+
+    let images = [stress_image::NAME.to_owned()];
+    let lines = RefCell::new(Vec::new());
+    let progress = |text: &str| lines.borrow_mut().push(text.to_owned());
+    ensure_loaded(docker, &[node], &images, &progress).await.unwrap();
+    let step = format!("loading {} into {node}", stress_image::NAME);
+    assert!(lines.take().contains(&step));
+    let command =
+        format!("ctr -n k8s.io images mount {} /mnt > /dev/null && /mnt/stress help", stress_image::NAME);
+    let output = docker.run(node, &["sh", "-c", &command]).await.unwrap();
+    assert!(output.starts_with("Takes something of its node"), "{output}");
+    ensure_loaded(docker, &[node], &images, &progress).await.unwrap();
+    assert!(!lines.take().contains(&step), "the node has this build");
+}
+
+/// Creates an image with one small file.
+async fn create_image(docker: &Docker, name: &str) {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(4);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, "file", &b"text"[..]).unwrap();
+    let (repo, tag) = name.rsplit_once(':').unwrap();
+    let options = CreateImageOptionsBuilder::default().from_src("-").repo(repo).tag(tag).build();
+    let body = bollard::body_full(archive.into_inner().unwrap().into());
+    let results: Vec<_> = docker.api().create_image(Some(options), Some(body), None).collect().await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}

@@ -1,0 +1,87 @@
+//! Creation of objects.
+
+use std::sync::Arc;
+
+use evictlab_rules::KubeletVersion;
+use serde_json::{Value, json};
+
+use super::decode::decode;
+use super::field_errors::FieldErrors;
+use super::objects::store_error;
+use super::options::{FieldValidation, Stored, WriteOptions};
+use super::status::Status;
+use super::{event, metadata, names, namespace, pod, priority_class, workload};
+use crate::context::SimContext;
+use crate::resource::{Kind, Scope};
+
+/// Creates an object. `namespace` is empty for cluster-scoped kinds.
+///
+/// # Errors
+/// Those of the API server: 400 for an object of another type, 403 by admission, 404 without the
+/// namespace, 409 if the name exists, 422 for an invalid object.
+pub fn create(
+    ctx: &mut SimContext,
+    kind: Kind,
+    namespace: &str,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    let warnings = decode(kind, &mut object, options.field_validation)?;
+    let name = metadata::prepare(ctx, kind, namespace, &mut object)?;
+    metadata::check_namespace(ctx, kind, namespace, &name)?;
+    match kind {
+        Kind::Pod => pod::prepare(ctx, namespace, &name, &mut object)?,
+        Kind::Namespace => namespace::prepare(&name, &mut object),
+        Kind::Event => event::prepare(&mut object),
+        Kind::PriorityClass => priority_class::prepare(ctx, &name, &mut object)?,
+        Kind::PodDisruptionBudget => prepare_budget(&mut object),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::prepare(ctx, kind, &name, &mut object)?,
+        Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
+    }
+    validate(kind, &object).into_result(kind, &name)?;
+    let key = if kind.scope() == Scope::Namespaced { namespace } else { "" };
+    if ctx.store.get(kind, key, &name).is_some() {
+        return Err(Status::already_exists(kind, &name));
+    }
+    if options.dry_run {
+        object["metadata"]["uid"] = json!(ctx.store.uid());
+        object["metadata"]["creationTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
+        return Ok((Arc::new(object), warnings));
+    }
+    let stored =
+        ctx.store.create(kind, object, ctx.now).map_err(|trouble| store_error(kind, &name, trouble))?;
+    Ok((stored, warnings))
+}
+
+/// Applies the defaults of an API server of a version to a pod that no API server has processed,
+/// and validates the pod.
+///
+/// # Errors
+/// 400 for an object that is not a pod, 422 for an invalid pod.
+pub fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
+    decode(Kind::Pod, pod, FieldValidation::Ignore)?;
+    pod::set_defaults(pod, version);
+    let name = metadata::text(pod, "name").to_owned();
+    validate(Kind::Pod, pod).into_result(Kind::Pod, &name)
+}
+
+/// Validates a new object.
+pub(super) fn validate(kind: Kind, object: &Value) -> FieldErrors {
+    match kind {
+        Kind::Pod => pod::validate_new(object),
+        Kind::Namespace => metadata::validate(object, names::dns_label),
+        Kind::Event => metadata::validate(object, |_| Vec::new()),
+        Kind::PriorityClass => priority_class::validate(object),
+        Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object),
+        Kind::Node | Kind::PodDisruptionBudget | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {
+            metadata::validate(object, names::dns_subdomain)
+        }
+    }
+}
+
+/// Sets the initial status of a budget; the disruption controller computes the rest.
+fn prepare_budget(budget: &mut Value) {
+    budget["metadata"]["generation"] = json!(1);
+    budget["status"] =
+        json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
+}

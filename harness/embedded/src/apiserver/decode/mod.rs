@@ -1,0 +1,11 @@
+//! Decoding of objects: JSON syntax, types, unknown fields, quantities.
+//!
+//! Objects stay [`serde_json::Value`]s, so that fields newer than k8s-openapi's types are kept; the
+//! types only validate them.
+
+mod object;
+mod quantities;
+mod unknown_fields;
+
+pub(super) use object::decode;
+pub use object::parse;

@@ -1,0 +1,63 @@
+//! Deletion of objects.
+
+use serde_json::{Value, json};
+
+use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
+use super::options::{DeleteOptions, Deleted, ObjectPath, WriteOptions};
+use super::status::{self, Status};
+use super::{metadata, namespace, pod, workload};
+use crate::context::SimContext;
+use crate::resource::Kind;
+
+/// Deletes an object: a pod with its grace period, a namespace by its controller, an object with
+/// finalizers once these are removed.
+///
+/// # Errors
+/// 404 if the object does not exist, 409 if a precondition is violated, 403 for the namespaces that
+/// every cluster needs.
+pub fn delete(
+    ctx: &mut SimContext,
+    kind: Kind,
+    namespace: &str,
+    name: &str,
+    options: DeleteOptions,
+) -> Result<Deleted, Status> {
+    match kind {
+        Kind::Pod => return pod::delete(ctx, namespace, name, &options),
+        Kind::Namespace => return namespace::delete(ctx, name, &options),
+        _ => {}
+    }
+    let old = find(ctx, ObjectPath { kind, namespace, name })?;
+    check_preconditions(kind, name, &old, &options.preconditions)?;
+    let mut object = Value::clone(&old);
+    if workload::is_workload(kind) {
+        let propagation = options.propagation.unwrap_or(workload::default_propagation(kind));
+        metadata::set_propagation_finalizer(&mut object, propagation);
+    }
+    if metadata::finalizers(&object).next().is_some() {
+        if object["metadata"]["deletionTimestamp"].is_null() {
+            object["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
+            object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            increment_generation(&mut object);
+        }
+        let object = if options.dry_run { object.into() } else { replace(ctx, kind, name, object)? };
+        return Ok(Deleted::Object(object));
+    }
+    let last = if options.dry_run { None } else { ctx.store.remove(kind, namespace, name) };
+    // Service accounts are returned: `ReturnDeletedObject` of their storage.
+    if kind == Kind::ServiceAccount {
+        return Ok(Deleted::Object(last.unwrap_or(old)));
+    }
+    Ok(Deleted::Status(status::deleted(kind, name, &old)))
+}
+
+/// Removes a finalizer from an object. An object that is being deleted is removed with its last
+/// finalizer. An object that does not exist is ignored.
+pub fn remove_finalizer(ctx: &mut SimContext, kind: Kind, namespace: &str, name: &str, finalizer: &str) {
+    let path = ObjectPath { kind, namespace, name };
+    let Ok(old) = find(ctx, path) else { return };
+    let mut object = Value::clone(&old);
+    metadata::remove_finalizer(&mut object, finalizer);
+    // The object exists and its version is current, so the update cannot fail.
+    let _ = finish_update(ctx, path, object, Vec::new(), WriteOptions::default());
+}

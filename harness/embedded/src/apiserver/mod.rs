@@ -1,0 +1,37 @@
+//! The API server behind HTTP: defaulting, validation, admission, graceful deletion and
+//! subresources.
+//!
+//! The HTTP API and the controllers write objects by these functions; kubelets write the statuses
+//! of their own objects directly.
+
+mod create;
+mod decode;
+mod delete;
+pub(crate) mod event;
+mod field_errors;
+pub(crate) mod int_or_percent;
+mod metadata;
+mod names;
+mod namespace;
+mod objects;
+mod options;
+mod pod;
+mod priority_class;
+mod status;
+#[cfg(test)]
+mod tests;
+mod update;
+mod workload;
+
+pub use create::{create, default_and_validate_pod};
+pub use decode::parse;
+pub use delete::{delete, remove_finalizer};
+pub use names::is_extended_resource;
+pub(crate) use objects::control_plane_version;
+pub use options::{
+    DeleteOptions, Deleted, FieldValidation, ObjectPath, Preconditions, Propagation, Stored, WriteOptions,
+};
+pub(crate) use pod::container_requests;
+pub use pod::{bind, evict, finish_pod_deletion};
+pub use status::{Status, success};
+pub use update::{update, update_ephemeral_containers, update_status};

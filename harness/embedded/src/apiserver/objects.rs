@@ -1,0 +1,111 @@
+//! Access to stored objects, with the API server's errors.
+
+use std::sync::Arc;
+
+use evictlab_rules::KubeletVersion;
+use serde_json::{Map, Value, json};
+
+use super::metadata;
+use super::options::{ObjectPath, Preconditions, Stored, WriteOptions};
+use super::status::Status;
+use crate::context::SimContext;
+use crate::resource::Kind;
+use crate::storage::StoreError;
+
+/// Returns a stored object, or 404.
+pub(super) fn find(ctx: &SimContext, path: ObjectPath) -> Result<Arc<Value>, Status> {
+    let object = ctx.store.get(path.kind, path.namespace, path.name).cloned();
+    object.ok_or_else(|| Status::not_found(path.kind, path.name))
+}
+
+/// Replaces a stored object.
+pub(super) fn replace(
+    ctx: &mut SimContext,
+    kind: Kind,
+    name: &str,
+    object: Value,
+) -> Result<Arc<Value>, Status> {
+    ctx.store.replace(kind, object).map_err(|error| store_error(kind, name, error))
+}
+
+/// Converts an error of the store.
+pub(super) fn store_error(kind: Kind, name: &str, error: StoreError) -> Status {
+    match error {
+        StoreError::Missing => Status::not_found(kind, name),
+        StoreError::Exists => Status::already_exists(kind, name),
+        StoreError::Conflict => Status::modified(kind, name),
+    }
+}
+
+/// Stores a changed object, or removes it if only its last finalizer kept it.
+pub(super) fn finish_update(
+    ctx: &mut SimContext,
+    path: ObjectPath,
+    object: Value,
+    warnings: Vec<String>,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    if options.dry_run {
+        return Ok((Arc::new(object), warnings));
+    }
+    let is_deleted = object["metadata"]["deletionTimestamp"].is_string();
+    let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+    let stored = replace(ctx, path.kind, path.name, object)?;
+    let is_kept = metadata::finalizers(&stored).next().is_some() || path.kind == Kind::Namespace;
+    if is_deleted && grace == 0 && !is_kept {
+        ctx.store.remove(path.kind, path.namespace, path.name);
+    }
+    Ok((stored, warnings))
+}
+
+/// Checks the preconditions of a deletion; a violation is 409 `Conflict`.
+pub(super) fn check_preconditions(
+    kind: Kind,
+    name: &str,
+    object: &Value,
+    preconditions: &Preconditions,
+) -> Result<(), Status> {
+    let Preconditions { uid, resource_version } = preconditions;
+    for (what, field, expected, consequence) in [
+        ("UID", "uid", uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", resource_version, "modified"),
+    ] {
+        let actual = metadata::text(object, field);
+        if let Some(expected) = expected.as_deref().filter(|&text| !text.is_empty() && text != actual) {
+            let reason = format!(
+                "the {what} in the precondition ({expected}) does not match the {what} in record ({actual}). The object might have been {consequence}"
+            );
+            return Err(Status::conflict(kind, name, &reason));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the version of the control plane: that of the newest kubelet, because a kubelet must not
+/// be newer than its API server.
+pub(crate) fn control_plane_version(ctx: &SimContext) -> KubeletVersion {
+    let nodes = ctx.store.list(Kind::Node, None);
+    let versions =
+        nodes.filter_map(|node| node["status"]["nodeInfo"]["kubeletVersion"].as_str()?.parse().ok());
+    versions.max().unwrap_or_else(|| KubeletVersion::from_minor(36))
+}
+
+/// Increments `metadata.generation` of an object that has one.
+pub(super) fn increment_generation(object: &mut Value) {
+    if let Some(generation) = object["metadata"]["generation"].as_i64() {
+        object["metadata"]["generation"] = json!(generation + 1);
+    }
+}
+
+/// Sets a field, or removes it if there is no value.
+pub(super) fn set_or_remove(object: &mut Value, field: &str, value: Option<&Value>) {
+    match value {
+        Some(value) => object[field] = value.clone(),
+        None => remove(object, field),
+    }
+}
+
+/// Removes a field.
+pub(super) fn remove(object: &mut Value, field: &str) {
+    object.as_object_mut().and_then(|fields: &mut Map<_, _>| fields.shift_remove(field));
+}

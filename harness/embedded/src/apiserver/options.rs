@@ -1,0 +1,153 @@
+//! Options and results of operations on objects.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1;
+use serde_json::Value;
+
+use super::status::Status;
+use crate::resource::Kind;
+
+/// Kind, namespace and name of an object. The namespace is empty for cluster-scoped kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectPath<'a> {
+    /// Kind of the object.
+    pub kind: Kind,
+    /// Namespace, or empty.
+    pub namespace: &'a str,
+    /// `metadata.name`.
+    pub name: &'a str,
+}
+
+/// `fieldValidation`: treatment of unknown fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Drops unknown fields silently.
+    Ignore,
+    /// Drops unknown fields with a warning: the default of the API server.
+    #[default]
+    Warn,
+    /// Rejects objects with unknown fields.
+    Strict,
+}
+
+/// Options of creations and updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Treatment of unknown fields.
+    pub field_validation: FieldValidation,
+    /// Does everything except storing the object.
+    pub dry_run: bool,
+}
+
+/// `metav1.DeleteOptions`, as far as the embedded cluster supports them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// `gracePeriodSeconds`; `None` for the pod's own.
+    pub grace: Option<u64>,
+    /// Preconditions; a violation is a conflict.
+    pub preconditions: Preconditions,
+    /// Treatment of dependents; `None` for the default of the kind.
+    pub propagation: Option<Propagation>,
+    /// Does everything except deleting the object.
+    pub dry_run: bool,
+}
+
+impl DeleteOptions {
+    /// Converts the options of a request.
+    ///
+    /// # Errors
+    /// 422 for a negative grace period and for an unknown propagation policy.
+    pub(crate) fn from_api(options: v1::DeleteOptions) -> Result<Self, Status> {
+        let preconditions = options.preconditions.unwrap_or_default();
+        Ok(Self {
+            grace: options.grace_period_seconds.map(parse_grace).transpose()?,
+            preconditions: Preconditions {
+                uid: preconditions.uid,
+                resource_version: preconditions.resource_version,
+            },
+            propagation: options.propagation_policy.as_deref().and_then(Propagation::parse).transpose()?,
+            dry_run: options.dry_run.is_some_and(|stages| !stages.is_empty()),
+        })
+    }
+}
+
+fn parse_grace(seconds: i64) -> Result<u64, Status> {
+    u64::try_from(seconds).map_err(|_| {
+        let message = format!("gracePeriodSeconds: Invalid value: {seconds}: must be non-negative");
+        invalid_delete_options(&message)
+    })
+}
+
+fn invalid_delete_options(message: &str) -> Status {
+    Status::new(422, "Invalid", format!("DeleteOptions.meta.k8s.io \"\" is invalid: {message}"))
+}
+
+/// `propagationPolicy`: treatment of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// Keeps the dependents and removes their owner reference.
+    Orphan,
+    /// Deletes the dependents after the object.
+    Background,
+    /// Deletes the dependents before the object.
+    Foreground,
+}
+
+impl Propagation {
+    /// All policies.
+    pub const ALL: [Self; 3] = [Self::Foreground, Self::Background, Self::Orphan];
+
+    /// Returns the serialized name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Orphan => "Orphan",
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+        }
+    }
+
+    /// Parses a policy; `None` for an empty text.
+    fn parse(text: &str) -> Option<Result<Self, Status>> {
+        if text.is_empty() {
+            return None;
+        }
+        let known = Self::ALL.into_iter().find(|known| known.name() == text);
+        Some(known.ok_or_else(|| {
+            invalid_delete_options(&format!(
+                "propagationPolicy: Unsupported value: {text:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+            ))
+        }))
+    }
+
+    /// Returns the finalizer that keeps the object until the garbage collector has handled its
+    /// dependents.
+    pub(crate) fn finalizer(self) -> Option<&'static str> {
+        match self {
+            Self::Orphan => Some("orphan"),
+            Self::Background => None,
+            Self::Foreground => Some("foregroundDeletion"),
+        }
+    }
+}
+
+/// Preconditions of a deletion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// Expected uid.
+    pub uid: Option<String>,
+    /// Expected resource version.
+    pub resource_version: Option<String>,
+}
+
+/// Result of a deletion.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deleted {
+    /// The object, which still exists (grace period, finalizer), or the last state of a pod.
+    Object(Arc<Value>),
+    /// A `Status` of success: the object is deleted.
+    Status(Value),
+}
+
+/// A stored object, and warnings for the client.
+pub type Stored = (Arc<Value>, Vec<String>);

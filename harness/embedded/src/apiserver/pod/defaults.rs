@@ -1,0 +1,238 @@
+//! Defaults of pods: `pkg/apis/core/v1/defaults.go`.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::containers::{CONTAINER_LISTS, items_mut};
+use crate::apiserver::objects::remove;
+
+/// Sets the defaults of a pod. Pod-level resources exist since 1.34 (`PodLevelResources`,
+/// KEP-2837); older versions drop them.
+pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &KubeletVersion) {
+    set_template_defaults(pod);
+    let spec = &mut pod["spec"];
+    default(spec, "enableServiceLinks", json!(true));
+    for list in ["containers", "initContainers"] {
+        items_mut(spec, list).for_each(set_requests_from_limits);
+    }
+    if control_plane.at_least(34) {
+        set_pod_level_requests(pod);
+    } else {
+        remove(spec, "resources");
+    }
+}
+
+/// Sets the defaults that pods and pod templates share (`SetDefaults_PodSpec` and those of its
+/// parts).
+pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
+    let spec = &mut template["spec"];
+    remove_empty(spec);
+    for (field, value) in [
+        ("restartPolicy", json!("Always")),
+        ("terminationGracePeriodSeconds", json!(30)),
+        ("dnsPolicy", json!("ClusterFirst")),
+        ("securityContext", json!({})),
+        ("schedulerName", json!("default-scheduler")),
+    ] {
+        default(spec, field, value);
+    }
+    // `serviceAccount` is the deprecated name of the field.
+    if spec["serviceAccountName"].is_null() && spec["serviceAccount"].is_string() {
+        spec["serviceAccountName"] = spec["serviceAccount"].clone();
+    }
+    let host_network = spec["hostNetwork"] == true;
+    for list in CONTAINER_LISTS {
+        for container in items_mut(spec, list) {
+            set_container_defaults(container);
+            if list != "ephemeralContainers" && host_network {
+                set_host_ports(container);
+            }
+        }
+    }
+    items_mut(spec, "volumes").for_each(set_volume_defaults);
+}
+
+/// Sets the defaults of a container.
+pub(super) fn set_container_defaults(container: &mut Value) {
+    let policy =
+        if is_latest(container["image"].as_str().unwrap_or_default()) { "Always" } else { "IfNotPresent" };
+    for (field, value) in [
+        ("resources", json!({})),
+        ("terminationMessagePath", json!("/dev/termination-log")),
+        ("terminationMessagePolicy", json!("File")),
+        ("imagePullPolicy", json!(policy)),
+    ] {
+        default(container, field, value);
+    }
+    for port in items_mut(container, "ports") {
+        default(port, "protocol", json!("TCP"));
+    }
+    for variable in items_mut(container, "env") {
+        variable.get_mut("valueFrom").into_iter().for_each(set_reference_defaults);
+    }
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = container.get_mut(name) {
+            for (field, value) in [
+                ("timeoutSeconds", 1),
+                ("periodSeconds", 10),
+                ("successThreshold", 1),
+                ("failureThreshold", 3),
+            ] {
+                if probe[field].as_i64().unwrap_or(0) == 0 {
+                    probe[field] = json!(value);
+                }
+            }
+            set_handler_defaults(probe);
+        }
+    }
+    for hook in ["postStart", "preStop"] {
+        if let Some(hook) = container.get_mut("lifecycle").and_then(|lifecycle| lifecycle.get_mut(hook)) {
+            set_handler_defaults(hook);
+        }
+    }
+}
+
+fn set_handler_defaults(handler: &mut Value) {
+    if let Some(get) = handler.get_mut("httpGet") {
+        default(get, "path", json!("/"));
+        default(get, "scheme", json!("HTTP"));
+    }
+    if let Some(grpc) = handler.get_mut("grpc") {
+        default(grpc, "service", json!(""));
+    }
+}
+
+/// Returns true for the tag `latest`, the default of an image without tag and digest.
+fn is_latest(image: &str) -> bool {
+    let last = image.rsplit('/').next().unwrap_or_default();
+    match last.split_once('@') {
+        Some((named, _)) => named.ends_with(":latest"),
+        None => last.split_once(':').is_none_or(|(_, tag)| tag == "latest"),
+    }
+}
+
+fn set_requests_from_limits(container: &mut Value) {
+    let limits = match &container["resources"]["limits"] {
+        Value::Object(limits) => limits.clone(),
+        _ => return,
+    };
+    let requests = &mut container["resources"]["requests"];
+    for (name, limit) in limits {
+        default(requests, &name, limit);
+    }
+}
+
+fn set_host_ports(container: &mut Value) {
+    for port in items_mut(container, "ports") {
+        let same = port["containerPort"].clone();
+        default(port, "hostPort", same);
+    }
+}
+
+fn set_volume_defaults(volume: &mut Value) {
+    let Some(fields) = volume.as_object_mut() else { return };
+    if fields.keys().all(|field| field == "name") {
+        fields.insert("emptyDir".to_owned(), json!({}));
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = fields.get_mut(source) {
+            default(source, "defaultMode", json!(0o644));
+        }
+    }
+    if let Some(path) = fields.get_mut("hostPath")
+        && path["type"].is_null()
+    {
+        path["type"] = json!("");
+    }
+    if let Some(downward) = fields.get_mut("downwardAPI") {
+        items_mut(downward, "items").for_each(set_reference_defaults);
+    }
+    for source in
+        fields.get_mut("projected").into_iter().flat_map(|projected| items_mut(projected, "sources"))
+    {
+        if let Some(token) = source.get_mut("serviceAccountToken") {
+            default(token, "expirationSeconds", json!(3600));
+        }
+        if let Some(downward) = source.get_mut("downwardAPI") {
+            items_mut(downward, "items").for_each(set_reference_defaults);
+        }
+    }
+}
+
+/// Sets the defaults of a reference to a field of the pod or to a resource of a container.
+fn set_reference_defaults(from: &mut Value) {
+    if let Some(field) = from.get_mut("fieldRef") {
+        default(field, "apiVersion", json!("v1"));
+    }
+    if let Some(resource) = from.get_mut("resourceFieldRef") {
+        default(resource, "divisor", json!("0"));
+    }
+}
+
+/// Sets pod-level requests: the sum of the containers' requests, else the pod's limit
+/// (`defaultPodRequests`).
+fn set_pod_level_requests(pod: &mut Value) {
+    const SUPPORTED: [&str; 2] = ["cpu", "memory"];
+    let is_supported = |name: &str| SUPPORTED.contains(&name) || name.starts_with("hugepages-");
+    let Some(limits) = pod["spec"]["resources"]["limits"].as_object().filter(|limits| !limits.is_empty())
+    else {
+        return;
+    };
+    let limits = limits.clone();
+    let Ok(whole) = Pod::deserialize(&*pod) else { return };
+    let is_requested = |name: &str| {
+        let spec = &whole.spec;
+        spec.containers.iter().chain(&spec.init_containers).any(|one| one.request(name).is_some())
+    };
+    let resources = &mut pod["spec"]["resources"];
+    // Resources without a pod-level limit are summed as well.
+    for name in SUPPORTED.into_iter().filter(|name| is_requested(name)) {
+        default(&mut resources["requests"], name, json!(container_requests(&whole, name)));
+    }
+    for (name, limit) in limits.into_iter().filter(|(name, _)| is_supported(name)) {
+        default(&mut resources["requests"], &name, limit);
+    }
+}
+
+/// Returns the sum of the containers' requests, without pod-level requests and overhead.
+pub(crate) fn container_requests(pod: &Pod, resource: &str) -> Quantity {
+    let mut pod = pod.clone();
+    pod.spec.resources = None;
+    pod.spec.overhead.clear();
+    // Sidecars are summed as in kubelets since 1.34.
+    pod.request(&KubeletVersion::from_minor(34), resource)
+}
+
+/// Sets a field that is missing or an empty string.
+fn default(value: &mut Value, field: &str, to: Value) {
+    let unset = match &value[field] {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    };
+    if unset {
+        value[field] = to;
+    }
+}
+
+/// Removes empty lists, and maps that Go omits when they are empty (`omitempty`).
+fn remove_empty(value: &mut Value) {
+    const MAPS: [&str; 5] = ["nodeSelector", "requests", "limits", "overhead", "annotations"];
+    let is_empty = |name: &str, value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty() && MAPS.contains(&name),
+        _ => false,
+    };
+    let keep = |fields: &mut Map<String, Value>| fields.retain(|name, value| !is_empty(name, value));
+    match value {
+        Value::Object(fields) => {
+            keep(fields);
+            fields.values_mut().for_each(remove_empty);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_empty),
+        _ => {}
+    }
+}

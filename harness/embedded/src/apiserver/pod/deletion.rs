@@ -1,0 +1,83 @@
+//! Deletion of pods: with a grace period, at once, or with the last finalizer.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::apiserver::metadata;
+use crate::apiserver::objects::{check_preconditions, find, increment_generation, replace};
+use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
+use crate::apiserver::status::Status;
+use crate::context::SimContext;
+use crate::resource::Kind;
+
+/// Deletes a pod (`rest.BeforeDelete` with the strategy of pods).
+pub(in crate::apiserver) fn delete(
+    ctx: &mut SimContext,
+    namespace: &str,
+    name: &str,
+    options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    let mut pod = Value::clone(&*find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?);
+    check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
+    let pending = pod["metadata"]["deletionGracePeriodSeconds"].as_u64();
+    let grace = match (pending, options.grace) {
+        // A pending grace period can only be shortened.
+        (Some(pending), Some(requested)) if requested < pending => requested,
+        (Some(_), _) => return Ok(Deleted::Object(pod.into())),
+        (None, requested) => initial_grace(&pod, requested),
+    };
+    let deletion_time = match pending {
+        Some(pending) => shortened_deletion_time(&pod, pending - grace),
+        None => ctx.epoch().seconds(ctx.now + Duration::from_secs(grace)),
+    };
+    pod["metadata"]["deletionTimestamp"] = json!(deletion_time);
+    pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+    if pending.is_none() {
+        increment_generation(&mut pod);
+    }
+    if options.dry_run {
+        return Ok(Deleted::Object(pod.into()));
+    }
+    if grace == 0 && metadata::finalizers(&pod).next().is_none() {
+        let removed = ctx.store.remove(Kind::Pod, namespace, name);
+        return Ok(Deleted::Object(removed.unwrap_or_else(|| pod.into())));
+    }
+    replace(ctx, Kind::Pod, name, pod).map(Deleted::Object)
+}
+
+/// Removes a pod whose containers its kubelet has cleaned up. Pods with another uid and pods with
+/// finalizers are kept.
+pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
+    let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
+    if pod["metadata"]["uid"] != uid {
+        return;
+    }
+    let at_once = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+    // The pod exists and there are no preconditions, so the deletion cannot fail.
+    let _ = delete(ctx, namespace, name, &at_once);
+}
+
+/// Returns the deletion timestamp of a pod, moved forward by some seconds.
+fn shortened_deletion_time(pod: &Value, seconds: u64) -> String {
+    let text = pod["metadata"]["deletionTimestamp"].as_str().unwrap_or_default();
+    let time = text.parse::<Timestamp>().ok();
+    let shortened = time.and_then(|time| time.checked_sub(Duration::from_secs(seconds)).ok());
+    shortened.map_or_else(|| text.to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// Returns the grace period of a first deletion in seconds: 0 for a pod without a node and for a
+/// terminated pod.
+fn initial_grace(pod: &Value, requested: Option<u64>) -> u64 {
+    let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let is_unscheduled = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
+    let is_terminated =
+        ["Failed", "Succeeded"].contains(&pod["status"]["phase"].as_str().unwrap_or_default());
+    if is_unscheduled || is_terminated {
+        0
+    } else {
+        // A negative period means the shortest one, 1 s.
+        requested.unwrap_or(u64::try_from(own).unwrap_or(1))
+    }
+}

@@ -1,0 +1,127 @@
+//! The eviction subresource: `pkg/registry/core/pod/storage/eviction.go`.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::policy::v1::Eviction;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::deletion::delete;
+use crate::apiserver::objects::{check_preconditions, find};
+use crate::apiserver::options::{DeleteOptions, ObjectPath};
+use crate::apiserver::status::{Status, success};
+use crate::context::SimContext;
+use crate::resource::Kind;
+use crate::resource::condition::{self, Condition};
+use crate::resource::label_selector;
+
+/// Maximum number of evicted pods that the disruption controller has not confirmed
+/// (`MaxDisruptedPodSize`).
+const MAX_DISRUPTED_PODS: usize = 2000;
+
+/// Evicts a pod by a `policy/v1` `Eviction` and returns a `Status` of success.
+///
+/// # Errors
+/// 400 if the eviction names another pod, 404 if the pod does not exist, 429 if a disruption budget
+/// forbids the eviction, 500 if two budgets select the pod.
+pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value) -> Result<Value, Status> {
+    let eviction = Eviction::deserialize(eviction).map_err(|error| Status::bad_request(error.to_string()))?;
+    if eviction.metadata.name.as_deref() != Some(name) {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
+    let mut options = DeleteOptions::from_api(eviction.delete_options.unwrap_or_default())?;
+    let pod = find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?;
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    let is_unprotected = ["Succeeded", "Failed", "Pending"].contains(&phase)
+        || pod["metadata"]["deletionTimestamp"].is_string();
+    if !is_unprotected {
+        check_budgets(ctx, namespace, &pod, options.dry_run)?;
+    }
+    check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
+    if !options.dry_run {
+        let now = ctx.epoch().seconds(ctx.now);
+        ctx.store.update(Kind::Pod, namespace, name, |pod| {
+            Condition::disruption("EvictionByEvictionAPI", "Eviction API: evicting").set(pod, &now, None);
+        });
+        // The condition has changed the resource version.
+        options.preconditions.resource_version = None;
+    }
+    delete(ctx, namespace, name, &options)?;
+    Ok(success())
+}
+
+/// Checks the budgets that select a running pod and takes one disruption from the budget.
+fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bool) -> Result<(), Status> {
+    let selects = |budget: &&Arc<Value>| {
+        label_selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"])
+    };
+    let budgets: Vec<_> =
+        ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).filter(selects).cloned().collect();
+    let Some(budget) = budgets.first() else { return Ok(()) };
+    if budgets.len() > 1 {
+        let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+        // The API server states no reason here.
+        return Err(Status::new(500, "", message));
+    }
+    let status = &budget["status"];
+    let count = |field: &str| status[field].as_i64().unwrap_or(0);
+    if condition::status(pod, "Ready") != "True" {
+        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        let (current, desired) = (count("currentHealthy"), count("desiredHealthy"));
+        if always || current >= desired && desired > 0 {
+            return Ok(());
+        }
+    }
+    let name = budget["metadata"]["name"].as_str().unwrap_or_default();
+    if count("observedGeneration") < budget["metadata"]["generation"].as_i64().unwrap_or(0) {
+        let cause = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(blocked(cause, Some(10)));
+    }
+    if status["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
+        let reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(Status::forbidden(Kind::PodDisruptionBudget, name, reason));
+    }
+    if count("disruptionsAllowed") <= 0 {
+        return Err(blocked(insufficient_healthy_pods(budget, name), None));
+    }
+    if !dry_run {
+        let now = ctx.epoch().seconds(ctx.now);
+        let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
+        ctx.store.update(Kind::PodDisruptionBudget, namespace, name, |budget| {
+            let status = &mut budget["status"];
+            status["disruptionsAllowed"] = json!(status["disruptionsAllowed"].as_i64().unwrap_or(1) - 1);
+            status["disruptedPods"][pod] = json!(now);
+        });
+    }
+    Ok(())
+}
+
+/// Explains why a budget allows no disruption.
+fn insufficient_healthy_pods(budget: &Value, name: &str) -> String {
+    let count = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+    let condition = condition::find(budget, "DisruptionAllowed")
+        .filter(|condition| condition["status"] == "False" && condition["reason"] == "SyncFailed");
+    let message = condition.and_then(|condition| condition["message"].as_str()).unwrap_or_default();
+    if !message.is_empty() {
+        return format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+        );
+    }
+    if count("currentHealthy") <= count("desiredHealthy") {
+        return format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            count("desiredHealthy"),
+            count("currentHealthy")
+        );
+    }
+    format!("The disruption budget {name} does not allow evicting pods currently")
+}
+
+fn blocked(cause: String, retry_after_seconds: Option<i32>) -> Status {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let mut status = Status::new(429, "TooManyRequests", message).with_cause("DisruptionBudget", cause, None);
+    if let Some(details) = &mut status.details {
+        details.retry_after_seconds = retry_after_seconds;
+    }
+    status
+}

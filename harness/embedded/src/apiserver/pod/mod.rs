@@ -1,0 +1,25 @@
+//! Pods: defaults, admission, validation, binding, eviction, deletion.
+
+mod admission;
+mod binding;
+mod containers;
+mod create;
+mod defaults;
+mod deletion;
+mod ephemeral;
+mod eviction;
+mod resources;
+mod update;
+mod validation;
+mod volumes;
+
+pub use binding::bind;
+pub(super) use create::prepare;
+pub(crate) use defaults::container_requests;
+pub(super) use defaults::{set_defaults, set_template_defaults};
+pub(super) use deletion::delete;
+pub use deletion::finish_pod_deletion;
+pub(super) use ephemeral::{validate_ephemeral_update, with_ephemeral_containers};
+pub use eviction::evict;
+pub(super) use update::prepare_update;
+pub(super) use validation::{validate_new, validate_template};

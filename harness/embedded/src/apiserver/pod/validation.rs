@@ -1,0 +1,212 @@
+//! Validation of pods: the rules of `pkg/apis/core/validation` that a test of evictions can
+//! violate.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::containers::{containers, items, name};
+use super::{resources, volumes};
+use crate::apiserver::field_errors::{FieldErrors, FieldPath};
+use crate::apiserver::{metadata, names};
+
+/// Fields of an ephemeral container; all others are forbidden.
+const EPHEMERAL_FIELDS: [&str; 17] = [
+    "name",
+    "image",
+    "command",
+    "args",
+    "workingDir",
+    "envFrom",
+    "env",
+    "volumeMounts",
+    "volumeDevices",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "imagePullPolicy",
+    "securityContext",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "targetContainerName",
+];
+
+/// Validates a new pod.
+pub(in crate::apiserver) fn validate_new(pod: &Value) -> FieldErrors {
+    let mut errors = validate(pod);
+    if containers(pod, "ephemeralContainers").next().is_some() {
+        errors.forbidden(&FieldPath::new("spec").child("ephemeralContainers"), "cannot be set on create");
+    }
+    errors
+}
+
+/// Validates metadata and spec of a pod.
+pub(super) fn validate(pod: &Value) -> FieldErrors {
+    let mut errors = metadata::validate(pod, names::dns_subdomain);
+    validate_spec(pod, &FieldPath::new("spec"), &mut errors);
+    errors
+}
+
+/// Validates labels and spec of a pod template (`ValidatePodTemplateSpec`).
+pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath, errors: &mut FieldErrors) {
+    let labels = path.child("metadata").child("labels");
+    metadata::validate_labels(&template["metadata"]["labels"], &labels, errors);
+    let path = path.child("spec");
+    validate_spec(template, &path, errors);
+    if containers(template, "ephemeralContainers").next().is_some() {
+        errors.forbidden(
+            &path.child("ephemeralContainers"),
+            "ephemeral containers not allowed in pod template",
+        );
+    }
+}
+
+/// Validates the spec of a pod or a pod template, which is at `path`.
+fn validate_spec(pod: &Value, path: &FieldPath, errors: &mut FieldErrors) {
+    let spec = &pod["spec"];
+    let volumes = volumes::validate(spec, &path.child("volumes"), errors);
+    validate_containers(pod, &volumes, &path.child("containers"), errors);
+    validate_init_containers(pod, &volumes, &path.child("initContainers"), errors);
+    validate_ephemeral_containers(pod, &volumes, &path.child("ephemeralContainers"), errors);
+    resources::validate_pod_level(pod, path, errors);
+    check_supported(spec, path, "restartPolicy", &["Always", "OnFailure", "Never"], errors);
+    validate_tolerations(spec, &path.child("tolerations"), errors);
+}
+
+/// Validates the fields that containers of all lists share.
+fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
+    let name_path = path.child("name");
+    match name(container) {
+        "" => errors.required(&name_path, ""),
+        name => {
+            names::dns_label(name).iter().for_each(|message| errors.invalid(&name_path, name, message));
+        }
+    }
+    if container["image"].as_str().unwrap_or_default().is_empty() {
+        errors.required(&path.child("image"), "");
+    }
+    validate_mounts(container, volumes, &path.child("volumeMounts"), errors);
+    resources::validate(&container["resources"], &path.child("resources"), errors);
+}
+
+fn validate_containers(pod: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
+    if containers(pod, "containers").next().is_none() {
+        errors.required(path, "");
+    }
+    let mut names = BTreeSet::new();
+    for (index, container) in containers(pod, "containers").enumerate() {
+        let path = path.index(index);
+        validate_common(container, volumes, &path, errors);
+        let name = name(container);
+        if !names.insert(name) {
+            errors.duplicate(&path.child("name"), name);
+        }
+        if container["restartPolicy"].is_string() && !container["restartPolicyRules"].is_array() {
+            errors.forbidden(&path.child("restartPolicy"), "may not be set for non-init containers");
+        }
+    }
+}
+
+fn validate_init_containers(
+    pod: &Value,
+    volumes: &BTreeSet<&str>,
+    path: &FieldPath,
+    errors: &mut FieldErrors,
+) {
+    let mut names: BTreeSet<&str> = containers(pod, "containers").map(name).collect();
+    for (index, container) in containers(pod, "initContainers").enumerate() {
+        let path = path.index(index);
+        validate_common(container, volumes, &path, errors);
+        if !container["restartPolicyRules"].is_array() {
+            check_supported(container, &path, "restartPolicy", &["Always"], errors);
+        }
+        let name = name(container);
+        if !name.is_empty() && !names.insert(name) {
+            errors.duplicate(&path.child("name"), name);
+        }
+    }
+}
+
+fn validate_ephemeral_containers(
+    pod: &Value,
+    volumes: &BTreeSet<&str>,
+    path: &FieldPath,
+    errors: &mut FieldErrors,
+) {
+    let others: BTreeSet<&str> =
+        ["containers", "initContainers"].iter().flat_map(|list| containers(pod, list)).map(name).collect();
+    let mut names = others.clone();
+    for (index, container) in containers(pod, "ephemeralContainers").enumerate() {
+        let path = path.index(index);
+        validate_common(container, volumes, &path, errors);
+        let name = name(container);
+        if !names.insert(name) {
+            errors.duplicate(&path.child("name"), name);
+        }
+        let target = container["targetContainerName"].as_str().unwrap_or_default();
+        if !target.is_empty() && !others.contains(target) {
+            errors.not_found(&path.child("targetContainerName"), target);
+        }
+        for (field, value) in container.as_object().into_iter().flatten() {
+            let is_unset = match value {
+                Value::Array(items) => items.is_empty(),
+                // The defaults set empty resources.
+                Value::Object(fields) => field == "resources" && fields.is_empty(),
+                _ => false,
+            };
+            if !EPHEMERAL_FIELDS.contains(&field.as_str()) && !is_unset {
+                errors.forbidden(&path.child(field), "cannot be set for an Ephemeral Container");
+            }
+        }
+    }
+}
+
+fn validate_mounts(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
+    let mut mount_paths = BTreeSet::new();
+    for (index, mount) in items(container, "volumeMounts").enumerate() {
+        let path = path.index(index);
+        if !volumes.contains(name(mount)) {
+            errors.not_found(&path.child("name"), name(mount));
+        }
+        match mount["mountPath"].as_str().unwrap_or_default() {
+            "" => errors.required(&path.child("mountPath"), ""),
+            mount_path if !mount_paths.insert(mount_path) => {
+                errors.invalid(&path.child("mountPath"), mount_path, "must be unique");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn validate_tolerations(spec: &Value, path: &FieldPath, errors: &mut FieldErrors) {
+    for (index, toleration) in items(spec, "tolerations").enumerate() {
+        let path = path.index(index);
+        let effect = toleration["effect"].as_str().unwrap_or_default();
+        if toleration["tolerationSeconds"].is_i64() && effect != "NoExecute" {
+            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            errors.invalid(&path.child("effect"), effect, detail);
+        }
+        check_supported(toleration, &path, "operator", &["Equal", "Exists"], errors);
+        check_supported(
+            toleration,
+            &path,
+            "effect",
+            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
+            errors,
+        );
+    }
+}
+
+/// Checks that a field, if it is set, has one of the supported values.
+fn check_supported(
+    value: &Value,
+    path: &FieldPath,
+    field: &str,
+    supported: &[&str],
+    errors: &mut FieldErrors,
+) {
+    let stated = value[field].as_str().unwrap_or_default();
+    if !stated.is_empty() && !supported.contains(&stated) {
+        errors.not_supported(&path.child(field), stated, supported);
+    }
+}

@@ -1,0 +1,146 @@
+//! `Status`: errors of the API server, and answers without an object.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{StatusCause, StatusDetails};
+use serde_json::{Value, json};
+
+use crate::resource::Kind;
+
+/// An API error: `metav1.Status` with status `Failure`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason such as `NotFound`; empty for none.
+    pub reason: &'static str,
+    /// Human-readable message.
+    pub message: String,
+    /// Object and causes, if there are any.
+    pub details: Option<Box<StatusDetails>>,
+}
+
+impl Eq for Status {}
+
+impl Status {
+    /// An error without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None }
+    }
+
+    /// Adds details to an error.
+    pub(crate) fn with_details(mut self, details: StatusDetails) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// Adds a cause to the details of an error.
+    pub(super) fn with_cause(mut self, reason: &str, message: String, field: Option<&str>) -> Self {
+        let cause = StatusCause {
+            reason: Some(reason.to_owned()),
+            message: Some(message),
+            field: field.map(str::to_owned),
+        };
+        self.details.get_or_insert_default().causes.get_or_insert_default().push(cause);
+        self
+    }
+
+    /// Serializes an error as a `Status` object.
+    pub fn object(&self) -> Value {
+        let mut object = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        });
+        if !self.reason.is_empty() {
+            object["reason"] = json!(self.reason);
+        }
+        if let Some(details) = &self.details {
+            object["details"] = json!(details);
+        }
+        object["code"] = json!(self.code);
+        object
+    }
+
+    /// 400 `BadRequest`.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 404 `NotFound`: `pods "x" not found`.
+    pub fn not_found(kind: Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", qualified_resource(kind));
+        Self::new(404, "NotFound", message).with_details(details(kind, name))
+    }
+
+    /// 409 `AlreadyExists`.
+    pub fn already_exists(kind: Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", qualified_resource(kind));
+        Self::new(409, "AlreadyExists", message).with_details(details(kind, name))
+    }
+
+    /// 409 `Conflict`: `Operation cannot be fulfilled on pods "x": REASON`.
+    pub fn conflict(kind: Kind, name: &str, reason: &str) -> Self {
+        let resource = qualified_resource(kind);
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {reason}");
+        Self::new(409, "Conflict", message).with_details(details(kind, name))
+    }
+
+    /// 409 `Conflict` for a write that is based on an old resource version.
+    pub fn modified(kind: Kind, name: &str) -> Self {
+        const REASON: &str =
+            "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, REASON)
+    }
+
+    /// 403 `Forbidden`: `pods "x" is forbidden: REASON`. The name is empty if it is to be
+    /// generated.
+    pub fn forbidden(kind: Kind, name: &str, reason: &str) -> Self {
+        let resource = qualified_resource(kind);
+        let message = match name {
+            "" => format!("{resource} is forbidden: {reason}"),
+            name => format!("{resource} {name:?} is forbidden: {reason}"),
+        };
+        Self::new(403, "Forbidden", message).with_details(details(kind, name))
+    }
+
+    /// 500 `InternalError`.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+}
+
+/// Returns the `Status` of a creation that stores no object: an eviction or a binding.
+pub fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+/// Returns the `Status` of a completed deletion.
+pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
+    let uid = object["metadata"]["uid"].as_str().map(str::to_owned);
+    let details = StatusDetails { uid, ..details(kind, name) };
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+/// Returns the API group of a kind; empty for the core group.
+pub(super) fn group(kind: Kind) -> &'static str {
+    kind.names().1.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Returns the resource and its group: `pods`, `priorityclasses.scheduling.k8s.io`.
+fn qualified_resource(kind: Kind) -> String {
+    match group(kind) {
+        "" => kind.plural().to_owned(),
+        group => format!("{}.{group}", kind.plural()),
+    }
+}
+
+fn details(kind: Kind, name: &str) -> StatusDetails {
+    let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    StatusDetails {
+        name: non_empty(name),
+        group: non_empty(group(kind)),
+        kind: Some(kind.plural().to_owned()),
+        ..StatusDetails::default()
+    }
+}

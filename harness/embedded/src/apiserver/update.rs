@@ -1,0 +1,107 @@
+//! Updates of objects and of their subresources.
+
+use serde_json::Value;
+
+use super::create::{create, validate};
+use super::decode::decode;
+use super::objects::{find, finish_update, increment_generation, set_or_remove};
+use super::options::{ObjectPath, Stored, WriteOptions};
+use super::status::Status;
+use super::{event, metadata, namespace, pod, priority_class, workload};
+use crate::context::SimContext;
+use crate::resource::Kind;
+
+/// Replaces an object, except its status. Events and leases that do not exist are created.
+///
+/// # Errors
+/// As [`create`]; 404 if the object does not exist, 409 if the object states another
+/// `resourceVersion`.
+pub fn update(
+    ctx: &mut SimContext,
+    path: ObjectPath,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    let kind = path.kind;
+    let old = match find(ctx, path) {
+        Err(_) if matches!(kind, Kind::Event | Kind::Lease) => {
+            return create(ctx, kind, path.namespace, object, options);
+        }
+        old => old?,
+    };
+    let warnings = decode(kind, &mut object, options.field_validation)?;
+    metadata::carry_over(path, &old, &mut object)?;
+    let mut errors = match kind {
+        Kind::Pod => pod::prepare_update(ctx, &mut object, &old),
+        kind if workload::is_workload(kind) => workload::prepare_update(kind, &mut object, &old),
+        _ => validate(kind, &object),
+    };
+    if has_status_subresource(kind) {
+        set_or_remove(&mut object, "status", old.get("status"));
+    }
+    match kind {
+        Kind::Namespace => namespace::keep_spec(&mut object, &old),
+        Kind::Event => event::prepare(&mut object),
+        Kind::PriorityClass => errors.append(priority_class::validate_update(&object, &old)),
+        _ => {}
+    }
+    let has_generation = matches!(kind, Kind::Pod | Kind::PodDisruptionBudget) || workload::is_workload(kind);
+    if has_generation && object["spec"] != old["spec"] {
+        increment_generation(&mut object);
+    }
+    errors.into_result(kind, path.name)?;
+    finish_update(ctx, path, object, warnings, options)
+}
+
+/// Replaces the status, the labels and the annotations of an object.
+///
+/// # Errors
+/// As [`update`].
+pub fn update_status(
+    ctx: &mut SimContext,
+    path: ObjectPath,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    let old = find(ctx, path)?;
+    let warnings = decode(path.kind, &mut object, options.field_validation)?;
+    metadata::carry_over(path, &old, &mut object)?;
+    let mut new = Value::clone(&old);
+    for field in ["labels", "annotations"] {
+        set_or_remove(&mut new["metadata"], field, object["metadata"].get(field));
+    }
+    set_or_remove(&mut new, "status", object.get("status"));
+    if path.kind == Kind::Pod && new["status"]["qosClass"].is_null() {
+        new["status"]["qosClass"] = old["status"]["qosClass"].clone();
+    }
+    finish_update(ctx, path, new, warnings, options)
+}
+
+/// Sets the ephemeral containers of a pod to those of `object`, a whole pod.
+///
+/// # Errors
+/// 404 if the pod does not exist, 409 if `object` states another `resourceVersion`, 422 for invalid
+/// ephemeral containers.
+pub fn update_ephemeral_containers(
+    ctx: &mut SimContext,
+    namespace: &str,
+    name: &str,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    let path = ObjectPath { kind: Kind::Pod, namespace, name };
+    let old = find(ctx, path)?;
+    let warnings = decode(Kind::Pod, &mut object, options.field_validation)?;
+    metadata::carry_over(path, &old, &mut object)?;
+    let mut new = pod::with_ephemeral_containers(&old, &object);
+    if new["spec"] != old["spec"] {
+        increment_generation(&mut new);
+    }
+    pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;
+    finish_update(ctx, path, new, warnings, options)
+}
+
+fn has_status_subresource(kind: Kind) -> bool {
+    matches!(kind, Kind::Pod | Kind::Node | Kind::Namespace | Kind::PodDisruptionBudget)
+        || workload::is_workload(kind)
+}

@@ -1,0 +1,68 @@
+//! Defaults of workloads: `pkg/apis/apps/v1/defaults.go`, `pkg/apis/batch/v1/defaults.go`.
+
+use serde_json::{Value, json};
+
+use crate::apiserver::pod;
+use crate::resource::Kind;
+
+/// Sets the defaults of a workload and of its pod template.
+pub(super) fn set_defaults(kind: Kind, object: &mut Value) {
+    pod::set_template_defaults(&mut object["spec"]["template"]);
+    match kind {
+        Kind::Job => set_job_defaults(object),
+        Kind::ReplicaSet => set_default(&mut object["spec"], "replicas", json!(1)),
+        _ => set_deployment_defaults(&mut object["spec"]),
+    }
+}
+
+/// Sets a field that is missing.
+pub(super) fn set_default(value: &mut Value, field: &str, default: Value) {
+    if value[field].is_null() {
+        value[field] = default;
+    }
+}
+
+fn set_deployment_defaults(spec: &mut Value) {
+    set_default(spec, "replicas", json!(1));
+    set_default(spec, "strategy", json!({}));
+    let strategy = &mut spec["strategy"];
+    set_default(strategy, "type", json!("RollingUpdate"));
+    if strategy["type"] == "RollingUpdate" {
+        set_default(strategy, "rollingUpdate", json!({}));
+        for field in ["maxUnavailable", "maxSurge"] {
+            set_default(&mut strategy["rollingUpdate"], field, json!("25%"));
+        }
+    }
+    set_default(spec, "revisionHistoryLimit", json!(10));
+    set_default(spec, "progressDeadlineSeconds", json!(600));
+}
+
+fn set_job_defaults(job: &mut Value) {
+    let spec = &mut job["spec"];
+    if spec["completions"].is_null() && spec["parallelism"].is_null() {
+        spec["completions"] = json!(1);
+    }
+    let backoff_limit = if spec["backoffLimitPerIndex"].is_null() { 6 } else { i32::MAX };
+    let replacement = if spec["podFailurePolicy"].is_null() { "TerminatingOrFailed" } else { "Failed" };
+    for (field, default) in [
+        ("parallelism", json!(1)),
+        ("backoffLimit", json!(backoff_limit)),
+        ("completionMode", json!("NonIndexed")),
+        ("suspend", json!(false)),
+        ("podReplacementPolicy", json!(replacement)),
+        ("manualSelector", json!(false)),
+    ] {
+        set_default(spec, field, default);
+    }
+    let rules = spec.pointer_mut("/podFailurePolicy/rules").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        let patterns = rule.get_mut("onPodConditions").and_then(Value::as_array_mut);
+        for pattern in patterns.into_iter().flatten() {
+            set_default(pattern, "status", json!("True"));
+        }
+    }
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    if labels.is_object() && job["metadata"]["labels"].is_null() {
+        job["metadata"]["labels"] = labels.clone();
+    }
+}

@@ -1,0 +1,35 @@
+//! Selector and labels of jobs: `pkg/registry/batch/job`.
+
+use serde_json::{Value, json};
+
+use super::defaults::set_default;
+use crate::apiserver::status::Status;
+use crate::context::SimContext;
+
+/// Labels of a job's pods with the job's name: legacy and current key.
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
+/// Labels of a job's pods with the job's uid: legacy and current key.
+const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
+
+/// Rejects indexed jobs, which the job controller of the embedded cluster does not implement.
+pub(super) fn reject_indexed(job: &Value) -> Result<(), Status> {
+    if job["spec"]["completionMode"] != "Indexed" {
+        return Ok(());
+    }
+    let message = "the embedded cluster does not run Indexed jobs: leave completionMode out";
+    Err(Status::new(501, "NotImplemented", message))
+}
+
+/// Sets the uid of a new job, and the selector and labels of its pods (`generateSelector`).
+pub(super) fn generate_selector(ctx: &mut SimContext, name: &str, job: &mut Value) {
+    let uid = ctx.store.uid();
+    job["metadata"]["uid"] = json!(uid);
+    if job["spec"]["manualSelector"] == true {
+        return;
+    }
+    let labels = &mut job["spec"]["template"]["metadata"]["labels"];
+    for (keys, value) in [(NAME_LABELS, name), (UID_LABELS, &uid)] {
+        keys.into_iter().for_each(|key| set_default(labels, key, json!(value)));
+    }
+    set_default(&mut job["spec"]["selector"]["matchLabels"], UID_LABELS[1], json!(uid));
+}

@@ -1,0 +1,9 @@
+//! Workloads: deployments, replica sets and jobs.
+
+mod defaults;
+mod job;
+mod prepare;
+mod validation;
+
+pub(super) use prepare::{default_propagation, is_workload, prepare, prepare_update};
+pub(super) use validation::validate;

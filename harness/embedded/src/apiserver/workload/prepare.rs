@@ -1,0 +1,55 @@
+//! Creation and update of workloads.
+
+use serde_json::{Value, json};
+
+use super::validation::{validate, validate_update};
+use super::{defaults, job};
+use crate::apiserver::field_errors::FieldErrors;
+use crate::apiserver::options::Propagation;
+use crate::apiserver::status::Status;
+use crate::context::SimContext;
+use crate::resource::Kind;
+
+/// Returns true for kinds that create pods.
+pub(in crate::apiserver) fn is_workload(kind: Kind) -> bool {
+    matches!(kind, Kind::Deployment | Kind::ReplicaSet | Kind::Job)
+}
+
+/// Sets defaults, generation and status of a new workload.
+///
+/// # Errors
+/// 501 for an indexed job.
+pub(in crate::apiserver) fn prepare(
+    ctx: &mut SimContext,
+    kind: Kind,
+    name: &str,
+    object: &mut Value,
+) -> Result<(), Status> {
+    defaults::set_defaults(kind, object);
+    object["metadata"]["generation"] = json!(1);
+    match kind {
+        Kind::Job => {
+            job::reject_indexed(object)?;
+            job::generate_selector(ctx, name, object);
+            object["status"] = json!({});
+        }
+        Kind::ReplicaSet => object["status"] = json!({"replicas": 0}),
+        _ => object["status"] = json!({}),
+    }
+    Ok(())
+}
+
+/// Sets the defaults of an updated workload, and validates the workload and the update.
+pub(in crate::apiserver) fn prepare_update(kind: Kind, object: &mut Value, old: &Value) -> FieldErrors {
+    defaults::set_defaults(kind, object);
+    let mut errors = validate(kind, object);
+    validate_update(kind, object, old, &mut errors);
+    errors
+}
+
+/// Returns the propagation policy of a deletion that states none
+/// (`DefaultGarbageCollectionPolicy`).
+pub(in crate::apiserver) fn default_propagation(kind: Kind) -> Propagation {
+    // batch/v1 predates garbage collection.
+    if kind == Kind::Job { Propagation::Orphan } else { Propagation::Background }
+}

@@ -1,0 +1,157 @@
+//! Garbage collector: deletes dependents of deleted owners (`pkg/controller/garbagecollector`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::context::{ControllerContext, ControllerEvent};
+use crate::apiserver::{self, DeleteOptions, Propagation};
+use crate::context::SimContext;
+use crate::resource::object::meta;
+use crate::resource::{Kind, Scope};
+use crate::storage::{Change, ChangeKind};
+
+/// Delay until the collector handles an object.
+const SOON: Duration = Duration::from_millis(10);
+
+/// Handles a change of an object, which may be a removed owner or have a missing one.
+pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
+    let object = &change.object;
+    if change.what == ChangeKind::Deleted {
+        let uid = meta(object, "uid").to_owned();
+        if dependents(&uid, ctx).next().is_some() {
+            ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
+        }
+    } else {
+        let before = change.before.as_ref().map(|before| &before["metadata"]["ownerReferences"]);
+        if before != Some(&object["metadata"]["ownerReferences"]) {
+            let missing: Vec<String> =
+                owners(object).filter(|owner| !is_there(owner, object, ctx)).map(uid).collect();
+            missing.into_iter().for_each(|uid| ctx.schedule_after(SOON, ControllerEvent::Collect(uid)));
+        }
+    }
+    // The owner may be waiting for its last dependent.
+    let waiting =
+        |object: &Value| !object["metadata"]["deletionTimestamp"].is_null() && propagation(object).is_some();
+    if waiting(object) && change.what != ChangeKind::Deleted {
+        ctx.schedule_after(SOON, ControllerEvent::CollectDependents(change.kind, place(object)));
+    }
+    for owner in owners(object) {
+        let Some((kind, namespace, name)) = named(owner, object) else { continue };
+        if ctx.store.get(kind, namespace, name).is_some_and(|owner| waiting(owner)) {
+            let place = (namespace.to_owned(), name.to_owned());
+            ctx.schedule_after(SOON, ControllerEvent::CollectDependents(kind, place));
+        }
+    }
+}
+
+/// Deletes the dependents of a missing owner; a dependent with another owner only loses the
+/// reference.
+pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
+    let all: Vec<_> = dependents(owner_uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
+    for (kind, object) in all {
+        let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
+        if owners(&object).any(|owner| owner["uid"] != owner_uid && is_there(owner, &object, ctx)) {
+            disown(kind, namespace, name, owner_uid, ctx);
+        } else {
+            delete(kind, namespace, name, Propagation::Background, ctx);
+        }
+    }
+}
+
+/// Deletes or orphans the dependents of an object that is being deleted, then removes its
+/// finalizer.
+pub(super) fn dependents_first(
+    kind: Kind,
+    (namespace, name): &(String, String),
+    ctx: &mut ControllerContext,
+) {
+    let Some(object) = ctx.store.get(kind, namespace, name).cloned() else { return };
+    let Some(way) = propagation(&object).filter(|_| !object["metadata"]["deletionTimestamp"].is_null())
+    else {
+        return;
+    };
+    let uid = meta(&object, "uid");
+    let all: Vec<_> = dependents(uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
+    let mut blocked = false;
+    for (kind, dependent) in &all {
+        let (namespace, name) = (meta(dependent, "namespace"), meta(dependent, "name"));
+        if way == Propagation::Orphan {
+            disown(*kind, namespace, name, uid, ctx);
+            continue;
+        }
+        if dependent["metadata"]["deletionTimestamp"].is_null() {
+            delete(*kind, namespace, name, way, ctx);
+        }
+        let blocks = |owner: &Value| owner["uid"] == uid && owner["blockOwnerDeletion"] == true;
+        blocked |= owners(dependent).any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
+    }
+    if !blocked && let Some(finalizer) = way.finalizer() {
+        apiserver::remove_finalizer(ctx, kind, namespace, name, finalizer);
+    }
+}
+
+/// Returns the propagation policy of an object that is being deleted, according to its finalizers.
+fn propagation(object: &Value) -> Option<Propagation> {
+    let finalizers: BTreeSet<&str> =
+        object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    Propagation::ALL.into_iter().find(|way| way.finalizer().is_some_and(|one| finalizers.contains(one)))
+}
+
+/// Returns the objects that refer to an owner's uid. Events and leases are ignored.
+fn dependents<'a>(
+    uid: &'a str,
+    ctx: &'a SimContext,
+) -> impl Iterator<Item = (Kind, &'a std::sync::Arc<Value>)> + use<'a> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Event | Kind::Lease));
+    let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
+    all.filter(move |(_, object)| owners(object).any(|owner| owner["uid"] == uid))
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+fn uid(owner: &Value) -> String {
+    owner["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns whether an owner exists. Owners of unknown kinds are assumed to exist.
+fn is_there(owner: &Value, object: &Value, ctx: &SimContext) -> bool {
+    named(owner, object).is_none_or(|(kind, namespace, name)| {
+        ctx.store.get(kind, namespace, name).is_some_and(|there| there["metadata"]["uid"] == owner["uid"])
+    })
+}
+
+/// Returns kind, namespace and name of an owner.
+fn named<'a>(owner: &'a Value, object: &'a Value) -> Option<(Kind, &'a str, &'a str)> {
+    let text = |field: &str| owner[field].as_str().unwrap_or_default();
+    let kind = Kind::ALL.into_iter().find(|kind| kind.names() == (text("kind"), text("apiVersion")))?;
+    let namespace = if kind.scope() == Scope::Namespaced { meta(object, "namespace") } else { "" };
+    Some((kind, namespace, text("name")))
+}
+
+fn place(object: &Value) -> (String, String) {
+    (meta(object, "namespace").to_owned(), meta(object, "name").to_owned())
+}
+
+fn disown(kind: Kind, namespace: &str, name: &str, uid: &str, ctx: &mut ControllerContext) {
+    ctx.store.update(kind, namespace, name, |object| without_owner(object, uid));
+}
+
+/// Removes an owner reference from an object.
+pub(super) fn without_owner(object: &mut Value, uid: &str) {
+    let left: Vec<Value> = owners(object).filter(|owner| owner["uid"] != uid).cloned().collect();
+    if !left.is_empty() {
+        object["metadata"]["ownerReferences"] = left.into();
+    } else if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.shift_remove("ownerReferences");
+    }
+}
+
+fn delete(kind: Kind, namespace: &str, name: &str, propagation: Propagation, ctx: &mut ControllerContext) {
+    let how = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+    // An object that is already gone needs no deletion.
+    let _ = apiserver::delete(ctx, kind, namespace, name, how);
+}

@@ -1,0 +1,140 @@
+//! The controllers and their queue.
+
+use std::time::Duration;
+
+use super::context::{ControllerContext, ControllerEvent};
+use super::node_lifecycle::NodeLifecycle;
+use super::pod_gc::PodGc;
+use super::recorder::Recorder;
+use super::scheduler::Scheduler;
+use super::taint_eviction::TaintEviction;
+use super::workloads::Workloads;
+use super::{bootstrap, disruption, event_ttl, garbage_collector, namespaces, taints};
+use crate::context::SimContext;
+use crate::resource::Kind;
+use crate::sim::{EventQueue, Slot};
+use crate::storage::{Change, ChangeKind};
+
+/// State of the control plane.
+pub struct Controllers {
+    event_ttl: Duration,
+    /// Version of the store up to which changes were handled.
+    seen: u64,
+    queue: EventQueue<ControllerEvent>,
+    recorder: Recorder,
+    node_lifecycle: NodeLifecycle,
+    pod_gc: PodGc,
+    taint_eviction: TaintEviction,
+    scheduler: Scheduler,
+    workloads: Workloads,
+}
+
+impl Controllers {
+    /// Creates a control plane that keeps events for `event_ttl`.
+    pub(crate) fn new(event_ttl: Duration) -> Self {
+        Self {
+            event_ttl,
+            seen: 0,
+            queue: EventQueue::default(),
+            recorder: Recorder::default(),
+            node_lifecycle: NodeLifecycle::default(),
+            pod_gc: PodGc::default(),
+            taint_eviction: TaintEviction::default(),
+            scheduler: Scheduler::default(),
+            workloads: Workloads::default(),
+        }
+    }
+
+    /// Creates the initial objects of a cluster. The service `default/kubernetes` is missing:
+    /// services are not modelled.
+    pub(crate) fn start(&mut self, ctx: &mut SimContext) {
+        let ctx = &mut ControllerContext { sim: ctx, queue: &mut self.queue, recorder: &mut self.recorder };
+        bootstrap::start(ctx);
+        self.node_lifecycle.start(ctx);
+        event_ttl::start(ctx);
+        self.seen = ctx.store.version();
+    }
+
+    /// Delivers changes of objects to the controllers.
+    pub(crate) fn changed(&mut self, ctx: &mut SimContext) {
+        let changes = self.changes(ctx);
+        let ctx = &mut ControllerContext { sim: ctx, queue: &mut self.queue, recorder: &mut self.recorder };
+        for change in &changes {
+            match change.kind {
+                Kind::Namespace | Kind::ServiceAccount | Kind::ConfigMap => namespaces::changed(change, ctx),
+                Kind::Node => {
+                    taints::changed(change, ctx);
+                    self.taint_eviction.node_changed(change, ctx);
+                    self.pod_gc.node_changed(change, ctx);
+                }
+                Kind::Pod => {
+                    namespaces::changed(change, ctx);
+                    self.taint_eviction.pod_changed(change, ctx);
+                    self.pod_gc.pod_changed(change, ctx);
+                }
+                Kind::PodDisruptionBudget
+                | Kind::Event
+                | Kind::PriorityClass
+                | Kind::Lease
+                | Kind::Deployment
+                | Kind::ReplicaSet
+                | Kind::Job => {}
+            }
+            self.workloads.changed(change, ctx);
+            garbage_collector::changed(change, ctx);
+        }
+        disruption::changed(&changes, ctx);
+        self.scheduler.changed(&changes, ctx);
+    }
+
+    /// Returns the slot of the next event.
+    pub(crate) fn next(&self) -> Option<Slot> {
+        self.queue.next()
+    }
+
+    /// Handles the next event.
+    pub(crate) fn handle_next(&mut self, ctx: &mut SimContext) {
+        let Some(event) = self.queue.pop() else { return };
+        let ctx = &mut ControllerContext { sim: ctx, queue: &mut self.queue, recorder: &mut self.recorder };
+        match event {
+            ControllerEvent::Schedule => self.scheduler.run(ctx),
+            ControllerEvent::CreateDefaults(namespace) => namespaces::create_defaults(&namespace, ctx),
+            ControllerEvent::EmptyNamespace(namespace) => namespaces::empty(&namespace, ctx),
+            ControllerEvent::NodeLifecycle => self.node_lifecycle.check(ctx),
+            ControllerEvent::EventTtl => event_ttl::check(self.event_ttl, ctx),
+            ControllerEvent::PodGc => self.pod_gc.check(ctx),
+            ControllerEvent::TaintEviction { namespace, name } => {
+                self.taint_eviction.due(&namespace, &name, ctx);
+            }
+            ControllerEvent::Disruption(namespace) => disruption::compute(&namespace, ctx),
+            ControllerEvent::Collect(uid) => garbage_collector::collect(&uid, ctx),
+            ControllerEvent::CollectDependents(kind, place) => {
+                garbage_collector::dependents_first(kind, &place, ctx);
+            }
+            ControllerEvent::Workload(key) => self.workloads.due(&key, ctx),
+        }
+    }
+
+    /// Returns the changes since the last call. If the history is too short, all objects count as
+    /// added.
+    fn changes(&mut self, ctx: &SimContext) -> Vec<Change> {
+        let is_watched = |kind: Kind| !matches!(kind, Kind::Event | Kind::Lease);
+        let seen = std::mem::replace(&mut self.seen, ctx.store.version());
+        match ctx.store.since(seen) {
+            Ok(changes) => changes.filter(|change| is_watched(change.kind)).cloned().collect(),
+            Err(_) => {
+                let kinds = Kind::ALL.into_iter().filter(|kind| is_watched(*kind));
+                let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
+                let version = self.seen;
+                all.map(|(kind, object)| Change {
+                    version,
+                    what: ChangeKind::Added,
+                    kind,
+                    object: object.clone(),
+                    before: None,
+                })
+                .collect()
+            }
+        }
+    }
+}

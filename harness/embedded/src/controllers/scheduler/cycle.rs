@@ -1,0 +1,208 @@
+//! The scheduling queue and the scheduling of one pod.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::filter::{self, FilterFailure, unavailable};
+use super::nodes::{NAME, Nodes, PodRequests, priority};
+use super::preemption;
+use crate::apiserver::{self, control_plane_version};
+use crate::context::SimContext;
+use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
+use crate::controllers::recorder::{self, EventBody, EventType, Related};
+use crate::resource::Kind;
+use crate::resource::condition::Condition;
+use crate::resource::object::{is_terminal, meta, node_name};
+use crate::sim::Time;
+use crate::storage::{Change, ChangeKind};
+
+/// Duration of a scheduling cycle.
+const CYCLE: Duration = Duration::from_millis(2);
+
+/// Initial and maximum backoff of an unschedulable pod (`podInitialBackoffSeconds`,
+/// `podMaxBackoffSeconds`).
+const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// Maximum wait of a pod for a change in the cluster (`podMaxInUnschedulablePodsDuration`).
+const FLUSH: Duration = Duration::from_secs(300);
+
+/// Pod without a node.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// Time at which the pod was added, which orders pods of equal priority.
+    since: Time,
+    attempts: u32,
+    /// Time of the next attempt.
+    due: Time,
+    /// End of the backoff.
+    backoff: Time,
+}
+
+/// Scheduling queue: pods without a node, by namespace and name.
+#[derive(Debug, Default)]
+pub(in crate::controllers) struct Scheduler {
+    waiting: BTreeMap<(String, String), Waiting>,
+    /// Time of the next scheduled run.
+    scheduled: Option<Time>,
+}
+
+impl Scheduler {
+    /// Handles changes of objects.
+    pub(in crate::controllers) fn changed(&mut self, changes: &[Change], ctx: &mut ControllerContext) {
+        let mut helpful = false;
+        for change in changes {
+            helpful |= match change.kind {
+                Kind::Pod => self.pod_changed(change, ctx),
+                Kind::Node => may_help(change),
+                _ => false,
+            };
+        }
+        if helpful {
+            for waiting in self.waiting.values_mut() {
+                waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
+            }
+        }
+        self.schedule(ctx);
+    }
+
+    /// Schedules the pods that are due, highest priority first.
+    pub(in crate::controllers) fn run(&mut self, ctx: &mut ControllerContext) {
+        if self.scheduled.is_none_or(|scheduled| ctx.now < scheduled) {
+            return;
+        }
+        self.scheduled = None;
+        let mut due: Vec<_> = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.due <= ctx.now)
+            .filter_map(|(key, waiting)| {
+                let pod = ctx.store.get(Kind::Pod, &key.0, &key.1)?;
+                Some((std::cmp::Reverse(priority(pod)), waiting.since, key.clone()))
+            })
+            .collect();
+        due.sort();
+        for (_, _, key) in due {
+            if let Some(pod) = ctx.store.get(Kind::Pod, &key.0, &key.1).filter(|pod| is_pending(pod)).cloned()
+            {
+                self.schedule_one(&key, &pod, ctx);
+            } else {
+                self.waiting.remove(&key);
+            }
+        }
+        self.schedule(ctx);
+    }
+
+    /// Handles a change of a pod. Returns whether other pods may become schedulable.
+    fn pod_changed(&mut self, change: &Change, ctx: &SimContext) -> bool {
+        let pod = &change.object;
+        let key = (meta(pod, "namespace").to_owned(), meta(pod, "name").to_owned());
+        if change.what == ChangeKind::Deleted || !is_pending(pod) {
+            self.waiting.remove(&key);
+            let before = change.before.as_ref();
+            let ended = change.what == ChangeKind::Deleted
+                || is_terminal(pod) && !before.is_some_and(|before| is_terminal(before));
+            return ended && !node_name(pod).is_empty();
+        }
+        let first = Waiting { since: ctx.now, attempts: 0, due: ctx.now + CYCLE, backoff: Time::ZERO };
+        match self.waiting.get_mut(&key) {
+            None => {
+                self.waiting.insert(key, first);
+            }
+            // Tolerations or scheduling gates may have changed.
+            Some(waiting) if change.before.as_ref().is_some_and(|before| before["spec"] != pod["spec"]) => {
+                waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
+            }
+            Some(_) => {}
+        }
+        false
+    }
+
+    fn schedule_one(&mut self, key: &(String, String), pod: &Value, ctx: &mut ControllerContext) {
+        let control_plane = control_plane_version(ctx);
+        let nodes = Nodes::read(ctx, pod);
+        let requests = PodRequests::of(pod);
+        let failures: Vec<_> =
+            nodes.all.iter().map(|node| filter::filter(pod, &requests, node, &control_plane)).collect();
+        let fitting = nodes.all.iter().zip(&failures).filter(|(_, failure)| failure.is_none());
+        let best = fitting.map(|(node, _)| node).min_by_key(|node| filter::score(pod, &requests, node));
+        if let Some(node) = best {
+            self.waiting.remove(key);
+            if apiserver::bind(ctx, &key.0, &key.1, &node.name).is_ok() {
+                let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
+                let event =
+                    EventBody { event_type: EventType::Normal, reason: "Scheduled", message: &message };
+                ctx.record_series(Related { object: recorder::pod(pod), cause: None }, "Binding", event);
+            }
+            return;
+        }
+        let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
+        let preemption = preemption::find(pod, &requests, &nodes, &failures, ctx);
+        let message = message(&failures, preemption.as_ref().err().map(String::as_str));
+        let event =
+            EventBody { event_type: EventType::Warning, reason: "FailedScheduling", message: &message };
+        ctx.record_series(Related { object: recorder::pod(pod), cause: None }, "Scheduling", event);
+        let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(pod, ctx));
+        let nominated = preemption.as_ref().ok().map(|found| found.node.clone());
+        ctx.store.update(Kind::Pod, &key.0, &key.1, |pod| {
+            Condition { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: &message }
+                .set(pod, &now, generation);
+            if let Some(node) = nominated {
+                pod["status"]["nominatedNodeName"] = json!(node);
+            }
+        });
+        if let Ok(found) = preemption {
+            preemption::preempt(pod, &found, ctx);
+        }
+        if let Some(waiting) = self.waiting.get_mut(key) {
+            let [first, most] = BACKOFF;
+            waiting.backoff = ctx.now + first.saturating_mul(1 << waiting.attempts.min(16)).min(most);
+            waiting.attempts += 1;
+            waiting.due = ctx.now + FLUSH;
+        }
+    }
+
+    /// Schedules the next run, unless an earlier one is scheduled.
+    fn schedule(&mut self, ctx: &mut ControllerContext) {
+        let Some(next) = self.waiting.values().map(|waiting| waiting.due).min() else { return };
+        let next = next.max(ctx.now);
+        if self.scheduled.is_none_or(|scheduled| next < scheduled) {
+            self.scheduled = Some(next);
+            ctx.schedule_at(next, ControllerEvent::Schedule);
+        }
+    }
+}
+
+/// Returns the message for an unschedulable pod (`FitError`).
+fn message(failures: &[FilterFailure], preemption: Option<&str>) -> String {
+    if failures.is_empty() {
+        return "no nodes available to schedule pods".to_owned();
+    }
+    let reasons = failures.iter().flat_map(|failure| &failure.reasons).map(String::as_str);
+    let mut message = unavailable(failures.len(), reasons);
+    if let Some(preemption) = preemption {
+        message.push_str(" preemption: ");
+        message.push_str(preemption);
+    }
+    message
+}
+
+/// Returns whether a pod waits for this scheduler.
+fn is_pending(pod: &Value) -> bool {
+    pod["spec"]["schedulerName"] == NAME
+        && node_name(pod).is_empty()
+        && !is_terminal(pod)
+        && pod["metadata"]["deletionTimestamp"].is_null()
+        && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
+}
+
+/// Returns whether the change of a node may make pods schedulable; heartbeats do not.
+fn may_help(change: &Change) -> bool {
+    let Some(before) = &change.before else { return true };
+    let node = &change.object;
+    change.what != ChangeKind::Deleted
+        && (before["spec"] != node["spec"]
+            || before["metadata"]["labels"] != node["metadata"]["labels"]
+            || before["status"]["allocatable"] != node["status"]["allocatable"])
+}

@@ -1,0 +1,199 @@
+//! Preemption of pods with lower priority (`pkg/scheduler/framework/preemption` and its default
+//! plugin).
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::filter::{FilterFailure, filter, unavailable};
+use super::nodes::{NAME, NodeInfo, Nodes, PodInfo, PodRequests, nominated, priority};
+use crate::apiserver::{self, DeleteOptions, control_plane_version};
+use crate::context::SimContext;
+use crate::controllers::context::{ControllerContext, observed_generation};
+use crate::controllers::recorder::{self, EventBody, EventType, Related};
+use crate::resource::condition::{self, Condition};
+use crate::resource::object::{meta, node_name};
+use crate::resource::{Kind, label_selector};
+
+const REASON: &str = "PreemptionByScheduler";
+
+/// Node with the pods to preempt.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    pub(super) node: String,
+    victims: Vec<Arc<Value>>,
+}
+
+/// Finds the node where preemption costs least, or returns the message why preemption does not
+/// help. `failures` are in the order of the nodes.
+pub(super) fn find(
+    pod: &Value,
+    requests: &PodRequests,
+    nodes: &Nodes,
+    failures: &[FilterFailure],
+    ctx: &SimContext,
+) -> Result<Preemption, String> {
+    const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+    eligible(pod, nodes, failures)?;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for (node_info, failure) in nodes.all.iter().zip(failures) {
+        if !failure.resolvable {
+            reasons.push(NOT_HELPFUL.to_owned());
+            continue;
+        }
+        match Candidate::on_node(pod, requests, node_info, ctx) {
+            Ok(candidate) => candidates.push(candidate),
+            Err(why) => reasons.extend(why),
+        }
+    }
+    let best = candidates.into_iter().min_by_key(Candidate::cost);
+    best.map(|best| Preemption {
+        node: best.node_info.name.clone(),
+        victims: best.victims.iter().map(|pod_info| pod_info.pod.clone()).collect(),
+    })
+    .ok_or_else(|| unavailable(nodes.all.len(), reasons.iter().map(String::as_str)))
+}
+
+/// Deletes the victims gracefully. Pods of lower priority lose their nomination to the node.
+pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerContext) {
+    let now = ctx.epoch().seconds(ctx.now);
+    let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or(NAME);
+    let why = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    for victim in &found.victims {
+        let (namespace, name) = (meta(victim, "namespace"), meta(victim, "name"));
+        let generation = observed_generation(victim, ctx);
+        ctx.store.update(Kind::Pod, namespace, name, |victim| {
+            Condition::disruption(REASON, &why).set(victim, &now, generation);
+        });
+        if apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default()).is_ok() {
+            let message = format!("Preempted by pod {} on node {}", meta(pod, "uid"), found.node);
+            let event = EventBody { event_type: EventType::Normal, reason: "Preempted", message: &message };
+            let objects = Related { object: recorder::pod(victim), cause: Some(recorder::pod(pod)) };
+            ctx.record_series(objects, "Preempting", event);
+        }
+    }
+    let lower: Vec<_> = ctx
+        .store
+        .list(Kind::Pod, None)
+        .filter(|other| node_name(other).is_empty() && nominated(other) == found.node)
+        .filter(|other| priority(other) < priority(pod))
+        .cloned()
+        .collect();
+    for other in lower {
+        ctx.store.update(Kind::Pod, meta(&other, "namespace"), meta(&other, "name"), |other| {
+            if let Some(status) = other["status"].as_object_mut() {
+                status.shift_remove("nominatedNodeName");
+            }
+        });
+    }
+}
+
+/// Returns the reason why a pod may not preempt: its policy, or an earlier preemption in progress.
+fn eligible(pod: &Value, nodes: &Nodes, failures: &[FilterFailure]) -> Result<(), String> {
+    if pod["spec"]["preemptionPolicy"] == "Never" {
+        return Err("not eligible due to preemptionPolicy=Never.".to_owned());
+    }
+    let chosen = nodes.all.iter().zip(failures).find(|(node_info, _)| node_info.name == nominated(pod));
+    let ending = |pod_info: &PodInfo| {
+        priority(&pod_info.pod) < priority(pod)
+            && pod_info.pod["metadata"]["deletionTimestamp"].is_string()
+            && condition::find(&pod_info.pod, "DisruptionTarget")
+                .is_some_and(|condition| condition["status"] == "True" && condition["reason"] == REASON)
+    };
+    match chosen {
+        Some((node_info, failure)) if failure.resolvable && node_info.pods.iter().any(ending) => {
+            Err("not eligible due to a terminating pod on the nominated node.".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Victims of a preemption on a node.
+struct Candidate<'a> {
+    node_info: &'a NodeInfo,
+    /// Victims, most important first.
+    victims: Vec<PodInfo>,
+    /// Number of victims that a disruption budget protects.
+    violations: usize,
+}
+
+impl<'a> Candidate<'a> {
+    /// Returns the fewest pods of lower priority whose removal makes the pod fit, or the reasons
+    /// why it does not fit without any of them.
+    fn on_node(
+        pod: &Value,
+        requests: &PodRequests,
+        node_info: &'a NodeInfo,
+        ctx: &SimContext,
+    ) -> Result<Self, Vec<String>> {
+        let control_plane = control_plane_version(ctx);
+        let mut left = node_info.clone();
+        let lower = |pod_info: &PodInfo| {
+            priority(&pod_info.pod) < priority(pod) && !node_name(&pod_info.pod).is_empty()
+        };
+        let (mut lower, stay): (Vec<_>, Vec<_>) = left.pods.into_iter().partition(lower);
+        left.pods = stay;
+        if lower.is_empty() {
+            return Err(vec!["No preemption victims found for incoming pod".to_owned()]);
+        }
+        if let Some(failure) = filter(pod, requests, &left, &control_plane) {
+            return Err(failure.reasons);
+        }
+        lower.sort_by_cached_key(|pod_info| importance(&pod_info.pod));
+        let (protected, free): (Vec<_>, Vec<_>) =
+            lower.into_iter().partition(|pod_info| is_protected(&pod_info.pod, ctx));
+        let mut victims = Vec::new();
+        let mut violations = 0;
+        // The most important pods are reprieved first.
+        for (pod_info, protected) in protected
+            .into_iter()
+            .map(|pod_info| (pod_info, true))
+            .chain(free.into_iter().map(|pod_info| (pod_info, false)))
+        {
+            left.pods.push(pod_info);
+            if filter(pod, requests, &left, &control_plane).is_some()
+                && let Some(pod_info) = left.pods.pop()
+            {
+                victims.push(pod_info);
+                violations += usize::from(protected);
+            }
+        }
+        victims.sort_by_cached_key(|pod_info| importance(&pod_info.pod));
+        Ok(Self { node_info, victims, violations })
+    }
+
+    /// Returns a key that orders candidates, best first (`pickOneNodeForPreemption`): violated
+    /// budgets, highest priority, sum of priorities, number of victims, start time of the most
+    /// important victim.
+    fn cost(&self) -> (usize, i64, i64, usize, Reverse<String>) {
+        // Makes priorities positive, so that fewer victims have a smaller sum.
+        const OFFSET: i64 = i32::MAX as i64 + 1;
+        let priorities = self.victims.iter().map(|pod_info| priority(&pod_info.pod));
+        let highest = priorities.clone().max().unwrap_or(i64::MIN);
+        let important = self.victims.iter().filter(|pod_info| priority(&pod_info.pod) == highest);
+        let earliest = important.map(|pod_info| started(&pod_info.pod).to_owned()).min().unwrap_or_default();
+        let sum = priorities.map(|priority| priority + OFFSET).sum();
+        (self.violations, highest, sum, self.victims.len(), Reverse(earliest))
+    }
+}
+
+/// Returns whether a disruption budget does not allow the disruption of a pod.
+fn is_protected(pod: &Value, ctx: &SimContext) -> bool {
+    let mut budgets = ctx.store.list(Kind::PodDisruptionBudget, Some(meta(pod, "namespace")));
+    budgets.any(|budget| {
+        budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0
+            && label_selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"])
+    })
+}
+
+/// Returns a key that orders pods by importance, most important first: priority, then start time.
+fn importance(pod: &Value) -> (Reverse<i64>, String, String) {
+    (Reverse(priority(pod)), started(pod).to_owned(), meta(pod, "name").to_owned())
+}
+
+/// Returns the start time of a pod.
+fn started(pod: &Value) -> &str {
+    pod["status"]["startTime"].as_str().unwrap_or_default()
+}

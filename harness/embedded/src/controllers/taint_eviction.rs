@@ -1,0 +1,144 @@
+//! Taint eviction controller: deletes pods that do not tolerate a `NoExecute` taint, or whose
+//! toleration has ended (`pkg/controller/tainteviction`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::context::{ControllerContext, ControllerEvent, observed_generation};
+use super::recorder::{self, EventBody, EventType};
+use super::taints;
+use crate::apiserver::{self, DeleteOptions};
+use crate::resource::condition::Condition;
+use crate::resource::object::{meta, node_name};
+use crate::resource::{Kind, scheduling};
+use crate::sim::Time;
+use crate::storage::{Change, ChangeKind};
+
+const COMPONENT: &str = "taint-eviction-controller";
+
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    /// Start of the toleration.
+    since: Time,
+    due: Time,
+}
+
+/// State of the controller: scheduled deletions by namespace and name.
+#[derive(Debug, Default)]
+pub(super) struct TaintEviction {
+    planned: BTreeMap<(String, String), Planned>,
+}
+
+impl TaintEviction {
+    /// Handles a change of a node.
+    pub(super) fn node_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+        let node = &change.object;
+        if change.what == ChangeKind::Deleted
+            || change.before.as_ref().is_some_and(|before| no_execute(before).eq(no_execute(node)))
+        {
+            return;
+        }
+        let here = |pod: &&std::sync::Arc<Value>| node_name(pod) == meta(node, "name");
+        let pods: Vec<_> = ctx.store.list(Kind::Pod, None).filter(here).cloned().collect();
+        for pod in pods {
+            self.process_pod(&pod, node, ctx);
+        }
+    }
+
+    /// Handles a change of a pod.
+    pub(super) fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+        let pod = &change.object;
+        if change.what == ChangeKind::Deleted {
+            self.cancel(meta(pod, "namespace"), meta(pod, "name"), ctx);
+            return;
+        }
+        let same = |before: &std::sync::Arc<Value>| {
+            node_name(before) == node_name(pod) && before["spec"]["tolerations"] == pod["spec"]["tolerations"]
+        };
+        if change.before.as_ref().is_some_and(same) {
+            return;
+        }
+        let Some(node) = ctx.store.get(Kind::Node, "", node_name(pod)).cloned() else { return };
+        if no_execute(&node).next().is_some() {
+            self.process_pod(pod, &node, ctx);
+        }
+    }
+
+    /// Deletes a pod whose toleration has ended, unless its deletion was rescheduled.
+    pub(super) fn due(&mut self, namespace: &str, name: &str, ctx: &mut ControllerContext) {
+        let key = (namespace.to_owned(), name.to_owned());
+        if self.planned.get(&key).is_none_or(|planned| ctx.now < planned.due) {
+            return;
+        }
+        self.planned.remove(&key);
+        record_event("Marking for", namespace, name, ctx);
+        let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
+        let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(pod, ctx));
+        ctx.store.update(Kind::Pod, namespace, name, |pod| {
+            let message = "Taint manager: deleting due to NoExecute taint";
+            Condition::disruption("DeletionByTaintManager", message).set(pod, &now, generation);
+        });
+        // The pod was read in the same step, so it exists.
+        let _ = apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default());
+    }
+
+    /// Schedules or cancels the deletion of a pod (`processPodOnNode`).
+    fn process_pod(&mut self, pod: &Value, node: &Value, ctx: &mut ControllerContext) {
+        let (namespace, name) = (meta(pod, "namespace"), meta(pod, "name"));
+        let tolerations: Option<Vec<&Value>> = no_execute(node)
+            .map(|taint| scheduling::find_toleration(&pod["spec"]["tolerations"], taint))
+            .collect();
+        let key = (namespace.to_owned(), name.to_owned());
+        let Some(tolerations) = tolerations else {
+            self.cancel(namespace, name, ctx);
+            self.plan(key, ctx.now, Duration::ZERO, ctx);
+            return;
+        };
+        let seconds =
+            tolerations.iter().filter_map(|toleration| toleration["tolerationSeconds"].as_i64()).min();
+        let Some(seconds) = seconds else {
+            // All taints are tolerated without a limit, or there are none.
+            self.cancel(namespace, name, ctx);
+            return;
+        };
+        let wait = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let since = match self.planned.get(&key) {
+            // An earlier scheduled deletion is kept.
+            Some(planned) if planned.since + wait < ctx.now + wait => return,
+            Some(planned) => planned.since,
+            None => ctx.now,
+        };
+        self.cancel(namespace, name, ctx);
+        self.plan(key, since, wait, ctx);
+    }
+
+    fn plan(&mut self, key: (String, String), since: Time, wait: Duration, ctx: &mut ControllerContext) {
+        let due = (since + wait).max(ctx.now);
+        let (namespace, name) = key.clone();
+        self.planned.insert(key, Planned { since, due });
+        ctx.schedule_at(due, ControllerEvent::TaintEviction { namespace, name });
+    }
+
+    fn cancel(&mut self, namespace: &str, name: &str, ctx: &mut ControllerContext) {
+        if self.planned.remove(&(namespace.to_owned(), name.to_owned())).is_some() {
+            record_event("Cancelling", namespace, name, ctx);
+        }
+    }
+}
+
+/// Returns the `NoExecute` taints of a node.
+fn no_execute(node: &Value) -> impl Iterator<Item = &Value> {
+    taints::of(node).filter(|taint| taint["effect"] == "NoExecute")
+}
+
+fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerContext) {
+    let message = match what {
+        "Cancelling" => format!("Cancelling deletion of Pod {namespace}/{name}"),
+        _ => format!("Marking for deletion Pod {namespace}/{name}"),
+    };
+    let event =
+        EventBody { event_type: EventType::Normal, reason: "TaintManagerEviction", message: &message };
+    ctx.record(COMPONENT, recorder::pod_named(namespace, name), event);
+}

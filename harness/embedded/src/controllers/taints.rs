@@ -1,0 +1,81 @@
+//! Taints of nodes, and `NoSchedule` taints by condition.
+
+use serde_json::{Value, json};
+
+use super::context::ControllerContext;
+use crate::resource::Kind;
+use crate::resource::object::meta;
+use crate::storage::{Change, ChangeKind};
+
+/// Taints by condition: type, status, key (`nodeConditionToTaintKeyStatusMap`).
+const BY_CONDITION: [(&str, &str, &str); 6] = [
+    ("Ready", "False", NOT_READY),
+    ("Ready", "Unknown", UNREACHABLE),
+    ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
+    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
+    ("NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"),
+    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
+];
+
+pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
+pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// Updates the `NoSchedule` taints of a node after a change of its conditions
+/// (`doNoScheduleTaintingPass`).
+pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
+    const EFFECT: &str = "NoSchedule";
+    if change.what == ChangeKind::Deleted {
+        return;
+    }
+    let name = meta(&change.object, "name");
+    let Some(node) = ctx.store.get(Kind::Node, "", name) else { return };
+    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    let mut wanted: Vec<&str> = conditions
+        .filter_map(|condition| {
+            let fits = |(kind, status, _): &&(&str, &str, &str)| {
+                condition["type"] == *kind && condition["status"] == *status
+            };
+            BY_CONDITION.iter().find(fits).map(|(_, _, key)| *key)
+        })
+        .collect();
+    if node["spec"]["unschedulable"] == true {
+        wanted.push(UNSCHEDULABLE);
+    }
+    let ours = |key: &str| key == UNSCHEDULABLE || BY_CONDITION.iter().any(|(_, _, own)| *own == key);
+    let has = |key: &str| of(node).any(|taint| taint["key"] == key && taint["effect"] == EFFECT);
+    let extra: Vec<String> = of(node)
+        .filter(|taint| taint["effect"] == EFFECT)
+        .filter_map(|taint| taint["key"].as_str())
+        .filter(|key| ours(key) && !wanted.contains(key))
+        .map(str::to_owned)
+        .collect();
+    let missing: Vec<&str> = wanted.into_iter().filter(|key| !has(key)).collect();
+    if !missing.is_empty() || !extra.is_empty() {
+        let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
+        swap(name, EFFECT, &missing, &extra, ctx);
+    }
+}
+
+/// Adds and removes taints of a node (`SwapNodeControllerTaint`).
+pub(super) fn swap(node: &str, effect: &str, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
+    let now = ctx.epoch().seconds(ctx.now);
+    ctx.store.update(Kind::Node, "", node, |node| {
+        let changed = |taint: &Value| {
+            let key = taint["key"].as_str().unwrap_or_default();
+            taint["effect"] == effect && (add.contains(&key) || remove.contains(&key))
+        };
+        let mut taints: Vec<Value> = of(node).filter(|taint| !changed(taint)).cloned().collect();
+        taints.extend(add.iter().map(|key| json!({"key": key, "effect": effect, "timeAdded": now})));
+        if !taints.is_empty() {
+            node["spec"]["taints"] = json!(taints);
+        } else if let Some(spec) = node["spec"].as_object_mut() {
+            spec.shift_remove("taints");
+        }
+    });
+}
+
+/// Returns the taints of a node.
+pub(super) fn of(node: &Value) -> impl Iterator<Item = &Value> {
+    node["spec"]["taints"].as_array().into_iter().flatten()
+}

@@ -1,0 +1,15 @@
+//! Workload controllers: Deployments, ReplicaSets and Jobs.
+//!
+//! The real controllers have a work queue each; the model has one, in order of time.
+
+mod deployment;
+mod job;
+mod ownership;
+mod pods;
+mod queue;
+mod reconcile;
+mod replica_set;
+#[cfg(test)]
+mod tests;
+
+pub(super) use queue::Workloads;

@@ -1,0 +1,150 @@
+//! Queue of the workload controllers: objects to reconcile, in order of time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::ownership::{controller, owned_by};
+use super::reconcile::{BATCH, ReconcileError};
+use super::{deployment, job, pods, replica_set};
+use crate::controllers::context::{ControllerContext, ControllerEvent, WorkloadKey};
+use crate::resource::Kind;
+use crate::resource::object::meta;
+use crate::sim::Time;
+use crate::storage::{Change, ChangeKind};
+
+/// Delay until a controller handles an object.
+const SOON: Duration = Duration::from_millis(5);
+
+impl WorkloadKey {
+    fn of(kind: Kind, object: &Value) -> Self {
+        Self { kind, namespace: meta(object, "namespace").to_owned(), name: meta(object, "name").to_owned() }
+    }
+}
+
+/// Work queue of the workload controllers, with their state.
+#[derive(Debug, Default)]
+pub(in crate::controllers) struct Workloads {
+    /// Due times of objects.
+    due: BTreeMap<WorkloadKey, Time>,
+    /// Consecutive failures of objects.
+    failures: BTreeMap<WorkloadKey, u32>,
+    backoffs: job::Backoffs,
+}
+
+impl Workloads {
+    /// Handles a change of an object.
+    pub(in crate::controllers) fn changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+        let object = &change.object;
+        match change.kind {
+            Kind::Deployment => self.schedule(WorkloadKey::of(Kind::Deployment, object), SOON, ctx),
+            Kind::ReplicaSet => {
+                self.schedule(WorkloadKey::of(Kind::ReplicaSet, object), SOON, ctx);
+                self.schedule_owners(change, Kind::Deployment, SOON, ctx);
+            }
+            Kind::Job => self.job_changed(change, ctx),
+            Kind::Pod => self.pod_changed(change, ctx),
+            _ => {}
+        }
+    }
+
+    /// Reconciles an object that is due, unless it was rescheduled.
+    pub(in crate::controllers) fn due(&mut self, key: &WorkloadKey, ctx: &mut ControllerContext) {
+        if self.due.get(key).is_none_or(|due| ctx.now < *due) {
+            return;
+        }
+        self.due.remove(key);
+        let object = ctx.store.get(key.kind, &key.namespace, &key.name).cloned();
+        let Some(object) = object else {
+            self.failures.remove(key);
+            self.backoffs.forget(&key.namespace, &key.name);
+            return;
+        };
+        let next = match key.kind {
+            Kind::Deployment => deployment::sync(&object, ctx),
+            Kind::ReplicaSet => replica_set::sync(&object, ctx),
+            Kind::Job => job::sync(&object, &mut self.backoffs, ctx),
+            _ => {
+                job::release_orphan(&object, ctx);
+                Ok(None)
+            }
+        };
+        match next {
+            Ok(next) => {
+                self.failures.remove(key);
+                if let Some(wait) = next {
+                    self.schedule(key.clone(), wait, ctx);
+                }
+            }
+            Err(ReconcileError) => {
+                // `DefaultTypedControllerRateLimiter`: 5 ms, doubled each time, 1000 s at most.
+                const MOST: Duration = Duration::from_secs(1000);
+                let times = self.failures.entry(key.clone()).or_default();
+                let wait = SOON.saturating_mul(1 << (*times).min(20)).min(MOST);
+                *times += 1;
+                self.schedule(key.clone(), wait, ctx);
+            }
+        }
+    }
+
+    fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+        let pod = &change.object;
+        self.schedule_owners(change, Kind::ReplicaSet, SOON, ctx);
+        self.schedule_owners(change, Kind::Job, BATCH, ctx);
+        if job::is_tracked(pod) && change.what != ChangeKind::Deleted && !job::is_wanted(pod, ctx) {
+            self.schedule(WorkloadKey::of(Kind::Pod, pod), SOON, ctx);
+        }
+        if controller(pod).is_none() && change.what != ChangeKind::Deleted {
+            for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, BATCH)] {
+                let all = ctx.store.list(kind, Some(meta(pod, "namespace")));
+                let mine: Vec<WorkloadKey> = all
+                    .filter(|owner| pods::selects(owner, pod))
+                    .map(|owner| WorkloadKey::of(kind, owner))
+                    .collect();
+                mine.into_iter().for_each(|key| self.schedule(key, wait, ctx));
+            }
+        }
+    }
+
+    fn job_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+        let job = &change.object;
+        let spec = |job: &Value| job["metadata"]["generation"].clone();
+        let same = change.before.as_ref().is_some_and(|before| spec(before) == spec(job));
+        let deleted = change.what == ChangeKind::Deleted;
+        self.schedule(WorkloadKey::of(Kind::Job, job), if same && !deleted { BATCH } else { SOON }, ctx);
+        if deleted || job::is_finished(job) {
+            let all = ctx.store.list(Kind::Pod, Some(meta(job, "namespace")));
+            let left = all.filter(|pod| job::is_tracked(pod) && owned_by(pod, meta(job, "uid")));
+            let left: Vec<WorkloadKey> = left.map(|pod| WorkloadKey::of(Kind::Pod, pod)).collect();
+            left.into_iter().for_each(|key| self.schedule(key, SOON, ctx));
+        }
+    }
+
+    /// Schedules the current and the former controller of an object.
+    fn schedule_owners(&mut self, change: &Change, kind: Kind, wait: Duration, ctx: &mut ControllerContext) {
+        let namespace = meta(&change.object, "namespace");
+        for object in [Some(&change.object), change.before.as_ref()].into_iter().flatten() {
+            let Some(owner) = controller(object) else { continue };
+            let name = owner["name"].as_str().unwrap_or_default();
+            if owner["kind"] == kind.names().0
+                && ctx
+                    .store
+                    .get(kind, namespace, name)
+                    .is_some_and(|own| own["metadata"]["uid"] == owner["uid"])
+            {
+                let key = WorkloadKey { kind, namespace: namespace.to_owned(), name: name.to_owned() };
+                self.schedule(key, wait, ctx);
+            }
+        }
+    }
+
+    /// Schedules an object, unless it is due earlier.
+    fn schedule(&mut self, key: WorkloadKey, wait: Duration, ctx: &mut ControllerContext) {
+        let due = ctx.now + wait;
+        if self.due.get(&key).is_none_or(|scheduled| due < *scheduled) {
+            self.due.insert(key.clone(), due);
+            ctx.schedule_at(due, ControllerEvent::Workload(key));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Results of a reconciliation, and fields of statuses.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::context::SimContext;
+
+/// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
+pub(super) const BATCH: Duration = Duration::from_secs(1);
+
+/// A reconciliation failed; the reason is in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReconcileError;
+
+/// Delay until an object is reconciled again if it does not change.
+pub(super) type Reconciled = Result<Option<Duration>, ReconcileError>;
+
+/// Returns an integer, or 0 if it is missing.
+pub(super) fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or(0)
+}
+
+/// Sets a count in a status; 0 is omitted.
+pub(super) fn count(status: &mut Value, field: &str, count: i64) {
+    if count != 0 {
+        status[field] = json!(count);
+    } else if let Some(fields) = status.as_object_mut() {
+        fields.shift_remove(field);
+    }
+}
+
+/// Returns the time since a timestamp in an object, if it has one.
+pub(super) fn age(time: &Value, ctx: &SimContext) -> Option<Duration> {
+    let then: jiff::Timestamp = time.as_str()?.parse().ok()?;
+    Some(Duration::try_from(ctx.epoch().at(ctx.now).duration_since(then)).unwrap_or_default())
+}

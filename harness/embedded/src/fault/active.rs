@@ -1,0 +1,243 @@
+//! Active faults.
+
+use std::time::Duration;
+
+use evictlab_fault::{Event, Fault};
+
+use crate::sim::{Broadcast, Subscription, Time};
+
+/// Time that systemd takes to start a kubelet again.
+const KUBELET_RESTART: Duration = Duration::from_millis(600);
+
+/// Objects and nodes that a fault applies to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Namespace; all namespaces if `None`.
+    pub namespace: Option<String>,
+    /// Node; all nodes if `None`.
+    pub node: Option<String>,
+}
+
+/// Fault with its scope and time range.
+#[derive(Clone, Debug)]
+struct ActiveFault {
+    fault: Fault,
+    scope: Scope,
+    from: Time,
+    until: Option<Time>,
+    /// Number of times that the fault took effect; for watch faults, the number of the last
+    /// interruption.
+    hits: u32,
+}
+
+/// Delivery of an event to the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventDelivery {
+    /// Delivered at once.
+    Delivered,
+    /// Lost.
+    Lost,
+    /// Delivered twice, as two objects.
+    Duplicated,
+    /// Delivered after a delay.
+    Delayed(Duration),
+}
+
+/// Outcome of an API request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestOutcome {
+    /// Answered at once.
+    Answered,
+    /// Answered after a delay.
+    Delayed(Duration),
+    /// Rejected with an HTTP status.
+    Rejected(u16),
+}
+
+/// Effect of a fault on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeFault {
+    /// The kernel kills a process, as if memory had run out.
+    OomKill,
+    /// The kubelet stops.
+    StopKubelet,
+    /// The kubelet stops if it runs, and starts after a delay.
+    StartKubelet {
+        /// True if the kubelet is stopped first.
+        stop: bool,
+        /// Delay of the start.
+        delay: Duration,
+    },
+}
+
+/// End of an open watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WatchEnd {
+    /// The connection is closed.
+    Closed,
+    /// The watch ends with 410 Gone.
+    Expired,
+}
+
+/// Faults that were injected.
+#[derive(Debug, Default)]
+pub struct ActiveFaults {
+    active: Vec<ActiveFault>,
+    /// Counts the interruptions of watches.
+    interruptions: Broadcast,
+}
+
+impl ActiveFaults {
+    /// Activates the faults of a script; their times count from `now`. Returns the times at which
+    /// [`trigger`](Self::trigger) is due, with its argument.
+    pub fn activate(&mut self, script: &[Fault], scope: &Scope, now: Time) -> Vec<(Time, usize)> {
+        let mut due = Vec::new();
+        for fault in script {
+            let (at, length) = fault.times();
+            let from = now + at;
+            let until = length.map(|length| from + length);
+            let index = self.active.len();
+            let is_triggered = matches!(
+                fault,
+                Fault::WatchClosed(_)
+                    | Fault::WatchExpired(_)
+                    | Fault::KubeletRestart(_)
+                    | Fault::OomKill(_)
+                    | Fault::NodeGone(_)
+            );
+            if is_triggered {
+                due.extend(std::iter::once(from).chain(until).map(|time| (time, index)));
+            }
+            self.active.push(ActiveFault {
+                fault: fault.clone(),
+                scope: scope.clone(),
+                from,
+                until,
+                hits: 0,
+            });
+        }
+        due
+    }
+
+    /// Triggers the fault with an index: interrupts watches, or returns the effect on a node
+    /// (`None` for all nodes). The second trigger of a fault with a duration ends the fault.
+    pub fn trigger(&mut self, index: usize) -> Option<(NodeFault, Option<String>)> {
+        let active = self.active.get_mut(index)?;
+        active.hits += 1;
+        let ends = active.hits > 1;
+        let effect = match &active.fault {
+            Fault::WatchClosed(_) | Fault::WatchExpired(_) => {
+                active.hits = u32::try_from(self.interruptions.version() + 1).unwrap_or(u32::MAX);
+                self.interruptions.notify();
+                return None;
+            }
+            Fault::OomKill(_) => NodeFault::OomKill,
+            Fault::NodeGone(_) if ends => NodeFault::StartKubelet { stop: false, delay: Duration::ZERO },
+            Fault::NodeGone(_) => NodeFault::StopKubelet,
+            _ => NodeFault::StartKubelet { stop: true, delay: KUBELET_RESTART },
+        };
+        Some((effect, active.scope.node.clone()))
+    }
+
+    /// Returns the delivery of an event about an object of a namespace, which is empty for nodes.
+    pub fn event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
+        for active in &mut self.active {
+            if !active.scope.contains(namespace) {
+                continue;
+            }
+            let delivery = match &active.fault {
+                Fault::EventLost(event) if matches_event(event, reason, active.hits) => EventDelivery::Lost,
+                Fault::EventDoubled(event) if matches_event(event, reason, active.hits) => {
+                    EventDelivery::Duplicated
+                }
+                Fault::EventLate(late) if late.reason == reason => EventDelivery::Delayed(late.by.get()),
+                _ => continue,
+            };
+            active.hits += 1;
+            return delivery;
+        }
+        EventDelivery::Delivered
+    }
+
+    /// Returns the outcome of a request for a resource. `namespace` and `node` are those that the
+    /// request names.
+    pub fn request(
+        &self,
+        now: Time,
+        resource: &str,
+        namespace: Option<&str>,
+        node: Option<&str>,
+    ) -> RequestOutcome {
+        let affects = |active: &&ActiveFault| active.lasts(now) && active.scope.covers(namespace, node);
+        for active in self.active.iter().filter(affects) {
+            let of = |wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| wanted == resource);
+            match &active.fault {
+                Fault::ApiError(error) if of(&error.resource) => return RequestOutcome::Rejected(error.code),
+                Fault::ApiSlow(slow) if of(&slow.resource) => return RequestOutcome::Delayed(slow.by.get()),
+                _ => {}
+            }
+        }
+        RequestOutcome::Answered
+    }
+
+    /// Returns whether a kubelet has statistics of a pod.
+    pub fn has_stats(&self, now: Time, namespace: &str, pod: &str) -> bool {
+        !self.active.iter().any(|active| {
+            let Fault::StatsMissing(missing) = &active.fault else { return false };
+            active.lasts(now)
+                && active.scope.contains(namespace)
+                && missing.pod.as_deref().is_none_or(|wanted| wanted == pod)
+        })
+    }
+
+    /// Subscribes to the interruptions of watches. After a notification,
+    /// [`watch_end`](Self::watch_end) returns whether a watch ends.
+    pub fn interruptions(&self) -> Subscription {
+        self.interruptions.subscribe()
+    }
+
+    /// Returns how a watch ends that was opened after `opened` interruptions, if it does.
+    pub fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
+        let mut end = None;
+        for active in self.active.iter().filter(|active| u64::from(active.hits) > opened) {
+            let (watch, this) = match &active.fault {
+                Fault::WatchClosed(watch) => (watch, WatchEnd::Closed),
+                Fault::WatchExpired(watch) => (watch, WatchEnd::Expired),
+                _ => continue,
+            };
+            let covers = active.scope.covers(namespace, None);
+            if covers && watch.resource.as_deref().is_none_or(|wanted| wanted == resource) {
+                end = end.max(Some(this));
+            }
+        }
+        end
+    }
+}
+
+impl ActiveFault {
+    fn lasts(&self, now: Time) -> bool {
+        self.from <= now && self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl Scope {
+    /// Returns whether objects of a namespace are in the scope.
+    fn contains(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+
+    /// Returns whether a request that names a namespace or a node is in the scope.
+    fn covers(&self, namespace: Option<&str>, node: Option<&str>) -> bool {
+        match (&self.namespace, &self.node) {
+            (None, None) => true,
+            (own, of) => {
+                own.as_deref().is_some_and(|own| namespace == Some(own))
+                    || of.as_deref().is_some_and(|of| node == Some(of))
+            }
+        }
+    }
+}
+
+fn matches_event(event: &Event, reason: &str, hits: u32) -> bool {
+    event.reason == reason && event.times.is_none_or(|times| hits < times)
+}

@@ -1,0 +1,132 @@
+//! Containers whose logs are read.
+
+use serde_json::Value;
+
+use crate::apiserver::Status;
+use crate::http::proxy::node_address;
+use crate::resource::Kind;
+use crate::simulation::Simulation;
+use crate::storage::Store;
+
+/// A run of a container whose log is read.
+pub(crate) struct LoggedContainer {
+    node: String,
+    namespace: String,
+    pod: String,
+    container: String,
+    /// Uid of the pod.
+    uid: Value,
+    /// Restart count of the run.
+    restarts: i64,
+}
+
+impl LoggedContainer {
+    /// The current run of a container of a pod on a node.
+    pub(crate) fn new(pod: &Value, node: &str, container: String) -> Self {
+        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let status = container_status(pod, &container);
+        Self {
+            node: node.to_owned(),
+            namespace: text("namespace"),
+            pod: text("name"),
+            uid: pod["metadata"]["uid"].clone(),
+            restarts: status["restartCount"].as_i64().unwrap_or(0),
+            container,
+        }
+    }
+
+    /// Returns true if the run has ended and its log is complete.
+    pub(crate) fn is_complete(&self, store: &Store) -> bool {
+        let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
+        let status = container_status(pod, &self.container);
+        let state = &status["state"];
+        let is_restarting = state["waiting"].is_object() && status["lastState"]["terminated"].is_object();
+        pod["metadata"]["uid"] != self.uid
+            || state["terminated"].is_object()
+            || is_restarting
+            || status["restartCount"].as_i64().unwrap_or(0) != self.restarts
+    }
+
+    /// Reads the log from the kubelet; its errors become API errors as by
+    /// `NewGenericHttpResponseChecker`.
+    pub(crate) fn read_log(&self, simulation: &mut Simulation, query: &str) -> Result<String, Status> {
+        simulation.with(|_, nodes, ctx| {
+            let Some(node) = nodes.get(&self.node).filter(|node| node.kubelet.running) else {
+                let node = ctx.store.get(Kind::Node, "", &self.node);
+                return Err(self.connection_refused(node.map(|node| &**node)));
+            };
+            let (pod, container) = (&self.pod, &self.container);
+            let answer =
+                node.kubelet.container_log(&self.namespace, pod, container, query, &node.machine, ctx);
+            match answer.code {
+                200 => Ok(answer.text),
+                400 => Err(Status::bad_request(answer.text)),
+                404 => Err(Status::new(404, "NotFound", answer.text)),
+                _ => Err(Status::internal(answer.text)),
+            }
+        })
+    }
+
+    /// 500 for a kubelet that does not run.
+    fn connection_refused(&self, node: Option<&Value>) -> Status {
+        let address = node.map_or("127.0.0.1", node_address);
+        let Self { namespace, pod, container, .. } = self;
+        Status::internal(format!(
+            "Get \"https://{address}:10250/containerLogs/{namespace}/{pod}/{container}\": dial tcp {address}:10250: connect: connection refused"
+        ))
+    }
+}
+
+/// Lists of containers, in the order of error messages.
+const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// Returns the requested container, or the only one if the request does not name one
+/// (`pkg/registry/core/pod/strategy.go`, `LogLocation`).
+pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, Status> {
+    let names = |list: &str| {
+        let containers = pod["spec"][list].as_array().into_iter().flatten();
+        containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all: Vec<String> = CONTAINER_LISTS.into_iter().flat_map(names).collect();
+    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    if !requested.is_empty() {
+        return match all.iter().any(|container| container == requested) {
+            true => Ok(requested.to_owned()),
+            false => Err(Status::bad_request(format!("container {requested} is not valid for pod {name}"))),
+        };
+    }
+    match (&all[..], &names("containers")[..]) {
+        ([_], [only]) => Ok(only.clone()),
+        _ => Err(Status::bad_request(format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]",
+            all.join(" ")
+        ))),
+    }
+}
+
+/// Returns the status of a container; null before its first status.
+fn container_status<'a>(pod: &'a Value, container: &str) -> &'a Value {
+    let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+    let mut all = lists.iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
+    all.find(|status| status["name"] == container).unwrap_or(&Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn requires_a_name_if_there_are_several_containers() {
+        let one = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}});
+        assert_eq!(select_container(&one, ""), Ok("c".into()));
+        let several = json!({"metadata": {"name": "p"}, "spec": {
+            "containers": [{"name": "c1"}, {"name": "c2"}], "initContainers": [{"name": "i1"}], "ephemeralContainers": [{"name": "e1"}],
+        }});
+        let message = |name| select_container(&several, name).unwrap_err().message;
+        assert_eq!(message(""), "a container name must be specified for pod p, choose one of: [i1 c1 c2 e1]");
+        assert_eq!(message("x"), "container x is not valid for pod p");
+        assert_eq!(select_container(&several, "e1"), Ok("e1".into()));
+    }
+}

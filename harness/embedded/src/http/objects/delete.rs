@@ -1,0 +1,83 @@
+//! DELETE of one object and of collections.
+
+use axum::response::Response;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1;
+use serde_json::json;
+
+use super::Endpoint;
+use crate::apiserver::{self, DeleteOptions, Deleted, Status};
+use crate::cluster::Cluster;
+use crate::http::request::ApiRequest;
+use crate::http::responses;
+use crate::http::selector::ObjectSelector;
+use crate::resource::Kind;
+
+/// Warning for the deletion of a job without `propagationPolicy`.
+const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
+/// Handles DELETE of one object.
+pub(crate) fn delete(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
+    let options = delete_options(request)?;
+    let warnings = match (endpoint.kind, options.propagation) {
+        (Kind::Job, None) => vec![JOB_WARNING.to_owned()],
+        _ => Vec::new(),
+    };
+    let (namespace, name) = (request.target.namespace(), request.target.name());
+    let deleted = cluster.with(|simulation| {
+        simulation.with(|_, _, ctx| apiserver::delete(ctx, endpoint.kind, namespace, name, options))
+    })?;
+    Ok(match deleted {
+        Deleted::Object(object) => endpoint.view.one(200, &object, &warnings),
+        Deleted::Status(status) => responses::json(200, &status),
+    })
+}
+
+/// Handles DELETE of the selected objects of a namespace. Responds with the objects before their
+/// deletion.
+pub(crate) fn delete_collection(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
+    let options = delete_options(request)?;
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let namespace = request.target.namespace();
+    let (objects, version) = cluster.with(|simulation| {
+        simulation.with(|_, _, ctx| {
+            let all = ctx.store.list(endpoint.kind, Some(namespace));
+            let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
+            for object in &selected {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                match apiserver::delete(ctx, endpoint.kind, namespace, name, options.clone()) {
+                    // 404: deleted together with another object.
+                    Err(status) if status.code != 404 => return Err(status),
+                    _ => {}
+                }
+            }
+            Ok((selected, ctx.store.version()))
+        })
+    })?;
+    Ok(endpoint.view.list(&objects, json!({"resourceVersion": version.to_string()})))
+}
+
+/// Reads `DeleteOptions` from the body, or from the query if there is no body.
+fn delete_options(request: &ApiRequest) -> Result<DeleteOptions, Status> {
+    let sent = if request.body.is_empty() {
+        v1::DeleteOptions {
+            grace_period_seconds: request.query.number("gracePeriodSeconds")?,
+            propagation_policy: request.query.get("propagationPolicy").map(str::to_owned),
+            ..v1::DeleteOptions::default()
+        }
+    } else {
+        let body = request.json_body()?;
+        serde_json::from_slice(&body).map_err(|error| {
+            Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: {error}"))
+        })?
+    };
+    let options = DeleteOptions::from_api(sent)?;
+    Ok(DeleteOptions { dry_run: options.dry_run || request.query.dry_run()?, ..options })
+}

@@ -1,0 +1,281 @@
+//! Watches.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use futures::stream::unfold;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::Endpoint;
+use super::list_options::{MATCH, resource_version};
+use crate::apiserver::Status;
+use crate::cluster::Cluster;
+use crate::fault::WatchEnd;
+use crate::http::request::{ApiRequest, Query, Representation};
+use crate::http::selector::ObjectSelector;
+use crate::http::{errors, responses};
+use crate::sim::Subscription;
+use crate::simulation::Simulation;
+use crate::storage::{Change, ChangeKind, WatchChannel};
+
+/// Length of a watch without `timeoutSeconds`. A real API server chooses 30 to 60 minutes at
+/// random.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+/// Interval of bookmarks.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Time between the last bookmark and the end (`bookmarkFrequency` and the deadline of
+/// `cacher.go`).
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// Handles GET with `watch`: streams events as lines of JSON until the timeout.
+pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let version = resource_version(&request.query)?;
+    let send_initial_events = send_initial_events(&request.query)?;
+    let now = Instant::now();
+    let deadline = now + request.query.timeout()?.unwrap_or(DEFAULT_TIMEOUT);
+    let bookmarks = request.query.is_true("allowWatchBookmarks");
+    let watch = cluster.with(|simulation| {
+        let mut watch = Watch {
+            cluster: cluster.clone(),
+            namespace: request.target.namespace.clone(),
+            selector,
+            sent_version: 0,
+            channel: simulation.store.watch(endpoint.kind, request.target.namespace.as_deref()),
+            interruptions: simulation.faults.interruptions(),
+            interruptions_at_start: simulation.faults.interruptions().notified_version(),
+            deadline,
+            next_bookmark: next_bookmark(now, deadline).filter(|_| bookmarks),
+            with_columns: true,
+            buffer: Vec::new(),
+            is_done: false,
+            endpoint,
+        };
+        match version {
+            _ if send_initial_events == Some(true) => {
+                watch.send_current_objects(simulation);
+                if bookmarks {
+                    watch.send_bookmark(true);
+                }
+            }
+            None | Some(0) if send_initial_events.is_none() => watch.send_current_objects(simulation),
+            None | Some(0) => watch.sent_version = simulation.store.version(),
+            Some(version) => watch.send_changes_since(version, simulation),
+        }
+        watch
+    });
+    let chunks = unfold(watch, |mut watch| async move {
+        let chunk = watch.next_chunk().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), watch))
+    });
+    Ok(responses::with_body(200, "application/json", Body::from_stream(chunks)))
+}
+
+/// Reads `sendInitialEvents` and validates it as `validateWatchOptions`.
+fn send_initial_events(query: &Query) -> Result<Option<bool>, Status> {
+    let matching = query.text(MATCH);
+    let stated = query.get("sendInitialEvents").map(|_| query.is_true("sendInitialEvents"));
+    let error = match stated {
+        Some(_) if matching != "NotOlderThan" => {
+            "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        }
+        None if !matching.is_empty() => {
+            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        }
+        _ => return Ok(stated),
+    };
+    Err(errors::invalid_list_options(&[(MATCH, error.to_owned())]))
+}
+
+/// Returns the time of the next bookmark; `None` after the last one.
+fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
+    let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARK_INTERVAL))
+}
+
+/// An open watch.
+struct Watch {
+    cluster: Cluster,
+    endpoint: Endpoint,
+    namespace: Option<String>,
+    selector: ObjectSelector,
+    /// All changes up to this version were sent.
+    sent_version: u64,
+    channel: Arc<WatchChannel>,
+    /// Notifies of interruptions by the fault script.
+    interruptions: Subscription,
+    /// Number of interruptions before the watch was opened.
+    interruptions_at_start: u64,
+    deadline: Instant,
+    /// Time of the next bookmark, if the client wants bookmarks.
+    next_bookmark: Option<Instant>,
+    /// The first table of a watch has column definitions.
+    with_columns: bool,
+    /// Lines to send.
+    buffer: Vec<u8>,
+    is_done: bool,
+}
+
+impl Watch {
+    /// Returns the next lines; `None` at the end of the watch.
+    async fn next_chunk(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if !self.buffer.is_empty() {
+                return Some(std::mem::take(&mut self.buffer));
+            }
+            if self.is_done || Instant::now() >= self.deadline {
+                return None;
+            }
+            self.send_new_changes();
+            if !self.buffer.is_empty() {
+                continue;
+            }
+            let bookmark = self.next_bookmark.unwrap_or(self.deadline);
+            tokio::select! {
+                biased;
+                () = self.interruptions.next() => self.end_if_interrupted(),
+                () = self.channel.next() => {}
+                () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
+                    let current = self.cluster.with(|simulation| simulation.store.version());
+                    self.send_new_changes();
+                    self.sent_version = self.sent_version.max(current);
+                    self.send_bookmark(false);
+                    self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
+                }
+                () = sleep_until(self.deadline) => return None,
+            }
+        }
+    }
+
+    /// Ends the watch, with or without an error, if the fault script interrupts it.
+    fn end_if_interrupted(&mut self) {
+        let resource = self.endpoint.view.resource.plural;
+        let namespace = self.namespace.as_deref();
+        let cluster = self.cluster.clone();
+        let (end, current) = cluster.with(|simulation| {
+            (
+                simulation.faults.watch_end(self.interruptions_at_start, resource, namespace),
+                simulation.store.version(),
+            )
+        });
+        let Some(end) = end else { return };
+        self.is_done = true;
+        if end == WatchEnd::Expired {
+            self.send_expired(current);
+        }
+    }
+
+    fn send_current_objects(&mut self, simulation: &Simulation) {
+        let namespace = self.namespace.clone();
+        for object in simulation.store.list(self.endpoint.kind, namespace.as_deref()) {
+            if self.selector.matches(object) {
+                self.send("ADDED", object);
+            }
+        }
+        self.sent_version = simulation.store.version();
+    }
+
+    fn send_changes_since(&mut self, version: u64, simulation: &Simulation) {
+        self.sent_version = version;
+        match simulation.store.since(version) {
+            // Changes before a version in the future are not sent.
+            _ if version > simulation.store.version() => {}
+            Ok(changes) => {
+                let is_watched = |change: &&Change| {
+                    let namespace = change.object["metadata"]["namespace"].as_str();
+                    change.kind == self.endpoint.kind
+                        && self.namespace.as_deref().is_none_or(|watched| namespace == Some(watched))
+                };
+                let changes: Vec<Change> = changes.filter(is_watched).cloned().collect();
+                changes.iter().for_each(|change| self.send_change(change));
+                self.sent_version = simulation.store.version();
+            }
+            Err(expired) => self.send_expired(expired.oldest),
+        }
+    }
+
+    /// Sends the changes of the channel; ends the watch if the history was dropped.
+    fn send_new_changes(&mut self) {
+        match self.channel.take() {
+            Some(changes) => {
+                for change in changes {
+                    // Earlier changes were sent when the watch was opened.
+                    if change.version > self.sent_version {
+                        self.send_change(&change);
+                        self.sent_version = change.version;
+                    }
+                }
+            }
+            None => {
+                let current = self.cluster.clone().with(|simulation| simulation.store.version());
+                self.send_expired(current);
+            }
+        }
+    }
+
+    /// Sends 410 and ends the watch.
+    fn send_expired(&mut self, oldest: u64) {
+        let status = errors::expired(self.sent_version, oldest);
+        self.write_line("ERROR", &status.object());
+        self.is_done = true;
+    }
+
+    fn send_change(&mut self, change: &Change) {
+        let before = change.before.as_ref().filter(|before| self.selector.matches(before));
+        let is_deleted = change.what == ChangeKind::Deleted;
+        let is_selected = !is_deleted && self.selector.matches(&change.object);
+        match (before, is_selected) {
+            (None, true) => self.send("ADDED", &change.object),
+            (Some(_), true) => self.send("MODIFIED", &change.object),
+            (Some(_), false) if is_deleted => self.send("DELETED", &change.object),
+            (Some(before), false) => {
+                // The object exists, but the selector no longer matches: its last matching state,
+                // with the version of the change (`watch_cache.go`).
+                let mut last = Value::clone(before);
+                last["metadata"]["resourceVersion"] = change.object["metadata"]["resourceVersion"].clone();
+                self.send("DELETED", &last);
+            }
+            (None, false) => {}
+        }
+    }
+
+    fn send(&mut self, event_type: &str, object: &Value) {
+        let view = self.endpoint.view;
+        self.write_line(event_type, &view.represent(object, self.with_columns));
+        self.with_columns = false;
+    }
+
+    /// Sends a bookmark; `is_initial` marks the end of the initial events.
+    fn send_bookmark(&mut self, is_initial: bool) {
+        let resource = self.endpoint.view.resource;
+        let mut metadata =
+            json!({"resourceVersion": self.sent_version.to_string(), "creationTimestamp": null});
+        if is_initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let (kind, api_version) = match self.endpoint.view.representation {
+            Representation::Table => ("Table", "meta.k8s.io/v1".to_owned()),
+            Representation::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
+            Representation::Object => (resource.kind, resource.api_version()),
+        };
+        let mut object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        if self.endpoint.view.representation == Representation::Table {
+            object["columnDefinitions"] = Value::Null;
+            object["rows"] = json!([]);
+        }
+        self.write_line("BOOKMARK", &object);
+    }
+
+    fn write_line(&mut self, event_type: &str, object: &Value) {
+        self.buffer.extend_from_slice(b"{\"type\":\"");
+        self.buffer.extend_from_slice(event_type.as_bytes());
+        self.buffer.extend_from_slice(b"\",\"object\":");
+        // Serializing a value to memory cannot fail.
+        self.buffer.extend(serde_json::to_vec(object).unwrap_or_else(|_| b"null".to_vec()));
+        self.buffer.extend_from_slice(b"}\n");
+    }
+}

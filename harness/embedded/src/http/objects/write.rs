@@ -1,0 +1,77 @@
+//! POST and PUT.
+
+use axum::response::Response;
+use serde_json::Value;
+
+use super::Endpoint;
+use crate::apiserver::{self, Status, Stored, WriteOptions};
+use crate::cluster::Cluster;
+use crate::context::SimContext;
+use crate::http::request::ApiRequest;
+
+/// Handles POST: creates an object.
+pub(crate) fn create(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
+    let options = request.write_options()?;
+    let object = parse(request, endpoint)?;
+    endpoint.check_namespace(request, &object)?;
+    let object = endpoint.view.to_stored(object);
+    let namespace = request.target.namespace();
+    let (object, warnings) = cluster.with(|simulation| {
+        simulation.with(|_, _, ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
+    })?;
+    Ok(endpoint.view.one(201, &object, &warnings))
+}
+
+/// Handles PUT: replaces an object or subresource.
+pub(crate) fn update(
+    cluster: &Cluster,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+) -> Result<Response, Status> {
+    let options = request.write_options()?;
+    let object = parse(request, endpoint)?;
+    let metadata = &object["metadata"];
+    if metadata["name"].as_str().unwrap_or_default().is_empty() && metadata["generateName"].is_null() {
+        return Err(Status::bad_request("name must be provided"));
+    }
+    endpoint.check_path(request, &object)?;
+    let (code, (object, warnings)) = cluster.with(|simulation| {
+        simulation.with(|_, _, ctx| {
+            // Updates of events and leases also create.
+            let code = if endpoint.stored(ctx.store, request).is_ok() { 200 } else { 201 };
+            Ok((code, replace(ctx, request, endpoint, object, options)?))
+        })
+    })?;
+    Ok(endpoint.view.one(code, &object, &warnings))
+}
+
+/// Replaces the object or subresource that a request names.
+pub(crate) fn replace(
+    ctx: &mut SimContext,
+    request: &ApiRequest,
+    endpoint: Endpoint,
+    served: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    let path = endpoint.path(request);
+    let object = endpoint.view.to_stored(served);
+    match request.target.subresource.as_deref() {
+        Some("status") => apiserver::update_status(ctx, path, object, options),
+        Some("ephemeralcontainers") => {
+            apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, options)
+        }
+        _ => apiserver::update(ctx, path, object, options),
+    }
+}
+
+/// Parses the object of a body. Kind and API version default to those of the resource.
+fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
+    let body = request.json_body()?;
+    let mut object = apiserver::parse(endpoint.kind, &body)?;
+    endpoint.set_type(&mut object)?;
+    Ok(object)
+}

@@ -1,0 +1,60 @@
+//! The subresource `nodes/proxy`: requests to kubelets.
+
+use axum::body::Body;
+use axum::response::Response;
+
+use super::request::ApiRequest;
+use super::responses;
+use crate::apiserver::Status;
+use crate::cluster::Cluster;
+use crate::resource::Kind;
+
+/// Forwards a request to a kubelet.
+///
+/// # Errors
+/// 404 for an unknown node, 503 for a node without a kubelet.
+pub(crate) fn proxy_to_kubelet(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
+    let name = node_name(request.target.name());
+    cluster.with(|simulation| {
+        simulation.with(|_, nodes, ctx| {
+            let object = ctx.store.get(Kind::Node, "", name).cloned();
+            let object = object.ok_or_else(|| Status::not_found(Kind::Node, name))?;
+            let node = nodes.get_mut(name).ok_or_else(|| {
+                let address = node_address(&object);
+                let message = format!(
+                    "error trying to reach service: dial tcp {address}:10250: connect: connection refused"
+                );
+                Status::new(503, "ServiceUnavailable", message)
+            })?;
+            let answer = node.kubelet.answer(&request.target.rest, &request.raw_query, &node.machine, ctx);
+            Ok(responses::with_body(answer.code, answer.content, Body::from(answer.body)))
+        })
+    })
+}
+
+/// Returns the node of a proxy path such as `https:worker:10250`.
+fn node_name(name: &str) -> &str {
+    let parts: Vec<&str> = name.split(':').collect();
+    match parts[..] {
+        [_, host, _] => host,
+        [host, ..] => host,
+        [] => name,
+    }
+}
+
+/// Returns the internal IP address of a node.
+pub(crate) fn node_address(node: &serde_json::Value) -> &str {
+    let addresses = node["status"]["addresses"].as_array();
+    let internal = addresses.into_iter().flatten().find(|address| address["type"] == "InternalIP");
+    internal.and_then(|address| address["address"].as_str()).unwrap_or("127.0.0.1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::node_name;
+
+    #[test]
+    fn parses_node_names() {
+        assert_eq!(["w", "w:10250", "https:w:10250", "https:w:"].map(node_name), ["w"; 4]);
+    }
+}

@@ -1,0 +1,250 @@
+//! The resources that the API serves.
+
+use std::fmt;
+
+use super::request::Target;
+use crate::resource::{Kind, Scope};
+
+/// A resource in a version of an API group.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    /// API group; empty for the core group.
+    pub(crate) group: &'static str,
+    /// API version.
+    pub(crate) version: &'static str,
+    /// Plural name, as in paths.
+    pub(crate) plural: &'static str,
+    /// Singular name for kubectl.
+    pub(crate) singular: &'static str,
+    /// Short names for kubectl.
+    pub(crate) short_names: &'static [&'static str],
+    /// Kind of the objects.
+    pub(crate) kind: &'static str,
+    /// Namespaced or cluster-scoped.
+    pub(crate) scope: Scope,
+    /// Supported verbs.
+    pub(crate) verbs: &'static [Verb],
+    /// Subresources.
+    pub(crate) subresources: &'static [Subresource],
+    /// Origin of the objects.
+    pub(crate) source: Source,
+}
+
+/// A subresource.
+#[derive(Debug)]
+pub(crate) struct Subresource {
+    /// Name, as in paths.
+    pub(crate) name: &'static str,
+    /// Kind of the body.
+    pub(crate) kind: &'static str,
+    /// Group and version of the kind, if they differ from those of the resource.
+    pub(crate) group_version: Option<(&'static str, &'static str)>,
+    /// Supported verbs.
+    pub(crate) verbs: &'static [Verb],
+}
+
+/// A verb of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create,
+    Delete,
+    DeleteCollection,
+    Get,
+    List,
+    Patch,
+    Update,
+    Watch,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Patch => "patch",
+            Self::Update => "update",
+            Self::Watch => "watch",
+        })
+    }
+}
+
+/// Origin of the objects of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Stored objects.
+    Stored(Kind),
+    /// Stored core/v1 events, served as events.k8s.io/v1.
+    EventsV1,
+    /// Derived from the owner references of pods.
+    DaemonSets,
+    /// Create only; not stored.
+    AccessReviews,
+}
+
+impl Source {
+    /// Returns the stored kind.
+    pub(crate) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Stored(kind) => Some(kind),
+            Self::EventsV1 => Some(Kind::Event),
+            Self::DaemonSets | Self::AccessReviews => None,
+        }
+    }
+}
+
+use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
+
+const ALL: &[Verb] = &[Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch];
+const WITHOUT_DELETE_COLLECTION: &[Verb] = &[Create, Delete, Get, List, Patch, Update, Watch];
+const GET_PATCH_UPDATE: &[Verb] = &[Get, Patch, Update];
+const PROXY: &[Verb] = &[Create, Delete, Get, Patch, Update];
+
+const fn subresource(name: &'static str, kind: &'static str, verbs: &'static [Verb]) -> Subresource {
+    Subresource { name, kind, group_version: None, verbs }
+}
+
+const fn status(kind: &'static str) -> Subresource {
+    subresource("status", kind, GET_PATCH_UPDATE)
+}
+
+/// A stored resource of the core group. A test compares the names with those of [`Kind`], whose
+/// methods are not `const`.
+const fn core(
+    kind: Kind,
+    short_names: &'static [&'static str],
+    subresources: &'static [Subresource],
+) -> Resource {
+    let (name, singular, plural, scope) = match kind {
+        Kind::Namespace => ("Namespace", "namespace", "namespaces", Scope::Cluster),
+        Kind::Node => ("Node", "node", "nodes", Scope::Cluster),
+        Kind::Pod => ("Pod", "pod", "pods", Scope::Namespaced),
+        Kind::Event => ("Event", "event", "events", Scope::Namespaced),
+        Kind::ServiceAccount => ("ServiceAccount", "serviceaccount", "serviceaccounts", Scope::Namespaced),
+        Kind::ConfigMap => ("ConfigMap", "configmap", "configmaps", Scope::Namespaced),
+        Kind::PriorityClass => ("PriorityClass", "priorityclass", "priorityclasses", Scope::Cluster),
+        Kind::PodDisruptionBudget => {
+            ("PodDisruptionBudget", "poddisruptionbudget", "poddisruptionbudgets", Scope::Namespaced)
+        }
+        Kind::Lease => ("Lease", "lease", "leases", Scope::Namespaced),
+        Kind::Deployment => ("Deployment", "deployment", "deployments", Scope::Namespaced),
+        Kind::ReplicaSet => ("ReplicaSet", "replicaset", "replicasets", Scope::Namespaced),
+        Kind::Job => ("Job", "job", "jobs", Scope::Namespaced),
+    };
+    Resource {
+        group: "",
+        version: "v1",
+        plural,
+        singular,
+        short_names,
+        kind: name,
+        scope,
+        verbs: ALL,
+        subresources,
+        source: Source::Stored(kind),
+    }
+}
+
+const fn in_group(group: &'static str, resource: Resource) -> Resource {
+    Resource { group, ..resource }
+}
+
+/// All resources, ordered by group.
+pub(crate) static RESOURCES: &[Resource] = &[
+    core(Kind::ConfigMap, &["cm"], &[]),
+    core(Kind::Event, &["ev"], &[]),
+    Resource { verbs: WITHOUT_DELETE_COLLECTION, ..core(Kind::Namespace, &["ns"], &[status("Namespace")]) },
+    core(Kind::Node, &["no"], &[subresource("proxy", "NodeProxyOptions", PROXY), status("Node")]),
+    core(
+        Kind::Pod,
+        &["po"],
+        &[
+            subresource("attach", "PodAttachOptions", &[Create, Get]),
+            subresource("binding", "Binding", &[Create]),
+            subresource("ephemeralcontainers", "Pod", GET_PATCH_UPDATE),
+            Subresource {
+                name: "eviction",
+                kind: "Eviction",
+                group_version: Some(("policy", "v1")),
+                verbs: &[Create],
+            },
+            subresource("exec", "PodExecOptions", &[Create, Get]),
+            subresource("log", "Pod", &[Get]),
+            subresource("portforward", "PodPortForwardOptions", &[Create, Get]),
+            subresource("proxy", "PodProxyOptions", PROXY),
+            status("Pod"),
+        ],
+    ),
+    core(Kind::ServiceAccount, &["sa"], &[]),
+    Resource {
+        group: "apps",
+        version: "v1",
+        plural: "daemonsets",
+        singular: "daemonset",
+        short_names: &["ds"],
+        kind: "DaemonSet",
+        scope: Scope::Namespaced,
+        verbs: &[Get, List],
+        subresources: &[],
+        source: Source::DaemonSets,
+    },
+    in_group("apps", core(Kind::Deployment, &["deploy"], &[status("Deployment")])),
+    in_group("apps", core(Kind::ReplicaSet, &["rs"], &[status("ReplicaSet")])),
+    Resource {
+        group: "authorization.k8s.io",
+        version: "v1",
+        plural: "selfsubjectaccessreviews",
+        singular: "selfsubjectaccessreview",
+        short_names: &[],
+        kind: "SelfSubjectAccessReview",
+        scope: Scope::Cluster,
+        verbs: &[Create],
+        subresources: &[],
+        source: Source::AccessReviews,
+    },
+    in_group("batch", core(Kind::Job, &[], &[status("Job")])),
+    in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
+    Resource { group: "events.k8s.io", source: Source::EventsV1, ..core(Kind::Event, &["ev"], &[]) },
+    in_group("policy", core(Kind::PodDisruptionBudget, &["pdb"], &[status("PodDisruptionBudget")])),
+    in_group("scheduling.k8s.io", core(Kind::PriorityClass, &["pc"], &[])),
+];
+
+/// Returns the resource that a path names.
+pub(crate) fn find(target: &Target) -> Option<&'static Resource> {
+    let is_target = |resource: &&Resource| {
+        (resource.group, resource.version, resource.plural)
+            == (target.group.as_str(), target.version.as_str(), target.resource.as_str())
+    };
+    RESOURCES.iter().find(is_target)
+}
+
+impl Resource {
+    /// Returns the `apiVersion` of the objects.
+    pub(crate) fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Returns a subresource by its name.
+    pub(crate) fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serves_every_stored_kind_under_its_names() {
+        for kind in Kind::ALL {
+            let served = RESOURCES.iter().find(|resource| resource.source == Source::Stored(kind)).unwrap();
+            assert_eq!((served.kind, served.api_version().as_str()), kind.names());
+            assert_eq!((served.plural, served.scope), (kind.plural(), kind.scope()));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Selection of objects by labels and fields.
+
+use serde_json::Value;
+
+use super::field_selector::FieldSelector;
+use super::label_selector::LabelSelector;
+use crate::apiserver::Status;
+use crate::http::request::Query;
+use crate::http::resource::Source;
+
+/// `labelSelector` and `fieldSelector` of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectSelector {
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+impl ObjectSelector {
+    /// Reads `labelSelector` and `fieldSelector`.
+    ///
+    /// # Errors
+    /// 400 for an invalid selector.
+    pub(crate) fn from_query(query: &Query, source: Source) -> Result<Self, Status> {
+        Ok(Self {
+            labels: LabelSelector::parse(query.text("labelSelector")).map_err(Status::bad_request)?,
+            fields: FieldSelector::parse(query.text("fieldSelector"), source).map_err(Status::bad_request)?,
+        })
+    }
+
+    /// Returns true if the selector matches every object.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Returns true if the selector matches a stored object.
+    pub(crate) fn matches(&self, stored: &Value) -> bool {
+        self.labels.matches(&stored["metadata"]["labels"]) && self.fields.matches(stored)
+    }
+}

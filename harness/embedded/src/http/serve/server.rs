@@ -1,0 +1,67 @@
+//! The API over TLS, for clients with the token.
+
+use std::io;
+
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use tokio::net::TcpListener;
+
+use super::access::Access;
+use super::tls;
+use crate::cluster::Cluster;
+use crate::http::{errors, responses};
+
+impl Cluster {
+    /// Serves the API over TLS to clients with the token, until the future is dropped.
+    ///
+    /// # Errors
+    /// Those of the listener.
+    pub async fn serve(&self, listener: TcpListener, access: &Access) -> io::Result<()> {
+        let router = self.router().layer(from_fn_with_state(access.token().to_owned(), authenticate));
+        axum::serve(tls::Listener::new(listener, access.tls()), router).await
+    }
+}
+
+/// Rejects requests without the token.
+async fn authenticate(State(token): State<String>, request: Request, next: Next) -> Response {
+    if has_token(request.headers(), &token) {
+        next.run(request).await
+    } else {
+        responses::error(&errors::unauthorized())
+    }
+}
+
+fn has_token(headers: &HeaderMap, token: &str) -> bool {
+    let stated = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match stated.split_once(' ') {
+        Some((scheme, stated)) => scheme.eq_ignore_ascii_case("bearer") && is_equal(stated, token),
+        None => false,
+    }
+}
+
+/// Compares in constant time.
+fn is_equal(one: &str, other: &str) -> bool {
+    let differ = one.bytes().zip(other.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other));
+    one.len() == other.len() && differ == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requires_the_bearer_token() {
+        let accepts = |value: &str| {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
+            super::has_token(&headers, "s3cret")
+        };
+        assert!(accepts("Bearer s3cret") && accepts("bearer s3cret"));
+        for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer ", "Basic s3cret", "s3cret"] {
+            assert!(!accepts(wrong), "{wrong}");
+        }
+        assert!(!super::has_token(&HeaderMap::new(), "s3cret"));
+    }
+}

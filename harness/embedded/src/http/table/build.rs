@@ -1,0 +1,61 @@
+//! Tables and rows of all resources.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::age::age;
+use super::columns::{Column, columns};
+use super::fields::{number, text};
+use super::{events, nodes, pods, workloads};
+use crate::http::resource::Source;
+use crate::resource::Kind;
+
+/// Returns a table of rows. In a watch, only the first table has column definitions.
+pub(crate) fn table(source: Source, rows: Vec<Value>, metadata: Value, with_columns: bool) -> Value {
+    let columns = with_columns.then(|| columns(source).iter().map(Column::definition).collect::<Vec<_>>());
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": columns,
+        "rows": rows,
+    })
+}
+
+/// Returns the row of a stored object. `included` is the part of the object that the row contains.
+pub(crate) fn row(source: Source, stored: &Value, included: Value, now: Timestamp) -> Value {
+    let mut row = json!({"cells": cells(source, stored, now), "object": included});
+    if source == Source::Stored(Kind::Pod)
+        && let Some(condition) = pods::completed_condition(stored)
+    {
+        row["conditions"] = condition;
+    }
+    row
+}
+
+/// Returns the cells of a row, including those of `-o wide`.
+fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
+    let name = object["metadata"]["name"].clone();
+    let age = json!(age(&object["metadata"]["creationTimestamp"], now));
+    match source {
+        Source::Stored(Kind::Pod) => pods::cells(object, now),
+        Source::Stored(Kind::Node) => nodes::cells(object, now),
+        Source::Stored(Kind::Event) | Source::EventsV1 => events::cells(object, now),
+        Source::Stored(Kind::Namespace) => vec![name, json!(text(object, "/status/phase")), age],
+        Source::Stored(Kind::PodDisruptionBudget) => {
+            let bound = |field: &str| match &object["spec"][field] {
+                Value::Null => "N/A".to_owned(),
+                Value::String(percent) => percent.clone(),
+                number => number.to_string(),
+            };
+            let allowed = number(object, "/status/disruptionsAllowed");
+            vec![name, json!(bound("minAvailable")), json!(bound("maxUnavailable")), json!(allowed), age]
+        }
+        Source::Stored(Kind::Deployment) => workloads::deployment(object, now),
+        Source::Stored(Kind::ReplicaSet) => workloads::replica_set(object, now),
+        Source::Stored(Kind::Job) => workloads::job(object, now),
+        Source::Stored(Kind::ServiceAccount | Kind::ConfigMap | Kind::PriorityClass | Kind::Lease)
+        | Source::DaemonSets
+        | Source::AccessReviews => vec![name, age],
+    }
+}

@@ -1,0 +1,138 @@
+//! Column definitions of tables.
+
+use serde_json::{Value, json};
+
+use crate::http::resource::Source;
+use crate::resource::Kind;
+
+/// A column.
+pub(crate) struct Column {
+    name: &'static str,
+    kind: &'static str,
+    /// `name` for the name of the object, else empty.
+    format: &'static str,
+    /// 1 for columns of `-o wide`, else 0.
+    priority: u8,
+}
+
+impl Column {
+    /// Returns the `TableColumnDefinition`.
+    pub(crate) fn definition(&self) -> Value {
+        json!({
+            "name": self.name,
+            "type": self.kind,
+            "format": self.format,
+            "description": "",
+            "priority": self.priority,
+        })
+    }
+}
+
+const fn text(name: &'static str) -> Column {
+    Column { name, kind: "string", format: "", priority: 0 }
+}
+
+const fn wide(name: &'static str) -> Column {
+    Column { priority: 1, ..text(name) }
+}
+
+const fn number(name: &'static str) -> Column {
+    Column { kind: "integer", ..text(name) }
+}
+
+const NAME: Column = Column { format: "name", ..text("Name") };
+const AGE: Column = text("Age");
+
+/// Columns of resources without their own table.
+const DEFAULT: &[Column] = &[NAME, AGE];
+
+const PODS: &[Column] = &[
+    NAME,
+    text("Ready"),
+    text("Status"),
+    text("Restarts"),
+    AGE,
+    wide("IP"),
+    wide("Node"),
+    wide("Nominated Node"),
+    wide("Readiness Gates"),
+];
+
+const NODES: &[Column] = &[
+    NAME,
+    text("Status"),
+    text("Roles"),
+    AGE,
+    text("Version"),
+    wide("Internal-IP"),
+    wide("External-IP"),
+    wide("OS-Image"),
+    wide("Kernel-Version"),
+    wide("Container-Runtime"),
+];
+
+const EVENTS: &[Column] = &[
+    text("Last Seen"),
+    text("Type"),
+    text("Reason"),
+    text("Object"),
+    wide("Subobject"),
+    wide("Source"),
+    text("Message"),
+    wide("First Seen"),
+    wide("Count"),
+    Column { priority: 1, ..NAME },
+];
+
+const NAMESPACES: &[Column] = &[NAME, text("Status"), AGE];
+
+const BUDGETS: &[Column] =
+    &[NAME, text("Min Available"), text("Max Unavailable"), number("Allowed Disruptions"), AGE];
+
+const DEPLOYMENTS: &[Column] = &[
+    NAME,
+    text("Ready"),
+    text("Up-to-date"),
+    text("Available"),
+    AGE,
+    wide("Containers"),
+    wide("Images"),
+    wide("Selector"),
+];
+
+const REPLICA_SETS: &[Column] = &[
+    NAME,
+    number("Desired"),
+    number("Current"),
+    number("Ready"),
+    AGE,
+    wide("Containers"),
+    wide("Images"),
+    wide("Selector"),
+];
+
+const JOBS: &[Column] = &[
+    NAME,
+    text("Status"),
+    text("Completions"),
+    text("Duration"),
+    AGE,
+    wide("Containers"),
+    wide("Images"),
+    wide("Selector"),
+];
+
+/// Returns the columns of a resource.
+pub(crate) fn columns(source: Source) -> &'static [Column] {
+    match source.kind() {
+        Some(Kind::Pod) => PODS,
+        Some(Kind::Node) => NODES,
+        Some(Kind::Event) => EVENTS,
+        Some(Kind::Namespace) => NAMESPACES,
+        Some(Kind::PodDisruptionBudget) => BUDGETS,
+        Some(Kind::Deployment) => DEPLOYMENTS,
+        Some(Kind::ReplicaSet) => REPLICA_SETS,
+        Some(Kind::Job) => JOBS,
+        Some(Kind::ServiceAccount | Kind::ConfigMap | Kind::PriorityClass | Kind::Lease) | None => DEFAULT,
+    }
+}

@@ -1,0 +1,60 @@
+//! Configuration of a kubelet: the file and the settings parsed from it.
+
+use serde_json::{Map, Value, json};
+
+use super::error::ConfigError;
+use super::settings::Settings;
+use super::{fields, file};
+use crate::kubelet::state::Identity;
+
+/// Configuration of a kubelet.
+#[derive(Clone, Debug)]
+pub struct KubeletConfig {
+    /// Content of `/var/lib/kubelet/config.yaml`.
+    pub file: Map<String, Value>,
+    /// True if the flag `--housekeeping-interval=1s` is set.
+    pub fast_housekeeping: bool,
+    /// Settings of the running kubelet.
+    pub settings: Settings,
+    /// All fields of the running kubelet, with defaults.
+    all: Map<String, Value>,
+    /// Original file, which changes apply to.
+    own: Map<String, Value>,
+}
+
+impl KubeletConfig {
+    /// Creates the configuration of a kind node.
+    pub fn new(identity: &Identity) -> Self {
+        let own = file::of_kind(identity);
+        Self {
+            file: own.clone(),
+            fast_housekeeping: false,
+            settings: Settings::default(),
+            all: Map::new(),
+            own,
+        }
+    }
+
+    /// Applies changes to the original file: maps are merged, other values replaced. Takes effect
+    /// at the next start of the kubelet.
+    pub fn apply(&mut self, changes: &Map<String, Value>) {
+        self.file = self.own.clone();
+        file::merge(&mut self.file, changes);
+    }
+
+    /// Returns the response of `configz`: all fields with their defaults.
+    pub fn configz(&self) -> Value {
+        json!({"kubeletconfig": self.all})
+    }
+
+    /// Parses the file for a start of the kubelet, and returns its unknown keys.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the kubelet rejects the file.
+    pub(super) fn read(&mut self, identity: &Identity) -> Result<Vec<String>, ConfigError> {
+        let (all, unknown) = fields::complete(&self.file, &identity.version)?;
+        self.settings = Settings::read(&all, identity)?;
+        self.all = all;
+        Ok(unknown)
+    }
+}

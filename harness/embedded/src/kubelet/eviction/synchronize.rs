@@ -1,0 +1,241 @@
+//! One pass of the eviction manager (`managerImpl.synchronize`).
+
+use std::time::Duration;
+
+use evictlab_rules::summary::Sample;
+use rand::seq::SliceRandom;
+use serde_json::json;
+
+use super::log_message::{LogMessage, name, names};
+use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, Victim};
+use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
+use crate::context::SimContext;
+use crate::kubelet::event::{EvictionEvent, KubeletEvent};
+use crate::kubelet::log::Level;
+use crate::kubelet::pods::{ActivePod, PodEviction};
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
+use crate::machine::Machine;
+use crate::sim::Time;
+
+/// Start of the eviction manager, after cAdvisor's first measurement.
+const WARM_UP: Duration = Duration::from_millis(250);
+impl Kubelet {
+    pub(in crate::kubelet) fn eviction_start(&mut self, _machine: &mut Machine, ctx: &mut SimContext) {
+        let settings = &self.config.settings;
+        let manager = Manager::new(
+            self.identity.version.clone(),
+            Settings {
+                thresholds: settings.thresholds.clone(),
+                transition: settings.transition,
+                max_pod_grace: settings.max_pod_grace,
+                local_storage: settings.local_storage,
+                disks: evictlab_rules::threshold::FsLayout::Single,
+            },
+        );
+        self.eviction.manager = Some(manager);
+        self.eviction.loops = vec![SyncLoop::default()];
+        self.start_notifiers();
+        if self.identity.version.at_least(31) {
+            let place = if self.identity.version.at_least(35) { 194 } else { 189 };
+            self.log_eviction_line(Level::Info, place, "Eviction manager: starting control loop", "", ctx);
+        }
+        self.schedule_loop(SYNC_LOOP, ctx.now + WARM_UP, EvictionEvent::Synchronize, ctx);
+    }
+
+    pub(in crate::kubelet) fn eviction_on(
+        &mut self,
+        event: EvictionEvent,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        match event {
+            EvictionEvent::Synchronize => {
+                if self.take_due(SYNC_LOOP, ctx.now) {
+                    self.synchronize_loop(SYNC_LOOP, machine, ctx);
+                }
+            }
+            EvictionEvent::Notified(index) => {
+                if self.take_due(index, ctx.now) {
+                    self.synchronize_loop(index, machine, ctx);
+                }
+            }
+            EvictionEvent::Stopped(uid) => self.pod_stopped(&uid, machine, ctx),
+            EvictionEvent::Poll => self.poll_cleanup(machine, ctx),
+        }
+    }
+
+    /// Runs one pass of a loop.
+    pub(super) fn synchronize_loop(&mut self, index: usize, machine: &mut Machine, ctx: &mut SimContext) {
+        let evictions = self.synchronize(machine, ctx);
+        self.evict_all(index, evictions, machine, ctx);
+    }
+
+    /// Evaluates a fresh Summary, reclaims resources, and returns the pods to evict.
+    fn synchronize(&mut self, machine: &mut Machine, ctx: &mut SimContext) -> Vec<PlannedEviction> {
+        let Some(mut manager) = self.eviction.manager.take() else { return Vec::new() };
+        let evictions =
+            if manager.has_work() { self.eviction_decide(&mut manager, machine, ctx) } else { Vec::new() };
+        self.eviction.manager = Some(manager);
+        evictions
+    }
+
+    fn eviction_decide(
+        &mut self,
+        manager: &mut Manager,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> Vec<PlannedEviction> {
+        if let Some(conflict) = manager.detect_fs_layout() {
+            self.log_eviction(LogMessage::Containerfs, &format!("err={conflict:?}"), ctx);
+        }
+        let Some(sample) = self.fresh_sample(machine, ctx) else { return Vec::new() };
+        self.arm_notifiers(&sample, machine, ctx);
+        let mut active = self.pods.active();
+        // The pod manager returns pods from a map.
+        active.shuffle(ctx.rng);
+        let candidates = candidates(&active);
+        match manager.evaluate(ctx.now, &sample, &candidates, ctx.rng) {
+            SyncResult::Idle => Vec::new(),
+            SyncResult::OverLimits(victims) => evictions(victims, &active),
+            SyncResult::Pressure(pressure) => {
+                if self.eviction_reclaim(manager, &pressure, machine, ctx) {
+                    return Vec::new();
+                }
+                let plan = self.eviction_plan(manager, &pressure, &sample, &active, ctx);
+                evictions(plan.and_then(|plan| plan.victim), &active)
+            }
+        }
+    }
+
+    /// Reclaims node-level resources, and returns whether that was enough.
+    fn eviction_reclaim(
+        &mut self,
+        manager: &Manager,
+        pressure: &Pressure,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> bool {
+        let resource = pressure.resource();
+        let pair = format!("resourceName=\"{resource}\"");
+        self.log_eviction(LogMessage::Reclaiming, &pair, ctx);
+        let message = format!("Attempting to reclaim {resource}");
+        self.record_event(ObjectReference::Node, EventBody::warning("EvictionThresholdMet", &message), ctx);
+        let actions = manager.node_level_reclaim(pressure);
+        if !actions.is_empty() {
+            self.eviction_reclaim_node_level(actions, machine, ctx);
+            let sample = self.fresh_sample(machine, ctx);
+            if sample.is_some_and(|sample| manager.relieved(&sample)) {
+                self.log_eviction(LogMessage::Relieved, &pair, ctx);
+                return true;
+            }
+        }
+        self.log_eviction(LogMessage::MustEvict, &pair, ctx);
+        false
+    }
+
+    /// Ranks the pods, and returns the plan; `None` without pods.
+    fn eviction_plan(
+        &mut self,
+        manager: &Manager,
+        pressure: &Pressure,
+        sample: &Sample,
+        active: &[ActivePod],
+        ctx: &mut SimContext,
+    ) -> Option<Plan> {
+        if active.is_empty() {
+            self.log_eviction(LogMessage::NoPods, "", ctx);
+            return None;
+        }
+        let plan = manager.plan(pressure, sample, &candidates(active));
+        let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
+        self.log_eviction(LogMessage::Ranked, &format!("pods={names}"), ctx);
+        self.eviction.metrics.record_ages(pressure, ctx.epoch().at(ctx.now));
+        for at in &plan.critical {
+            if let Some(pod) = active.get(*at) {
+                self.log_eviction(LogMessage::Critical, &format!("pod={:?}", name(pod)), ctx);
+            }
+        }
+        if plan.victim.is_none() {
+            self.log_eviction(LogMessage::Unable, "", ctx);
+        }
+        Some(plan)
+    }
+
+    fn fresh_sample(&mut self, machine: &Machine, ctx: &mut SimContext) -> Option<Sample> {
+        match self.summary(true, machine, ctx) {
+            Ok(summary) => Some(summary.sample()),
+            Err(error) => {
+                self.log_eviction(LogMessage::NoSummary, &format!("err={error:?}"), ctx);
+                None
+            }
+        }
+    }
+
+    /// Records the eviction of a pod and starts to kill it (`evictPod`).
+    pub(super) fn begin_eviction(
+        &mut self,
+        job: &PlannedEviction,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        let Victim { message, annotations, grace, disruption, .. } = &job.victim;
+        let about = ObjectReference::Pod(&job.pod.object, None);
+        let event =
+            EventBody::warning("Evicted", message).annotated(annotations.as_ref().map(|all| json!(all)));
+        self.record_event(about, event, ctx);
+        let eviction = PodEviction {
+            message: message.clone(),
+            disruption: *disruption,
+            grace: Some(Duration::from_secs(u64::try_from(*grace).unwrap_or(0))),
+        };
+        self.evict(&job.pod.pod.metadata.uid, eviction, machine, ctx);
+    }
+
+    pub(super) fn log_eviction(&mut self, line: LogMessage, pairs: &str, ctx: &SimContext) {
+        let place = line.place(&self.identity.version);
+        self.log_eviction_line(line.level(), place, line.message(), pairs, ctx);
+    }
+
+    pub(super) fn log_eviction_line(
+        &mut self,
+        level: Level,
+        place: u16,
+        message: &str,
+        pairs: &str,
+        ctx: &SimContext,
+    ) {
+        self.write_log(level, format_args!("eviction_manager.go:{place}"), message, pairs, ctx);
+    }
+
+    /// Schedules the next pass of a loop.
+    pub(super) fn schedule_loop(
+        &mut self,
+        index: usize,
+        time: Time,
+        event: EvictionEvent,
+        ctx: &mut SimContext,
+    ) {
+        if let Some(sync_loop) = self.eviction.loops.get_mut(index) {
+            sync_loop.due = Some(time);
+        }
+        self.schedule(time, KubeletEvent::Eviction(event), ctx);
+    }
+
+    /// Returns whether a loop's pass is due; passes scheduled before a restart are not.
+    pub(super) fn take_due(&mut self, index: usize, now: Time) -> bool {
+        let sync_loop = self.eviction.loops.get_mut(index);
+        sync_loop.is_some_and(|sync_loop| sync_loop.due.take_if(|due| *due == now).is_some())
+    }
+}
+
+fn candidates(active: &[ActivePod]) -> Vec<Candidate<'_>> {
+    let own =
+        |active: &ActivePod| active.object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    active.iter().map(|active| Candidate { pod: &active.pod, grace: own(active) }).collect()
+}
+
+fn evictions(victims: impl IntoIterator<Item = Victim>, active: &[ActivePod]) -> Vec<PlannedEviction> {
+    let job = |victim: Victim| Some(PlannedEviction { pod: active.get(victim.at)?.clone(), victim });
+    victims.into_iter().filter_map(job).collect()
+}

@@ -1,0 +1,169 @@
+//! Additions, updates and removals of pod objects (`syncLoopIteration`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::admit::Rejection;
+use super::latency;
+use super::mirror::{self, is_static};
+use super::phase::Phase;
+use super::spec::Manifest;
+use super::worker::{Stage, Worker};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
+use crate::machine::Machine;
+use crate::resource::Kind;
+use crate::storage::ChangeKind;
+
+impl Kubelet {
+    /// Handles the changes since the last call.
+    pub(super) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        let seen = std::mem::replace(&mut self.pods.seen, ctx.store.version());
+        let changes: Option<Vec<_>> = ctx.store.since(seen).ok().map(|changes| {
+            let pods = changes.filter(|change| change.kind == Kind::Pod && self.is_own(&change.object));
+            pods.cloned().collect()
+        });
+        let changes: Vec<_> = match changes {
+            Some(changes) => {
+                let pods = changes.into_iter().filter(|change| !self.mirror_changed(change, ctx));
+                pods.map(|change| (change.what == ChangeKind::Deleted, change.object)).collect()
+            }
+            None => self.all_pods(ctx),
+        };
+        for (removed, object) in changes {
+            let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+            if !self.pods.workers.contains_key(&uid) {
+                if !removed {
+                    self.add_pod(object, machine, ctx);
+                }
+                continue;
+            }
+            self.with_worker(&uid, |kubelet, worker| {
+                kubelet.changed_pod(worker, object, removed, machine, ctx)
+            });
+            self.forget_if_finished(&uid, machine);
+        }
+    }
+
+    /// Returns all pods, because the history of changes is too short: (removed, object).
+    fn all_pods(&self, ctx: &SimContext) -> Vec<(bool, Arc<Value>)> {
+        let there = ctx.store.list(Kind::Pod, None);
+        let there: Vec<_> =
+            there.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        let is_there = |worker: &Worker| {
+            is_static(&worker.object)
+                || there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid)
+        };
+        let removed = self.pods.workers.values().filter(|worker| !is_there(worker));
+        let removed: Vec<_> = removed.map(|worker| (true, worker.object.clone())).collect();
+        removed.into_iter().chain(there.into_iter().map(|pod| (false, pod))).collect()
+    }
+
+    /// Adds a pod that the kubelet does not know.
+    pub(super) fn add_pod(&mut self, object: Arc<Value>, machine: &mut Machine, ctx: &mut SimContext) {
+        let manifest = Manifest::read(&object, self.identity.version.at_least(28));
+        let uid = manifest.uid.clone();
+        let ended = Phase::read(&object["status"]).is_some_and(Phase::is_terminal);
+        let deleted = !object["metadata"]["deletionTimestamp"].is_null();
+        let is_known = self.pods.runtime.pods.get(&uid).is_some_and(|pod| pod.sandbox.is_some());
+        let mut worker = Worker::new(object, manifest);
+        if ended && self.pods.running(&uid).is_empty() {
+            worker.stage = Stage::Finished;
+        } else if !is_known && !deleted {
+            match self.admit(&worker, machine, ctx) {
+                Ok(after) => worker.after = after,
+                Err(rejection) => self.reject(&mut worker, rejection, ctx),
+            }
+        }
+        if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
+            // The deadline is noticed at a sync of the pod, 1 to 2 s later.
+            let at = ctx.now + Duration::from_secs(seconds) + latency::between(ctx.rng, 1_000, 2_000);
+            self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
+        }
+        if worker.stage == Stage::Finished && deleted {
+            self.send_status(&mut worker, ctx);
+        }
+        if worker.stage == Stage::Syncing {
+            if deleted || ended {
+                self.terminate(&mut worker, None, None, machine, ctx);
+            } else {
+                let at = ctx.now + latency::between(ctx.rng, 2, 15);
+                self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
+            }
+        }
+        self.pods.workers.insert(uid, worker);
+    }
+
+    fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut SimContext) {
+        let Rejection { reason, message } = rejection;
+        self.record_event(
+            ObjectReference::Pod(&worker.object, None),
+            EventBody::warning(&reason, &message),
+            ctx,
+        );
+        let mut status = json!({
+            "phase": Phase::Failed.name(),
+            "reason": reason,
+            "message": format!("Pod was rejected: {message}"),
+        });
+        // Since 1.32 the QoS class is kept (`rejectPod` in pkg/kubelet/kubelet.go).
+        if self.identity.version.at_least(32) {
+            status["qosClass"] = json!(worker.manifest.pod.qos_class());
+        }
+        worker.stage = Stage::Finished;
+        self.keep_status(worker, status, ctx);
+    }
+
+    fn changed_pod(
+        &mut self,
+        worker: &mut Worker,
+        object: Arc<Value>,
+        removed: bool,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        let spec_changed = worker.object["spec"] != object["spec"];
+        let old = std::mem::replace(&mut worker.object, object);
+        if spec_changed {
+            worker.manifest = Manifest::read(&worker.object, self.identity.version.at_least(28));
+        }
+        worker.removed |= removed;
+        let grace = |object: &Value| object["metadata"]["deletionGracePeriodSeconds"].as_u64();
+        let has_changed = removed || grace(&worker.object) != grace(&old);
+        match worker.stage {
+            Stage::Syncing if worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
+            Stage::Syncing if spec_changed => self.request_inspection(worker, ctx),
+            Stage::Terminating if has_changed && worker.is_deleted() => {
+                self.terminate(worker, None, None, machine, ctx)
+            }
+            // The API server waits for a terminal status before it deletes the pod.
+            Stage::Finished if has_changed && worker.is_deleted() && !removed => {
+                self.send_status(worker, ctx)
+            }
+            _ => {}
+        }
+        // The update with the eviction's status allows the containers to be removed
+        // (`HandlePodReconcile`).
+        let api_status = &worker.object["status"];
+        if Phase::read(api_status) == Some(Phase::Failed) && api_status["reason"] == "Evicted" {
+            let uid = worker.manifest.uid.clone();
+            self.forget_dead(&uid, 0, machine);
+        }
+    }
+
+    /// Forgets a pod that has finished and whose object was deleted.
+    pub(super) fn forget_if_finished(&mut self, uid: &str, machine: &mut Machine) {
+        if self.pods.workers.get(uid).is_some_and(|worker| worker.removed && worker.stage == Stage::Finished)
+        {
+            self.pods.workers.remove(uid);
+            for container in self.pods.runtime.forget(uid) {
+                machine.remove(&container);
+            }
+            machine.remove_volumes(uid);
+        }
+    }
+}

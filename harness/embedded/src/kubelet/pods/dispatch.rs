@@ -1,0 +1,172 @@
+//! Start, changes and events of the pods.
+
+use serde_json::Value;
+
+use super::status::StatusBuilder;
+use super::stop::Exit;
+use super::worker::{Stage, Worker};
+use super::{latency, mirror};
+use crate::context::SimContext;
+use crate::kubelet::event::PodEvent;
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::Kubelet;
+use crate::machine::{Machine, MachineEvent, PodUid};
+use crate::resource::Kind;
+
+impl Kubelet {
+    pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        let before = std::mem::take(&mut self.pods.workers);
+        self.pods.first_relist = ctx.now + latency::between(ctx.rng, 20, 1000);
+        self.pods.relist_scheduled = false;
+        self.pods.seen = ctx.store.version();
+        self.read_manifests(machine, ctx);
+        self.delete_orphaned_mirrors(ctx);
+        self.ensure_proxy(ctx);
+        let own = ctx.store.list(Kind::Pod, None);
+        let own: Vec<_> = own.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        for pod in own {
+            self.add_pod(pod, machine, ctx);
+        }
+        for (uid, worker) in before {
+            if !self.pods.workers.contains_key(&uid) && !self.pods.running(&uid).is_empty() {
+                self.end_orphan(worker, machine, ctx);
+            }
+        }
+    }
+
+    /// Kills a running pod whose object was deleted (`HandlePodCleanups` in
+    /// pkg/kubelet/kubelet_pods.go).
+    fn end_orphan(&mut self, before: Worker, machine: &mut Machine, ctx: &mut SimContext) {
+        let mut worker = Worker::new(before.object, before.manifest);
+        worker.removed = true;
+        self.terminate(&mut worker, None, Some(1), machine, ctx);
+        self.pods.workers.insert(worker.manifest.uid.clone(), worker);
+    }
+
+    pub(in crate::kubelet) fn pods_changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        self.handle_pod_changes(machine, ctx);
+    }
+
+    pub(in crate::kubelet) fn pods_machine_event(
+        &mut self,
+        event: MachineEvent,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        match event {
+            MachineEvent::ContainerExited { container, code, oom, at } => {
+                self.exited(&container, Exit { code, oom, at }, machine, ctx);
+            }
+            MachineEvent::OomKilled { process, pid, container, .. } => {
+                self.oom_killed(&process, pid, &container, ctx);
+            }
+            MachineEvent::ThresholdCrossed { .. } => {}
+        }
+    }
+
+    pub(in crate::kubelet) fn pods_on(
+        &mut self,
+        event: PodEvent,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        match event {
+            PodEvent::Relist => self.relist(machine, ctx),
+            PodEvent::Sync(pod) => self.sync(&pod, machine, ctx),
+            PodEvent::Step(pod, serial) => self.step(&pod, serial, machine, ctx),
+            PodEvent::Inspect(pod) => self.inspect(&pod, machine, ctx),
+            PodEvent::Report(pod) => self.report(&pod, ctx),
+            PodEvent::Stop(pod) => self.advance(&pod, machine, ctx),
+            PodEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
+            PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, ctx),
+            PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
+            PodEvent::Delete(pod) => self.delete(&pod, ctx),
+            PodEvent::Manifests => self.read_manifests(machine, ctx),
+            PodEvent::Mirror(pod) => {
+                self.with_worker(&pod, |kubelet, worker| kubelet.mirror(worker, ctx));
+            }
+        }
+    }
+
+    /// Deletes dead containers, including those of finished pods (container GC).
+    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine, _ctx: &mut SimContext) {
+        let pods: Vec<(PodUid, usize)> = self
+            .pods
+            .runtime
+            .pods
+            .keys()
+            .map(|pod| {
+                // One dead container per name is kept while the pod runs
+                // (`MaxPerPodContainerCount`).
+                let goes_on = self.pods.workers.get(pod).is_some_and(|worker| worker.stage == Stage::Syncing);
+                (pod.clone(), usize::from(goes_on))
+            })
+            .collect();
+        for (pod, keep) in pods {
+            self.forget_dead(&pod, keep, machine);
+        }
+    }
+
+    /// Returns whether a pod is bound to this node.
+    pub(super) fn is_own(&self, pod: &Value) -> bool {
+        pod["spec"]["nodeName"] == *self.identity.node
+    }
+
+    /// Runs `work` with a worker, which is removed from the map meanwhile.
+    pub(super) fn with_worker<T>(
+        &mut self,
+        pod: &str,
+        work: impl FnOnce(&mut Self, &mut Worker) -> T,
+    ) -> Option<T> {
+        let mut worker = self.pods.workers.remove(pod)?;
+        let done = work(self, &mut worker);
+        self.pods.workers.insert(pod.to_owned(), worker);
+        Some(done)
+    }
+
+    pub(super) fn view<'a>(
+        &'a self,
+        worker: &'a Worker,
+        host: &'a str,
+        ctx: &SimContext,
+    ) -> StatusBuilder<'a> {
+        StatusBuilder {
+            worker,
+            runtime: self.pods.runtime.pods.get(&worker.manifest.uid),
+            version: &self.identity.version,
+            host,
+            now: ctx.now,
+            epoch: ctx.epoch(),
+        }
+    }
+
+    /// Returns the address of the node.
+    pub(super) fn host(&self, ctx: &SimContext) -> String {
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let addresses = node.and_then(|node| node["status"]["addresses"].as_array());
+        let internal = addresses.into_iter().flatten().find(|address| address["type"] == "InternalIP");
+        internal.and_then(|address| address["address"].as_str()).unwrap_or("172.18.0.2").to_owned()
+    }
+
+    pub(super) fn forget_dead(&mut self, pod: &str, keep: usize, machine: &mut Machine) {
+        for container in self.pods.runtime.forget_dead(pod, keep) {
+            machine.remove(&container);
+        }
+    }
+
+    /// Handles a kill by the OOM killer. Kills by the limit of the whole node are recorded as an
+    /// event.
+    pub(super) fn oom_killed(&mut self, process: &str, pid: u64, container: &str, ctx: &mut SimContext) {
+        let limited = self.pods.runtime.owner(container).and_then(|owner| {
+            let worker = self.pods.workers.get(owner)?;
+            let record = self.pods.runtime.pods.get(owner)?.containers.iter().find(|r| r.id == container)?;
+            let place = worker.manifest.place(&record.name)?;
+            let container = worker.manifest.spec.container(place)?;
+            Some(!container.resources["limits"]["memory"].is_null())
+        });
+        if self.running && limited == Some(false) {
+            let message = format!("System OOM encountered, victim process: {process}, pid: {pid}");
+            self.record_event(ObjectReference::Node, EventBody::warning("SystemOOM", &message), ctx);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Pods of a kubelet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evictlab_rules::pod::Pod;
+use serde_json::Value;
+
+use super::runtime::{Runtime, State};
+use super::worker::{Stage, Worker};
+use crate::machine::{ContainerId, PodUid};
+use crate::sim::Time;
+
+/// Period of PLEG relists (`genericPlegRelistPeriod`).
+const RELIST: Duration = Duration::from_secs(1);
+
+/// Pod that the kubelet knows and that has not finished.
+#[derive(Clone, Debug)]
+pub struct ActivePod {
+    /// Last object from the API.
+    pub object: Arc<Value>,
+    /// The same pod for the rules, with allocated resources.
+    pub pod: Pod,
+}
+
+/// Running container.
+#[derive(Clone, Debug)]
+pub struct RunningContainer {
+    /// Name in the pod.
+    pub name: String,
+    /// ID in the machine.
+    pub id: ContainerId,
+    /// Start time.
+    pub started: Time,
+}
+
+/// Pods of a kubelet.
+#[derive(Default)]
+pub struct Pods {
+    pub(super) runtime: Runtime,
+    pub(super) workers: BTreeMap<PodUid, Worker>,
+    /// Version of the store up to which changes were handled.
+    pub(super) seen: u64,
+    /// Time of the first relist; the others follow every second.
+    pub(super) first_relist: Time,
+    /// True if a relist is scheduled.
+    pub(super) relist_scheduled: bool,
+    /// True if a read of the manifests is scheduled.
+    pub(super) read_scheduled: bool,
+    /// Source of numbers that detect stale events; survives restarts.
+    pub(super) serial: u64,
+}
+
+impl Pods {
+    /// Returns the pods that may be evicted, by uid: known pods that are not terminal.
+    pub fn active(&self) -> Vec<ActivePod> {
+        let active = self.workers.values().filter(|worker| worker.is_active());
+        active
+            .map(|worker| ActivePod { object: worker.object.clone(), pod: worker.manifest.pod.clone() })
+            .collect()
+    }
+
+    /// Returns the running containers of a pod; an empty list while only its sandbox runs.
+    pub fn running(&self, pod: &str) -> Vec<RunningContainer> {
+        let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
+        records
+            .filter_map(|record| match record.state {
+                State::Running { started } => {
+                    Some(RunningContainer { name: record.name.clone(), id: record.id.clone(), started })
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Returns whether the volumes and control groups of a pod were removed.
+    pub fn is_cleaned_up(&self, pod: &str) -> bool {
+        self.workers.get(pod).is_none_or(|worker| worker.stage == Stage::Finished)
+    }
+
+    pub(super) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Returns the time of the next relist.
+    pub(super) fn next_relist(&self, now: Time) -> Time {
+        if now < self.first_relist {
+            return self.first_relist;
+        }
+        let past = (now - self.first_relist).as_micros() as u64 / RELIST.as_micros() as u64;
+        self.first_relist + Duration::from_micros((past + 1) * RELIST.as_micros() as u64)
+    }
+}

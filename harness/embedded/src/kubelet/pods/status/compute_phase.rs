@@ -1,0 +1,112 @@
+//! Computation of a pod's phase.
+
+use serde_json::Value;
+
+use super::builder::StatusBuilder;
+use crate::kubelet::pods::phase::Phase;
+use crate::kubelet::pods::runtime::Record;
+use crate::kubelet::pods::spec::{Container, RestartPolicy};
+
+/// Numbers of containers by state.
+#[derive(Clone, Copy, Debug, Default)]
+struct ContainerCounts {
+    /// Plain init containers without an exit code.
+    pending: usize,
+    /// Sidecars that have not started.
+    pending_sidecars: usize,
+    /// Plain init containers that failed.
+    failed: usize,
+    running: usize,
+    waiting: usize,
+    stopped: usize,
+    succeeded: usize,
+}
+
+impl ContainerCounts {
+    fn add_init(&mut self, container: &Container, status: &Value) {
+        if container.is_sidecar() {
+            if is(status, "running") {
+                self.pending_sidecars += usize::from(status["started"] != true);
+                self.running += 1;
+            } else if is(status, "waiting") && !ended_before(status) {
+                self.pending_sidecars += 1;
+                self.waiting += 1;
+            }
+            return;
+        }
+        let code = if is(status, "terminated") {
+            Some(&status["state"]["terminated"]["exitCode"])
+        } else if is(status, "waiting") && ended_before(status) {
+            Some(&status["lastState"]["terminated"]["exitCode"])
+        } else {
+            None
+        };
+        match code {
+            None => self.pending += 1,
+            Some(code) => self.failed += usize::from(*code != 0),
+        }
+    }
+
+    fn add_regular(&mut self, status: &Value) {
+        if is(status, "running") {
+            self.running += 1;
+        } else if is(status, "terminated") {
+            self.stopped += 1;
+            self.succeeded += usize::from(status["state"]["terminated"]["exitCode"] == 0);
+        } else if ended_before(status) {
+            self.stopped += 1;
+        } else {
+            self.waiting += 1;
+        }
+    }
+}
+
+impl StatusBuilder<'_> {
+    /// Computes the phase from the container statuses (`getPhase`).
+    pub(super) fn phase(&self, init: &[Value], regular: &[Value], ended: bool) -> Phase {
+        let spec = &self.manifest().spec;
+        let mut counts = ContainerCounts::default();
+        for (container, status) in spec.init_containers.iter().zip(init) {
+            counts.add_init(container, status);
+        }
+        for status in regular {
+            counts.add_regular(status);
+        }
+        if counts.failed > 0 && spec.restart_policy == RestartPolicy::Never {
+            return Phase::Failed;
+        }
+        let has_started = self.runtime.is_some_and(|runtime| {
+            spec.containers.iter().any(|container| {
+                let latest = runtime.latest(&container.name);
+                latest.is_some_and(|latest: &Record| latest.is_running() || latest.exit_code().is_some())
+            })
+        });
+        if counts.pending > 0 || (counts.pending_sidecars > 0 && !has_started) || counts.waiting > 0 {
+            return Phase::Pending;
+        }
+        if counts.running > 0 {
+            return Phase::Running;
+        }
+        if counts.stopped == 0 {
+            return Phase::Pending;
+        }
+        let all_succeeded = counts.stopped == counts.succeeded;
+        match spec.restart_policy {
+            _ if ended && all_succeeded => Phase::Succeeded,
+            _ if ended => Phase::Failed,
+            RestartPolicy::Always => Phase::Running,
+            _ if all_succeeded => Phase::Succeeded,
+            RestartPolicy::Never => Phase::Failed,
+            RestartPolicy::OnFailure => Phase::Running,
+        }
+    }
+}
+
+/// Returns whether a container has a state.
+fn is(status: &Value, state: &str) -> bool {
+    !status["state"][state].is_null()
+}
+
+fn ended_before(status: &Value) -> bool {
+    !status["lastState"]["terminated"].is_null()
+}

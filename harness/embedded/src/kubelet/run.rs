@@ -1,0 +1,96 @@
+//! Start, stop and events of a kubelet.
+
+use super::config::KubeletConfig;
+use super::event::KubeletEvent;
+use super::eviction::Eviction;
+use super::log::Log;
+use super::pods::Pods;
+use super::recorder::Recorder;
+use super::state::Identity;
+use super::state::Kubelet;
+use super::stats::Stats;
+use super::status::NodeStatus;
+use crate::context::SimContext;
+use crate::machine::{Machine, MachineEvent};
+use crate::options::{NodeOptions, OptionsError};
+use crate::sim::EventQueue;
+
+impl Kubelet {
+    /// Creates a stopped kubelet.
+    pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+        let identity = Identity {
+            node: options.name.clone(),
+            options: options.clone(),
+            version: options.version.clone(),
+            cgroup: options.cgroup,
+            pid: 1000,
+        };
+        Ok(Self {
+            config: KubeletConfig::new(&identity),
+            running: false,
+            log: Log::default(),
+            recorder: Recorder::default(),
+            pods: Pods::default(),
+            stats: Stats::default(),
+            eviction: Eviction::default(),
+            status: NodeStatus::new(&identity),
+            identity,
+            queue: EventQueue::default(),
+        })
+    }
+
+    /// Starts, unless the configuration is rejected. Running containers are kept; all other state
+    /// is lost.
+    pub fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        self.running = true;
+        self.identity.pid += 7;
+        self.recorder = Recorder::default();
+        self.stats = Stats::default();
+        self.eviction = Eviction::default();
+        if !self.config_start(ctx) {
+            return;
+        }
+        self.status_start(machine, ctx);
+        self.pods_start(machine, ctx);
+        self.stats_start(machine, ctx);
+        self.eviction_start(machine, ctx);
+    }
+
+    /// Stops, as by SIGTERM; containers keep running.
+    pub fn stop(&mut self) {
+        self.running = false;
+    }
+
+    /// Delivers changes of objects.
+    pub fn changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        if self.running {
+            self.pods_changed(machine, ctx);
+        }
+    }
+
+    /// Handles an event of the machine.
+    pub fn handle_machine_event(&mut self, event: MachineEvent, machine: &mut Machine, ctx: &mut SimContext) {
+        match event {
+            MachineEvent::ThresholdCrossed { group, threshold: mark, at } => {
+                if self.running {
+                    self.eviction_crossed(&group, mark, at, machine, ctx);
+                }
+            }
+            event => self.pods_machine_event(event, machine, ctx),
+        }
+    }
+
+    /// Handles the next event.
+    pub(crate) fn handle_next(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        match self.queue.pop() {
+            Some(KubeletEvent::Start) => self.start(machine, ctx),
+            None => {}
+            Some(_) if !self.running => {}
+            Some(KubeletEvent::Pods(event)) => self.pods_on(event, machine, ctx),
+            Some(KubeletEvent::Stats(event)) => self.stats_on(event, machine, ctx),
+            Some(KubeletEvent::Eviction(event)) => self.eviction_on(event, machine, ctx),
+            Some(KubeletEvent::Status(event)) => self.status_on(event, machine, ctx),
+            Some(KubeletEvent::Recorder(event)) => self.recorder_on(event, ctx),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! State of a kubelet, its queue and its log.
+
+use std::fmt::Display;
+
+use evictlab_rules::KubeletVersion;
+
+use super::config::KubeletConfig;
+use super::event::{KubeletEvent, PodEvent};
+use super::eviction::Eviction;
+use super::log::{Level, Log};
+use super::pods::Pods;
+use super::recorder::Recorder;
+use super::stats::Stats;
+use super::status::NodeStatus;
+use crate::context::SimContext;
+use crate::options::{CgroupVersion, NodeOptions};
+use crate::sim::{EventQueue, Slot, Time};
+
+/// Identity and environment of a kubelet.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Name of the node.
+    pub node: String,
+    /// Options of the node.
+    pub options: NodeOptions,
+    /// Version of the kubelet.
+    pub version: KubeletVersion,
+    /// Version of the kernel's control groups.
+    pub cgroup: CgroupVersion,
+    /// Process id; grows with each restart.
+    pub pid: u64,
+}
+
+/// A kubelet. Its components are fields; the operations of a component are in the component's
+/// folder.
+pub struct Kubelet {
+    /// Name, version and options.
+    pub identity: Identity,
+    /// Configuration.
+    pub config: KubeletConfig,
+    /// True if the process runs. Events of a stopped kubelet are ignored.
+    pub running: bool,
+    /// Log.
+    pub log: Log,
+    /// Recorder of events.
+    pub recorder: Recorder,
+    /// Pods.
+    pub pods: Pods,
+    /// Measurements.
+    pub stats: Stats,
+    /// Eviction manager.
+    pub eviction: Eviction,
+    /// Node status.
+    pub status: NodeStatus,
+    pub(super) queue: EventQueue<KubeletEvent>,
+}
+
+impl Kubelet {
+    /// Returns the slot of the next event.
+    pub(crate) fn next(&self) -> Option<Slot> {
+        self.queue.next()
+    }
+
+    /// Schedules a start of the kubelet.
+    pub(crate) fn schedule_start(&mut self, at: Time, ctx: &mut SimContext) {
+        self.schedule(at, KubeletEvent::Start, ctx);
+    }
+
+    pub(super) fn schedule(&mut self, at: Time, event: KubeletEvent, ctx: &mut SimContext) {
+        self.queue.schedule(at, event, ctx.sequence);
+    }
+
+    pub(super) fn schedule_pod(&mut self, at: Time, event: PodEvent, ctx: &mut SimContext) {
+        self.schedule(at, KubeletEvent::Pods(event), ctx);
+    }
+
+    /// Writes a log line. `source` is the position such as `eviction_manager.go:186`; `pairs` are
+    /// key-value pairs in klog's format (`resourceName="memory"`).
+    pub(super) fn write_log(
+        &mut self,
+        level: Level,
+        source: impl Display,
+        message: &str,
+        pairs: &str,
+        ctx: &SimContext,
+    ) {
+        let letter = match level {
+            Level::Info => 'I',
+            Level::Error => 'E',
+        };
+        let time = ctx.epoch().at(ctx.now).strftime("%m%d %H:%M:%S%.6f").to_string();
+        let pid = self.identity.pid;
+        let space = if pairs.is_empty() { "" } else { " " };
+        self.log.add(ctx.now, format!("{letter}{time} {pid:7} {source}] {message:?}{space}{pairs}"));
+    }
+}

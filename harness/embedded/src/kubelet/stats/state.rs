@@ -1,0 +1,51 @@
+//! Last measurements.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::RngExt;
+
+use super::group::Group;
+use crate::machine::{Cgroup, ContainerId, DiskUse, Filesystem, PodUid};
+use crate::sim::{Rng, Time};
+
+/// Last measurements.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    pub(super) groups: BTreeMap<Cgroup, Group>,
+    /// File system at the node's last measurement.
+    pub(super) filesystem: Filesystem,
+    pub(super) layers: BTreeMap<ContainerId, DiskUse>,
+    pub(super) layers_at: Option<Time>,
+    pub(super) volumes: BTreeMap<PodUid, PodVolumes>,
+    /// Due times: events at other times were scheduled before a restart of the kubelet.
+    pub(super) layers_due: Option<Time>,
+    pub(super) analyze_due: Option<Time>,
+    pub(super) begin_due: Option<Time>,
+    pub(super) begun: bool,
+}
+
+/// Last measurement of a pod's volumes.
+#[derive(Clone, Debug)]
+pub(super) struct PodVolumes {
+    pub at: Time,
+    pub next: Time,
+    pub all: Vec<VolumeUse>,
+}
+
+/// Measurement of a volume.
+#[derive(Clone, Debug)]
+pub(super) struct VolumeUse {
+    pub name: String,
+    pub used: DiskUse,
+    /// True if the volume is a tmpfs.
+    pub memory: bool,
+    /// True if the volume counts as the pod's ephemeral storage: an emptyDir on disk, a ConfigMap,
+    /// or a git repository.
+    pub ephemeral: bool,
+}
+
+/// `wait.Jitter` with a factor of 1.
+pub(super) fn jittered(interval: Duration, rng: &mut Rng) -> Duration {
+    interval.mul_f64(1.0 + rng.random_range(0.0..1.0))
+}

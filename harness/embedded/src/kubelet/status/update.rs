@@ -1,0 +1,180 @@
+//! Updates of the node object and its conditions.
+
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::conditions::{self, Condition};
+use super::images::Images;
+use crate::apiserver::is_extended_resource;
+use crate::context::SimContext;
+use crate::kubelet::event::{KubeletEvent, StatusEvent};
+use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::state::{Identity, Kubelet};
+use crate::machine::{Cgroup, Machine};
+use crate::options::CgroupVersion;
+use crate::resource::Kind;
+use crate::sim::Time;
+
+/// Images, and times of the last and next updates.
+#[derive(Clone, Debug, Default)]
+pub struct NodeStatus {
+    /// Images on the node.
+    pub images: Images,
+    /// Time of the last status write.
+    pub(super) written: Option<Time>,
+    pub(super) update_due: Option<Time>,
+    pub(super) lease_due: Option<Time>,
+}
+
+impl NodeStatus {
+    /// Returns the state before the first update.
+    pub fn new(identity: &Identity) -> Self {
+        Self { images: Images::of_kind(&identity.version), ..Self::default() }
+    }
+}
+
+impl Kubelet {
+    pub(in crate::kubelet) fn status_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        self.record_event(ObjectReference::Node, EventBody::normal("Starting", "Starting kubelet."), ctx);
+        if let Some(warning) = self.cgroup_warning() {
+            self.record_event(ObjectReference::Node, EventBody::warning("CgroupV1", warning), ctx);
+        }
+        let limit = self.config.settings.pods_limit;
+        machine.limit_memory(&Cgroup::Pods, limit);
+        if limit.is_some() {
+            let message = "Updated Node Allocatable limit across pods";
+            self.record_event(
+                ObjectReference::Node,
+                EventBody::normal("NodeAllocatableEnforced", message),
+                ctx,
+            );
+        }
+        self.register(ctx);
+        // Registration sets all conditions, whatever the API object has.
+        for condition in conditions::pressure(&[]) {
+            self.record_condition(&condition, ctx);
+        }
+        self.status.written = None;
+        self.update_status(ctx);
+        self.renew_lease(ctx);
+    }
+
+    pub(in crate::kubelet) fn status_on(
+        &mut self,
+        event: StatusEvent,
+        _machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        // Events at other times were scheduled before a restart of the kubelet.
+        match event {
+            StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),
+            StatusEvent::Lease if self.status.lease_due == Some(ctx.now) => self.renew_lease(ctx),
+            StatusEvent::Update | StatusEvent::Lease => {}
+        }
+    }
+
+    /// Writes the status if it has changed or its report is due (`tryUpdateNodeStatus`).
+    fn update_status(&mut self, ctx: &mut SimContext) {
+        let name = self.identity.node.clone();
+        let now = ctx.epoch().seconds(ctx.now);
+        let mut conditions = conditions::pressure(self.conditions());
+        conditions.push(conditions::ready());
+        if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
+            let (capacity, allocatable) = self.node_resources(&node["status"]["capacity"]);
+            let images = self.status.images.listed();
+            let reported = |condition: &&Condition| condition.is_reported(&node) == Some(true);
+            let changed: Vec<Condition> =
+                conditions.iter().filter(|condition| !reported(condition)).cloned().collect();
+            for condition in &changed {
+                // The conditions of a new node are not changes.
+                if condition.is_reported(&node).is_some() || condition.kind == "Ready" {
+                    self.record_condition(condition, ctx);
+                }
+            }
+            let status = &node["status"];
+            let same = changed.is_empty()
+                && status["allocatable"] == allocatable
+                && status["capacity"] == capacity
+                && status["images"] == images;
+            let due = self
+                .status
+                .written
+                .is_none_or(|written| ctx.now.since(written) >= self.config.settings.status_report);
+            if !same || due {
+                self.status.written = Some(ctx.now);
+                ctx.store.update(Kind::Node, "", &name, |node| {
+                    let status = &mut node["status"];
+                    status["capacity"] = capacity;
+                    status["allocatable"] = allocatable;
+                    status["images"] = images;
+                    conditions::write(status, &conditions, &now);
+                });
+            }
+        }
+        // `wait.JitterUntil` with a factor of 0.04
+        let period = self.config.settings.status_update.mul_f64(1.0 + ctx.rng.random_range(0.0..0.04));
+        self.status.update_due = Some(ctx.now + period);
+        self.status_at(ctx.now + period, StatusEvent::Update, ctx);
+    }
+
+    fn record_condition(&mut self, condition: &Condition, ctx: &mut SimContext) {
+        let message = format!("Node {} status is now: {}", self.identity.node, condition.event);
+        self.record_event(ObjectReference::Node, EventBody::normal(condition.event, &message), ctx);
+    }
+
+    /// Returns the kubelet's warning about cgroup v1, since 1.31; reworded in 1.34 and 1.35
+    /// (`warnCgroupV1Usage`).
+    fn cgroup_warning(&self) -> Option<&'static str> {
+        let version = &self.identity.version;
+        let warning = match () {
+            () if version.at_least(35) => {
+                "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please \
+                 migrate to cgroup v2. More information at \
+                 https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1"
+            }
+            () if version.at_least(34) => {
+                "cgroup v1 support is in maintenance mode, please migrate to cgroup v2"
+            }
+            () => "Cgroup v1 support is in maintenance mode, please migrate to Cgroup v2.",
+        };
+        (self.identity.cgroup == CgroupVersion::V1 && version.at_least(31)).then_some(warning)
+    }
+
+    pub(super) fn status_at(&mut self, time: Time, event: StatusEvent, ctx: &mut SimContext) {
+        self.schedule(time, KubeletEvent::Status(event), ctx);
+    }
+
+    /// Returns capacity and allocatable resources. The amounts of extended resources are kept, and
+    /// all of them is allocatable (`MachineInfo` of `setters.go`).
+    pub(super) fn node_resources(&self, known: &Value) -> (Value, Value) {
+        use evictlab_rules::quantity::Quantity;
+        let settings = &self.config.settings;
+        let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let options = &self.identity.options;
+        let cpus = Quantity::from_count(i64::from(options.cpus));
+        let whole =
+            [("cpu", cpus), ("ephemeral-storage", bytes(options.disk)), ("memory", bytes(options.memory))];
+        let mut capacity = json!({});
+        let mut allocatable = json!({});
+        for (resource, amount) in whole {
+            capacity[resource] = json!(amount.to_string());
+            let kept = settings.kept(resource, u64::try_from(amount.value()).unwrap_or(0));
+            allocatable[resource] = json!((amount - &kept).to_string());
+        }
+        for resources in [&mut capacity, &mut allocatable] {
+            resources["hugepages-1Gi"] = json!("0");
+            resources["hugepages-2Mi"] = json!("0");
+            resources["pods"] = json!(settings.max_pods.to_string());
+            for (name, amount) in extended(known) {
+                resources[name] = amount.clone();
+            }
+        }
+        (capacity, allocatable)
+    }
+}
+
+/// Returns the extended resources.
+pub(super) fn extended(resources: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let all = resources.as_object().into_iter().flatten();
+    all.map(|(name, amount)| (name.as_str(), amount)).filter(|(name, _)| is_extended_resource(name))
+}

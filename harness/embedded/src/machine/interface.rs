@@ -1,0 +1,257 @@
+//! The interface of a machine.
+
+use std::time::Duration;
+
+use super::cgroups::{CgroupTree, Pages};
+use super::container::Container;
+use super::disk::{BLOCK, Disk, NoSpace};
+use super::ids::{CgroupId, PODS, ROOT, SIGKILL, SIGTERM};
+use super::kernel::Kernel;
+use super::types::{
+    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, LogLine, MachineEvent, MemoryUse, Signal,
+};
+use crate::options::{CgroupVersion, NodeOptions, OptionsError};
+use crate::sim::Rng;
+use crate::sim::{Epoch, Time};
+
+/// The machine of a node. It advances only by [`Machine::run`].
+pub struct Machine {
+    /// The cgroup version of its kernel.
+    pub cgroup: CgroupVersion,
+    kernel: Kernel,
+    /// The number of tasks outside of pods.
+    system_tasks: u64,
+}
+
+impl Machine {
+    /// Returns a machine without containers.
+    ///
+    /// # Errors
+    /// Options that no node can have.
+    pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+        options.check()?;
+        let cgroups = CgroupTree::new(options.memory, system_pages(options));
+        let capacity = DiskUse { bytes: options.disk, inodes: options.inodes };
+        let used = DiskUse { bytes: options.disk_used, inodes: options.inodes_used };
+        let kernel = Kernel::new(options, cgroups, Disk::new(capacity, used));
+        Ok(Self { cgroup: options.cgroup, kernel, system_tasks: options.processes })
+    }
+
+    /// Sets the date at which simulated time begins. Log lines contain dates.
+    pub fn set_epoch(&mut self, epoch: Epoch) {
+        self.kernel.epoch = epoch;
+    }
+
+    /// Returns `MemTotal`, in bytes.
+    pub fn memory_total(&self) -> u64 {
+        self.kernel.cgroups.total()
+    }
+
+    /// Starts the sandbox of a pod: its pause process and its cgroup. Does nothing if it runs.
+    pub fn start_sandbox(&mut self, pod: &str, now: Time) {
+        self.kernel.advance_to(now);
+        self.kernel.start_sandbox(pod);
+    }
+
+    /// Stops the sandbox of a pod. The pod's cgroup exists until [`Machine::remove_volumes`].
+    pub fn stop_sandbox(&mut self, pod: &str, now: Time) {
+        self.kernel.advance_to(now);
+        self.kernel.stop_sandbox(pod);
+    }
+
+    /// Starts a container with an empty writable layer, and its pod's sandbox if that does not run.
+    pub fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+        self.kernel.start_container(id, spec, now, rng);
+        self.kernel.drop_stale_wakeups();
+    }
+
+    /// Sends a signal to the first process of a container, if it runs.
+    pub fn signal(&mut self, id: &str, signal: Signal, now: Time) {
+        self.kernel.advance_to(now);
+        let Some(container) = self.container(id) else { return };
+        let first = container.pids.iter().copied().find(|pid| self.kernel.processes[pid].ns_pid == 1);
+        if let Some(first) = first {
+            let signal = match signal {
+                Signal::Term => SIGTERM,
+                Signal::Kill => SIGKILL,
+            };
+            self.kernel.signal(first, signal);
+        }
+        self.kernel.drop_stale_wakeups();
+    }
+
+    /// Returns when the machine has to run next: a process continues, or an event is pending.
+    pub fn next(&self) -> Option<Time> {
+        if self.kernel.events.is_empty() { self.kernel.next_wakeup() } else { Some(self.kernel.now) }
+    }
+
+    /// Runs processes until `now`; returns the events in order.
+    pub fn run(&mut self, now: Time) -> Vec<MachineEvent> {
+        while let Some(pid) = self.kernel.pop_wakeup(now) {
+            self.kernel.step_process(pid);
+        }
+        self.kernel.advance_to(now);
+        self.kernel.drop_stale_wakeups();
+        std::mem::take(&mut self.kernel.events)
+    }
+
+    /// Returns the memory of a cgroup; `None` if it does not exist.
+    pub fn memory(&self, group: &Cgroup) -> Option<MemoryUse> {
+        Some(self.kernel.cgroups.usage(self.cgroup_id(group)?))
+    }
+
+    /// Reports [`MachineEvent::ThresholdCrossed`] whenever the usage of a cgroup rises above
+    /// `usage` bytes. Replaces the threshold of the same `key`. Does nothing if the cgroup does not
+    /// exist.
+    pub fn set_memory_threshold(&mut self, key: &str, group: Cgroup, usage: u64) {
+        if let Some(id) = self.cgroup_id(&group) {
+            self.kernel.cgroups.set_threshold(key, id, group, usage);
+        }
+    }
+
+    /// Sets `memory.max` of a cgroup, if it exists. The limit of the root is invisible in
+    /// [`Machine::memory_total`], like that of a kind node's container (`docker update --memory`).
+    pub fn limit_memory(&mut self, group: &Cgroup, bytes: Option<u64>) {
+        if let Some(id) = self.cgroup_id(group) {
+            self.kernel.cgroups.set_limit(id, bytes);
+        }
+    }
+
+    /// Returns the usage of the node's only file system.
+    pub fn filesystem(&self) -> Filesystem {
+        self.kernel.disk.filesystem()
+    }
+
+    /// Returns the usage of a container's writable layer, with the mount points in it.
+    pub fn layer(&self, id: &str) -> DiskUse {
+        let Some(container) = self.container(id) else { return DiskUse::default() };
+        let written = self.kernel.disk.used(container.layer);
+        let mount_points = container.mount_points;
+        DiskUse { bytes: written.bytes + mount_points.bytes, inodes: written.inodes + mount_points.inodes }
+    }
+
+    /// Returns the usage of a container's log.
+    pub fn log_use(&self, id: &str) -> DiskUse {
+        self.kernel.container_keys.get(id).map(|key| self.kernel.log_usage(*key)).unwrap_or_default()
+    }
+
+    /// Returns the last lines of a container's log.
+    pub fn log(&self, id: &str) -> &[LogLine] {
+        self.container(id).map(|container| container.log.lines()).unwrap_or_default()
+    }
+
+    /// Returns the usage of a pod's volume, with its root directory; of a tmpfs, the memory of its
+    /// files.
+    pub fn volume(&self, pod: &str, volume: &str) -> DiskUse {
+        let tree = self.kernel.pods.get(pod).and_then(|pod| pod.volumes.get(volume)).copied();
+        let Some(tree) = tree else { return DiskUse::default() };
+        let files = self.kernel.disk.used(tree);
+        let root = if self.kernel.disk.is_tmpfs(tree) { 0 } else { BLOCK };
+        DiskUse { bytes: files.bytes + root, inodes: files.inodes + 1 }
+    }
+
+    /// Writes a file of the node, or removes it if `text` is `None`. `path` is absolute.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn put_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
+        self.kernel.put_node_file(path, text)
+    }
+
+    /// Returns the number of changes to the node's files.
+    pub fn file_changes(&self) -> u64 {
+        self.kernel.disk.changes(self.kernel.node_files)
+    }
+
+    /// Returns the files in a directory of the node with their content, by name. Leaves out files
+    /// whose content is not stored, which are large.
+    pub fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
+        self.kernel.node_files_in(directory)
+    }
+
+    /// Returns the number of tasks on the node, or the number of processes in a pod or container.
+    pub fn processes(&self, group: &Cgroup) -> u64 {
+        match group {
+            Cgroup::Root => self.kernel.tasks.max(self.system_tasks),
+            group => self.containers(group).map(|container| container.pids.len() as u64).sum(),
+        }
+    }
+
+    /// Returns `kernel.pid_max`.
+    pub fn max_pid(&self) -> u64 {
+        self.kernel.max_pid
+    }
+
+    /// Returns the CPU time that a cgroup has used since it was created.
+    pub fn cpu(&self, group: &Cgroup) -> Duration {
+        let running: Duration = self.containers(group).map(|container| container.cpu).sum();
+        match group {
+            Cgroup::Root | Cgroup::Pods => {
+                let removed: Duration = self.kernel.pods.values().map(|pod| pod.removed_cpu).sum();
+                // The system's own processes take about a twentieth of a CPU.
+                let system =
+                    if *group == Cgroup::Root { self.kernel.now.since_start() / 20 } else { Duration::ZERO };
+                running + removed + self.kernel.removed_cpu + system
+            }
+            Cgroup::Pod(uid) => {
+                running + self.kernel.pods.get(uid).map(|pod| pod.removed_cpu).unwrap_or_default()
+            }
+            Cgroup::Container(_) => running,
+        }
+    }
+
+    /// Removes a container with its layer and its log. Kills it first, without an event.
+    pub fn remove(&mut self, id: &str) {
+        let events = self.kernel.events.len();
+        self.signal(id, Signal::Kill, self.kernel.now);
+        self.kernel.events.truncate(events);
+        self.kernel.remove_container(id);
+    }
+
+    /// Removes the volumes, the sandbox and the cgroup of a pod. Kills its containers first.
+    pub fn remove_volumes(&mut self, pod: &str) {
+        let containers = self.kernel.containers.values();
+        let running = containers.filter(|container| container.spec.pod == pod && container.cgroup.is_some());
+        let running: Vec<String> = running.map(|container| container.id.clone()).collect();
+        for id in running {
+            self.signal(&id, Signal::Kill, self.kernel.now);
+        }
+        self.kernel.remove_pod(pod);
+    }
+
+    /// Makes the OOM killer kill the process that it would choose if the node had no memory left.
+    pub fn trigger_oom(&mut self, now: Time) {
+        self.kernel.advance_to(now);
+        self.kernel.oom_kill(ROOT);
+        self.kernel.drop_stale_wakeups();
+    }
+
+    fn container(&self, id: &str) -> Option<&Container> {
+        self.kernel.containers.get(self.kernel.container_keys.get(id)?)
+    }
+
+    fn containers<'a>(&'a self, group: &'a Cgroup) -> impl Iterator<Item = &'a Container> {
+        self.kernel.containers.values().filter(move |container| match group {
+            Cgroup::Root | Cgroup::Pods => true,
+            Cgroup::Pod(uid) => container.spec.pod == *uid,
+            Cgroup::Container(id) => container.id == *id,
+        })
+    }
+
+    fn cgroup_id(&self, group: &Cgroup) -> Option<CgroupId> {
+        match group {
+            Cgroup::Root => Some(ROOT),
+            Cgroup::Pods => Some(PODS),
+            Cgroup::Pod(uid) => self.kernel.pods.get(uid).map(|pod| pod.cgroup),
+            Cgroup::Container(id) => self.container(id)?.cgroup,
+        }
+    }
+}
+
+/// Returns the memory of the node's system processes, five sixths of it anonymous as recorded, and
+/// reclaimable page cache.
+fn system_pages(options: &NodeOptions) -> Pages {
+    let anon = options.memory_used / 6 * 5;
+    let inactive = options.memory_used.min((options.memory - options.memory_used) / 4);
+    Pages { anon, kernel: options.memory_used - anon, inactive, ..Pages::default() }
+}

@@ -1,0 +1,240 @@
+//! Utilities that finish at once. The shell runs them in its own process, as ash does with some of
+//! them. Those that ash would fork cost the time of a fork and need a free PID.
+
+use super::super::disk::FileKind;
+use super::super::errno::Errno;
+use super::super::ids::{Pid, STDERR};
+use super::super::kernel::Kernel;
+use super::super::open_file::Target;
+use super::super::paths::{Location, OpenMode};
+use super::super::program::parse_size;
+use super::format::{echo, printf};
+use super::test_command::test;
+
+/// Applets that are builtins of ash.
+const BUILTINS: [&str; 7] = [":", "true", "false", "echo", "printf", "test", "["];
+/// Applets that ash runs in a process of their own.
+const PROGRAMS: [&str; 7] = ["fallocate", "ls", "mkdir", "rm", "sync", "touch", "truncate"];
+
+/// Returns whether there is an applet of this name.
+pub(in super::super) fn is_applet(name: &str) -> bool {
+    BUILTINS.contains(&name) || is_program(name)
+}
+
+/// Returns whether ash would fork for an applet.
+pub(super) fn is_program(name: &str) -> bool {
+    PROGRAMS.contains(&name)
+}
+
+/// The result of an applet.
+pub(super) struct AppletResult {
+    pub status: i32,
+    /// The text for stdout.
+    pub output: String,
+}
+
+impl AppletResult {
+    fn status(status: i32) -> Self {
+        Self { status, output: String::new() }
+    }
+
+    fn output(output: String) -> Self {
+        Self { status: 0, output }
+    }
+}
+
+/// Runs an applet; returns `None` for an unknown name. `shell` is the name of the shell.
+pub(super) fn run(words: &[String], shell: &str, pid: Pid, kernel: &mut Kernel) -> Option<AppletResult> {
+    let (path, arguments) = words.split_first()?;
+    let applet = Applet { name: path.rsplit('/').next().unwrap_or_default(), arguments, pid };
+    let result = match applet.name {
+        ":" | "true" | "sync" => Ok(AppletResult::status(0)),
+        "false" => Ok(AppletResult::status(1)),
+        "echo" => Ok(AppletResult::output(echo(arguments))),
+        "printf" => printf(arguments).map(AppletResult::output),
+        "test" | "[" => applet.test(kernel),
+        "fallocate" | "truncate" => Ok(applet.resize(kernel)),
+        "ls" => Ok(applet.list(kernel)),
+        "mkdir" => Ok(applet.for_each_path("p", kernel, |path, flags, kernel| {
+            kernel.create_directory(pid, path, !flags.is_empty())
+        })),
+        "rm" => Ok(applet.for_each_path("rRf", kernel, |path, flags, kernel| {
+            match kernel.remove_path(pid, path, flags.contains(['r', 'R'])) {
+                Err(Errno::NotFound) if flags.contains('f') => Ok(()),
+                result => result,
+            }
+        })),
+        "touch" => Ok(applet.for_each_path("", kernel, |path, _, kernel| {
+            match kernel.open_path(pid, path, OpenMode::Update) {
+                Ok(file) => kernel.close(file),
+                Err(Errno::IsDirectory) => {}
+                Err(error) => return Err(error),
+            }
+            Ok(())
+        })),
+        _ => return None,
+    };
+    Some(result.unwrap_or_else(|message| {
+        kernel.print(pid, STDERR, &format!("{shell}: {}: {message}\n", applet.name));
+        AppletResult::status(2)
+    }))
+}
+
+/// An applet with its arguments, in the process that runs it.
+struct Applet<'a> {
+    name: &'a str,
+    arguments: &'a [String],
+    pid: Pid,
+}
+
+impl Applet<'_> {
+    /// `test` and `[`
+    fn test(&self, kernel: &mut Kernel) -> Result<AppletResult, String> {
+        let expression = match self.arguments.split_last() {
+            Some((last, rest)) if self.name == "[" && last == "]" => rest,
+            _ if self.name == "[" => return Err("missing ]".to_owned()),
+            _ => self.arguments,
+        };
+        let holds = test(expression, self.pid, kernel)?;
+        Ok(AppletResult::status(i32::from(!holds)))
+    }
+
+    /// Applies an action to each operand, and prints its errors. `known` are the accepted flags.
+    fn for_each_path(
+        &self,
+        known: &str,
+        kernel: &mut Kernel,
+        mut action: impl FnMut(&str, &str, &mut Kernel) -> Result<(), Errno>,
+    ) -> AppletResult {
+        let (flags, paths): (Vec<&String>, Vec<&String>) =
+            self.arguments.iter().partition(|argument| argument.starts_with('-'));
+        let flags: String = flags.iter().map(|flag| &flag[1..]).collect();
+        if let Some(flag) = flags.chars().find(|flag| !known.contains(*flag)) {
+            return self.unsupported(&format!("-{flag}"), kernel);
+        }
+        let mut status = 0;
+        for path in paths {
+            if let Err(error) = action(path, &flags, kernel) {
+                status = 1;
+                if error != Errno::Killed {
+                    let text = format!("{}: {path}: {}\n", self.name, error.text());
+                    kernel.print(self.pid, STDERR, &text);
+                }
+            }
+        }
+        AppletResult::status(status)
+    }
+
+    fn unsupported(&self, usage: &str, kernel: &mut Kernel) -> AppletResult {
+        let text = format!("{}: {usage} is not supported by this model\n", self.name);
+        kernel.print(self.pid, STDERR, &text);
+        AppletResult::status(1)
+    }
+
+    /// `fallocate -l SIZE FILE` and `truncate -s SIZE FILE`
+    fn resize(&self, kernel: &mut Kernel) -> AppletResult {
+        let allocate = self.name == "fallocate";
+        let flag = if allocate { "-l" } else { "-s" };
+        let (size, paths) = match self.arguments {
+            [first, size, paths @ ..] if first == flag => (parse_size(size), paths),
+            _ => (None, self.arguments),
+        };
+        let Some(size) = size else { return self.unsupported(&self.arguments.join(" "), kernel) };
+        let paths = Self { arguments: paths, ..*self };
+        paths.for_each_path("", kernel, |path, _, kernel| {
+            let file = kernel.open_path(self.pid, path, OpenMode::Update)?;
+            let result = match kernel.target(file) {
+                Some(Target::File { id, .. }) => kernel.resize_file(self.pid, *id, size, allocate),
+                _ => Ok(()),
+            };
+            kernel.close(file);
+            result
+        })
+    }
+
+    /// `ls`: the names in directories, and the paths of files.
+    fn list(&self, kernel: &mut Kernel) -> AppletResult {
+        if let Some(flag) = self.arguments.iter().find(|argument| argument.starts_with('-')) {
+            return self.unsupported(flag, kernel);
+        }
+        let root = ["/".to_owned()];
+        let paths = if self.arguments.is_empty() { &root } else { self.arguments };
+        let mut result = AppletResult::status(0);
+        let output = &mut result.output;
+        for path in paths {
+            match kernel.resolve(self.pid, path) {
+                Some(Location::Entry(tree, name)) if kernel.is_directory(self.pid, tree, &name) => {
+                    if paths.len() > 1 {
+                        output.push_str(&format!("{}{path}:\n", if output.is_empty() { "" } else { "\n" }));
+                    }
+                    let names = kernel.list_directory(self.pid, path);
+                    names.iter().for_each(|name| output.extend([name, "\n"]));
+                }
+                Some(Location::Entry(tree, name)) if kernel.disk.lookup(tree, &name).is_none() => {
+                    let text = format!("ls: {path}: {}\n", Errno::NotFound.text());
+                    kernel.print(self.pid, STDERR, &text);
+                    result.status = 1;
+                }
+                _ => output.extend([path.as_str(), "\n"]),
+            }
+        }
+        result
+    }
+}
+
+impl Kernel {
+    /// Creates a directory. With `parents`, creates missing parents and accepts an existing
+    /// directory.
+    pub(in super::super) fn create_directory(
+        &mut self,
+        pid: Pid,
+        path: &str,
+        parents: bool,
+    ) -> Result<(), Errno> {
+        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Err(Errno::Exists) };
+        if self.is_directory(pid, tree, &name) || self.disk.lookup(tree, &name).is_some() {
+            return if parents { Ok(()) } else { Err(Errno::Exists) };
+        }
+        if !self.parent_exists(pid, tree, &name) {
+            if !parents {
+                return Err(Errno::NotFound);
+            }
+            if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
+                self.create_directory(pid, parent, true)?;
+            }
+        }
+        self.disk.create(tree, &name, FileKind::Directory).map_err(|_| Errno::NoSpace)?;
+        Ok(())
+    }
+
+    /// Removes a file, or with `recursive` a directory with its content.
+    pub(in super::super) fn remove_path(
+        &mut self,
+        pid: Pid,
+        path: &str,
+        recursive: bool,
+    ) -> Result<(), Errno> {
+        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Ok(()) };
+        let Some(id) = self.disk.lookup(tree, &name) else {
+            return Err(if self.is_directory(pid, tree, &name) {
+                Errno::IsDirectory
+            } else {
+                Errno::NotFound
+            });
+        };
+        if self.disk.file(id).is_some_and(|file| file.kind == FileKind::Directory) {
+            if !recursive {
+                return Err(Errno::IsDirectory);
+            }
+            let content = format!("{name}/");
+            let content: Vec<String> = self.disk.names(tree, &content).map(str::to_owned).collect();
+            for name in content {
+                let removed = self.disk.unlink(tree, &name);
+                self.drop_pages(removed);
+            }
+        }
+        let removed = self.disk.unlink(tree, &name);
+        self.drop_pages(removed);
+        Ok(())
+    }
+}

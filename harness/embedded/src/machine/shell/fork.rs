@@ -1,0 +1,78 @@
+//! Starts child processes.
+
+use std::sync::Arc;
+
+use super::super::calibration;
+use super::super::errno::Errno;
+use super::super::ids::Pid;
+use super::super::kernel::Kernel;
+use super::super::process::Descriptors;
+use super::super::program::Program;
+use super::error::ShellError;
+use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
+use super::script::Position;
+
+impl Shell {
+    /// Returns a copy of this shell that continues at an operation.
+    fn forked_at(&self, index: usize) -> Self {
+        // The parent's trap actions do not apply; ignored signals stay ignored.
+        let ignored = self.traps.iter().filter(|(_, action)| action.is_none());
+        Self {
+            name: self.name.clone(),
+            traps: ignored.map(|(signal, _)| (*signal, None)).collect(),
+            captures: self.captures.clone(),
+            status: self.status,
+            shell_pid: self.shell_pid,
+            background_pid: self.background_pid,
+            forked: true,
+            ..Self::new(
+                Position { script: Arc::clone(&self.position.script), index },
+                Arc::clone(&self.variables),
+            )
+        }
+    }
+
+    /// Returns the descriptors that a child inherits.
+    pub(super) fn inherited_descriptors(pid: Pid, kernel: &Kernel) -> Descriptors {
+        let mut descriptors =
+            kernel.processes.get(&pid).map(|process| process.descriptors).unwrap_or_default();
+        descriptors[CAPTURE_INPUT] = None;
+        descriptors[PENDING_OUTPUT] = None;
+        descriptors
+    }
+
+    /// Starts a child process; returns its PID in the container.
+    pub(super) fn spawn(
+        &mut self,
+        program: Program,
+        descriptors: Descriptors,
+        pid: Pid,
+        kernel: &mut Kernel,
+    ) -> Result<u64, ShellError> {
+        let cpu_time = std::mem::take(&mut self.cpu_time) + calibration::EXEC;
+        let at = kernel.run_on_cpu(pid, self.busy_until, cpu_time);
+        self.busy_until = at;
+        match kernel.spawn(pid, program, descriptors, at) {
+            Ok((_, child)) => Ok(child),
+            Err(Errno::Killed) => Err(ShellError::Killed),
+            Err(_) => Err(ShellError::CannotFork),
+        }
+    }
+
+    /// Starts a copy of this shell at an operation; returns its PID in the container.
+    pub(super) fn fork(
+        &mut self,
+        index: usize,
+        descriptors: Descriptors,
+        pid: Pid,
+        kernel: &mut Kernel,
+    ) -> Result<u64, ShellError> {
+        let shell = self.forked_at(index);
+        self.spawn(Program::Shell(Box::new(shell)), descriptors, pid, kernel)
+    }
+
+    /// Waits for foreground processes.
+    pub(super) fn wait_for(&mut self, children: Vec<u64>) {
+        self.wait = Wait::Foreground(children.into_iter().map(Child::running).collect());
+    }
+}

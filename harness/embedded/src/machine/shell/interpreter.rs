@@ -1,0 +1,221 @@
+//! The state of a shell, and its main loop.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::calibration;
+use super::super::data::Data;
+use super::super::ids::{Pid, Signal};
+use super::super::kernel::Kernel;
+use super::super::program::{Idle, Program, SignalAction, StepOutcome};
+use super::compile::compile;
+use super::error::ShellError;
+use super::script::{Command, Op, Position, Script, Word};
+use crate::sim::Time;
+
+/// The descriptor from which the shell reads the output of a command substitution.
+pub(super) const CAPTURE_INPUT: usize = 9;
+/// The descriptor of a pipe that was full.
+pub(super) const PENDING_OUTPUT: usize = 8;
+
+/// A shell that has no effect on memory, files or processes for more steps than this runs slower:
+/// its loop costs the simulation more than it contributes.
+const MAX_IDLE_STEPS: u32 = 50;
+/// The factor by which it runs slower.
+const SLOWDOWN: u32 = 50;
+
+/// A shell.
+pub(in super::super) struct Shell {
+    /// The name in error messages.
+    pub(super) name: String,
+    pub(super) position: Position,
+    pub(super) frames: Vec<Frame>,
+    pub(super) variables: Arc<BTreeMap<String, String>>,
+    /// Trap actions by signal; `None` ignores the signal. 0 is the shell's exit.
+    pub(super) traps: BTreeMap<Signal, Option<Arc<Script>>>,
+    /// The output of command substitutions, by slot.
+    pub(super) captures: Vec<String>,
+    pub(super) status: i32,
+    /// `$$`
+    pub(super) shell_pid: u64,
+    /// `$!`
+    pub(super) background_pid: Option<u64>,
+    pub(super) jobs: Vec<Child>,
+    pub(super) wait: Wait,
+    /// Signals whose trap actions have not run yet.
+    pub(super) pending_signals: Vec<Signal>,
+    /// True if another shell forked this one.
+    pub(super) forked: bool,
+    /// The exit status, while the `EXIT` trap runs.
+    pub(super) exit_status: Option<i32>,
+    /// The time at which the CPU has done the work that this step requested.
+    pub(super) busy_until: Time,
+    /// CPU time of this step that was not requested yet.
+    pub(super) cpu_time: Duration,
+    /// Number of steps that had no effect.
+    pub(super) idle_steps: u32,
+}
+
+/// A child process by its PID in the container.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Child {
+    pub pid: u64,
+    /// The exit status; `None` while the child runs.
+    pub status: Option<i32>,
+}
+
+impl Child {
+    pub fn running(pid: u64) -> Self {
+        Self { pid, status: None }
+    }
+}
+
+/// Descriptors and the files that redirections replaced.
+pub(super) type SavedDescriptors = Vec<(usize, Option<usize>)>;
+
+/// An entry of the stack of a shell.
+pub(super) enum Frame {
+    Loop {
+        next: usize,
+        end: usize,
+        items: VecDeque<String>,
+    },
+    Redirect(SavedDescriptors),
+    /// A trap action, which leaves the status as it is.
+    Trap {
+        return_to: Position,
+        status: i32,
+        captures: Vec<String>,
+    },
+}
+
+/// The event that a shell waits for.
+pub(super) enum Wait {
+    Nothing,
+    /// Foreground processes. The last one determines the status.
+    Foreground(Vec<Child>),
+    /// A command substitution.
+    Capture {
+        child: Child,
+        slot: usize,
+        output: Vec<u8>,
+        at_end: bool,
+    },
+    /// `wait`, for these processes or for all.
+    Jobs(Option<Vec<u64>>),
+    /// `read`, into these variables.
+    Line(Vec<String>),
+    /// Room in a pipe.
+    Output(Data),
+}
+
+impl Shell {
+    /// Returns the program of `sh ARGUMENTS`; `None` for a script in a file.
+    pub fn from_arguments(
+        name: &str,
+        arguments: &[String],
+        environment: &BTreeMap<String, String>,
+    ) -> Option<Program> {
+        let script = match arguments {
+            // An interactive shell without input exits.
+            [] => return Some(Program::Message { name: "sh", text: String::new(), stderr: false, code: 0 }),
+            [flag, script, ..] if flag == "-c" => script,
+            _ => return None,
+        };
+        Some(match compile(script, Op::Exit) {
+            Ok(script) => {
+                Program::Shell(Box::new(Self { name: name.to_owned(), ..Self::run(script, environment) }))
+            }
+            Err(ShellError::Unsupported(construct)) => {
+                let line = format!("\"{name} {}\" ({construct})", arguments.join(" "));
+                Program::Idle(Idle::unsupported(line))
+            }
+            Err(error) => {
+                Program::Message { name: "sh", text: format!("{name}: {error}\n"), stderr: true, code: 2 }
+            }
+        })
+    }
+
+    /// Returns a shell that runs one command.
+    pub fn from_words(words: &[String], environment: &BTreeMap<String, String>) -> Self {
+        let words: Vec<Word> = words.iter().map(|word| Word::literal(word)).collect();
+        let command = Command { words, ..Command::default() };
+        Self::run(Script { ops: vec![Op::Command(Box::new(command)), Op::Exit], captures: 0 }, environment)
+    }
+
+    fn run(script: Script, environment: &BTreeMap<String, String>) -> Self {
+        let captures = vec![String::new(); script.captures];
+        let position = Position { script: Arc::new(script), index: 0 };
+        Self { captures, ..Self::new(position, Arc::new(environment.clone())) }
+    }
+
+    pub(super) fn new(position: Position, variables: Arc<BTreeMap<String, String>>) -> Self {
+        Self {
+            name: "sh".to_owned(),
+            position,
+            frames: Vec::new(),
+            variables,
+            traps: BTreeMap::new(),
+            captures: Vec::new(),
+            status: 0,
+            shell_pid: 0,
+            background_pid: None,
+            jobs: Vec::new(),
+            wait: Wait::Nothing,
+            pending_signals: Vec::new(),
+            forked: false,
+            exit_status: None,
+            busy_until: Time::ZERO,
+            cpu_time: Duration::ZERO,
+            idle_steps: 0,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns what a signal does. A namespace's init ignores signals without a trap.
+    pub fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        match self.traps.get(&signal) {
+            Some(Some(_)) => SignalAction::Deliver,
+            Some(None) => SignalAction::Ignore,
+            None if is_init => SignalAction::Ignore,
+            None => SignalAction::Exit(128 + i32::from(signal)),
+        }
+    }
+
+    /// Executes operations until the shell waits, exits or has used a time slice.
+    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        if self.shell_pid == 0 {
+            self.shell_pid = kernel.processes.get(&pid).map_or(0, |process| process.ns_pid);
+        }
+        self.cpu_time = Duration::ZERO;
+        self.busy_until = kernel.now;
+        let mut has_effect = false;
+        loop {
+            self.receive(pid, kernel);
+            if let Some(outcome) = self.resume(pid, kernel) {
+                self.idle_steps = 0;
+                return outcome;
+            }
+            self.start_trap();
+            let before = (self.cpu_time, self.busy_until);
+            if let Some(outcome) = self.execute(pid, kernel) {
+                self.idle_steps = 0;
+                return outcome;
+            }
+            if !kernel.processes.contains_key(&pid) {
+                return StepOutcome::Wait;
+            }
+            has_effect |= before != (self.cpu_time, self.busy_until);
+            self.cpu_time += calibration::BUILTIN;
+            if self.cpu_time + self.busy_until.since(kernel.now) >= calibration::TIME_SLICE {
+                self.idle_steps = if has_effect { 0 } else { self.idle_steps.saturating_add(1) };
+                let slowdown = if self.idle_steps > MAX_IDLE_STEPS { SLOWDOWN } else { 1 };
+                return StepOutcome::RunAt(kernel.run_on_cpu(pid, self.busy_until, self.cpu_time * slowdown));
+            }
+        }
+    }
+}

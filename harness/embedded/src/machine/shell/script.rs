@@ -1,0 +1,167 @@
+//! A compiled script: a flat list of operations, so that a shell can stop at any of them and
+//! continue later.
+
+use std::sync::Arc;
+
+use brush_parser::ast::ArithmeticExpr;
+
+use super::super::paths::OpenMode;
+
+/// A compiled script or trap action.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    pub ops: Vec<Op>,
+    /// Number of command substitutions, each with a slot for its output.
+    pub captures: usize,
+}
+
+/// One operation. `usize` operands are indices of operations unless stated otherwise.
+#[derive(Debug)]
+pub(super) enum Op {
+    Command(Box<Command>),
+    Jump(usize),
+    JumpIfFailed(usize),
+    JumpIfSucceeded(usize),
+    /// `!`
+    Negate,
+    SetStatus(i32),
+    /// Runs the operations that follow in a background process, and continues at `end`.
+    Background {
+        end: usize,
+    },
+    /// Runs the operations that follow in a child shell, waits for it and continues at `end`.
+    Subshell {
+        end: usize,
+    },
+    /// The same, and stores the child's output in a slot.
+    Capture {
+        slot: usize,
+        end: usize,
+    },
+    /// Runs one child shell per stage; each reads the output of the one before it.
+    Pipeline {
+        stages: Vec<usize>,
+        end: usize,
+    },
+    /// Ends the shell.
+    Exit,
+    /// Changes descriptors until `Restore`; continues at `end` if that fails.
+    Redirect {
+        redirects: Vec<Redirect>,
+        end: usize,
+    },
+    Restore,
+    /// Begins a loop: `continue` goes to `next`, `break` to `end`.
+    BeginWhile {
+        next: usize,
+        end: usize,
+    },
+    /// Begins a loop over the fields of words.
+    BeginFor {
+        words: Vec<Word>,
+        next: usize,
+        end: usize,
+    },
+    /// Assigns the next item of a `for` loop to its variable, or jumps after the last one.
+    NextItem {
+        variable: String,
+        done: usize,
+    },
+    EndLoop,
+    /// Ends a trap action.
+    Return,
+}
+
+/// A simple command.
+#[derive(Debug, Default)]
+pub(super) struct Command {
+    pub assignments: Vec<Assignment>,
+    pub words: Vec<Word>,
+    pub redirects: Vec<Redirect>,
+}
+
+/// `name=value`
+#[derive(Debug)]
+pub(super) struct Assignment {
+    pub name: String,
+    pub value: Word,
+}
+
+/// A redirection of a descriptor.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    pub descriptor: usize,
+    pub target: RedirectTarget,
+}
+
+#[derive(Debug)]
+pub(super) enum RedirectTarget {
+    File(OpenMode, Word),
+    /// The number of another descriptor, or `-`.
+    Descriptor(Word),
+}
+
+/// A word before its expansion.
+#[derive(Debug, Default)]
+pub(super) struct Word(pub Vec<Piece>);
+
+impl Word {
+    /// Returns a word that expands to `text`.
+    pub fn literal(text: &str) -> Self {
+        Self(vec![Piece { kind: PieceKind::Text(text.to_owned()), quoted: true }])
+    }
+
+    /// Returns whether the word contains a command substitution.
+    pub fn has_capture(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece.kind, PieceKind::Capture(_)))
+    }
+}
+
+/// A part of a word. The expansion of an unquoted one is split into fields.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub kind: PieceKind,
+    pub quoted: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum PieceKind {
+    Text(String),
+    Parameter(Parameter),
+    Arithmetic(ArithmeticExpr),
+    /// The output of a command substitution, by its slot.
+    Capture(usize),
+}
+
+/// `$name` or `${name:-default}`.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    pub name: ParameterName,
+    pub default: Option<DefaultValue>,
+}
+
+#[derive(Debug)]
+pub(super) enum ParameterName {
+    Variable(String),
+    /// `$?`
+    Status,
+    /// `$$`
+    ShellPid,
+    /// `$!`
+    BackgroundPid,
+}
+
+/// The default value of a parameter.
+#[derive(Debug)]
+pub(super) struct DefaultValue {
+    pub word: Word,
+    /// Also replaces an empty value (`:-` instead of `-`).
+    pub replaces_empty: bool,
+}
+
+/// The position of an operation in a script.
+#[derive(Clone, Debug)]
+pub(super) struct Position {
+    pub script: Arc<Script>,
+    pub index: usize,
+}

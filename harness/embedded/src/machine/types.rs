@@ -1,0 +1,158 @@
+//! The types of a machine's interface.
+
+use std::collections::BTreeMap;
+
+use crate::sim::Time;
+
+/// The ID of a container, unique on its node: 64 hexadecimal digits, without `containerd://`.
+pub type ContainerId = String;
+/// The UID of a pod.
+pub type PodUid = String;
+
+/// A cgroup.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cgroup {
+    /// The root: the whole node.
+    Root,
+    /// The parent of all pods (`kubepods`).
+    Pods,
+    /// A pod.
+    Pod(PodUid),
+    /// A container.
+    Container(ContainerId),
+}
+
+/// The memory of a cgroup, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// All memory that is charged to the cgroup, page cache included.
+    pub usage: u64,
+    /// Usage less inactive page cache. The kubelet's eviction decisions use it.
+    pub working_set: u64,
+    /// Anonymous memory.
+    pub rss: u64,
+}
+
+/// The space that files take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskUse {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files and directories.
+    pub inodes: u64,
+}
+
+/// The size and usage of a file system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filesystem {
+    /// Its size.
+    pub capacity: DiskUse,
+    /// The part that is in use.
+    pub used: DiskUse,
+}
+
+/// A volume mount of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mount {
+    /// The mount path, such as `/data`.
+    pub path: String,
+    /// The name of the volume in its pod.
+    pub volume: String,
+    /// True for a tmpfs (`emptyDir.medium: Memory`).
+    pub memory: bool,
+    /// The size of a tmpfs in bytes; half of the node's memory by default.
+    pub size_limit: Option<u64>,
+    /// The path on the node, of a `hostPath` volume.
+    pub host: Option<String>,
+}
+
+/// A container to start.
+#[derive(Clone, Debug, Default)]
+pub struct ContainerSpec {
+    /// The UID of its pod.
+    pub pod: PodUid,
+    /// Its image. Its entrypoint runs if `command` is empty.
+    pub image: String,
+    /// `command`, with `$(NAME)` expanded. Replaces the entrypoint of the image.
+    pub command: Vec<String>,
+    /// `args`, with `$(NAME)` expanded. Replaces the arguments of the image.
+    pub args: Vec<String>,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// Its volume mounts.
+    pub mounts: Vec<Mount>,
+    /// `memory.max`, in bytes.
+    pub memory_limit: Option<u64>,
+    /// `pids.max` of the pod's cgroup: the largest number of tasks in the pod.
+    pub pids_limit: Option<u64>,
+    /// The path of the log on the node, such as `/var/log/pods/NAMESPACE_POD_UID/CONTAINER/0.log`.
+    /// Empty if the log has no file.
+    pub log_path: String,
+    /// The OOM score adjustment, from -1000 to 1000.
+    pub oom_score_adj: i32,
+    /// True if an OOM kill ends all processes of the container (`memory.oom.group`).
+    pub oom_group: bool,
+    /// True if the container shares a PID namespace (`targetContainerName`,
+    /// `shareProcessNamespace`). Its first process is not the namespace's init then, and gets
+    /// signals that it does not handle.
+    pub shares_pids: bool,
+}
+
+/// An event of a machine that the kubelet or the runtime notices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineEvent {
+    /// The first process of a container exited, and the container with it.
+    ContainerExited {
+        /// The container.
+        container: ContainerId,
+        /// The exit status; 128 plus the signal for a process that was killed.
+        code: i32,
+        /// True if an OOM kill hit any process of the container. containerd reports `OOMKilled`.
+        oom: bool,
+        /// The time of the exit.
+        at: Time,
+    },
+    /// The OOM killer killed a process. The container may still run.
+    OomKilled {
+        /// The name of the process, such as `agnhost`.
+        process: String,
+        /// Its PID.
+        pid: u64,
+        /// Its container.
+        container: ContainerId,
+        /// The time of the kill.
+        at: Time,
+    },
+    /// The usage of a cgroup rose above a threshold (eventfd on `memory.usage_in_bytes`, cgroup
+    /// v1).
+    ThresholdCrossed {
+        /// The cgroup.
+        group: Cgroup,
+        /// The threshold, in bytes of usage.
+        threshold: u64,
+        /// The time of the crossing.
+        at: Time,
+    },
+}
+
+/// A signal to the first process of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM
+    Term,
+    /// SIGKILL
+    Kill,
+}
+
+/// A line of a container's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When it was written.
+    pub at: Time,
+    /// True for stderr, false for stdout.
+    pub stderr: bool,
+    /// The text without the newline.
+    pub text: String,
+    /// True if the line continues in the next entry (`P` in the log file).
+    pub partial: bool,
+}

@@ -1,0 +1,114 @@
+//! A node: a machine and its kubelet.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::context::SimContext;
+use crate::kubelet::Kubelet;
+use crate::machine::{Machine, NoSpace};
+use crate::options::{NodeOptions, OptionsError};
+use crate::sim::{EventQueue, Slot, Time};
+
+/// Directory of static pods on nodes that kubeadm set up.
+const MANIFESTS: &str = "/etc/kubernetes/manifests";
+
+/// Machine with its kubelet.
+pub struct Node {
+    /// Name.
+    pub name: String,
+    /// Processes, memory and disk.
+    pub machine: Machine,
+    /// Kubelet.
+    pub kubelet: Kubelet,
+    /// Times at which the machine runs.
+    wakeups: EventQueue<()>,
+    /// Time of the earliest scheduled wakeup.
+    wakeup: Option<Time>,
+    /// Number of file changes that the kubelet was notified of.
+    notified_file_changes: u64,
+}
+
+impl Node {
+    /// Creates a node that is switched off.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for impossible sizes.
+    pub fn new(options: NodeOptions) -> Result<Self, OptionsError> {
+        Ok(Self {
+            name: options.name.clone(),
+            machine: Machine::new(&options)?,
+            kubelet: Kubelet::new(&options)?,
+            wakeups: EventQueue::default(),
+            wakeup: None,
+            notified_file_changes: 0,
+        })
+    }
+
+    /// Switches the node on: the kubelet registers it.
+    pub fn start(&mut self, ctx: &mut SimContext) {
+        self.machine.set_epoch(ctx.epoch());
+        self.kubelet.start(&mut self.machine, ctx);
+        self.schedule_wakeup(ctx);
+    }
+
+    /// Delivers changes of objects to the kubelet.
+    pub fn changed(&mut self, ctx: &mut SimContext) {
+        self.kubelet.changed(&mut self.machine, ctx);
+        self.schedule_wakeup(ctx);
+    }
+
+    /// Returns the slot of the next event.
+    pub fn next(&self) -> Option<Slot> {
+        self.wakeups.next().into_iter().chain(self.kubelet.next()).min()
+    }
+
+    /// Handles the next event.
+    pub fn handle_next(&mut self, ctx: &mut SimContext) {
+        let Some(next) = self.next() else { return };
+        if self.wakeups.next() == Some(next) {
+            self.wakeups.pop();
+            self.wakeup = None;
+            for event in self.machine.run(ctx.now) {
+                self.kubelet.handle_machine_event(event, &mut self.machine, ctx);
+            }
+        } else {
+            self.kubelet.handle_next(&mut self.machine, ctx);
+        }
+        self.schedule_wakeup(ctx);
+    }
+
+    /// Writes or removes the manifest of a static pod in the kubelet's `staticPodPath`.
+    ///
+    /// # Errors
+    /// [`NoSpace`] if the disk is full.
+    pub fn static_pod(
+        &mut self,
+        name: &str,
+        manifest: Option<&Value>,
+        ctx: &mut SimContext,
+    ) -> Result<(), NoSpace> {
+        let directory = self.kubelet.manifests().unwrap_or(MANIFESTS).trim_end_matches('/');
+        let path = format!("{directory}/{name}.yaml");
+        // JSON is YAML.
+        let text = manifest.map(Value::to_string);
+        self.machine.put_file(&path, text.as_ref().map(String::as_bytes))?;
+        self.schedule_wakeup(ctx);
+        Ok(())
+    }
+
+    /// Schedules the machine's next step, and notifies the kubelet of changed files.
+    pub fn schedule_wakeup(&mut self, ctx: &mut SimContext) {
+        let changes = self.machine.file_changes();
+        if std::mem::replace(&mut self.notified_file_changes, changes) != changes {
+            self.kubelet.files_changed(ctx);
+        }
+        let Some(next) = self.machine.next() else { return };
+        // A step that is due now runs 1 µs later, so that no process can stop the clock.
+        let next = next.max(ctx.now + Duration::from_micros(1));
+        if self.wakeup.is_none_or(|scheduled| next < scheduled) {
+            self.wakeup = Some(next);
+            self.wakeups.schedule(next, (), ctx.sequence);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Conditions of pods and nodes (`podutil.UpdatePodCondition`).
+
+use serde_json::{Value, json};
+
+/// Condition to set in a pod.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition<'a> {
+    /// Type, such as `DisruptionTarget`.
+    pub(crate) kind: &'a str,
+    /// `True` or `False`.
+    pub(crate) status: &'a str,
+    /// Reason; omitted if empty.
+    pub(crate) reason: &'a str,
+    /// Message; omitted if empty.
+    pub(crate) message: &'a str,
+}
+
+impl<'a> Condition<'a> {
+    /// Creates a `DisruptionTarget` condition.
+    pub(crate) fn disruption(reason: &'a str, message: &'a str) -> Self {
+        Self { kind: "DisruptionTarget", status: "True", reason, message }
+    }
+
+    /// Sets the condition in a pod. `now`, such as `2026-01-01T00:00:00Z`, is the transition time
+    /// if the status changes. `generation` is the observed generation, which scheduler and
+    /// controllers report since 1.34 (`PodObservedGenerationTracking`, KEP-5067).
+    pub(crate) fn set(self, pod: &mut Value, now: &str, generation: Option<i64>) {
+        let mut condition = json!({
+            "type": self.kind,
+            "status": self.status,
+            "lastProbeTime": null,
+            "lastTransitionTime": now,
+        });
+        if !self.reason.is_empty() {
+            condition["reason"] = json!(self.reason);
+        }
+        if !self.message.is_empty() {
+            condition["message"] = json!(self.message);
+        }
+        if let Some(generation) = generation {
+            condition["observedGeneration"] = json!(generation);
+        }
+        let conditions = &mut pod["status"]["conditions"];
+        if !conditions.is_array() {
+            *conditions = json!([]);
+        }
+        let Some(conditions) = conditions.as_array_mut() else { return };
+        match conditions.iter_mut().find(|old| old["type"] == self.kind) {
+            Some(old) => {
+                if old["status"] == self.status {
+                    condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
+                }
+                *old = condition;
+            }
+            None => conditions.push(condition),
+        }
+    }
+}
+
+/// Returns the status of a pod's or node's condition, or an empty string.
+pub(crate) fn status<'a>(object: &'a Value, kind: &str) -> &'a str {
+    find(object, kind).and_then(|condition| condition["status"].as_str()).unwrap_or_default()
+}
+
+/// Returns a pod's or node's condition.
+pub(crate) fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}

@@ -1,0 +1,101 @@
+//! Kinds of objects.
+
+/// Scope of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Objects belong to a namespace.
+    Namespaced,
+    /// Objects belong to the cluster.
+    Cluster,
+}
+
+/// Kind of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// v1
+    Namespace,
+    /// v1
+    Node,
+    /// v1
+    Pod,
+    /// v1, also served as events.k8s.io/v1
+    Event,
+    /// v1
+    ServiceAccount,
+    /// v1
+    ConfigMap,
+    /// scheduling.k8s.io/v1
+    PriorityClass,
+    /// policy/v1
+    PodDisruptionBudget,
+    /// coordination.k8s.io/v1
+    Lease,
+    /// apps/v1
+    Deployment,
+    /// apps/v1
+    ReplicaSet,
+    /// batch/v1
+    Job,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 12] = [
+        Self::Namespace,
+        Self::Node,
+        Self::Pod,
+        Self::Event,
+        Self::ServiceAccount,
+        Self::ConfigMap,
+        Self::PriorityClass,
+        Self::PodDisruptionBudget,
+        Self::Lease,
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::Job,
+    ];
+
+    /// Returns `kind` and `apiVersion`.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Namespace => ("Namespace", "v1"),
+            Self::Node => ("Node", "v1"),
+            Self::Pod => ("Pod", "v1"),
+            Self::Event => ("Event", "v1"),
+            Self::ServiceAccount => ("ServiceAccount", "v1"),
+            Self::ConfigMap => ("ConfigMap", "v1"),
+            Self::PriorityClass => ("PriorityClass", "scheduling.k8s.io/v1"),
+            Self::PodDisruptionBudget => ("PodDisruptionBudget", "policy/v1"),
+            Self::Lease => ("Lease", "coordination.k8s.io/v1"),
+            Self::Deployment => ("Deployment", "apps/v1"),
+            Self::ReplicaSet => ("ReplicaSet", "apps/v1"),
+            Self::Job => ("Job", "batch/v1"),
+        }
+    }
+
+    /// Returns the resource name in paths, such as `pods`.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespaces",
+            Self::Node => "nodes",
+            Self::Pod => "pods",
+            Self::Event => "events",
+            Self::ServiceAccount => "serviceaccounts",
+            Self::ConfigMap => "configmaps",
+            Self::PriorityClass => "priorityclasses",
+            Self::PodDisruptionBudget => "poddisruptionbudgets",
+            Self::Lease => "leases",
+            Self::Deployment => "deployments",
+            Self::ReplicaSet => "replicasets",
+            Self::Job => "jobs",
+        }
+    }
+
+    /// Returns the scope.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::Namespace | Self::Node | Self::PriorityClass => Scope::Cluster,
+            _ => Scope::Namespaced,
+        }
+    }
+}

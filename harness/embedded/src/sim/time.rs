@@ -1,0 +1,68 @@
+//! Simulated time.
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Time since the start of the cluster, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// Start of the cluster.
+    pub const ZERO: Self = Self(0);
+
+    /// Returns the time at a distance from the start.
+    pub fn after(since: Duration) -> Self {
+        Self(since.as_micros() as u64)
+    }
+
+    /// Returns the time since the start.
+    pub fn since_start(self) -> Duration {
+        Duration::from_micros(self.0)
+    }
+
+    /// Returns the time since another time, or zero if the other time is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+
+    fn add(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(by.as_micros() as u64))
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+/// Calendar time at the start of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch(pub Timestamp);
+
+impl Epoch {
+    /// Returns the calendar time.
+    pub fn at(self, time: Time) -> Timestamp {
+        let since = SignedDuration::try_from(time.since_start()).unwrap_or(SignedDuration::MAX);
+        self.0.checked_add(since).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Formats a time as `metav1.Time`, with whole seconds: `2026-01-01T00:00:00Z`.
+    pub fn seconds(self, time: Time) -> String {
+        self.at(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Formats a time as `metav1.MicroTime`, with six fractional digits.
+    pub fn micros(self, time: Time) -> String {
+        self.at(time).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+    }
+}

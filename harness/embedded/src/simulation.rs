@@ -1,0 +1,177 @@
+//! The cluster as a simulation: nodes, controllers and objects, with their events in order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use evictlab_fault::Fault;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::context::SimContext;
+use crate::controllers::Controllers;
+use crate::fault::{ActiveFaults, NodeFault, Scope};
+use crate::node::Node;
+use crate::options::{Options, OptionsError};
+use crate::sim::{Epoch, EventQueue, Rng, Sequence, Slot, Time};
+use crate::storage::Store;
+
+/// Delay between a change of objects and its delivery to controllers and kubelets, as by watches.
+const WATCH_DELAY: Duration = Duration::from_millis(2);
+
+/// Simulation of a cluster.
+pub struct Simulation {
+    /// Time up to which all events were handled.
+    pub now: Time,
+    /// Objects of the API.
+    pub store: Store,
+    /// Nodes by name.
+    pub nodes: BTreeMap<String, Node>,
+    /// Faults that are active.
+    pub faults: ActiveFaults,
+    controllers: Controllers,
+    rng: Rng,
+    sequence: Sequence,
+    queue: EventQueue<Event>,
+    /// Version of the store whose delivery is scheduled.
+    notified_version: u64,
+}
+
+/// Event of the simulation itself.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// Controllers and kubelets receive the changes of objects.
+    WatchDelivery,
+    /// The fault with an index is triggered.
+    Fault(usize),
+}
+
+/// Owner of the next event.
+enum Owner {
+    Simulation,
+    Controllers,
+    Node(String),
+}
+
+impl Simulation {
+    /// Creates a cluster: control plane, namespaces and registered nodes.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for nodes with impossible sizes.
+    pub fn new(options: Options) -> Result<Self, OptionsError> {
+        let mut simulation = Self {
+            now: Time::ZERO,
+            store: Store::new(options.seed, Epoch(options.epoch)),
+            nodes: BTreeMap::new(),
+            faults: ActiveFaults::default(),
+            controllers: Controllers::new(options.event_ttl),
+            rng: Rng::seed_from_u64(options.seed),
+            sequence: Sequence::default(),
+            queue: EventQueue::default(),
+            notified_version: 0,
+        };
+        simulation.inject_faults(&options.faults, &Scope::default());
+        let nodes = options.nodes.into_iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
+        simulation.with(|controllers, _, ctx| controllers.start(ctx));
+        for mut node in nodes {
+            simulation.with(|_, _, ctx| node.start(ctx));
+            simulation.nodes.insert(node.name.clone(), node);
+        }
+        simulation.run(Time::ZERO);
+        Ok(simulation)
+    }
+
+    /// Handles all events until `now`.
+    pub fn run(&mut self, now: Time) {
+        self.schedule_watch_delivery();
+        while let Some((slot, owner)) = self.first().filter(|(slot, _)| slot.time <= now) {
+            self.now = self.now.max(slot.time);
+            match owner {
+                Owner::Simulation => self.handle_own_event(),
+                Owner::Controllers => self.with(|controllers, _, ctx| controllers.handle_next(ctx)),
+                Owner::Node(name) => self.with(|_, nodes, ctx| {
+                    if let Some(node) = nodes.get_mut(&name) {
+                        node.handle_next(ctx);
+                    }
+                }),
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Returns the time of the next event.
+    pub fn next(&self) -> Option<Time> {
+        self.first().map(|(slot, _)| slot.time)
+    }
+
+    /// Injects the faults of a script; their times count from now.
+    pub fn inject_faults(&mut self, script: &[Fault], scope: &Scope) {
+        for (time, index) in self.faults.activate(script, scope, self.now) {
+            self.queue.schedule(time, Event::Fault(index), &mut self.sequence);
+        }
+        self.schedule_watch_delivery();
+    }
+
+    /// Runs `work` at the current time, as a request does.
+    pub fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Controllers, &mut BTreeMap<String, Node>, &mut SimContext) -> T,
+    ) -> T {
+        let mut ctx = SimContext {
+            now: self.now,
+            store: &mut self.store,
+            rng: &mut self.rng,
+            faults: &mut self.faults,
+            sequence: &mut self.sequence,
+        };
+        let result = work(&mut self.controllers, &mut self.nodes, &mut ctx);
+        self.schedule_watch_delivery();
+        result
+    }
+
+    /// Returns the slot of the next event, and its owner.
+    fn first(&self) -> Option<(Slot, Owner)> {
+        let own = self.queue.next().map(|slot| (slot, Owner::Simulation));
+        let controllers = self.controllers.next().map(|slot| (slot, Owner::Controllers));
+        let node =
+            self.nodes.values().filter_map(|node| Some((node.next()?, node))).min_by_key(|(slot, _)| *slot);
+        let node = node.map(|(slot, node)| (slot, Owner::Node(node.name.clone())));
+        [own, controllers, node].into_iter().flatten().min_by_key(|(slot, _)| *slot)
+    }
+
+    fn handle_own_event(&mut self) {
+        match self.queue.pop() {
+            Some(Event::WatchDelivery) => self.with(|controllers, nodes, ctx| {
+                controllers.changed(ctx);
+                nodes.values_mut().for_each(|node| node.changed(ctx));
+            }),
+            Some(Event::Fault(index)) => self.with(|_, nodes, ctx| trigger_fault(index, nodes, ctx)),
+            None => {}
+        }
+    }
+
+    /// Schedules the delivery of changes that were made since the last delivery was scheduled.
+    fn schedule_watch_delivery(&mut self) {
+        if self.store.version() != self.notified_version {
+            self.notified_version = self.store.version();
+            self.queue.schedule(self.now + WATCH_DELAY, Event::WatchDelivery, &mut self.sequence);
+        }
+    }
+}
+
+/// Triggers the fault with an index.
+fn trigger_fault(index: usize, nodes: &mut BTreeMap<String, Node>, ctx: &mut SimContext) {
+    let Some((fault, scope)) = ctx.faults.trigger(index) else { return };
+    let affected = nodes.iter_mut().filter(|(name, _)| scope.as_ref().is_none_or(|node| node == *name));
+    for (_, node) in affected {
+        match fault {
+            NodeFault::OomKill => node.machine.trigger_oom(ctx.now),
+            NodeFault::StopKubelet => node.kubelet.stop(),
+            NodeFault::StartKubelet { stop, delay } => {
+                if stop {
+                    node.kubelet.stop();
+                }
+                node.kubelet.schedule_start(ctx.now + delay, ctx);
+            }
+        }
+        node.schedule_wakeup(ctx);
+    }
+}

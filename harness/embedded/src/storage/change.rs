@@ -1,0 +1,34 @@
+//! Changes of objects.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::resource::Kind;
+
+/// Kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// The object was created.
+    Added,
+    /// The object was updated.
+    Modified,
+    /// The object was removed.
+    Deleted,
+}
+
+/// Change of an object.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Version of the store after the change.
+    pub version: u64,
+    /// Kind of the change.
+    pub what: ChangeKind,
+    /// Kind of the object.
+    pub kind: Kind,
+    /// State after the change. For a removed object: the last state, with the version of the
+    /// removal.
+    pub object: Arc<Value>,
+    /// State before the change, if the object existed.
+    pub before: Option<Arc<Value>>,
+}

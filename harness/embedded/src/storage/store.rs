@@ -1,0 +1,241 @@
+//! Store of objects and of their last changes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, Weak};
+
+use rand::RngExt;
+use rand_chacha::rand_core::SeedableRng;
+use serde_json::{Value, json};
+
+use super::change::{Change, ChangeKind};
+use super::watch_channel::WatchChannel;
+use crate::resource::{Kind, Scope};
+use crate::sim::{Epoch, Rng, Time};
+
+/// Number of changes that new watches can resume from.
+const HISTORY: usize = 512;
+
+/// A version is older than the remembered changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceExpired {
+    /// Oldest version whose later changes are remembered.
+    pub oldest: u64,
+}
+
+/// Reason why an object was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreError {
+    /// An object of this name exists.
+    Exists,
+    /// No object of this name exists.
+    Missing,
+    /// The object has another `resourceVersion`.
+    Conflict,
+}
+
+/// Objects and their last changes.
+pub struct Store {
+    /// Calendar time of the simulation's start.
+    pub epoch: Epoch,
+    /// Objects by kind, namespace and name.
+    objects: BTreeMap<Kind, BTreeMap<String, BTreeMap<String, Arc<Value>>>>,
+    version: u64,
+    history: VecDeque<Change>,
+    rng: Rng,
+    channels: BTreeMap<Kind, Vec<Weak<WatchChannel>>>,
+}
+
+impl Store {
+    /// Creates an empty store. Uids and generated names derive from the seed.
+    pub fn new(seed: u64, epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            objects: BTreeMap::new(),
+            version: 1,
+            history: VecDeque::new(),
+            rng: Rng::seed_from_u64(seed ^ 0x5eed),
+            channels: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the version after the last change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Opens a channel with the later changes of a kind, in one namespace or in all. Dropping the
+    /// channel closes it.
+    pub fn watch(&mut self, kind: Kind, namespace: Option<&str>) -> Arc<WatchChannel> {
+        let channel = Arc::new(WatchChannel::new(namespace.map(str::to_owned)));
+        self.channels.entry(kind).or_default().push(Arc::downgrade(&channel));
+        channel
+    }
+
+    /// Returns an object; the namespace is empty for cluster-scoped kinds.
+    pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Arc<Value>> {
+        self.objects.get(&kind)?.get(namespace)?.get(name)
+    }
+
+    /// Lists the objects of a kind, in one namespace or in all, by namespace and name.
+    pub fn list<'a>(
+        &'a self,
+        kind: Kind,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<Value>> {
+        let chosen = match namespace {
+            Some(namespace) => (Bound::Included(namespace), Bound::Included(namespace)),
+            None => (Bound::Unbounded, Bound::Unbounded),
+        };
+        let namespaces = self.objects.get(&kind).into_iter();
+        namespaces.flat_map(move |all| all.range::<str, _>(chosen)).flat_map(|(_, named)| named.values())
+    }
+
+    /// Stores a new object. Sets `kind`, `apiVersion`, `uid`, `creationTimestamp` and
+    /// `resourceVersion`, and generates a name from `generateName`.
+    pub fn create(&mut self, kind: Kind, mut object: Value, now: Time) -> Result<Arc<Value>, StoreError> {
+        let (name, version) = kind.names();
+        object["kind"] = json!(name);
+        object["apiVersion"] = json!(version);
+        let generated = object["metadata"]["generateName"].as_str().map(|prefix| self.generated(prefix));
+        let metadata = &mut object["metadata"];
+        if metadata["name"].as_str().is_none_or(str::is_empty) {
+            metadata["name"] = json!(generated.unwrap_or_default());
+        }
+        // An object whose template refers to its uid already has one.
+        if metadata["uid"].is_null() {
+            metadata["uid"] = json!(self.uid());
+        }
+        metadata["creationTimestamp"] = json!(self.epoch.seconds(now));
+        let (namespace, name) = key(kind, &object);
+        if self.get(kind, namespace, name).is_some() {
+            return Err(StoreError::Exists);
+        }
+        Ok(self.put(kind, object, None))
+    }
+
+    /// Replaces an object. A `resourceVersion` in the new object must match the stored one. An
+    /// equal object does not make a change.
+    pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
+        let (namespace, name) = key(kind, &object);
+        let old = self.get(kind, namespace, name).cloned().ok_or(StoreError::Missing)?;
+        let stated = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if !stated.is_empty() && old["metadata"]["resourceVersion"] != stated {
+            return Err(StoreError::Conflict);
+        }
+        let mut object = object;
+        object["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        if object == *old {
+            return Ok(old);
+        }
+        Ok(self.put(kind, object, Some(old)))
+    }
+
+    /// Applies a change to an object; `None` if the object does not exist.
+    pub fn update(
+        &mut self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Option<Arc<Value>> {
+        let mut object = Value::clone(self.get(kind, namespace, name)?);
+        change(&mut object);
+        self.replace(kind, object).ok()
+    }
+
+    /// Removes an object and returns its last state.
+    pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        let all = self.objects.get_mut(&kind)?;
+        let named = all.get_mut(namespace)?;
+        let old = named.remove(name)?;
+        if named.is_empty() {
+            all.remove(namespace);
+        }
+        self.version += 1;
+        let mut last = Value::clone(&old);
+        last["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let last = Arc::new(last);
+        self.remember(Change {
+            version: self.version,
+            what: ChangeKind::Deleted,
+            kind,
+            object: last.clone(),
+            before: Some(old),
+        });
+        Some(last)
+    }
+
+    /// Returns the changes after a version, in order.
+    pub fn since(&self, version: u64) -> Result<impl Iterator<Item = &Change>, ResourceExpired> {
+        let oldest = self.history.front().map_or(self.version, |change| change.version - 1);
+        if version < oldest {
+            return Err(ResourceExpired { oldest });
+        }
+        let skip = self.history.partition_point(|change| change.version <= version);
+        Ok(self.history.range(skip..))
+    }
+
+    /// Drops the remembered changes, as etcd's compaction does: open watches and watches of older
+    /// versions expire.
+    pub fn forget_history(&mut self) {
+        self.history.clear();
+        self.version += 1;
+        self.channels.values().flatten().filter_map(Weak::upgrade).for_each(|channel| channel.expire());
+    }
+
+    /// Generates a uid.
+    pub fn uid(&mut self) -> String {
+        let mut bytes: [u8; 16] = self.rng.random();
+        // RFC 9562: version 4, variant 1.
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]].map(hex).join("-")
+    }
+
+    /// Generates a name from a prefix (`generateName`).
+    pub fn generated(&mut self, prefix: &str) -> String {
+        // Letters and digits that do not form words (apimachinery's `util/rand`).
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let letter = |_| char::from(LETTERS[self.rng.random_range(0..LETTERS.len())]);
+        let end: String = (0..5).map(letter).collect();
+        let prefix: String = prefix.chars().take(58).collect();
+        prefix + &end
+    }
+
+    fn put(&mut self, kind: Kind, mut object: Value, before: Option<Arc<Value>>) -> Arc<Value> {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Arc::new(object);
+        let (namespace, name) = key(kind, &object);
+        let all = self.objects.entry(kind).or_default();
+        all.entry(namespace.to_owned()).or_default().insert(name.to_owned(), object.clone());
+        let what = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        self.remember(Change { version: self.version, what, kind, object: object.clone(), before });
+        object
+    }
+
+    fn remember(&mut self, change: Change) {
+        let (namespace, _) = key(change.kind, &change.object);
+        if let Some(channels) = self.channels.get_mut(&change.kind) {
+            channels.retain(|channel| {
+                let channel = channel.upgrade();
+                channel.inspect(|channel| channel.send(namespace, &change)).is_some()
+            });
+        }
+        self.history.push_back(change);
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+    }
+}
+
+/// Returns namespace, empty for cluster-scoped kinds, and name.
+fn key(kind: Kind, object: &Value) -> (&str, &str) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    match kind.scope() {
+        Scope::Namespaced => (text("namespace"), text("name")),
+        Scope::Cluster => ("", text("name")),
+    }
+}

@@ -1,0 +1,353 @@
+//! The decision when the observation of a case ends.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use evictlab_rules::quantity::MIB;
+use evictlab_rules::summary::{FsStats, Sample};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::live_state::LiveState;
+use crate::views::{EventView, PodView};
+
+/// Time for the last event and its duplicates to arrive after all expected evictions.
+const EVENT_DELIVERY_TIME: Duration = Duration::from_millis(500);
+
+/// The outcome that the case expects.
+#[derive(Clone, Debug, Default)]
+pub struct ExpectedOutcome {
+    /// Pods expected to be evicted.
+    pub evicted: Vec<String>,
+    /// Pods that a kubelet with the known bug evicts instead.
+    pub evicted_with_bug: Option<Vec<String>>,
+    /// Containers that the Summary must list, by pod.
+    pub summary: BTreeMap<String, Vec<String>>,
+    /// True if the API is expected to reject an ephemeral container.
+    pub refusal: bool,
+    /// Value of the case's `until` expression, if it has one.
+    pub until: Option<bool>,
+    /// True if steps of the case are not done.
+    pub steps_left: bool,
+}
+
+/// Inputs of [`LiveState::observation_end`] beside the state itself.
+#[derive(Clone, Copy, Debug)]
+pub struct EndInputs<'a> {
+    /// The expected outcome.
+    pub expected: &'a ExpectedOutcome,
+    /// True if anything was recorded since the previous call.
+    pub has_changes: bool,
+    /// The latest sample of the Summary.
+    pub latest_sample: Option<&'a Value>,
+    /// True if the API rejected an ephemeral container.
+    pub refused: bool,
+    /// Time limits.
+    pub limits: EndLimits,
+}
+
+/// Time limits of an observation.
+#[derive(Clone, Copy, Debug)]
+pub struct EndLimits {
+    /// Maximum time without progress.
+    pub stall_timeout: Duration,
+    /// Time to keep observing after the outcome: for missing events, for the eviction that a known
+    /// bug prevents, and for an image error to go away.
+    pub settle_time: Duration,
+}
+
+/// Reason why an observation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObservationEnd {
+    /// The expected outcome, or that of the known bug, was observed.
+    Outcome,
+    /// A pod expected to be evicted terminated without eviction; the text names the pod.
+    Died(String),
+    /// A pod of the expected outcome cannot start.
+    Stuck,
+    /// Nothing changed within the stall timeout.
+    Stalled,
+}
+
+impl LiveState {
+    /// Restarts the stall timeout, for progress that the state does not show, such as a step that
+    /// waits for its time.
+    pub fn mark_progress(&mut self) {
+        self.progress.last_change = Instant::now();
+    }
+
+    /// Returns the reason to end the observation now, or `None` to continue.
+    pub fn observation_end(&mut self, inputs: &EndInputs<'_>) -> Option<ObservationEnd> {
+        let now = Instant::now();
+        let EndInputs { expected, limits, .. } = inputs;
+        let needs_sample = inputs.has_changes || !expected.summary.is_empty();
+        let sample = inputs.latest_sample.filter(|_| needs_sample);
+        let sample = sample.and_then(|sample| Sample::deserialize(sample).ok());
+        if inputs.has_changes {
+            let fingerprint = self.fingerprint(sample.as_ref());
+            if fingerprint != self.progress.fingerprint {
+                (self.progress.fingerprint, self.progress.last_change) = (fingerprint, now);
+            }
+        }
+        let is_stalled = now - self.progress.last_change >= limits.stall_timeout;
+        if expected.steps_left || expected.until == Some(false) {
+            return is_stalled.then_some(ObservationEnd::Stalled);
+        }
+        if expected.until == Some(true) {
+            return Some(ObservationEnd::Outcome);
+        }
+        if self.all_evicted(&expected.evicted)
+            && lists_containers(&expected.summary, sample.as_ref())
+            && inputs.refused == expected.refusal
+        {
+            let has_events = expected.evicted.iter().all(|pod| self.has_evicted_event(pod));
+            let settled = now - *self.progress.settled_since.get_or_insert(now);
+            return (has_events && settled >= EVENT_DELIVERY_TIME || settled >= limits.settle_time)
+                .then_some(ObservationEnd::Outcome);
+        }
+        if let Some(terminated) = expected.evicted.iter().find_map(|pod| self.terminated_otherwise(pod)) {
+            return Some(ObservationEnd::Died(terminated));
+        }
+        if let Some(with_bug) = &expected.evicted_with_bug
+            && with_bug != &expected.evicted
+            && !with_bug.is_empty()
+            && self.all_evicted(with_bug)
+        {
+            let since = *self.progress.settled_since.get_or_insert(now);
+            return (now - since >= limits.settle_time).then_some(ObservationEnd::Outcome);
+        }
+        if expected.evicted.iter().chain(expected.summary.keys()).any(|pod| self.lacks_image(pod)) {
+            if now - *self.progress.stuck_since.get_or_insert(now) >= limits.settle_time {
+                return Some(ObservationEnd::Stuck);
+            }
+        } else {
+            self.progress.stuck_since = None;
+        }
+        is_stalled.then_some(ObservationEnd::Stalled)
+    }
+
+    fn pod(&self, name: &str) -> Option<PodView<'_>> {
+        self.pods.get(name).map(PodView::new)
+    }
+
+    /// Reports whether each pod is evicted and all its containers have terminated.
+    fn all_evicted(&self, pods: &[String]) -> bool {
+        let is_evicted = |pod: PodView<'_>| pod.is_evicted() && pod.phase() == Some("Failed");
+        pods.iter().all(|name| self.pod(name).is_some_and(is_evicted))
+    }
+
+    fn has_evicted_event(&self, pod: &str) -> bool {
+        let mut events = self.events.iter().map(EventView::new);
+        events.any(|event| event.reason() == "Evicted" && event.object_name() == Some(pod))
+    }
+
+    /// Reports whether a container of a pod has an image that the kubelet cannot get. The kubelet
+    /// retries, but images are loaded before the pods are created, hence a retry finds nothing new.
+    fn lacks_image(&self, name: &str) -> bool {
+        const IMAGE_ERRORS: [&str; 4] =
+            ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
+        let Some(pod) = self.pod(name) else { return false };
+        let mut reasons = pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason());
+        reasons.any(|reason| IMAGE_ERRORS.contains(&reason))
+    }
+
+    /// Describes how a pod terminated without eviction.
+    fn terminated_otherwise(&self, name: &str) -> Option<String> {
+        let pod = self.pod(name)?;
+        let phase = pod.phase().filter(|phase| ["Failed", "Succeeded"].contains(phase))?;
+        if pod.is_evicted() {
+            return None;
+        }
+        let reason = pod.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        Some(format!("pod {name} ended as {phase}{reason} and was not evicted"))
+    }
+
+    /// Returns a text that changes whenever the case makes progress: containers start or terminate,
+    /// memory or disk usage changes, events arrive.
+    fn fingerprint(&self, sample: Option<&Sample>) -> String {
+        let mut text = String::new();
+        for (name, pod) in &self.pods {
+            let pod = PodView::new(pod);
+            text += &format!("{name} {:?} {:?};", pod.phase(), pod.reason());
+            for status in pod.container_statuses() {
+                text += &format!("{} {:?} {:?};", status.name(), status.state(), status.restart_count());
+            }
+        }
+        text += &format!(
+            "{} events, {} of the node, {} gone;",
+            self.events.len(),
+            self.node_history.len(),
+            self.gone.len()
+        );
+        text + &sample.map(usage_fingerprint).unwrap_or_default()
+    }
+}
+
+/// Reports whether the sample lists the containers of each pod.
+fn lists_containers(summary: &BTreeMap<String, Vec<String>>, sample: Option<&Sample>) -> bool {
+    summary.iter().all(|(pod, containers)| {
+        let pods = sample.iter().flat_map(|sample| &sample.pods).filter(|stats| stats.pod_ref.name == *pod);
+        let names: Vec<&str> =
+            pods.flat_map(|stats| &stats.containers).map(|stats| stats.name.as_str()).collect();
+        containers.iter().all(|container| names.contains(&container.as_str()))
+    })
+}
+
+/// Returns the usage of the case's pods in coarse units, so that small fluctuations do not count as
+/// progress. Sorted, because the kubelet lists pods and containers in arbitrary order.
+fn usage_fingerprint(sample: &Sample) -> String {
+    let units = |bytes: Option<i64>, unit: u64| u64::try_from(bytes.unwrap_or(0)).unwrap_or(0) / unit;
+    let disk = |fs: Option<&FsStats>, unit: u64| units(fs.and_then(|fs| fs.used_bytes), unit);
+    let mut used: Vec<String> = Vec::new();
+    for pod in &sample.pods {
+        let name = &pod.pod_ref.name;
+        used.extend(pod.containers.iter().map(|container| {
+            format!(
+                "{name}/{} {} {} {};",
+                container.name,
+                units(container.working_set(), 4 * MIB),
+                disk(container.rootfs.as_ref(), MIB),
+                disk(container.logs.as_ref(), MIB)
+            )
+        }));
+        // Pods of other namespaces have neither in a sample.
+        if !pod.containers.is_empty() || pod.ephemeral_storage.is_some() {
+            used.push(format!("{name} {};", disk(pod.ephemeral_storage.as_ref(), 4 * MIB)));
+        }
+    }
+    used.sort();
+    used.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const LIMITS: EndLimits =
+        EndLimits { stall_timeout: Duration::from_secs(40), settle_time: Duration::from_secs(12) };
+
+    fn pod(name: &str, phase: &str, reason: Option<&str>) -> Value {
+        json!({"metadata": {"name": name}, "status": {"phase": phase, "reason": reason}})
+    }
+
+    fn expected(evicted: &[&str], with_bug: Option<&[&str]>) -> ExpectedOutcome {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        ExpectedOutcome {
+            evicted: names(evicted),
+            evicted_with_bug: with_bug.map(names),
+            ..Default::default()
+        }
+    }
+
+    /// The decision after a change.
+    fn end(
+        state: &mut LiveState,
+        expected: &ExpectedOutcome,
+        sample: Option<&Value>,
+    ) -> Option<ObservationEnd> {
+        state.observation_end(&EndInputs {
+            expected,
+            has_changes: true,
+            latest_sample: sample,
+            refused: false,
+            limits: LIMITS,
+        })
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ends_with_the_event_or_after_the_settle_time() {
+        let expected = expected(&["a"], None);
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Running", None));
+        assert_eq!(end(&mut state, &expected, None), None);
+        state.record_pod(0.0, pod("a", "Failed", Some("Evicted")));
+        assert_eq!(end(&mut state, &expected, None), None, "its event may still arrive");
+        let mut reported = state.clone();
+        reported.record_event(
+            json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}}),
+        );
+        pass(1).await;
+        assert_eq!(end(&mut reported, &expected, None), Some(ObservationEnd::Outcome));
+        assert_eq!(end(&mut state, &expected, None), None);
+        pass(12).await;
+        assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ends_when_a_pod_terminates_without_eviction() {
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Failed", None));
+        let died = "pod a ended as Failed and was not evicted".to_owned();
+        assert_eq!(end(&mut state, &expected(&["a"], None), None), Some(ObservationEnd::Died(died)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ends_after_the_settle_time_when_a_known_bug_shows() {
+        let expected = expected(&["hog", "control"], Some(&["control"]));
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("hog", "Running", None));
+        state.record_pod(0.0, pod("control", "Failed", Some("Evicted")));
+        assert_eq!(end(&mut state, &expected, None), None);
+        pass(13).await;
+        assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn continues_while_memory_usage_grows() {
+        let expected = expected(&["a"], None);
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Running", None));
+        let sample = |mib: u64| json!({"pods": [{"podRef": {"name": "a"}, "containers": [{"name": "c", "memory": {"workingSetBytes": mib * MIB}}]}]});
+        for mib in (0..200).step_by(8) {
+            assert_eq!(end(&mut state, &expected, Some(&sample(mib))), None);
+            pass(39).await;
+        }
+        assert_eq!(end(&mut state, &expected, Some(&sample(192))), None);
+        pass(40).await;
+        assert_eq!(end(&mut state, &expected, Some(&sample(193))), Some(ObservationEnd::Stalled));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ends_on_persistent_image_errors_only() {
+        let expected = expected(&["a"], None);
+        let waiting = |reason: &str| {
+            let mut pod = pod("a", "Pending", None);
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "c", "state": {"waiting": {"reason": reason}}}]);
+            pod
+        };
+        let mut state = LiveState::new();
+        for (reason, seconds, ended) in [
+            ("ContainerCreating", 0, None),
+            ("ErrImagePull", 10, None),
+            ("ContainerCreating", 10, None),
+            ("ErrImagePull", 1, None),
+            ("ImagePullBackOff", 11, None),
+            ("ErrImageNeverPull", 1, Some(ObservationEnd::Stuck)),
+        ] {
+            pass(seconds).await;
+            state.record_pod(0.0, waiting(reason));
+            assert_eq!(end(&mut state, &expected, None), ended, "{reason}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn order_of_a_summary_is_not_progress() {
+        let expected = expected(&["a"], None);
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Running", None));
+        let container = |name: &str, mib: u64| json!({"name": name, "rootfs": {"usedBytes": mib * MIB}});
+        let (hog, idle) = (container("hog", 40), container("idle", 0));
+        let sample =
+            |containers: &[&Value]| json!({"pods": [{"podRef": {"name": "a"}, "containers": containers}]});
+        assert_eq!(end(&mut state, &expected, Some(&sample(&[&hog, &idle]))), None);
+        pass(40).await;
+        assert_eq!(end(&mut state, &expected, Some(&sample(&[&idle, &hog]))), Some(ObservationEnd::Stalled));
+    }
+}

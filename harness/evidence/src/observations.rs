@@ -1,0 +1,136 @@
+//! The recorded evidence of one case on one node.
+
+use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_threshold_config};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::samples::Samples;
+
+/// Evidence of one case on one node, as the API server and the kubelet reported it.
+///
+/// Kubernetes objects are unchanged except that `managedFields` is removed; read them with
+/// [`PodView`](crate::PodView) and [`EventView`](crate::EventView). The serialized form is that of
+/// recordings.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observations {
+    /// Name of the case.
+    pub scenario: String,
+    /// Version that the node reported, such as `v1.32.13`.
+    pub kubelet_version: String,
+    /// Name of the node.
+    pub node: String,
+    /// cgroup version of the node's host, `v1` or `v2`. Empty in old recordings, which are all of
+    /// v1.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cgroup: String,
+    /// Changes to the node's KubeletConfiguration.
+    #[serde(default)]
+    pub kubelet_config_overrides: Map<String, Value>,
+    /// Seconds from the change of the configuration until `configz` reported it.
+    #[serde(default)]
+    pub tune_seconds: f64,
+    /// Seconds from the creation of the first pod until every expected eviction was in
+    /// `status.reason`; `None` if that did not happen in time.
+    #[serde(default)]
+    pub seconds_to_outcome: Option<f64>,
+    /// Pods as the API returned them on creation.
+    #[serde(default)]
+    pub pods_created: Vec<Value>,
+    /// Pods that existed at the end.
+    #[serde(default)]
+    pub pods_final: Vec<Value>,
+    /// Events of the namespace and of the node since the start of the case, in order of arrival.
+    #[serde(default)]
+    pub events: Vec<Value>,
+    /// `status.conditions` and `spec.taints` of the node at the end.
+    #[serde(default)]
+    pub node_status: Value,
+    /// `/stats/summary` before the pods were created.
+    #[serde(default)]
+    pub summary_before: Value,
+    /// `/stats/summary` about twice a second, each reduced by [`sample`](fn@crate::sample) to
+    /// `{"t": …, "node": {"memory": …, "fs": …, "rlimit": …}, "pods": […]}`.
+    #[serde(default)]
+    pub samples: Samples,
+    /// Lines of the eviction manager in the kubelet's log.
+    #[serde(default)]
+    pub kubelet_log: Vec<String>,
+    /// The kubelet's complete configuration during the case, as `configz` returned it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub configz: Value,
+    /// Increase of the kubelet's counter `kubelet_evictions` during the case, by signal. A restart
+    /// of the kubelet resets the counter.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub evictions_counted: Map<String, Value>,
+    /// History of each pod, by name: `{t, phase, reason, deleting, gone, conditions, containers}`
+    /// for each change.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub pod_history: Map<String, Value>,
+    /// History of the node: `{t, conditions, taints, unschedulable}` for each change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_history: Vec<Value>,
+    /// Last version of each pod that did not exist any more at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods_gone: Vec<Value>,
+    /// Last version of the node.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub node_object: Value,
+    /// The case's objects other than pods at the end, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub objects: Map<String, Value>,
+    /// Answers of the API that steps of the case keep, by the name of the answer; see
+    /// [`ApiAnswer`].
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub answers: Map<String, Value>,
+    /// Logs read by the case, by pod and container.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub container_logs: Map<String, Value>,
+    /// The step whose `when` did not hold in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
+    /// Duration of the observation, in seconds since the first pod was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// The API's Status for an ephemeral container that it rejected; see
+    /// [`rejection`](Self::rejection).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Value>,
+}
+
+/// Answer of the API to a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ApiAnswer {
+    /// HTTP status.
+    pub code: u16,
+    /// Reason of the Status, such as `Invalid`.
+    pub reason: String,
+    /// Message of the Status.
+    pub message: String,
+}
+
+impl Observations {
+    /// Returns the eviction thresholds of the node's complete configuration if that was recorded,
+    /// or of the changes to it. Empty if the kubelet would reject them.
+    pub fn thresholds(&self) -> Vec<Threshold> {
+        if self.configz.is_null() {
+            thresholds(&Value::Object(self.kubelet_config_overrides.clone()))
+        } else {
+            thresholds(&self.configz)
+        }
+    }
+
+    /// Returns the answer of the API that rejected an ephemeral container.
+    pub fn rejection(&self) -> Option<ApiAnswer> {
+        self.refused.as_ref().map(|status| ApiAnswer::deserialize(status).unwrap_or_default())
+    }
+}
+
+/// Returns the eviction thresholds of a kubelet's configuration, with or without the wrapper
+/// `kubeletconfig` that `configz` adds. Empty if the kubelet would reject them.
+pub fn thresholds(config: &Value) -> Vec<Threshold> {
+    let config = config.get("kubeletconfig").unwrap_or(config);
+    let config = ThresholdConfig::deserialize(config).ok();
+    config.and_then(|config| parse_threshold_config(&config).ok()).unwrap_or_default()
+}

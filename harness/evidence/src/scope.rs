@@ -1,0 +1,189 @@
+//! The variables of expressions, during a case and after it.
+
+use std::sync::OnceLock;
+
+use cel::common::value::CowVal;
+use cel::context::VariableResolver;
+use evictlab_rules::KubeletVersion;
+use serde_json::{Map, Value, json};
+
+use evictlab_case::expression::VARIABLES;
+
+use crate::cel_value::{CelValue, borrowed, borrowed_list, cel_map, owned};
+use crate::live_state::LiveState;
+use crate::observations::Observations;
+use crate::sample::containers_by_pod;
+use crate::views::PodView;
+
+/// Evidence as the variables of expressions.
+pub struct Scope<'a> {
+    observations: &'a Observations,
+    /// The state of a running case, with the time in seconds since its first pod was created.
+    live: Option<(f64, &'a LiveState)>,
+    /// Converted variables, in the order of [`VARIABLES`]. Each is converted on first use: many
+    /// expressions share a variable.
+    values: [OnceLock<CelValue<'a>>; VARIABLES.len()],
+}
+
+impl<'a> Scope<'a> {
+    /// Returns the variables of a completed case.
+    pub fn of(observations: &'a Observations) -> Self {
+        Self { observations, live: None, values: Default::default() }
+    }
+
+    /// Returns the variables of a running case: pods, events and node come from `state`, observed
+    /// `t` seconds after the first pod was created.
+    pub fn live(observations: &'a Observations, t: f64, state: &'a LiveState) -> Self {
+        Self { observations, live: Some((t, state)), values: Default::default() }
+    }
+
+    fn variable(&self, name: &str) -> CelValue<'a> {
+        let seen = self.observations;
+        let map = |map: &'a Map<String, Value>| {
+            cel_map(map.iter().map(|(key, value)| (key.as_str(), borrowed(value))))
+        };
+        let live = self.live.map(|(_, state)| state);
+        match name {
+            "answers" => map(&seen.answers),
+            "cgroup" => owned(json!(seen.cgroup)),
+            "configz" => borrowed(&seen.configz),
+            "counted" => map(&seen.evictions_counted),
+            "created" => by_name(&mut seen.pods_created.iter()),
+            "events" => borrowed_list(live.map_or(&seen.events, |live| &live.events)),
+            "history" => match live {
+                Some(live) => {
+                    cel_map(live.history.iter().map(|(pod, entries)| (pod.as_str(), borrowed_list(entries))))
+                }
+                None => map(&seen.pod_history),
+            },
+            "kubelet" => owned(json!(seen.kubelet_version)),
+            "kubeletLog" => owned(json!(seen.kubelet_log)),
+            "logs" => map(&seen.container_logs),
+            "minor" => {
+                let version = seen.kubelet_version.parse::<KubeletVersion>().ok();
+                owned(json!(version.map(|version| version.minor)))
+            }
+            "node" => borrowed(live.map_or(&seen.node_object, |live| &live.node)),
+            "nodeHistory" => borrowed_list(live.map_or(&seen.node_history, |live| &live.node_history)),
+            "objects" => map(&seen.objects),
+            "podList" => borrowed_list(self.pods()),
+            "pods" => by_name(&mut self.pods()),
+            "samples" => owned(seen.samples.iter().collect()),
+            "stats" => {
+                let latest = seen.samples.iter().next_back();
+                owned(latest.map(|sample| containers_by_pod(&sample)).unwrap_or_default())
+            }
+            "summaryBefore" => borrowed(&seen.summary_before),
+            _ => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
+        }
+    }
+
+    /// Returns the latest version of every pod, deleted ones first.
+    fn pods(&self) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+        let seen = self.observations;
+        match self.live {
+            Some((_, state)) => Box::new(state.all_pods()),
+            None => {
+                let uid = |pod: &'a Value| PodView::new(pod).uid();
+                let is_gone =
+                    move |gone: &&'a Value| !seen.pods_final.iter().any(|pod| uid(pod) == uid(gone));
+                Box::new(seen.pods_gone.iter().filter(is_gone).chain(&seen.pods_final))
+            }
+        }
+    }
+}
+
+impl VariableResolver for Scope<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        let index = VARIABLES.iter().position(|variable| *variable == name)?;
+        Some(CowVal::Borrowed(&**self.values[index].get_or_init(|| self.variable(name))))
+    }
+}
+
+fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a Value>) -> CelValue<'a> {
+    cel_map(pods.map(|pod| (PodView::new(pod).case_name(), borrowed(pod))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Observations;
+    use evictlab_case::expression::{Expression, ExpressionError};
+    use serde_json::json;
+
+    fn value(text: &str) -> Result<Value, String> {
+        let seen = Observations {
+            kubelet_version: "v1.32.13".to_owned(),
+            cgroup: "v2".to_owned(),
+            pods_final: vec![json!({
+                "metadata": {"name": "hog"},
+                "spec": {"containers": [{"name": "a"}]},
+                "status": {"phase": "Failed", "reason": "Evicted",
+                    "conditions": [{"type": "Ready", "status": "False"}],
+                    "containerStatuses": [{"name": "a", "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}]},
+            })],
+            events: vec![json!({"reason": "Evicted", "type": "Warning"}), json!({"reason": "Started"})],
+            ..Observations::default()
+        };
+        let expression: Expression = text.parse().map_err(|error: ExpressionError| error.to_string())?;
+        expression.value(&Scope::of(&seen)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn evaluates_expressions_over_observations() {
+        let rows = [
+            ("pods.hog.status.reason", json!("Evicted")),
+            ("events.filter(e, e.reason == 'Evicted').size()", json!(1)),
+            ("container(pods.hog, 'a').state.terminated.exitCode", json!(137)),
+            ("condition(pods.hog, 'Ready').status", json!("False")),
+            ("evicted(pods.hog) && !running(pods.hog)", json!(true)),
+            ("quantity('1.5Gi') - quantity('512Mi')", json!(1073741824)),
+            ("minor >= 32 && cgroup == 'v2'", json!(true)),
+            ("has(pods.hog.status.message)", json!(false)),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pod_runs_when_its_containers_and_sidecars_run() {
+        let runs = |running: &[&str]| {
+            let status = |name: &str| {
+                let state = if running.contains(&name) { "running" } else { "waiting" };
+                json!({"name": name, "state": {state: {}}})
+            };
+            let pod = json!({
+                "metadata": {"name": "p"},
+                "spec": {
+                    "initContainers": [{"name": "init"}, {"name": "sidecar", "restartPolicy": "Always"}],
+                    "containers": [{"name": "main"}],
+                },
+                "status": {
+                    "initContainerStatuses": [status("init"), status("sidecar")],
+                    "containerStatuses": [status("main")],
+                },
+            });
+            let seen = Observations { pods_final: vec![pod], ..Observations::default() };
+            let expression: Expression = "running(pods.p)".parse().unwrap();
+            expression.value(&Scope::of(&seen)).unwrap()
+        };
+        assert_eq!(runs(&["sidecar", "main"]), true);
+        for running in [&["main"][..], &["sidecar"], &["init", "main"], &[]] {
+            assert_eq!(runs(running), false, "{running:?}");
+        }
+    }
+
+    #[test]
+    fn reports_mistakes_in_expressions() {
+        let mistakes = [
+            "pods.hog.",
+            "podz.hog",
+            "events.all(e, f.reason == 'x')",
+            "evictd(pods.hog)",
+            "pods.dog.status",
+        ];
+        let errors = mistakes.map(|text| format!("{text}\n  {}\n", value(text).unwrap_err()));
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

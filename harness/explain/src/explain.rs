@@ -1,0 +1,321 @@
+//! Explanations from objects and messages.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::invariant::EvictedEvent;
+use evictlab_rules::message::{EvictionMessage, MessageParseError, NodePressure};
+use evictlab_rules::threshold::{Resource, Signal};
+
+use crate::consistency::{EvictionEvidence, check_consistency};
+use crate::containers::container_reports;
+use crate::explanation::Explanation;
+use crate::input::{Input, modernize};
+use crate::known_bugs::BugMatcher;
+use crate::objects::{Event, Pod, PodStatus};
+use crate::other_causes::other_cause;
+use crate::text::amount;
+
+/// The input contains no eviction.
+#[derive(Debug, thiserror::Error)]
+pub enum NothingToExplain {
+    /// The objects are about something else.
+    #[error("no eviction found in the input, only {0}")]
+    NoEviction(String),
+    /// An Evicted event has a message that no kubelet of 1.26 to 1.36 writes.
+    #[error("{of} was not evicted by a kubelet, or by an unknown version: {problem}")]
+    Message {
+        /// The pod.
+        of: String,
+        /// The parse error.
+        problem: MessageParseError,
+    },
+}
+
+/// Explains each pod of the input that was evicted or failed for a similar reason, then each
+/// message. `version` is the kubelet version for pods whose Node is not in the input.
+///
+/// # Errors
+/// The input contains no eviction.
+pub fn explain(
+    input: &Input,
+    version: Option<&KubeletVersion>,
+) -> Result<Vec<Explanation>, NothingToExplain> {
+    let evicted = &input.evicted;
+    let mut all = Vec::new();
+    for pod in &input.pods {
+        let events: Vec<EvictedEvent> =
+            evicted.iter().filter(|event| is_about(event, pod)).cloned().collect();
+        all.extend(Subject::of_pod(input, pod, &events, version).explanation()?);
+    }
+    let mut explained: Vec<(&str, &str)> = Vec::new();
+    for event in evicted.iter().filter(|event| !input.pods.iter().any(|pod| is_about(event, pod))) {
+        let key = (event.namespace.as_str(), event.pod.as_str());
+        if explained.contains(&key) {
+            continue;
+        }
+        explained.push(key);
+        let same_pod = |other: &&EvictedEvent| (other.namespace.as_str(), other.pod.as_str()) == key;
+        let events: Vec<EvictedEvent> = evicted.iter().filter(same_pod).cloned().collect();
+        all.extend(Subject::of_events(input, &events, version).explanation()?);
+    }
+    for message in &input.messages {
+        let subject = Subject { version: version.cloned(), message: Some(message), ..Subject::default() };
+        all.extend(subject.explanation()?);
+    }
+    match all.is_empty() {
+        true => Err(NothingToExplain::NoEviction(describe_input(input))),
+        false => Ok(all),
+    }
+}
+
+fn is_about(event: &EvictedEvent, pod: &Pod) -> bool {
+    let meta = &pod.metadata;
+    match meta.uid.as_deref() {
+        Some(uid) if !event.uid.is_empty() => uid == event.uid,
+        _ => {
+            meta.name.as_deref() == Some(event.pod.as_str())
+                && meta.namespace.as_deref().unwrap_or_default() == event.namespace
+        }
+    }
+}
+
+/// Describes the first few objects of the input.
+fn describe_input(input: &Input) -> String {
+    const SHOWN: usize = 3;
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+    let event = |event: &Event| {
+        let object = &event.involved_object;
+        format!("an event {} about {} {}", text(&event.reason), text(&object.kind), text(&object.name))
+    };
+    let pod = |pod: &Pod| format!("pod {} in phase {}", text(&pod.metadata.name), text(&pod.status.phase));
+    let all: Vec<String> = input.events.iter().map(event).chain(input.pods.iter().map(pod)).collect();
+    let first = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(SHOWN) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// A pod or a message to explain.
+#[derive(Default)]
+struct Subject<'a> {
+    pod: Option<&'a Pod>,
+    name: Option<String>,
+    node: Option<String>,
+    version: Option<KubeletVersion>,
+    events: &'a [EvictedEvent],
+    other_events: bool,
+    message: Option<&'a str>,
+}
+
+impl<'a> Subject<'a> {
+    fn of_pod(
+        input: &Input,
+        pod: &'a Pod,
+        events: &'a [EvictedEvent],
+        version: Option<&KubeletVersion>,
+    ) -> Self {
+        let meta = &pod.metadata;
+        let node = pod.spec.node_name.clone();
+        let name = meta.name.as_ref().map(|name| match &meta.namespace {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.clone(),
+        });
+        let other = |event: &Event| {
+            event.involved_object.uid == meta.uid
+                && event.reason.as_deref() != Some("Evicted")
+                && event.source.component.as_deref() == Some("kubelet")
+        };
+        Self {
+            pod: Some(pod),
+            name,
+            version: node_version(input, node.as_deref()).or_else(|| version.cloned()),
+            node,
+            events,
+            other_events: input.events.iter().any(other),
+            message: None,
+        }
+    }
+
+    fn of_events(input: &Input, events: &'a [EvictedEvent], version: Option<&KubeletVersion>) -> Self {
+        let first = events.first();
+        let object = first.and_then(|first| {
+            input.events.iter().find(|event| {
+                event.reason.as_deref() == Some("Evicted")
+                    && event.involved_object.name.as_deref() == Some(first.pod.as_str())
+            })
+        });
+        let host = object.and_then(|event| {
+            let hosts = [&event.source.host, &event.reporting_instance];
+            hosts.into_iter().find_map(|host| host.as_deref().filter(|host| !host.is_empty()))
+        });
+        Self {
+            name: first.map(|first| format!("{}/{}", first.namespace, first.pod)),
+            version: node_version(input, host).or_else(|| version.cloned()),
+            node: host.map(str::to_owned),
+            events,
+            ..Self::default()
+        }
+    }
+
+    /// Explains the subject; `None` for a pod that neither was evicted nor failed.
+    fn explanation(self) -> Result<Option<Explanation>, NothingToExplain> {
+        let no_status = PodStatus::default();
+        let status = self.pod.map_or(&no_status, |pod| &pod.status);
+        let in_status = status.eviction_message();
+        let text = self.events.first().map(|event| event.message.as_str()).or(in_status).or(self.message);
+        let common = Explanation {
+            pod: self.name.clone(),
+            node: self.node.clone(),
+            at: self.events.first().and_then(|event| event.at),
+            kubelet: self.version.clone(),
+            message: text.map(str::to_owned),
+            ..Explanation::default()
+        };
+        let Some(text) = text else {
+            let cause = self.pod.and_then(other_cause);
+            return Ok(cause.map(|cause| Explanation { why: vec![cause], ..common }));
+        };
+        let message: EvictionMessage =
+            modernize(text).parse().map_err(|problem| NothingToExplain::Message {
+                of: self.name.clone().unwrap_or_else(|| "the message".to_owned()),
+                problem,
+            })?;
+        let manifest = self.pod.and_then(|pod| pod.manifest.as_ref());
+        let version = self.version.as_ref();
+        let containers = match &message {
+            EvictionMessage::NodePressure(pressure) => container_reports(pressure, manifest, status, version),
+            _ => Vec::new(),
+        };
+        let matcher = BugMatcher {
+            message: &message,
+            containers: &containers,
+            pod: manifest,
+            status,
+            version,
+            has_evicted_event: !self.events.is_empty(),
+            has_other_events: self.other_events,
+        };
+        let evidence = EvictionEvidence {
+            pod: manifest,
+            version,
+            events: self.events,
+            status: in_status,
+            condition: status.kubelet_termination().and_then(|condition| condition.message.as_deref()),
+        };
+        let bugs = matcher.matches();
+        let checks = if self.message.is_some() { Vec::new() } else { check_consistency(evidence) };
+        let missing = self.missing_input(&message);
+        Ok(Some(Explanation { why: why(&message), bugs, checks, missing, containers, ..common }))
+    }
+
+    /// Input that would make the explanation more complete.
+    fn missing_input(&self, message: &EvictionMessage) -> Vec<String> {
+        let mut missing = Vec::new();
+        if self.pod.is_none() && matches!(message, EvictionMessage::NodePressure(_)) {
+            let text = "the pod, to explain which containers are not named: kubectl get pod NAME -o yaml";
+            missing.push(text.to_owned());
+        }
+        if self.version.is_none() {
+            let text = "the kubelet version: --kubelet v1.31, or the node: kubectl get node NAME -o yaml";
+            missing.push(text.to_owned());
+        }
+        missing
+    }
+}
+
+/// The kubelet version of a node in the input.
+fn node_version(input: &Input, name: Option<&str>) -> Option<KubeletVersion> {
+    let node = input.nodes.iter().find(|node| node.metadata.name.as_deref() == name)?;
+    node.status.node_info.kubelet_version.as_ref()?.parse().ok()
+}
+
+/// Explains a message in sentences.
+fn why(message: &EvictionMessage) -> Vec<String> {
+    match message {
+        EvictionMessage::NodePressure(pressure) => explain_pressure(pressure),
+        EvictionMessage::EmptyDirLimit { volume, limit } => {
+            vec![format!("The emptyDir volume {volume} exceeded its sizeLimit of {limit}."), own_limit()]
+        }
+        EvictionMessage::PodLimit { limit } => vec![
+            format!(
+                "The pod's writable layers, logs and emptyDir volumes together exceeded {limit}, the \
+                 sum of its containers' ephemeral-storage limits."
+            ),
+            own_limit(),
+        ],
+        EvictionMessage::ContainerLimit { container, limit } => vec![
+            format!(
+                "The writable layer and logs of container {container} exceeded its ephemeral-storage \
+                 limit of {limit}."
+            ),
+            own_limit(),
+        ],
+        EvictionMessage::Rejected { conditions, .. } => {
+            let names: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
+            vec![
+                format!("The kubelet rejected the pod because its node had {}.", names.join(" and "))
+                    + " The pod never ran there.",
+                "Under MemoryPressure, a node admits no BestEffort pods that do not tolerate it; under \
+                 DiskPressure or PIDPressure, only critical pods."
+                    .to_owned(),
+            ]
+        }
+    }
+}
+
+fn own_limit() -> String {
+    "The pod exceeded its own limit; the node was not under pressure. Therefore the pod has no \
+     DisruptionTarget condition, and a Job's podFailurePolicy does not see a disruption."
+        .to_owned()
+}
+
+fn explain_pressure(pressure: &NodePressure) -> Vec<String> {
+    let resource = pressure.resource;
+    let signals: Vec<&str> =
+        Signal::ALL.into_iter().filter(|signal| signal.resource() == resource).map(Signal::as_str).collect();
+    let signals = match &signals[..] {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    };
+    let name = match resource {
+        Resource::Memory => "memory",
+        Resource::EphemeralStorage => "disk space",
+        Resource::Inodes => "inodes",
+        Resource::Pids => "process ids",
+    };
+    let threshold = match &pressure.threshold {
+        Some(clause) => {
+            let [available, threshold] =
+                [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
+            let short = clause.quantity.value().saturating_sub(clause.available.value());
+            match short > 0 {
+                true => format!(
+                    "The node was low on {name}: {available} available, {} below the threshold of \
+                     {threshold} ({signals}).",
+                    amount(short, resource)
+                ),
+                false => format!(
+                    "The message states that the node was low on {name}, but {available} available is \
+                     not below the threshold of {threshold} ({signals})."
+                ),
+            }
+        }
+        None => format!("The node was low on {name} ({signals}). The message does not state the threshold."),
+    };
+    let ranking = match (pressure.containers.len(), resource) {
+        (_, Resource::Inodes | Resource::Pids) => format!(
+            "Messages for {resource} name no containers. The pod was first in the order of priority \
+             and usage."
+        ),
+        (0, _) => "No container is named: each was within its request when the kubelet measured it, or \
+                   the kubelet had no statistics of the pod. The pod was first in the eviction order: \
+                   usage above request, priority, amount above request."
+            .to_owned(),
+        _ => "The pod was first in the eviction order: usage above request, priority, amount above \
+              request. The message names its containers that exceed their requests; they did not \
+              necessarily cause the pressure."
+            .to_owned(),
+    };
+    vec![threshold, ranking]
+}

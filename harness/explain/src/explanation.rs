@@ -1,0 +1,101 @@
+//! The explanation of one eviction.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::quantity::Quantity;
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The reason for an eviction, and the consistency of its records. `Display` renders it as text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// `namespace/name`, if known.
+    pub pod: Option<String>,
+    /// Name of the node, if known.
+    pub node: Option<String>,
+    /// Time of the Evicted event, if known.
+    pub at: Option<Timestamp>,
+    /// Kubelet version, if known.
+    pub kubelet: Option<KubeletVersion>,
+    /// The eviction message, verbatim; `None` if there is none.
+    pub message: Option<String>,
+    /// The reason, in sentences.
+    pub why: Vec<String>,
+    /// The containers, with the reason why the message names them or not.
+    pub containers: Vec<ContainerReport>,
+    /// Consistency of message, status, condition and annotations.
+    #[serde(rename = "witnesses")]
+    pub checks: Vec<ConsistencyCheck>,
+    /// Known bugs that match.
+    pub bugs: Vec<Bug>,
+    /// Input that would make the explanation more complete.
+    #[serde(rename = "ask")]
+    pub missing: Vec<String>,
+}
+
+/// Kind of a container, by its list in the pod spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContainerKind {
+    /// `containers`.
+    Regular,
+    /// `initContainers` with `restartPolicy: Always`.
+    Sidecar,
+    /// Other `initContainers`.
+    Init,
+    /// `ephemeralContainers`.
+    Ephemeral,
+}
+
+impl ContainerKind {
+    /// Name of the kind, as serialized.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Regular => "regular",
+            Self::Sidecar => "sidecar",
+            Self::Init => "init",
+            Self::Ephemeral => "ephemeral",
+        }
+    }
+}
+
+/// A container, and why the message names it or not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerReport {
+    /// Name of the container.
+    pub name: String,
+    /// Kind of the container; `None` without the pod's spec.
+    pub kind: Option<ContainerKind>,
+    /// True if the message names the container.
+    pub named: bool,
+    /// Usage according to the message.
+    pub usage: Option<Quantity>,
+    /// Request according to the message, else to the spec.
+    pub request: Option<Quantity>,
+    /// Reason why the message names the container or not.
+    pub why: String,
+}
+
+/// A comparison of two records of an eviction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConsistencyCheck {
+    /// True if the records agree.
+    pub agrees: bool,
+    /// The result in one sentence.
+    #[serde(rename = "says")]
+    pub text: String,
+}
+
+/// A known bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bug {
+    /// Upstream issue as `owner/repository#number`; `None` if nobody filed one.
+    pub upstream: Option<&'static str>,
+    /// Description of the bug.
+    pub about: &'static str,
+    /// Reason why it matches.
+    pub because: String,
+    /// The case that reproduces it: `evictlab run CASE`.
+    pub case: &'static str,
+}

@@ -1,0 +1,324 @@
+//! Input of explanations: the output of `kubectl get -o yaml`, single objects, or messages.
+
+use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_rules::message::{EvictionMessage, MessageParseError};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::objects::{Event, Node, Pod};
+
+/// Beginnings of eviction messages.
+const MESSAGE_STARTS: [&str; 6] = [
+    "The node was low on resource: ",
+    "Usage of EmptyDir volume ",
+    "Pod ephemeral local storage usage exceeds ",
+    "Container ",
+    "Pod was rejected: The node had condition: ",
+    "The node had condition: ",
+];
+
+/// Objects and messages to explain.
+#[derive(Clone, Debug, Default)]
+pub struct Input {
+    /// All events.
+    pub(crate) events: Vec<Event>,
+    /// Evicted events, oldest first.
+    pub(crate) evicted: Vec<EvictedEvent>,
+    pub(crate) pods: Vec<Pod>,
+    /// Nodes, which contain the kubelet versions.
+    pub(crate) nodes: Vec<Node>,
+    /// Messages without an object.
+    pub(crate) messages: Vec<String>,
+}
+
+/// The input could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The input is empty.
+    #[error(
+        "the input is empty\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), or an eviction message"
+    )]
+    Empty,
+    /// The input contains no Event or Pod, only the object named here.
+    #[error("expected an Event, a Pod, or a list of them, found {0}\nhelp: kubectl get events,pods -o yaml")]
+    Kind(String),
+    /// Invalid YAML or JSON.
+    #[error("failed to parse {format}, line {line}, column {column}: {problem}")]
+    Syntax {
+        /// `YAML` or `JSON`.
+        format: &'static str,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// The parse error.
+        problem: String,
+    },
+    /// An object has a field of another type than Kubernetes defines.
+    #[error("failed to read {kind}: {source}")]
+    Object {
+        /// Kind of the object.
+        kind: &'static str,
+        /// The error.
+        source: serde_json::Error,
+    },
+    /// A text that is not an eviction message.
+    #[error("input is neither an object nor an eviction message: {0}")]
+    Message(MessageParseError),
+}
+
+impl Input {
+    /// Reads objects as JSON or YAML (one or more documents), or text that contains eviction
+    /// messages, such as the output of `kubectl describe`.
+    ///
+    /// # Errors
+    /// The text contains none of them; the error has the position where parsing failed.
+    pub fn read(text: &str) -> Result<Self, InputError> {
+        if text.trim().is_empty() {
+            return Err(InputError::Empty);
+        }
+        let is_object = text.trim_start().starts_with('{')
+            || text.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:"));
+        // YAML may start with a brace, too; errors refer to JSON then.
+        let objects = match text.trim_start().starts_with(['{', '[']) {
+            true => json(text).map(|value| vec![value]).or_else(|error| yaml(text).map_err(|_| error)),
+            false => yaml(text),
+        };
+        match objects {
+            Ok(objects) if objects.iter().any(|object| kind(object).is_some()) => of_objects(objects),
+            Ok(_) => of_text(text),
+            // A message parses as an invalid mapping.
+            Err(error) if is_object => Err(error),
+            Err(_) => of_text(text),
+        }
+    }
+}
+
+fn json(text: &str) -> Result<Value, InputError> {
+    serde_json::from_str(text).map_err(|error| InputError::Syntax {
+        format: "JSON",
+        line: error.line(),
+        column: error.column(),
+        problem: error.to_string(),
+    })
+}
+
+fn yaml(text: &str) -> Result<Vec<Value>, InputError> {
+    let documents = serde_yaml::Deserializer::from_str(text).map(Value::deserialize);
+    let read: Result<Vec<Value>, serde_yaml::Error> = documents.collect();
+    read.map_err(|error| {
+        let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
+        InputError::Syntax { format: "YAML", line, column, problem: error.to_string() }
+    })
+}
+
+fn of_objects(objects: Vec<Value>) -> Result<Input, InputError> {
+    let mut input = Input::default();
+    let mut others = Vec::new();
+    for object in objects.into_iter().filter(|object| !object.is_null()) {
+        input.add(object, None, &mut others)?;
+    }
+    if input.events.is_empty() && input.pods.is_empty() {
+        let nodes = (!input.nodes.is_empty()).then(|| "a Node".to_owned());
+        let what = nodes.or_else(|| others.first().cloned()).unwrap_or_else(|| "an empty list".to_owned());
+        return Err(InputError::Kind(what));
+    }
+    Ok(input)
+}
+
+fn of_text(text: &str) -> Result<Input, InputError> {
+    let found: Vec<String> = text.lines().filter_map(|line| message(line).ok()).collect();
+    // `kubectl describe` wraps long messages.
+    let messages = if found.is_empty() { vec![message(text).map_err(InputError::Message)?] } else { found };
+    Ok(Input { messages, ..Input::default() })
+}
+
+/// Extracts the eviction message from a text.
+fn message(text: &str) -> Result<String, MessageParseError> {
+    let from = MESSAGE_STARTS.iter().filter_map(|start| text.find(start)).min().unwrap_or(0);
+    let words: Vec<&str> = text[from..].split_whitespace().collect();
+    // Messages end with a space, which is lost when they are copied.
+    let text = format!("{} ", words.join(" ").trim_end_matches(['"', '\'']));
+    let text = modernize(&text);
+    match text.parse::<EvictionMessage>() {
+        Ok(_) => Ok(text),
+        Err(error) if error.offset > 0 && text[..error.offset].parse::<EvictionMessage>().is_ok() => {
+            Ok(text[..error.offset].to_owned())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Converts a message of kubelets before 1.26 to the form of newer ones. An old message:
+/// `Container a was using 2Gi, which exceeds its request of 1Gi. `
+pub(crate) fn modernize(text: &str) -> String {
+    let resource =
+        text.strip_prefix(MESSAGE_STARTS[0]).and_then(|rest| rest.split(". ").next()).unwrap_or_default();
+    let mut parts = text.split(", which exceeds its request of ");
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (request, rest) = part.split_once(". ").unwrap_or((part.trim_end(), ""));
+        all += &format!(", request is {request}, has larger consumption of {resource}. {rest}");
+    }
+    all
+}
+
+impl Input {
+    /// Adds an Event of core/v1 or events.k8s.io/v1.
+    ///
+    /// # Errors
+    /// A field has an unexpected type.
+    pub fn add_event(&mut self, event: Value) -> Result<(), InputError> {
+        let event = to_core_event(event);
+        self.evicted.extend(evicted_events(std::slice::from_ref(&event)));
+        self.evicted.sort_by_key(|event| event.at);
+        self.events.push(decode("Event", event)?);
+        Ok(())
+    }
+
+    /// Adds a Pod.
+    ///
+    /// # Errors
+    /// A field has an unexpected type.
+    pub fn add_pod(&mut self, pod: Value) -> Result<(), InputError> {
+        let manifest = evictlab_rules::pod::Pod::deserialize(&pod).ok();
+        self.pods.push(Pod { manifest, ..decode("Pod", pod)? });
+        Ok(())
+    }
+
+    /// Adds an object or the items of a list. `item_kind` is the kind of items without one.
+    fn add(
+        &mut self,
+        object: Value,
+        item_kind: Option<&str>,
+        others: &mut Vec<String>,
+    ) -> Result<(), InputError> {
+        let kind = kind(&object).or(item_kind).unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "Event" => self.add_event(object)?,
+            "Pod" => self.add_pod(object)?,
+            "Node" => self.nodes.push(decode("Node", object)?),
+            list if list.ends_with("List") => {
+                let of = list.strip_suffix("List").filter(|of| !of.is_empty());
+                for item in object.get("items").and_then(Value::as_array).into_iter().flatten() {
+                    self.add(item.clone(), of, others)?;
+                }
+            }
+            "" => others.push("an object without a kind".to_owned()),
+            other => others.push(format!("a {other}")),
+        }
+        Ok(())
+    }
+}
+
+fn kind(object: &Value) -> Option<&str> {
+    object.get("kind")?.as_str()
+}
+
+fn decode<T: DeserializeOwned>(kind: &'static str, object: Value) -> Result<T, InputError> {
+    serde_json::from_value(object).map_err(|source| InputError::Object { kind, source })
+}
+
+/// Renames the fields of an Event of events.k8s.io/v1 to those of core/v1.
+fn to_core_event(mut event: Value) -> Value {
+    let renamed = [
+        ("regarding", "involvedObject"),
+        ("note", "message"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedSource", "source"),
+        ("deprecatedCount", "count"),
+    ];
+    if let Some(fields) = event.as_object_mut() {
+        for (new, old) in renamed {
+            if let Some(value) = fields.remove(new) {
+                fields.entry(old).or_insert(value);
+            }
+        }
+        fields.entry("metadata").or_insert_with(|| json!({}));
+    }
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOW: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ";
+
+    fn counts(text: &str) -> (usize, usize, usize, usize) {
+        let input = Input::read(text).unwrap();
+        (input.events.len(), input.pods.len(), input.nodes.len(), input.messages.len())
+    }
+
+    #[test]
+    fn reads_output_of_kubectl() {
+        let rows = [
+            ("kind: Pod\nmetadata: {name: a}", (0, 1, 0, 0)),
+            (r#"{"kind": "Event", "reason": "Evicted"}"#, (1, 0, 0, 0)),
+            ("kind: List\nitems:\n- kind: Event\n- kind: Pod\n- kind: Node\n- kind: Service", (1, 1, 1, 0)),
+            ("kind: EventList\nitems: [{}, {}]", (2, 0, 0, 0)),
+            ("kind: Pod\n---\nkind: Event\n---\n", (1, 1, 0, 0)),
+            (LOW, (0, 0, 0, 1)),
+            (LOW.trim(), (0, 0, 0, 1)),
+            (
+                "Message:  The node was low on resource: memory.\n          Threshold quantity: 100Mi, available: 52Mi.\nIP: 10.0.0.1",
+                (0, 0, 0, 1),
+            ),
+            (
+                &format!(
+                    "  Warning  Evicted  12s  kubelet  {LOW}\n  Normal  Killing  12s  kubelet  Stopping container el1"
+                ),
+                (0, 0, 0, 1),
+            ),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(counts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_events_of_both_api_groups() {
+        let text = format!("kind: Event\nregarding: {{kind: Pod, name: a}}\nnote: '{LOW}'\nreason: Evicted");
+        let input = Input::read(&text).unwrap();
+        assert_eq!(input.events[0].involved_object.name.as_deref(), Some("a"));
+        assert_eq!((input.evicted[0].pod.as_str(), input.evicted[0].message.as_str()), ("a", LOW));
+    }
+
+    #[test]
+    fn converts_messages_of_old_kubelets() {
+        let old = "The node was low on resource: memory. Container a was using 30332Ki, which exceeds its request of 0. Container b was using 2Gi, which exceeds its request of 1Gi.";
+        let new = "The node was low on resource: memory. Container a was using 30332Ki, request is 0, has larger consumption of memory. \
+                   Container b was using 2Gi, request is 1Gi, has larger consumption of memory. ";
+        assert_eq!(Input::read(old).unwrap().messages, [new]);
+        assert_eq!(modernize(LOW), LOW);
+    }
+
+    #[test]
+    fn errors_have_a_position() {
+        let rows = [
+            (" \n", "the input is empty"),
+            ("kind: Service", "found a Service"),
+            ("kind: List\nitems: []", "found an empty list"),
+            ("kind: Node", "found a Node"),
+            ("kind: Pod\nmetadata: {name: [}", "YAML, line 2, column"),
+            ("{\"kind\": ", "JSON, line 1, column 9"),
+            ("hello", "expected the beginning of an eviction message, found \"hello \""),
+            (
+                "Container el1 was using 3Gi. ",
+                "at byte 10, after \"Container \", expected a container's name",
+            ),
+            (
+                "The node was low on resource: patience. ",
+                "at byte 30, after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
+            ),
+            ("- 1\n- 2", "neither an object nor an eviction message"),
+            ("kind: Pod\nspec: {nodeName: [a]}", "failed to read Pod: invalid type: sequence"),
+        ];
+        for (text, expected) in rows {
+            let error = Input::read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Explanations of pod evictions, from Events, Pods, Nodes or eviction messages of any cluster.
+//!
+//! An explanation states which eviction threshold was met and by how much, which containers the
+//! message names and why not the others, whether event, status, condition and annotations are
+//! consistent, and which known bugs match. No cluster is needed:
+//!
+//! ```
+//! use evictlab_explain::{Input, explain};
+//!
+//! let input = Input::read(
+//!     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ",
+//! )?;
+//! let explanations = explain(&input, None)?;
+//! assert!(explanations[0].to_string().contains("48Mi below the threshold of 100Mi"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![deny(unreachable_pub)]
+
+mod consistency;
+mod containers;
+mod explain;
+mod explanation;
+mod input;
+mod known_bugs;
+mod objects;
+mod other_causes;
+mod text;
+
+pub use explain::{NothingToExplain, explain};
+pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
+pub use input::{Input, InputError};
+pub use text::amount;

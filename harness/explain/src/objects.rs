@@ -1,0 +1,201 @@
+//! The fields of Events, Pods and Nodes that explanations depend on. Missing and null fields are
+//! accepted: the objects may come from any cluster and tool.
+
+use serde::{Deserialize, Deserializer};
+
+/// A core/v1 Event.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Event {
+    pub reason: Option<String>,
+    #[serde(deserialize_with = "null_is_default")]
+    pub involved_object: ObjectReference,
+    #[serde(deserialize_with = "null_is_default")]
+    pub source: EventSource,
+    pub reporting_instance: Option<String>,
+}
+
+/// The object that an event is about.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ObjectReference {
+    pub kind: Option<String>,
+    pub name: Option<String>,
+    pub uid: Option<String>,
+}
+
+/// The component that sent an event.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct EventSource {
+    pub component: Option<String>,
+    pub host: Option<String>,
+}
+
+/// A Pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Pod {
+    #[serde(deserialize_with = "null_is_default")]
+    pub metadata: Metadata,
+    #[serde(deserialize_with = "null_is_default")]
+    pub spec: PodSpec,
+    #[serde(deserialize_with = "null_is_default")]
+    pub status: PodStatus,
+    /// The same pod as the eviction rules read it; `None` if they cannot.
+    #[serde(skip)]
+    pub manifest: Option<evictlab_rules::pod::Pod>,
+}
+
+/// Metadata of an object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Metadata {
+    pub name: Option<String>,
+    pub namespace: Option<String>,
+    pub uid: Option<String>,
+}
+
+/// The spec of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct PodSpec {
+    pub node_name: Option<String>,
+}
+
+/// The status of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct PodStatus {
+    pub phase: Option<String>,
+    pub reason: Option<String>,
+    pub message: Option<String>,
+    #[serde(deserialize_with = "null_is_default")]
+    pub conditions: Vec<PodCondition>,
+    #[serde(deserialize_with = "null_is_default")]
+    pub init_container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "null_is_default")]
+    pub container_statuses: Vec<ContainerStatus>,
+    #[serde(deserialize_with = "null_is_default")]
+    pub ephemeral_container_statuses: Vec<ContainerStatus>,
+}
+
+/// A condition of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PodCondition {
+    #[serde(rename = "type")]
+    pub condition_type: Option<String>,
+    pub status: Option<String>,
+    pub reason: Option<String>,
+    pub message: Option<String>,
+}
+
+/// The status of a container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ContainerStatus {
+    pub name: String,
+    #[serde(deserialize_with = "null_is_default")]
+    pub state: ContainerState,
+    #[serde(deserialize_with = "null_is_default")]
+    pub last_state: ContainerState,
+    pub restart_count: Option<i64>,
+    #[serde(rename = "containerID")]
+    pub container_id: Option<String>,
+}
+
+/// A state of a container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContainerState {
+    pub waiting: Option<Waiting>,
+    pub terminated: Option<Terminated>,
+}
+
+/// The state of a container that waits to be created.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Waiting {}
+
+/// The state of a container that ended.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Terminated {
+    pub reason: Option<String>,
+    pub started_at: Option<String>,
+}
+
+/// A Node.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Node {
+    #[serde(deserialize_with = "null_is_default")]
+    pub metadata: Metadata,
+    #[serde(deserialize_with = "null_is_default")]
+    pub status: NodeStatus,
+}
+
+/// The status of a node.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct NodeStatus {
+    #[serde(deserialize_with = "null_is_default")]
+    pub node_info: NodeSystemInfo,
+}
+
+/// Versions of a node's components.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct NodeSystemInfo {
+    pub kubelet_version: Option<String>,
+}
+
+impl PodStatus {
+    /// Statuses of init, regular and ephemeral containers.
+    pub(crate) fn all_container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let lists =
+            [&self.init_container_statuses, &self.container_statuses, &self.ephemeral_container_statuses];
+        lists.into_iter().flatten()
+    }
+
+    /// The message of a pod that the kubelet evicted.
+    pub(crate) fn eviction_message(&self) -> Option<&str> {
+        self.message.as_deref().filter(|_| self.reason.as_deref() == Some("Evicted"))
+    }
+
+    /// The `DisruptionTarget` condition that the kubelet sets when it evicts a pod (KEP-3329).
+    pub(crate) fn kubelet_termination(&self) -> Option<&PodCondition> {
+        self.conditions.iter().find(|condition| {
+            condition.condition_type.as_deref() == Some("DisruptionTarget")
+                && condition.reason.as_deref() == Some("TerminationByKubelet")
+        })
+    }
+}
+
+impl ContainerStatus {
+    /// Reason of the termination, if the container is terminated.
+    pub(crate) fn termination_reason(&self) -> Option<&str> {
+        self.state.terminated.as_ref()?.reason.as_deref()
+    }
+
+    /// Returns whether the container never started. `TerminatePod` in
+    /// `pkg/kubelet/status/status_manager.go` gives such containers a termination without a start
+    /// time; the kubelet reports the same if it lost the real termination state.
+    pub(crate) fn never_ran(&self) -> bool {
+        let ran_before = self.restart_count.unwrap_or(0) > 0
+            || self.container_id.as_deref().is_some_and(|id| !id.is_empty());
+        if ran_before {
+            return false;
+        }
+        let unstarted = self.state.terminated.as_ref().is_some_and(|end| end.started_at.is_none());
+        unstarted || (self.state.waiting.is_some() && self.last_state.terminated.is_none())
+    }
+}
+
+fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,79 @@
+//! Causes other than node-pressure eviction that terminate pods.
+
+use crate::objects::{Pod, PodCondition, PodStatus};
+
+/// Explains why a pod was terminated, from its condition, reason, or container statuses; `None` if
+/// they show no known cause. See `cases/relatives` and `cases/out-of-memory`.
+pub(crate) fn other_cause(pod: &Pod) -> Option<String> {
+    let status = &pod.status;
+    let mut conditions = status.conditions.iter();
+    let disruption = conditions.find(|condition| {
+        condition.condition_type.as_deref() == Some("DisruptionTarget")
+            && condition.status.as_deref() == Some("True")
+    });
+    disruption.and_then(by_condition).or_else(|| by_reason(status)).or_else(|| by_oom_kill(status))
+}
+
+fn by_condition(condition: &PodCondition) -> Option<String> {
+    let reason = trimmed(&condition.reason);
+    let cause = match reason {
+        "PreemptionByScheduler" => "The scheduler preempted the pod for a pod of higher priority.",
+        "DeletionByTaintManager" => {
+            "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate, \
+             or no longer tolerates."
+        }
+        "EvictionByEvictionAPI" => {
+            "The pod was evicted through the Eviction API (as by kubectl drain), and no \
+             PodDisruptionBudget prevented it."
+        }
+        "DeletionByPodGC" => {
+            "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node."
+        }
+        _ => return None,
+    };
+    let message = trimmed(&condition.message);
+    Some(format!("{cause} {NOT_AN_EVICTION} DisruptionTarget condition: {reason}: {message}"))
+}
+
+fn by_reason(status: &PodStatus) -> Option<String> {
+    let (reason, message) = (trimmed(&status.reason), trimmed(&status.message));
+    match reason {
+        "Preempting" => Some(format!(
+            "The kubelet preempted the pod to admit a critical pod that needs its resources. \
+             {NOT_AN_EVICTION} Status message: {message}"
+        )),
+        "Terminated" | "Shutdown" | "NodeShutdown" => Some(format!(
+            "The pod's node was shut down (graceful node shutdown). {NOT_AN_EVICTION} Status message: {message}"
+        )),
+        "NodeLost" => Some(format!("The pod's node stopped responding. Status message: {message}")),
+        _ if reason.starts_with("OutOf")
+            || reason == "NodeAffinity"
+            || reason == "UnexpectedAdmissionError" =>
+        {
+            Some(format!(
+                "The kubelet rejected the pod ({reason}); the pod never ran there. Status message: {message}"
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn by_oom_kill(status: &PodStatus) -> Option<String> {
+    let killed = status.all_container_statuses().find(|status| {
+        [&status.state, &status.last_state].into_iter().any(|state| {
+            state.terminated.as_ref().is_some_and(|end| end.reason.as_deref() == Some("OOMKilled"))
+        })
+    })?;
+    Some(format!(
+        "The kernel OOM-killed container {}: it reached its memory limit, or the node ran out of memory \
+         before the kubelet noticed. An OOM kill is not an eviction: the pod stays on its node, and the \
+         container may be restarted.",
+        killed.name
+    ))
+}
+
+const NOT_AN_EVICTION: &str = "This is not a node-pressure eviction.";
+
+fn trimmed(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or_default().trim_end()
+}

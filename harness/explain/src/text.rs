@@ -1,0 +1,109 @@
+//! Explanations as text.
+
+use std::fmt;
+
+use evictlab_rules::quantity::{KIB, MIB, Quantity};
+use evictlab_rules::threshold::Resource;
+
+use crate::explanation::{ContainerReport, Explanation};
+
+/// Bytes per Ki and Mi.
+const KI: i64 = KIB as i64;
+const MI: i64 = MIB as i64;
+
+/// Formats an amount of a resource; bytes in Ki or Mi, so that similar amounts remain distinct.
+pub fn amount(value: i64, resource: Resource) -> String {
+    if matches!(resource, Resource::Inodes | Resource::Pids) {
+        return format!("{value} {resource}");
+    }
+    match value.abs() {
+        0..KI => format!("{value} bytes"),
+        bytes if bytes < 10 * MI => format!("{:.0}Ki", value as f64 / KI as f64),
+        _ => format!("{:.0}Mi", value as f64 / MI as f64),
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pod = self.pod.as_deref().unwrap_or("A pod");
+        let node = self.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
+        let kubelet = self.kubelet.as_ref().map(|version| format!(", kubelet {version}")).unwrap_or_default();
+        let at = self.at.map(|at| format!(", {}", at.strftime("%Y-%m-%dT%H:%M:%SZ"))).unwrap_or_default();
+        writeln!(f, "{pod}{node}{kubelet}{at}")?;
+        for sentence in &self.why {
+            writeln!(f, "  {sentence}")?;
+        }
+        section(f, "containers", &rows(&self.containers))?;
+        let checks: Vec<String> = self
+            .checks
+            .iter()
+            .map(|check| format!("{} {}", if check.agrees { "✓" } else { "✗" }, check.text))
+            .collect();
+        section(f, "consistency", &checks)?;
+        let bugs: Vec<String> = self
+            .bugs
+            .iter()
+            .map(|bug| {
+                let upstream = bug.upstream.map(|upstream| format!("{upstream}: ")).unwrap_or_default();
+                format!("{upstream}{} {} To reproduce: evictlab run {}", bug.about, bug.because, bug.case)
+            })
+            .collect();
+        section(f, "matching known bugs", &bugs)?;
+        section(f, "missing input", &self.missing)
+    }
+}
+
+fn section(f: &mut fmt::Formatter<'_>, title: &str, lines: &[String]) -> fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\n  {title}")?;
+    lines.iter().try_for_each(|line| writeln!(f, "    {line}"))
+}
+
+/// Containers in aligned columns.
+fn rows(containers: &[ContainerReport]) -> Vec<String> {
+    let value =
+        |quantity: &Option<Quantity>| quantity.as_ref().map_or_else(|| "–".to_owned(), Quantity::to_string);
+    let cells: Vec<[String; 4]> = containers
+        .iter()
+        .map(|report| {
+            [
+                if report.named { "named" } else { "not named" }.to_owned(),
+                report.kind.map_or_else(
+                    || report.name.clone(),
+                    |kind| format!("{} ({})", report.name, kind.as_str()),
+                ),
+                format!("usage {}", value(&report.usage)),
+                format!("request {}", value(&report.request)),
+            ]
+        })
+        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2), width(3)];
+    let line = |(row, report): (&[String; 4], &ContainerReport)| {
+        let padded = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}  {}", padded.collect::<Vec<_>>().join("  "), report.why)
+    };
+    cells.iter().zip(containers).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_amounts() {
+        let rows = [
+            (512, "512 bytes"),
+            (100 << 10, "100Ki"),
+            (9 << 20, "9216Ki"),
+            (125 << 20, "125Mi"),
+            (22 << 30, "22528Mi"),
+        ];
+        for (bytes, text) in rows {
+            assert_eq!(amount(bytes, Resource::Memory), text);
+        }
+        assert_eq!(amount(7, Resource::Pids), "7 pids");
+    }
+}

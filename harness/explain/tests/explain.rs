@@ -1,0 +1,245 @@
+//! Explanations of recorded evictions of real kubelets, and of messages from bug reports.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use evictlab_explain::{ContainerKind, Explanation, Input, explain};
+use evictlab_rules::KubeletVersion;
+use serde_json::Value;
+
+fn recordings() -> Vec<(String, Value)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../rules/recordings");
+    let mut all = Vec::new();
+    for version in fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        for file in fs::read_dir(version.path()).unwrap().flatten() {
+            let name = format!("{}/{}", version.file_name().display(), file.file_name().display());
+            all.push((name, serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap()));
+        }
+    }
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all
+}
+
+fn explained(recording: &Value, kinds: &[&str]) -> Vec<Explanation> {
+    let list = |field: &str| recording[field].as_array().cloned().unwrap_or_default();
+    let mut input = Input::default();
+    if kinds.contains(&"events") {
+        list("events").into_iter().for_each(|event| input.add_event(event).unwrap());
+    }
+    if kinds.contains(&"pods") {
+        list("podsFinal").into_iter().for_each(|pod| input.add_pod(pod).unwrap());
+    }
+    let version: KubeletVersion = recording["kubeletVersion"].as_str().unwrap().parse().unwrap();
+    explain(&input, Some(&version)).unwrap_or_default()
+}
+
+fn recording(name: &str) -> Value {
+    recordings().into_iter().find(|(own, _)| own == name).unwrap().1
+}
+
+#[test]
+fn recorded_evictions_are_explained_and_consistent() {
+    let mut count = 0;
+    for (name, recording) in recordings() {
+        let events = recording["events"].as_array().unwrap();
+        let evicted = events.iter().any(|event| event["reason"] == "Evicted");
+        let all = explained(&recording, &["events", "pods"]);
+        assert_eq!(!all.is_empty(), evicted, "{name}");
+        for explanation in &all {
+            count += 1;
+            let wrong: Vec<_> = explanation.checks.iter().filter(|check| !check.agrees).collect();
+            assert!(wrong.is_empty(), "{name}: {wrong:?}");
+            assert!(!explanation.why.is_empty() && explanation.missing.is_empty(), "{name}");
+            assert!(explanation.containers.iter().all(|report| report.kind.is_some()), "{name}");
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
+#[test]
+fn event_without_pod_has_missing_input() {
+    let all = explained(&recording("v1.32.13/sidecars.json"), &["events"]);
+    let [explanation] = &all[..] else { panic!("{all:?}") };
+    let named: Vec<&str> = explanation.containers.iter().map(|report| report.name.as_str()).collect();
+    assert!(
+        named.contains(&"el-sidecar1") && explanation.containers.iter().all(|report| report.kind.is_none())
+    );
+    assert!(explanation.missing[0].contains("kubectl get pod"), "{:?}", explanation.missing);
+}
+
+#[test]
+fn sidecars_are_named_from_1_32_on() {
+    let bugs = |name: &str| {
+        let all = explained(&recording(name), &["events", "pods"]);
+        let sidecar = all[0]
+            .containers
+            .iter()
+            .find(|report| report.kind == Some(ContainerKind::Sidecar))
+            .unwrap()
+            .clone();
+        let upstream: Vec<_> = all[0].bugs.iter().filter_map(|bug| bug.upstream).collect();
+        (sidecar.named, upstream)
+    };
+    let (named, upstream) = bugs("v1.31.14/sidecars.json");
+    assert!(!named && upstream.contains(&"kubernetes/kubernetes#124938"), "{upstream:?}");
+    let (named, upstream) = bugs("v1.32.13/sidecars.json");
+    assert!(named && !upstream.contains(&"kubernetes/kubernetes#124938"), "{upstream:?}");
+}
+
+#[test]
+fn unnamed_containers_have_a_reason() {
+    let why = |name: &str, container: &str| {
+        let all = explained(&recording(name), &["events", "pods"]);
+        all[0].containers.iter().find(|report| report.name == container).unwrap().why.clone()
+    };
+    let rows = [
+        ("v1.31.14/sidecars.json", "el-sidecar2", "considers only regular containers"),
+        ("v1.36.2/terminated-init.json", "init1", "the container had terminated"),
+        ("v1.32.13/ephemeral.json", "debugger", "ephemeral containers are never named"),
+        ("v1.32.13/pid.json", "el1", "messages for pids name no containers"),
+    ];
+    for (name, container, expected) in rows {
+        let why = why(name, container);
+        assert!(why.contains(expected), "{name}: {why}");
+    }
+}
+
+#[test]
+fn text_of_an_explanation() {
+    let all = explained(&recording("v1.31.14/sidecars.json"), &["events", "pods"]);
+    insta::assert_snapshot!(all[0]);
+}
+
+/// Messages from bug reports: of old kubelets, wrapped by `kubectl describe`, without their last
+/// space, with surrounding text.
+#[test]
+fn pasted_messages_are_explained() {
+    let rows: [(&str, &str); 20] = [
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 87608Ki. Container manager was using 48458972Ki, request is 15Gi, has larger consumption of memory. ",
+            "14Mi below the threshold of 100Mi",
+        ),
+        (
+            "The node was low on resource: memory. Container kilo was using 30332Ki, which exceeds its request of 0.",
+            "does not state the threshold",
+        ),
+        (
+            "Message:        The node was low on resource: memory. Container node was using 35505620Ki,\n    which exceeds its request of 12Gi. ",
+            "22385Mi above its request",
+        ),
+        (
+            "  Warning  Evicted  3m  kubelet  The node was low on resource: ephemeral-storage. Threshold quantity: 2727346284, available: 432908Ki. Container app was using 20Ki, request is 0, has larger consumption of ephemeral-storage. ",
+            "2178Mi below the threshold of 2601Mi",
+        ),
+        (
+            "The node was low on resource: ephemeral-storage. \n  Threshold quantity: 16015370671, available: 13389604Ki. Container step-push was using 60Ki, request is 0, has larger consumption of ephemeral-storage.",
+            "nodefs.available, imagefs.available or containerfs.available",
+        ),
+        (
+            "The node was low on resource: ephemeral-storage. Threshold quantity: 75100960885, available: 49664872Ki.",
+            "No container is named",
+        ),
+        (
+            "The node was low on resource: memory. Threshold quantity: 12Gi, available: 12536420Ki. Container p1 was using 788244Ki, request is 128M, has larger consumption of memory. ",
+            "648Mi above its request",
+        ),
+        (
+            "Status:  Failed\nReason:  Evicted\nMessage: The node was low on resource: memory. Threshold quantity: 100Mi, available: 91244Ki. Container batch was using 1843Mi, request is 256Mi, has larger consumption of memory.\nIP: 10.0.0.7",
+            "1587Mi above its request",
+        ),
+        ("The node was low on resource: inodes. ", "Messages for inodes name no containers"),
+        (
+            "The node was low on resource: inodes. Threshold quantity: 327680, available: 327011. ",
+            "669 inodes below the threshold of 327680 inodes (nodefs.inodesFree",
+        ),
+        (
+            "The node was low on resource: pids. Threshold quantity: 3276, available: 2811. ",
+            "465 pids below the threshold of 3276 pids (pid.available)",
+        ),
+        (
+            "message: 'The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi. Container app was using 900Mi, request is 128Mi, has larger consumption of memory.'",
+            "124Mi below",
+        ),
+        ("The node had condition: [MemoryPressure]. ", "admits no BestEffort pods"),
+        (
+            "Pod was rejected: The node had condition: [DiskPressure]. ",
+            "its node had DiskPressure. The pod never ran there",
+        ),
+        ("Pod The node had condition: [MemoryPressure DiskPressure]. ", "MemoryPressure and DiskPressure"),
+        (
+            "Usage of EmptyDir volume \"cache\" exceeds the limit \"10Gi\". ",
+            "The emptyDir volume cache exceeded its sizeLimit of 10Gi",
+        ),
+        (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 512Mi. ",
+            "the sum of its containers' ephemeral-storage limits",
+        ),
+        (
+            "Container builder exceeded its local ephemeral storage limit \"5Gi\". ",
+            "of container builder exceeded its ephemeral-storage limit",
+        ),
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 112Mi. ",
+            "not below the threshold",
+        ),
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. Pod web was using 700Mi, request is 600Mi, has larger consumption of memory. Container a was using 650Mi, request is 0, has larger consumption of memory. ",
+            "any usage exceeds it",
+        ),
+    ];
+    for (text, expected) in rows {
+        let input = Input::read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let all = explain(&input, None).unwrap();
+        let text: String = all.iter().map(Explanation::to_string).collect();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn errors_describe_other_objects() {
+    let rows = [
+        (
+            "{kind: Event, reason: Created, involvedObject: {kind: Pod, name: web}}",
+            "an event Created about Pod web",
+        ),
+        ("{kind: Pod, metadata: {name: web}, status: {phase: Running}}", "pod web in phase Running"),
+        (
+            "{kind: Event, reason: Evicted, message: moved by a descheduler, involvedObject: {kind: Pod, namespace: a, name: web}}",
+            "a/web was not evicted by a kubelet, or by an unknown version: not an eviction message: at byte 0, after \"\"",
+        ),
+    ];
+    for (text, expected) in rows {
+        let text = format!("{text}\n");
+        let error = explain(&Input::read(&text).unwrap(), None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn other_causes_are_distinguished() {
+    let condition = |reason: &str| {
+        format!("conditions: [{{type: DisruptionTarget, status: 'True', reason: {reason}, message: m}}]")
+    };
+    let rows = [
+        (condition("PreemptionByScheduler"), "preempted the pod for a pod of higher priority"),
+        (condition("DeletionByTaintManager"), "has a NoExecute taint"),
+        (condition("EvictionByEvictionAPI"), "kubectl drain"),
+        (
+            "reason: Preempting, message: Preempted in order to admit critical pod".to_owned(),
+            "to admit a critical pod",
+        ),
+        ("reason: OutOfmemory, message: no".to_owned(), "rejected the pod (OutOfmemory)"),
+        (
+            "containerStatuses: [{name: c, state: {terminated: {reason: OOMKilled, exitCode: 137}}}]"
+                .to_owned(),
+            "The kernel OOM-killed container c",
+        ),
+    ];
+    for (status, expected) in rows {
+        let text = format!("{{kind: Pod, metadata: {{name: web}}, status: {{phase: Failed, {status}}}}}\n");
+        let all = explain(&Input::read(&text).unwrap(), None).unwrap();
+        assert!(all[0].to_string().contains(expected), "{}", all[0]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Fault scripts: the faults that case files and command lines inject into a cluster.
+//!
+//! This crate defines the script and its parser. The embedded cluster injects the faults.
+//!
+//! ```
+//! let script = evictlab_fault::parse("- kubelet-restart: {at: 5s}\n- event-lost: {times: 1}")?;
+//! assert_eq!(script[0].name(), "kubelet-restart");
+//! # Ok::<(), evictlab_fault::ScriptError>(())
+//! ```
+
+mod parse;
+mod script;
+mod span;
+
+pub use parse::{ScriptError, parse};
+pub use script::{ApiError, ApiSlow, Event, EventLate, Fault, Moment, StatsMissing, TimeRange, Watch};
+pub use span::{Span, SpanError};

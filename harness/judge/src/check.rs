@@ -1,0 +1,249 @@
+//! The check of an expectation: that of a case, or that of one of its known bugs.
+
+use evictlab_rules::message::EvictionMessage;
+
+use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::termination_time::{TerminationBound, check_termination_time};
+use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::{assertions, message_diff};
+use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
+use evictlab_evidence::Scope;
+
+/// A complete expectation.
+pub(crate) struct Expectation<'a> {
+    case: &'a Case,
+    evicted: &'a [Name],
+    message: Option<Message>,
+    termination: Option<TerminationBound>,
+    bug: Option<&'a KnownBug>,
+}
+
+/// Results of the check of an expectation.
+#[derive(Default)]
+pub(crate) struct CheckResults {
+    /// The checks.
+    pub(crate) checks: Vec<Check>,
+    /// Diff of the expected and the observed message.
+    pub(crate) diff: String,
+    /// The first check that was not possible because evidence is missing.
+    pub(crate) evidence_lost: Option<Inconclusive>,
+}
+
+impl CheckResults {
+    /// Reports whether all checks hold.
+    pub(crate) fn hold(&self) -> bool {
+        self.checks.iter().all(|check| check.holds)
+    }
+
+    fn record_lost_evidence(&mut self, why: String) {
+        self.evidence_lost.get_or_insert(Inconclusive { reason: InconclusiveReason::EvidenceLost, why });
+    }
+}
+
+impl<'a> Expectation<'a> {
+    /// Returns the expectation of a case.
+    pub(crate) fn of(case: &'a Case) -> Self {
+        let expect = &case.expect;
+        let termination = expect.killed_within.map(TerminationBound::Within);
+        Self { case, evicted: &expect.evicted, message: expect.message.clone(), termination, bug: None }
+    }
+
+    /// Returns the expectation of a known bug. It inherits from the case whatever it does not
+    /// state.
+    pub(crate) fn of_bug(case: &'a Case, bug: &'a KnownBug) -> Self {
+        let of_case = Self::of(case);
+        let message = match (&bug.message, of_case.message) {
+            (Some(of_bug), Some(of_case)) => Some(inherit(of_bug, &of_case)),
+            (of_bug, of_case) => of_bug.clone().or(of_case),
+        };
+        Self {
+            case,
+            evicted: bug.evicted.as_deref().unwrap_or(of_case.evicted),
+            message,
+            termination: bug.killed_after.map(TerminationBound::After).or(of_case.termination),
+            bug: Some(bug),
+        }
+    }
+
+    /// Returns the names of the pods that are expected to be evicted.
+    pub(crate) fn evicted(&self) -> &'a [Name] {
+        self.evicted
+    }
+
+    /// Returns the expected message.
+    pub(crate) fn message(&self) -> Option<&Message> {
+        self.message.as_ref()
+    }
+
+    /// Compares the expectation with the evidence.
+    pub(crate) fn check(&self, evidence: &CaseEvidence<'_>) -> CheckResults {
+        let mut results = CheckResults::default();
+        results.checks.push(self.check_evicted_pods(evidence));
+        let evicted: Vec<_> = self.evicted.iter().filter_map(|name| evidence.pod(name.as_str())).collect();
+        if let Some(first) = evicted.first().filter(|pod| pod.was_evicted()) {
+            self.check_message(first, &mut results);
+            match self.termination.map(|bound| check_termination_time(bound, first)) {
+                Some(Ok(check)) => results.checks.push(check),
+                Some(Err(lost)) => results.evidence_lost = Some(lost),
+                None => {}
+            }
+        }
+        for pod in evicted.into_iter().filter(|pod| pod.was_evicted()) {
+            self.check_eviction(pod, &mut results);
+        }
+        for (pod, containers) in &self.case.expect.summary {
+            check_summary(pod.as_str(), containers, evidence, &mut results);
+        }
+        if let Some(refused) = &self.case.expect.refused {
+            results.checks.push(self.check_rejection(refused, evidence));
+        }
+        if let Some(step) = &evidence.observations.stopped_at {
+            results.checks.push(Check {
+                name: "the steps of the case".to_owned(),
+                holds: false,
+                expected: "each is done".to_owned(),
+                observed: format!("timed out waiting: {step}"),
+            });
+        }
+        let scope = Scope::of(evidence.observations);
+        let assertions = assertions::applicable(self.case, self.bug, evidence.observations);
+        let assertions = assertions.into_iter().map(|assertion| assertions::check(assertion, &scope));
+        results.checks.extend(assertions);
+        results
+    }
+
+    fn check_evicted_pods(&self, evidence: &CaseEvidence<'_>) -> Check {
+        let is_expected = |pod: &PodEvidence<'_>| contains(self.evicted, pod);
+        let may_be_evicted = |pod: &PodEvidence<'_>| contains(&self.case.expect.may_be_evicted, pod);
+        let pods: Vec<_> = evidence.pods.iter().filter(|pod| !may_be_evicted(pod)).collect();
+        let (expected, observed) =
+            (describe_evicted(&pods, is_expected), describe_evicted(&pods, |pod| pod.was_evicted()));
+        let all_known = self.evicted.iter().all(|name| evidence.pod(name.as_str()).is_some());
+        let holds = all_known && expected == observed;
+        Check { name: "who is evicted".to_owned(), holds, expected, observed }
+    }
+
+    fn check_message(&self, pod: &PodEvidence<'_>, results: &mut CheckResults) {
+        let Some(expected) = &self.message else { return };
+        let observed = pod.message().unwrap_or_default().parse::<EvictionMessage>();
+        if let Err(error) = &observed {
+            let expected = "an eviction message".to_owned();
+            let observed = error.to_string();
+            results.checks.push(Check { name: "message".to_owned(), holds: false, expected, observed });
+        }
+        let (checks, diff) = message_diff::compare(expected, observed.ok().as_ref());
+        results.checks.extend(checks);
+        results.diff = diff;
+    }
+
+    /// Checks the reports of the eviction of one pod. That they agree is an invariant.
+    fn check_eviction(&self, pod: &PodEvidence<'_>, results: &mut CheckResults) {
+        let expect = &self.case.expect;
+        for witness in expect.witnesses.iter().flatten() {
+            check_witness(*witness, pod, results);
+        }
+        if let Some(presence) = expect.annotations {
+            check_annotations(presence, pod, results);
+        }
+        if let Some(presence) = expect.disruption_target {
+            let name = format!("DisruptionTarget of {}", pod.name);
+            results.checks.push(check_presence(name, presence, pod.condition.map(str::to_owned)));
+        }
+    }
+
+    fn check_rejection(&self, refused: &Refused, evidence: &CaseEvidence<'_>) -> Check {
+        let ephemeral = self.case.ephemeral_containers.first();
+        let pod = ephemeral.map(|container| container.pod.as_str()).unwrap_or_default();
+        let message = refused.message.replace("$(POD)", pod);
+        let expected = format!("{} {}: {message}", refused.code, refused.reason);
+        let answer = evidence.rejection.as_ref();
+        let observed = answer.map(|answer| format!("{} {}: {}", answer.code, answer.reason, answer.message));
+        let holds = observed.as_ref() == Some(&expected);
+        let observed = observed.unwrap_or_else(|| "the API accepted it".to_owned());
+        Check { name: "the API refuses it".to_owned(), holds, expected, observed }
+    }
+}
+
+fn contains(names: &[Name], pod: &PodEvidence<'_>) -> bool {
+    names.iter().any(|name| name.as_str() == pod.name)
+}
+
+/// Describes which pods are evicted and which are not.
+fn describe_evicted(pods: &[&PodEvidence<'_>], is_evicted: impl Fn(&PodEvidence<'_>) -> bool) -> String {
+    let (evicted, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| is_evicted(pod));
+    let names =
+        |pods: Vec<&PodEvidence<'_>>| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(", ");
+    let evicted = if evicted.is_empty() {
+        "nobody is evicted".to_owned()
+    } else {
+        format!("evicted: {}", names(evicted))
+    };
+    if others.is_empty() { evicted } else { format!("{evicted}; not evicted: {}", names(others)) }
+}
+
+/// Returns the bug's expected message, completed from that of the case.
+fn inherit(of_bug: &Message, of_case: &Message) -> Message {
+    Message {
+        resource: of_bug.resource.or(of_case.resource),
+        containers: of_bug.containers.clone().or_else(|| of_case.containers.clone()),
+        pod: of_bug.pod.clone().or_else(|| of_case.pod.clone()),
+        emptydir_limit: of_bug.emptydir_limit.clone().or_else(|| of_case.emptydir_limit.clone()),
+        pod_limit: of_bug.pod_limit.clone().or_else(|| of_case.pod_limit.clone()),
+        container_limit: of_bug.container_limit.clone().or_else(|| of_case.container_limit.clone()),
+    }
+}
+
+/// Checks that a report of the eviction exists.
+fn check_witness(witness: Witness, pod: &PodEvidence<'_>, results: &mut CheckResults) {
+    let (name, message) = match witness {
+        Witness::Event => ("event", pod.events.first().map(|event| event.message.as_str())),
+        Witness::Status => ("status", pod.status),
+        Witness::Condition => ("condition", pod.condition),
+    };
+    // Events are delivered at best effort: a missing event is not a fault of the kubelet.
+    if witness == Witness::Event && message.is_none() {
+        return results.record_lost_evidence(format!("the Evicted event of {} is missing", pod.name));
+    }
+    let name = format!("{name} of {}", pod.name);
+    results.checks.push(check_presence(name, Presence::Present, message.map(str::to_owned)));
+}
+
+fn check_annotations(presence: Presence, pod: &PodEvidence<'_>, results: &mut CheckResults) {
+    let Some(event) = pod.events.first() else {
+        let why = format!("the Evicted event of {} is missing, and its annotations with it", pod.name);
+        return results.record_lost_evidence(why);
+    };
+    let is_offender = |key: &&String| key.starts_with("offending_") || *key == "starved_resource";
+    let keys: Vec<_> = event.annotations.keys().filter(is_offender).map(String::as_str).collect();
+    let observed = (!keys.is_empty()).then(|| keys.join(", "));
+    results.checks.push(check_presence(format!("annotations of {}", pod.name), presence, observed));
+}
+
+fn check_presence(name: String, presence: Presence, observed: Option<String>) -> Check {
+    let (expected, holds) = match presence {
+        Presence::Present => ("present", observed.is_some()),
+        Presence::Absent => ("absent", observed.is_none()),
+    };
+    let observed = observed.unwrap_or_else(|| "absent".to_owned());
+    Check { name, holds, expected: expected.to_owned(), observed }
+}
+
+/// Checks that the last sample that lists the pod lists exactly these containers.
+fn check_summary(pod: &str, containers: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
+    if evidence.samples.is_empty() {
+        return results.record_lost_evidence("the node returned no Summary".to_owned());
+    }
+    let uid = evidence.pod(pod).map(|pod| pod.pod.metadata.uid.as_str()).unwrap_or_default();
+    let last = evidence.samples.iter().rev().find_map(|sample| sample.pod(uid));
+    let join = |names: Vec<&str>| {
+        let mut names = names;
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let expected = join(containers.iter().map(Name::as_str).collect());
+    let observed = last.map(|pod| join(pod.containers.iter().map(|stats| stats.name.as_str()).collect()));
+    let holds = observed.as_ref() == Some(&expected);
+    let observed = observed.unwrap_or_else(|| "no sample lists the pod".to_owned());
+    let name = format!("the Summary lists containers of {pod}");
+    results.checks.push(Check { name, holds, expected, observed });
+}

@@ -1,0 +1,188 @@
+//! The verdict.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::message::EvictionMessage;
+
+use crate::check::{CheckResults, Expectation};
+use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
+use crate::{assertions, inconclusive, invariants};
+use evictlab_case::{Case, KnownBug};
+use evictlab_evidence::Observations;
+
+/// Judges the evidence of a case on a node that is expected to run `kubelet`.
+///
+/// The verdict is `passed` if the expectation holds, or `fixed` if a known bug should have shown;
+/// `reproduced` if the expectation of the known bug holds instead; otherwise `failed`, or
+/// `inconclusive` if the evidence does not suffice. A violated invariant fails the case, except
+/// that a kubelet in which a known bug is fixed may satisfy the invariants of the next version
+/// without the bug. A node that runs another kubelet is an `error`.
+pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations) -> CaseResult {
+    if observations.kubelet_version.parse().as_ref() != Ok(kubelet) {
+        let why = format!("the node runs kubelet {}, expected {kubelet}", observations.kubelet_version);
+        let result = CaseResult::without_evidence(Verdict::Error, why);
+        return CaseResult { phase: Some(Phase::Judge), ..result };
+    }
+    let evidence = CaseEvidence::new(kubelet, observations);
+    let expectation = Expectation::of(case);
+    let results = expectation.check(&evidence);
+    // An intermittent bug is judged by the rate over all runs.
+    let bug = known_bug(case, kubelet).filter(|bug| !bug.sometimes);
+    let invariants = check_invariants(&evidence, &results, bug);
+    let decision = Decision { case, evidence: &evidence, bug };
+    let mut result = if all_hold(&invariants) {
+        decision.decide(&expectation, &results)
+    } else {
+        verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
+    };
+    result.checks.extend(invariants);
+    let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
+    result.testimony = evicted.map(PodEvidence::eviction_record).collect();
+    result.diff = results.diff;
+    match assertions::rate(case, observations) {
+        None => {}
+        Some(Ok(rate)) => result.rate = Some(rate),
+        Some(Err(check)) => {
+            result.verdict = Verdict::Failed;
+            result.why = describe_failures(std::slice::from_ref(&check));
+            result.checks.insert(0, check);
+        }
+    }
+    result
+}
+
+/// Returns the case's known bug that a kubelet has.
+pub fn known_bug<'a>(case: &'a Case, kubelet: &KubeletVersion) -> Option<&'a KnownBug> {
+    case.known_bugs.iter().find(|bug| bug.kubelet.matches(kubelet))
+}
+
+/// Checks the invariants of the kubelet's version. If the expectation holds although the version
+/// has a known bug, the kubelet is patched: it may satisfy the invariants of the next version
+/// without the bug instead.
+fn check_invariants(
+    evidence: &CaseEvidence<'_>,
+    results: &CheckResults,
+    bug: Option<&KnownBug>,
+) -> Vec<Check> {
+    let invariants = invariants::check_all(evidence, evidence.kubelet);
+    if all_hold(&invariants) || !results.hold() {
+        return invariants;
+    }
+    let fixed = bug.and_then(|bug| first_minor_without(bug, evidence.kubelet));
+    let of_fixed = fixed.map(|fixed| invariants::check_all(evidence, &fixed));
+    of_fixed.filter(|checks| all_hold(checks)).unwrap_or(invariants)
+}
+
+/// Returns the next minor version without the bug.
+fn first_minor_without(bug: &KnownBug, kubelet: &KubeletVersion) -> Option<KubeletVersion> {
+    const MINORS_SEARCHED: u32 = 20;
+    let mut minors = (kubelet.minor + 1..=kubelet.minor + MINORS_SEARCHED).map(KubeletVersion::from_minor);
+    minors.find(|later| !bug.kubelet.matches(later))
+}
+
+/// Inputs of a decision for which all invariants hold.
+struct Decision<'a> {
+    case: &'a Case,
+    evidence: &'a CaseEvidence<'a>,
+    bug: Option<&'a KnownBug>,
+}
+
+impl Decision<'_> {
+    fn decide(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
+        if results.hold() {
+            return self.with_expected_outcome(expectation, results);
+        }
+        let with_bug = self.bug.map(|bug| (bug, Expectation::of_bug(self.case, bug)));
+        if let Some((bug, expectation)) = &with_bug {
+            let results = expectation.check(self.evidence);
+            if results.hold() {
+                return self.with_known_bug(bug, expectation, &results);
+            }
+        }
+        // A known bug may leave less to observe than the expectation.
+        let least = with_bug.as_ref().map_or(expectation, |(_, with_bug)| with_bug);
+        if let Some(cause) = inconclusive::of_failure(self.case, least, self.evidence) {
+            return inconclusive_with(cause, &results.checks);
+        }
+        let failures = describe_failures(&results.checks);
+        let why = match self.bug {
+            Some(bug) => format!("{} did not show either: {failures}", bug_label(bug)),
+            None => failures,
+        };
+        verdict_with(Verdict::Failed, why, &results.checks)
+    }
+
+    fn with_expected_outcome(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
+        if let Some(cause) = self.inconclusive(results) {
+            return inconclusive_with(cause, &results.checks);
+        }
+        let summary = summarize(expectation, self.evidence);
+        let Some(bug) = self.bug else { return verdict_with(Verdict::Passed, summary, &results.checks) };
+        let why = format!("{} should have shown and did not: {summary}", bug_label(bug));
+        let result = verdict_with(Verdict::Fixed, why, &results.checks);
+        CaseResult { known_bug: Some(bug_label(bug)), ..result }
+    }
+
+    fn with_known_bug(
+        &self,
+        bug: &KnownBug,
+        expectation: &Expectation<'_>,
+        results: &CheckResults,
+    ) -> CaseResult {
+        if let Some(cause) = self.inconclusive(results) {
+            return inconclusive_with(cause, &results.checks);
+        }
+        let about = bug.about.as_deref().unwrap_or("It shows as stated.");
+        let why = format!("{about} {}", capitalize(&summarize(expectation, self.evidence)));
+        let result = verdict_with(Verdict::Reproduced, why, &results.checks);
+        CaseResult { known_bug: Some(bug_label(bug)), ..result }
+    }
+
+    /// Returns the reason why checks that hold do not decide the case.
+    fn inconclusive(&self, results: &CheckResults) -> Option<Inconclusive> {
+        results.evidence_lost.clone().or_else(|| inconclusive::of_pass(self.case, self.evidence))
+    }
+}
+
+fn verdict_with(verdict: Verdict, why: String, checks: &[Check]) -> CaseResult {
+    CaseResult { checks: checks.to_vec(), ..CaseResult::without_evidence(verdict, why) }
+}
+
+fn inconclusive_with(cause: Inconclusive, checks: &[Check]) -> CaseResult {
+    let result = verdict_with(Verdict::Inconclusive, cause.why, checks);
+    CaseResult { doubt: Some(cause.reason), ..result }
+}
+
+fn all_hold(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.holds)
+}
+
+/// Describes the first check that does not hold, and the number of further ones.
+fn describe_failures(checks: &[Check]) -> String {
+    let mut failures = checks.iter().filter(|check| !check.holds);
+    let Some(Check { name, expected, observed, .. }) = failures.next() else { return String::new() };
+    let more = match failures.count() {
+        0 => String::new(),
+        count => format!(" (and {count} more)"),
+    };
+    format!("{name}: expected {expected}, observed {observed}{more}")
+}
+
+/// Summarizes in one line the eviction of the first pod that is expected to be evicted.
+fn summarize(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> String {
+    let first = expectation.evicted().first().and_then(|name| evidence.pod(name.as_str()));
+    let Some(pod) = first.filter(|pod| pod.was_evicted()) else {
+        return "the expected outcome was observed".to_owned();
+    };
+    let source = if pod.events.is_empty() { "its status (the event is missing)" } else { "the event" };
+    match pod.message().map(str::parse::<EvictionMessage>) {
+        Some(Ok(EvictionMessage::NodePressure(message))) => {
+            let names: Vec<_> = message.containers.iter().map(|container| container.name.as_str()).collect();
+            let names = if names.is_empty() { "no container".to_owned() } else { names.join(", ") };
+            let pod_level = if message.pod.is_some() { "the pod, " } else { "" };
+            format!("{} was evicted, and {source} names {pod_level}{names}", pod.name)
+        }
+        Some(Ok(message)) => format!("{} was evicted: {}", pod.name, message.to_string().trim_end()),
+        _ => format!("{} was evicted", pod.name),
+    }
+}

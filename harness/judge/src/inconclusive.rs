@@ -1,0 +1,260 @@
+//! Reasons why the evidence does not suffice for a verdict, each with the figures behind it.
+
+use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
+use evictlab_rules::quantity::Quantity;
+use evictlab_rules::summary::Sample;
+use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::check::Expectation;
+use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::verdict::{Inconclusive, InconclusiveReason};
+use evictlab_case as case;
+use evictlab_case::{Case, Figures, Name};
+use evictlab_evidence::{ContainerStatusView, TerminatedView};
+
+/// Returns the reason why an expectation that holds does not decide the case.
+pub(crate) fn of_pass(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let pressure = case.pressure.as_ref()?;
+    if evidence.samples.is_empty() {
+        return Some(evidence_lost("the node returned no Summary".to_owned()));
+    }
+    // A reservation limits the pods' cgroup and does not set a threshold.
+    if pressure.by == case::PressureMechanism::KubeReserved {
+        return None;
+    }
+    let mut evicted = evidence.pods.iter().filter(|pod| pod.was_evicted()).peekable();
+    if evicted.peek().is_some() {
+        evicted.find_map(|pod| missing_statistics(pod, evidence))
+    } else {
+        threshold_not_reached(signal(pressure), evidence)
+    }
+}
+
+/// Returns a reason outside of the kubelet that explains why an expectation does not hold.
+pub(crate) fn of_failure(
+    case: &Case,
+    expectation: &Expectation<'_>,
+    evidence: &CaseEvidence<'_>,
+) -> Option<Inconclusive> {
+    let pods = || evidence.pods.iter();
+    // A case without evictions may be about the OOM kill itself.
+    let expects_eviction = case.pressure.is_some() || !expectation.evicted().is_empty();
+    let expected = || expectation.evicted().iter().filter_map(|name| evidence.pod(name.as_str()));
+    pods()
+        .find_map(rejected_at_admission)
+        .or_else(|| deleted_externally(case, evidence))
+        // Before `never_started`: an OOM-killed container may wait for its next start.
+        .or_else(|| pods().filter(|_| expects_eviction).find_map(killed_for_memory))
+        .or_else(|| pods().find_map(never_started))
+        .or_else(|| of_pass(case, evidence))
+        .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
+        .or_else(|| stats_outrun(expectation, evidence))
+}
+
+fn evidence_lost(why: String) -> Inconclusive {
+    Inconclusive { reason: InconclusiveReason::EvidenceLost, why }
+}
+
+fn rejected_at_admission(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
+    let cause = pod.rejection.as_ref()?.trim_end();
+    let why = format!("the kubelet did not admit {}: {cause}", pod.name);
+    Some(Inconclusive { reason: InconclusiveReason::RejectedAtAdmission, why })
+}
+
+/// Finds a pod that was deleted, in a case whose steps, taints or controllers do not delete pods.
+fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let deleted = |pod: &&PodEvidence<'_>| pod.gone && !pod.was_evicted() && case.steps.is_empty();
+    let pod = evidence.pods.iter().find(deleted)?;
+    Some(evidence_lost(format!("{} was deleted externally before the end of the case", pod.name)))
+}
+
+fn signal(pressure: &case::Pressure) -> Signal {
+    match pressure.signal {
+        case::Signal::MemoryAvailable => Signal::MemoryAvailable,
+        case::Signal::NodefsAvailable => Signal::NodefsAvailable,
+        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
+        case::Signal::PidAvailable => Signal::PidAvailable,
+    }
+}
+
+fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let thresholds: Vec<&Threshold> =
+        evidence.thresholds.iter().filter(|threshold| threshold.signal == signal).collect();
+    if thresholds.is_empty() {
+        return Some(evidence_lost(format!("the node's threshold on {signal} is not known")));
+    }
+    let samples = &evidence.samples;
+    let observed = || samples.iter().filter_map(|sample| Observation::from_node_stats(signal, &sample.node));
+    let is_met = |observation| thresholds.iter().any(|threshold| threshold.is_met(&observation, false));
+    if observed().any(is_met) {
+        return None;
+    }
+    let values: Vec<_> = thresholds.iter().map(|threshold| threshold.value.to_string()).collect();
+    let values = values.join(" and ");
+    Some(match observed().map(|observation| observation.available).min() {
+        Some(least) => {
+            let count = samples.len();
+            let why = format!("{signal} never fell below {values}: the least of {count} samples is {least}");
+            Inconclusive { reason: InconclusiveReason::ThresholdNotReached, why }
+        }
+        None => evidence_lost(format!("no sample has {signal}")),
+    })
+}
+
+/// Finds a container that waits for anything but its regular start, or a pod that is `Pending` and
+/// in which no container ever ran.
+fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
+    const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
+    let stuck = pod.container_statuses().find_map(|status| {
+        let waiting = status.waiting()?;
+        let reason = waiting.reason().filter(|reason| !REGULAR_REASONS.contains(reason))?;
+        let message = waiting.message().map(|message| format!(" ({message})")).unwrap_or_default();
+        Some(format!("{} is in {reason}{message}", status.name()))
+    });
+    let pending =
+        pod.view.phase() == Some("Pending") && !pod.container_statuses().any(ContainerStatusView::has_run);
+    let cause = stuck.or_else(|| pending.then(|| describe_pending(pod)))?;
+    let warning = pod.warnings.last().map(|event| format!("; {event}")).unwrap_or_default();
+    let why = format!("{} did not start: {cause}{warning}", pod.name);
+    Some(Inconclusive { reason: InconclusiveReason::PodNeverStarted, why })
+}
+
+fn describe_pending(pod: &PodEvidence<'_>) -> String {
+    let mut messages = pod
+        .view
+        .conditions()
+        .filter_map(|condition| condition.message().filter(|_| condition.status() == Some("False")));
+    format!("it is Pending, {}", messages.next().unwrap_or("and no condition has a reason"))
+}
+
+/// Finds a container that was terminated by SIGKILL before the kubelet evicted its pod, or in a pod
+/// that the kubelet did not evict.
+fn killed_for_memory(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
+    pod.container_statuses().find_map(|status| {
+        let terminations = [status.terminated(), status.last_terminated()];
+        terminations.into_iter().flatten().find_map(|terminated| {
+            let why = describe_unexplained_kill(pod, status.name(), terminated)?;
+            Some(Inconclusive { reason: InconclusiveReason::KilledForMemory, why })
+        })
+    })
+}
+
+fn describe_unexplained_kill(
+    pod: &PodEvidence<'_>,
+    container: &str,
+    terminated: TerminatedView<'_>,
+) -> Option<String> {
+    let event = pod.evicted_at();
+    let (end, reason) = (terminated.finished_at()?, terminated.reason());
+    let is_oom_kill = reason == "OOMKilled";
+    // Ends are truncated to seconds. The kubelet's own kill is never reported as OOMKilled.
+    let tolerance = i64::from(is_oom_kill);
+    let is_before = event.is_none_or(|event| end.as_second() < event.as_second() + tolerance);
+    let is_sigkill = is_oom_kill || terminated.exit_code() == Some(137);
+    if !is_before || !is_sigkill || (event.is_none() && pod.status.is_some()) {
+        return None;
+    }
+    let when = match event {
+        Some(event) => {
+            format!("{:.1} s before the kubelet evicted it", event.duration_since(end).as_secs_f64())
+        }
+        None => "and the kubelet did not evict it".to_owned(),
+    };
+    let exit_code = terminated.exit_code().map_or("unknown".to_owned(), |code| code.to_string());
+    Some(format!("{container} of {} was killed ({reason}, exit code {exit_code}) at {end}, {when}", pod.name))
+}
+
+/// Finds a pod that was evicted or runs, and that the Summary did not list at that time. Without
+/// statistics the kubelet ranks the pod, but neither names its containers nor enforces its limits.
+fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    const TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
+    let is_running = pod.view.phase() == Some("Running");
+    if !pod.was_evicted() && !is_running || !pod.has_run {
+        return None;
+    }
+    let event = pod.evicted_at();
+    let last = evidence.samples.iter().filter_map(sampled_at).max()?;
+    let at = event.unwrap_or(last);
+    let is_close = |sample: &&Sample| {
+        sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
+    };
+    let mut samples = evidence.samples.iter().filter(is_close).peekable();
+    samples.peek()?;
+    let uid = &pod.pod.metadata.uid;
+    if samples.any(|sample| sample.pod(uid).is_some_and(|pod| !pod.containers.is_empty())) {
+        return None;
+    }
+    let when = if event.is_some() { "when it evicted it" } else { "at the end" };
+    let name = &pod.name;
+    Some(evidence_lost(format!(
+        "the kubelet had no statistics of {name} {when}: the Summary did not list it"
+    )))
+}
+
+/// Finds a container that the message omits, or whose usage it reports too low, and whose usage the
+/// Summary showed only after the event.
+fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let pod = evidence.pod(expectation.evicted().first()?.as_str())?;
+    let at = pod.evicted_at()?;
+    let EvictionMessage::NodePressure(message) = pod.message()?.parse().ok()? else { return None };
+    expectation.message()?.containers.iter().flatten().find_map(|(name, figures)| {
+        let container = reportable_containers(evidence.kubelet, &pod.pod)
+            .find(|container| container.name == name.as_str())?;
+        let request = container.request(message.resource.as_str()).cloned().unwrap_or(Quantity::ZERO);
+        let named = message.containers.iter().find(|offender| offender.name == name.as_str());
+        let is_enough = |bytes: i64| is_expected_usage(bytes, &request, figures);
+        if named.is_some_and(|named| is_enough(named.usage.value())) {
+            return None;
+        }
+        let usages = evidence.samples.iter().filter_map(|sample| {
+            Some((sampled_at(sample)?, usage_in_sample(sample, pod, name.as_str(), message.resource)?))
+        });
+        let (before, after): (Vec<_>, Vec<_>) = usages.partition(|(sampled_at, _)| *sampled_at <= at);
+        let largest = |usages: &[(Timestamp, i64)]| usages.iter().map(|(_, bytes)| *bytes).max();
+        let (before, after) = (largest(&before), largest(&after).filter(|bytes| is_enough(*bytes))?);
+        if before.is_some_and(is_enough) {
+            return None;
+        }
+        let why = describe_outrun(name, pod, named, (before, after));
+        Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
+    })
+}
+
+fn is_expected_usage(bytes: i64, request: &Quantity, figures: &Figures) -> bool {
+    let usage = Quantity::from_bytes(bytes);
+    usage > *request && figures.usage.as_ref().is_none_or(|bound| bound.holds(&usage))
+}
+
+fn describe_outrun(
+    container: &Name,
+    pod: &PodEvidence<'_>,
+    named: Option<&Offender>,
+    (before, after): (Option<i64>, i64),
+) -> String {
+    let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
+    let reported = named.map_or("omits it".to_owned(), |named| format!("reports {}", named.usage));
+    let before = before.map_or("nothing".to_owned(), print);
+    format!(
+        "pressure outran the statistics of {container} of {}: the message {reported}, the Summary showed {before} \
+         before the eviction and {} after it",
+        pod.name,
+        print(after)
+    )
+}
+
+/// Returns the end of the second in which the Summary was made, so that a Summary of the event's
+/// own second counts as later.
+fn sampled_at(sample: &Sample) -> Option<Timestamp> {
+    sample.node.rlimit.as_ref()?.time?.checked_add(SignedDuration::from_secs(1)).ok()
+}
+
+fn usage_in_sample(
+    sample: &Sample,
+    pod: &PodEvidence<'_>,
+    container: &str,
+    resource: Resource,
+) -> Option<i64> {
+    let pod = sample.pod(&pod.pod.metadata.uid)?;
+    container_usage(pod.containers.iter().find(|stats| stats.name == container)?, resource)
+}

@@ -1,0 +1,47 @@
+//! The verdict on a case: [`judge`] compares the evidence with what the case expects.
+//!
+//! Judging is pure: it reads nothing but its arguments, and the same evidence gives the same
+//! result.
+//!
+//! ```
+//! use evictlab_case::Case;
+//! use evictlab_evidence::Observations;
+//! use evictlab_judge::{Verdict, judge};
+//! use serde_json::json;
+//!
+//! let case: Case = serde_json::from_value(json!({
+//!     "name": "idle-pod-survives",
+//!     "about": "A pod without usage is not evicted.",
+//!     "pods": [{"metadata": {"name": "idle"}}],
+//!     "expect": {"evicted": []},
+//! }))?;
+//! let idle = json!({"metadata": {"name": "idle"}, "status": {"phase": "Running"}});
+//! let observations = Observations {
+//!     kubelet_version: "v1.33.1".to_owned(),
+//!     pods_created: vec![idle.clone()],
+//!     pods_final: vec![idle],
+//!     ..Observations::default()
+//! };
+//! let result = judge(&case, &"v1.33.1".parse().unwrap(), &observations);
+//! assert_eq!(result.verdict, Verdict::Passed);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+#![deny(unreachable_pub)]
+
+mod assertions;
+mod check;
+mod decide;
+mod evidence;
+mod inconclusive;
+mod invariants;
+mod message_diff;
+mod rate;
+mod termination_time;
+mod verdict;
+
+pub use decide::{judge, known_bug};
+pub use rate::over_runs;
+pub use verdict::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Rate, Verdict};
+
+#[cfg(test)]
+mod recordings_tests;

@@ -1,0 +1,178 @@
+//! The comparison of the expected and the observed eviction message, field by field.
+
+use std::collections::BTreeMap;
+
+use evictlab_rules::message::{EvictionMessage, Offender};
+use similar::TextDiff;
+
+use crate::verdict::Check;
+use evictlab_case::{Figures, Message, Resource};
+
+/// One field of the message.
+struct Field {
+    /// Name of the field, such as `container el1`.
+    name: String,
+    expected: Expected,
+    observed: Option<String>,
+}
+
+enum Expected {
+    /// The case does not state the field.
+    Unstated,
+    /// The stated value.
+    Stated { value: String, holds: bool },
+    /// The message must not have the field.
+    Absent,
+}
+
+impl Field {
+    fn holds(&self) -> bool {
+        match &self.expected {
+            Expected::Unstated => true,
+            Expected::Stated { holds, .. } => *holds,
+            Expected::Absent => self.observed.is_none(),
+        }
+    }
+
+    fn check(&self) -> Option<Check> {
+        let absent = || "not in the message".to_owned();
+        let expected = match &self.expected {
+            Expected::Unstated => return None,
+            Expected::Stated { value, .. } => value.clone(),
+            Expected::Absent => absent(),
+        };
+        let observed = self.observed.clone().unwrap_or_else(absent);
+        Some(Check { name: format!("message: {}", self.name), holds: self.holds(), expected, observed })
+    }
+
+    /// Returns the expected and the observed line of a diff, which are equal if the field holds.
+    fn lines(&self) -> [Option<String>; 2] {
+        let line = |text: &String| format!("{}: {text}\n", self.name);
+        let observed = self.observed.as_ref().map(line);
+        let expected = match &self.expected {
+            _ if self.holds() => observed.clone(),
+            Expected::Stated { value, .. } => Some(line(value)),
+            Expected::Unstated | Expected::Absent => None,
+        };
+        [expected, observed]
+    }
+}
+
+/// Compares two messages. Returns a check for each stated field, and a unified diff of all fields,
+/// which is empty if every field holds.
+pub(crate) fn compare(expected: &Message, observed: Option<&EvictionMessage>) -> (Vec<Check>, String) {
+    let fields = fields(expected, observed);
+    let mut sides = [String::new(), String::new()];
+    for field in &fields {
+        for (side, line) in sides.iter_mut().zip(field.lines()) {
+            side.push_str(&line.unwrap_or_default());
+        }
+    }
+    let [old, new] = sides;
+    let diff = TextDiff::from_lines(&old, &new);
+    let diff = if old == new {
+        String::new()
+    } else {
+        diff.unified_diff().context_radius(usize::MAX / 2).header("expected", "observed").to_string()
+    };
+    (fields.iter().filter_map(Field::check).collect(), diff)
+}
+
+fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> {
+    let pressure = match observed {
+        Some(EvictionMessage::NodePressure(pressure)) => Some(pressure),
+        _ => None,
+    };
+    let resource = pressure.map(|message| message.resource.to_string());
+    let mut fields = vec![text_field("resource", expected.resource.map(resource_name), resource)];
+    if let Some(clause) = pressure.and_then(|message| message.threshold.as_ref()) {
+        let observed = Some(format!("{}, available {}", clause.quantity, clause.available));
+        fields.push(Field { name: "threshold".to_owned(), expected: Expected::Unstated, observed });
+    }
+    let is_complete = expected.containers.is_some();
+    let pod = pressure.and_then(|message| message.pod.as_ref());
+    if pod.is_some() || expected.pod.is_some() {
+        fields.push(offender_field("pod".to_owned(), expected.pod.as_ref(), is_complete, pod));
+    }
+    let mut names: BTreeMap<&str, (Option<&Figures>, Option<&Offender>)> = BTreeMap::new();
+    for (name, figures) in expected.containers.iter().flatten() {
+        names.entry(name.as_str()).or_default().0 = Some(figures);
+    }
+    for offender in pressure.iter().flat_map(|message| &message.containers) {
+        names.entry(&offender.name).or_default().1 = Some(offender);
+    }
+    for (name, (expected, observed)) in names {
+        fields.push(offender_field(format!("container {name}"), expected, is_complete, observed));
+    }
+    fields.extend(limit_fields(expected, observed));
+    fields.retain(|field| !matches!(field, Field { expected: Expected::Unstated, observed: None, .. }));
+    fields
+}
+
+fn limit_fields(expected: &Message, observed: Option<&EvictionMessage>) -> [Field; 3] {
+    let [mut emptydir, mut pod, mut container] = [None, None, None];
+    match observed {
+        Some(EvictionMessage::EmptyDirLimit { volume, limit }) => {
+            emptydir = Some(format!("{volume} {limit}"))
+        }
+        Some(EvictionMessage::PodLimit { limit }) => pod = Some(limit.to_string()),
+        Some(EvictionMessage::ContainerLimit { container: name, limit }) => {
+            container = Some(format!("{name} {limit}"));
+        }
+        _ => {}
+    }
+    let of_volume = expected.emptydir_limit.as_ref().map(|of| format!("{} {}", of.volume, of.limit));
+    let of_container = expected.container_limit.as_ref().map(|of| format!("{} {}", of.container, of.limit));
+    [
+        text_field("limit of emptyDir", of_volume, emptydir),
+        text_field("limit of pod", expected.pod_limit.as_ref().map(ToString::to_string), pod),
+        text_field("limit of container", of_container, container),
+    ]
+}
+
+fn text_field(name: &str, expected: Option<String>, observed: Option<String>) -> Field {
+    let expected = match expected {
+        None => Expected::Unstated,
+        Some(value) => {
+            let holds = observed.as_deref() == Some(value.as_str());
+            Expected::Stated { value, holds }
+        }
+    };
+    Field { name: name.to_owned(), expected, observed }
+}
+
+/// Returns the field of an offender. In a complete list, an offender that is not stated must be
+/// absent.
+fn offender_field(
+    name: String,
+    expected: Option<&Figures>,
+    is_complete: bool,
+    observed: Option<&Offender>,
+) -> Field {
+    let expected = match expected {
+        None if is_complete => Expected::Absent,
+        None => Expected::Unstated,
+        Some(Figures { request, usage }) => {
+            let holds = observed.is_some_and(|offender| {
+                request.as_ref().is_none_or(|request| request.as_str() == offender.request.to_string())
+                    && usage.as_ref().is_none_or(|bound| bound.holds(&offender.usage))
+            });
+            let usage = usage.as_ref().map_or("any".to_owned(), ToString::to_string);
+            let request = request.as_ref().map_or("any".to_owned(), ToString::to_string);
+            Expected::Stated { value: format!("usage {usage}, request {request}"), holds }
+        }
+    };
+    let observed = observed.map(|offender| format!("usage {}, request {}", offender.usage, offender.request));
+    Field { name, expected, observed }
+}
+
+/// Returns the resource's name in messages.
+fn resource_name(resource: Resource) -> String {
+    match resource {
+        Resource::Memory => evictlab_rules::threshold::Resource::Memory,
+        Resource::EphemeralStorage => evictlab_rules::threshold::Resource::EphemeralStorage,
+        Resource::Inodes => evictlab_rules::threshold::Resource::Inodes,
+        Resource::Pids => evictlab_rules::threshold::Resource::Pids,
+    }
+    .to_string()
+}

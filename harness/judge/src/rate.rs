@@ -1,0 +1,129 @@
+//! The rate at which a property holds, counted over many pods or many runs of a case.
+
+use serde_json::Value;
+
+use crate::verdict::{CaseResult, Check, InconclusiveReason, Rate, Verdict, bug_label, capitalize};
+use evictlab_case::{Case, KnownBug};
+use evictlab_evidence::Scope;
+
+impl Rate {
+    /// Evaluates the case's rate in one run; `None` for a case without a rate.
+    ///
+    /// # Errors
+    /// A check that does not hold, if the expression has no value or another value than a list of
+    /// booleans.
+    pub(crate) fn of(case: &Case, scope: &Scope<'_>) -> Option<Result<Self, Check>> {
+        let rate = case.expect.rate.as_ref()?;
+        let failure = |observed: String| Check {
+            name: rate.what.clone(),
+            holds: false,
+            expected: "a list of true and false".to_owned(),
+            observed,
+        };
+        let value = rate.of.value(scope).map_err(|cause| failure(format!("no value: {cause}")));
+        Some(value.and_then(|value| {
+            let list = if let Value::Array(list) = value { list } else { vec![value] };
+            let right = list.iter().filter(|item| **item == Value::Bool(true)).count() as u64;
+            match list.iter().all(Value::is_boolean) {
+                true => Ok(Self { what: rate.what.clone(), right, of: list.len() as u64 }),
+                false => Err(failure(Value::Array(list).to_string())),
+            }
+        }))
+    }
+
+    /// Returns the 95 % confidence interval of the true share, from 0 to 1. Wilson's score interval
+    /// suits small counts and shares near 0 and 1.
+    pub fn interval(&self) -> (f64, f64) {
+        const Z: f64 = 1.959_964;
+        if self.of == 0 {
+            return (0.0, 1.0);
+        }
+        let (n, share) = (self.of as f64, self.right as f64 / self.of as f64);
+        let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        ((middle - half).max(0.0), (middle + half).min(1.0))
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (least, most) = self.interval();
+        let Self { what, right, of } = self;
+        // With 100 observations or more, a tenth of a percent is significant.
+        let digits = if *of < 100 { 0 } else { 1 };
+        let (least, most) = (least * 100.0, most * 100.0);
+        write!(f, "{what}: {right} of {of} (95 % interval {least:.digits$} to {most:.digits$} %)")
+    }
+}
+
+/// Combines the results of all runs of a case that has a rate, by adding up the counts.
+///
+/// A run with any other verdict than `passed`, `reproduced` or `fixed`, or without a rate, is
+/// returned as the result.
+pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
+    let mut total = Rate { what: String::new(), right: 0, of: 0 };
+    let mut last = None;
+    for run in runs {
+        let rate = match (&run.rate, run.verdict) {
+            (Some(rate), Verdict::Passed | Verdict::Reproduced | Verdict::Fixed) => rate.clone(),
+            _ => return run,
+        };
+        total = Rate { what: rate.what, right: total.right + rate.right, of: total.of + rate.of };
+        last = Some(run);
+    }
+    let Some(last) = last else {
+        return CaseResult::without_evidence(Verdict::Error, "the case was not run");
+    };
+    let bug = bug.filter(|bug| bug.sometimes);
+    let is_right = total.of == total.right;
+    let verdict = match bug {
+        _ if total.of == 0 => Verdict::Inconclusive,
+        _ if is_right => Verdict::Passed,
+        Some(_) => Verdict::Reproduced,
+        None => Verdict::Failed,
+    };
+    let check = Check {
+        name: total.what.clone(),
+        holds: is_right,
+        expected: format!("{} of {}", total.of, total.of),
+        observed: format!("{} of {}", total.right, total.of),
+    };
+    CaseResult {
+        verdict,
+        why: explain(verdict, bug, &total),
+        doubt: (total.of == 0).then_some(InconclusiveReason::EvidenceLost),
+        known_bug: bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
+        checks: [vec![check], last.checks].concat(),
+        rate: Some(total),
+        ..last
+    }
+}
+
+/// Explains the verdict on a rate; `bug` is an intermittent bug.
+fn explain(verdict: Verdict, bug: Option<&KnownBug>, rate: &Rate) -> String {
+    match (verdict, bug) {
+        (Verdict::Reproduced, Some(KnownBug { about: Some(about), .. })) => {
+            format!("{about} {}", capitalize(&rate.to_string()))
+        }
+        (Verdict::Passed, Some(_)) => format!("{rate}; the known bug, which is intermittent, did not show"),
+        _ => rate.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_is_wilsons_score_interval() {
+        // Reference values from R's binom.confint(method = "wilson").
+        for (right, of, least, most) in [(20, 20, 0.8389, 1.0), (0, 10, 0.0, 0.2775), (7, 10, 0.3968, 0.8922)]
+        {
+            let (from, to) = Rate { what: String::new(), right, of }.interval();
+            assert!(
+                (from - least).abs() < 1e-3 && (to - most).abs() < 1e-3,
+                "{right} of {of}: {from} to {to}"
+            );
+        }
+    }
+}

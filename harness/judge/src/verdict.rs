@@ -1,0 +1,211 @@
+//! Verdicts and their reasons.
+
+use std::fmt;
+
+use evictlab_case::KnownBug;
+use serde::{Deserialize, Serialize};
+
+/// Outcome of a case on one kubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The expectation of the case holds.
+    Passed,
+    /// The expectation does not hold, and no known bug explains the difference.
+    Failed,
+    /// A known bug of this kubelet showed as the case states it.
+    Reproduced,
+    /// A known bug of this kubelet did not show: the expectation holds.
+    Fixed,
+    /// The evidence does not suffice for a verdict.
+    Inconclusive,
+    /// The case was not run.
+    Skipped,
+    /// The harness failed to run the case to its end.
+    Error,
+}
+
+/// Reason why the evidence does not suffice for a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InconclusiveReason {
+    /// A container was OOM-killed before the kubelet evicted its pod.
+    KilledForMemory,
+    /// The signal stayed above its threshold.
+    ThresholdNotReached,
+    /// The kubelet rejected a pod at admission.
+    RejectedAtAdmission,
+    /// A pod did not start.
+    PodNeverStarted,
+    /// The host is not able to run the case.
+    HostUnfit,
+    /// Evidence that the case needs is missing.
+    EvidenceLost,
+    /// The kubelet evicted before its container statistics showed the usage.
+    StatsOutrun,
+}
+
+/// An inconclusive verdict's reason and explanation.
+#[derive(Clone, Debug)]
+pub(crate) struct Inconclusive {
+    pub(crate) reason: InconclusiveReason,
+    pub(crate) why: String,
+}
+
+/// Phases of a case, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Waiting for a node.
+    Lease,
+    /// Changing the kubelet's configuration.
+    Tune,
+    /// Creating the namespace and the pods.
+    Stage,
+    /// Observing the pods and the kubelet while pressure grows.
+    Observe,
+    /// Judging the evidence.
+    Judge,
+    /// Restoring the node and verifying that it recovered.
+    Reset,
+}
+
+/// Result of one check.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Check {
+    /// Name of the check, such as `message names sidecars` or that of an invariant.
+    pub name: String,
+    /// True if the observed value is as expected.
+    pub holds: bool,
+    /// The expected value.
+    pub expected: String,
+    /// The observed value.
+    pub observed: String,
+}
+
+/// The kubelet's reports of one pod's eviction.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EvictionRecord {
+    /// Name of the pod.
+    pub pod: String,
+    /// Messages of the Evicted events, oldest first.
+    pub events: Vec<String>,
+    /// `status.message` if `status.reason` is `Evicted`.
+    pub status: Option<String>,
+    /// Message of the `DisruptionTarget` condition.
+    pub condition: Option<String>,
+    /// Annotations of the first Evicted event.
+    pub annotations: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A count of observations for which a property holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Description of what is counted.
+    pub what: String,
+    /// Number of observations for which the property holds.
+    pub right: u64,
+    /// Number of observations.
+    pub of: u64,
+}
+
+/// A verdict with the evidence for it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// One-line explanation.
+    pub why: String,
+    /// Reason of `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<InconclusiveReason>,
+    /// Phase of an `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Bug of `reproduced` and `fixed`: `kubernetes/kubernetes#124938`, or its description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known_bug: Option<String>,
+    /// Rate of a case that has `expect.rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// All checks.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// The kubelet's reports of each eviction.
+    #[serde(default)]
+    pub testimony: Vec<EvictionRecord>,
+    /// Unified diff of the expected and the observed eviction message; empty if they agree.
+    #[serde(default)]
+    pub diff: String,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Reproduced => "reproduced",
+            Self::Fixed => "fixed",
+            Self::Inconclusive => "inconclusive",
+            Self::Skipped => "skipped",
+            Self::Error => "error",
+        })
+    }
+}
+
+impl fmt::Display for InconclusiveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::KilledForMemory => "killed-for-memory",
+            Self::ThresholdNotReached => "threshold-not-reached",
+            Self::RejectedAtAdmission => "rejected-at-admission",
+            Self::PodNeverStarted => "pod-never-started",
+            Self::HostUnfit => "host-unfit",
+            Self::EvidenceLost => "evidence-lost",
+            Self::StatsOutrun => "stats-outrun",
+        })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Lease => "lease",
+            Self::Tune => "tune",
+            Self::Stage => "stage",
+            Self::Observe => "observe",
+            Self::Judge => "judge",
+            Self::Reset => "reset",
+        })
+    }
+}
+
+impl CaseResult {
+    /// Returns a result without checks.
+    pub fn without_evidence(verdict: Verdict, why: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            why: why.into(),
+            doubt: None,
+            phase: None,
+            known_bug: None,
+            rate: None,
+            checks: vec![],
+            testimony: vec![],
+            diff: String::new(),
+        }
+    }
+}
+
+/// Returns the label of a known bug: its upstream reference, or its description.
+pub(crate) fn bug_label(bug: &KnownBug) -> String {
+    let upstream = bug.upstream.as_ref().map(ToString::to_string);
+    upstream.or_else(|| bug.about.clone()).unwrap_or_else(|| "a known bug".to_owned())
+}
+
+/// Returns the text with its first letter in upper case.
+pub(crate) fn capitalize(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", characters.as_str())
+}

@@ -1,0 +1,96 @@
+//! Differences between a run and its baseline.
+
+use std::fmt::Write;
+
+use crate::run_state::{EndedCase, RunState};
+use evictlab_judge::Verdict;
+
+/// A run compared with its baseline.
+#[derive(Debug, Default)]
+pub(crate) struct BaselineChanges<'a> {
+    /// Cases with another verdict than expected, and the expected verdict.
+    changed: Vec<(&'a EndedCase, Verdict)>,
+    /// Number of cases with the expected verdict.
+    unchanged: usize,
+    /// Number of cases that the baseline does not contain.
+    unknown: usize,
+}
+
+impl<'a> BaselineChanges<'a> {
+    /// Compares a run with its baseline; `None` for a run without one.
+    pub(crate) fn of(state: &'a RunState) -> Option<Self> {
+        let run = state.run.as_ref()?;
+        if run.cases.iter().all(|info| info.baseline.is_empty()) {
+            return None;
+        }
+        let mut changes = Self::default();
+        for ended in &state.ended {
+            match state.expected(ended) {
+                None if ended.judgement.verdict == Verdict::Skipped => {}
+                None => changes.unknown += 1,
+                Some(expected) if matches_expected(ended, expected) => changes.unchanged += 1,
+                Some(_) if ended.judgement.verdict == Verdict::Skipped => {}
+                Some(expected) => changes.changed.push((ended, expected)),
+            }
+        }
+        Some(changes)
+    }
+
+    /// Renders the changes as Markdown.
+    pub(crate) fn render(&self) -> String {
+        let unknown = match self.unknown {
+            0 => String::new(),
+            unknown => format!(", {unknown} not in the baseline"),
+        };
+        let mut text = format!(
+            "Since the baseline: {} changed, {} unchanged{unknown}.\n",
+            self.changed.len(),
+            self.unchanged
+        );
+        if !self.changed.is_empty() {
+            text.push_str("\n| case | kubelet | before | now |\n|-|-|-|-|\n");
+        }
+        for (ended, before) in &self.changed {
+            let (id, now) = (&ended.id, ended.judgement.verdict);
+            let _ = writeln!(text, "| {}/{} | {} | {before} | {now} |", id.suite, id.title(), id.kubelet);
+        }
+        text
+    }
+}
+
+/// Returns whether a case has the expected verdict. For a bug that occurs at random, `passed` and
+/// `reproduced` are equivalent.
+fn matches_expected(ended: &EndedCase, expected: Verdict) -> bool {
+    let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
+    let now = ended.judgement.verdict;
+    now == expected || ended.judgement.rate.is_some() && random(now) && random(expected)
+}
+
+impl RunState {
+    /// The verdict that the baseline expects of a case.
+    pub(crate) fn expected(&self, ended: &EndedCase) -> Option<Verdict> {
+        self.case_info(&ended.id)?.baseline.get(&ended.id.kubelet).copied()
+    }
+
+    /// Returns whether a case has the verdict that the baseline expects.
+    pub(crate) fn is_as_expected(&self, ended: &EndedCase) -> bool {
+        self.expected(ended).is_some_and(|expected| matches_expected(ended, expected))
+    }
+
+    /// Verdicts that determine the exit status: all that the baseline does not expect.
+    pub(crate) fn unexpected_verdicts(&self) -> impl Iterator<Item = Verdict> {
+        self.ended.iter().filter(|ended| !self.is_as_expected(ended)).map(|ended| ended.judgement.verdict)
+    }
+
+    /// The expected verdict of a case that has another conclusive verdict.
+    pub(crate) fn changed_from(&self, ended: &EndedCase) -> Option<Verdict> {
+        let conclusive =
+            !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
+        self.expected(ended).filter(|expected| conclusive && !matches_expected(ended, *expected))
+    }
+
+    /// Returns whether any conclusive verdict differs from the baseline.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.ended.iter().any(|ended| self.changed_from(ended).is_some())
+    }
+}

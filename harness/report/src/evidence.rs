@@ -1,0 +1,259 @@
+//! A directory with the evidence of each case, for people and other tools.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::markdown::{case_summary, needs_attention};
+use crate::redact::{redacted, redacted_text};
+use crate::run_dir::{RunDir, make_dir, write_file};
+use crate::run_state::{EndedCase, RunState};
+use crate::sink::{Report, ReportError};
+use crate::stream::{RunEvent, RunEventKind};
+use crate::timeline::{Timeline, standalone_svg};
+use evictlab_evidence::Observations;
+
+/// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
+#[derive(Debug)]
+pub struct Evidence {
+    run_dir: RunDir,
+    skip_repeats: bool,
+}
+
+impl Evidence {
+    /// Writes under `run_dir`.
+    pub fn new(run_dir: RunDir) -> Self {
+        Self { run_dir, skip_repeats: false }
+    }
+
+    /// Writes under `run_dir`, for a stress run: of successful attempts with the same verdict, only
+    /// the first.
+    pub fn without_repeats(run_dir: RunDir) -> Self {
+        Self { run_dir, skip_repeats: true }
+    }
+
+    /// Returns whether the evidence of an attempt is skipped because an earlier one is equivalent.
+    fn is_repeat(&self, last: &EndedCase, before: &[EndedCase]) -> bool {
+        let alike = |other: &EndedCase| {
+            let (one, other) = ((&last.id, &last.judgement), (&other.id, &other.judgement));
+            (&one.0.suite, &one.0.case, &one.0.kubelet, one.1.verdict)
+                == (&other.0.suite, &other.0.case, &other.0.kubelet, other.1.verdict)
+        };
+        self.skip_repeats && !needs_attention(last.judgement.verdict) && before.iter().any(alike)
+    }
+}
+
+impl Report for Evidence {
+    fn name(&self) -> &'static str {
+        "evidence"
+    }
+
+    fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
+        let RunEventKind::CaseEnded { id, evidence, .. } = &event.what else { return Ok(()) };
+        let Some((ended, before)) = run.ended.split_last() else { return Ok(()) };
+        if self.is_repeat(ended, before) {
+            return Ok(());
+        }
+        let dir = self.run_dir.case_dir(id);
+        make_dir(&dir)?;
+        let timeline = evidence.as_deref().and_then(Timeline::from_observations);
+        if let Some(evidence) = evidence {
+            write_observations(&dir, evidence)?;
+        }
+        if let Some(timeline) = &timeline {
+            write_file(&dir.join("timeline.svg"), standalone_svg(timeline).as_bytes())?;
+        }
+        write_file(&dir.join("judgement.json"), &pretty(&ended.judgement)?)?;
+        let mut summary = case_summary(run, ended, evidence.as_deref());
+        if timeline.is_some() {
+            summary.push_str(
+                "\n![Available amount on the node, thresholds, and usage of each container](timeline.svg)\n",
+            );
+        }
+        write_file(&dir.join("summary.md"), redacted_text(&summary).as_bytes())
+    }
+}
+
+fn write_observations(dir: &Path, observations: &Observations) -> Result<(), ReportError> {
+    let facts = json!({
+        "scenario": observations.scenario,
+        "kubeletVersion": observations.kubelet_version,
+        "node": observations.node,
+        "cgroup": observations.cgroup,
+        "kubeletConfigOverrides": observations.kubelet_config_overrides,
+        "tuneSeconds": observations.tune_seconds,
+        "secondsToOutcome": observations.seconds_to_outcome,
+        "seconds": observations.seconds,
+        "evictionsCounted": observations.evictions_counted,
+    });
+    let map =
+        |map: &Map<String, Value>| if map.is_empty() { Value::Null } else { Value::Object(map.clone()) };
+    let history = match (&observations.pod_history, &observations.node_history[..]) {
+        (pods, []) if pods.is_empty() => Value::Null,
+        (pods, node) => json!({"pods": pods, "node": node}),
+    };
+    let objects: Vec<Value> = observations.objects.values().cloned().collect();
+    for (name, documents) in [
+        ("facts.yaml", &[facts][..]),
+        ("pods-created.yaml", &observations.pods_created),
+        ("pods-final.yaml", &observations.pods_final),
+        ("events.yaml", &observations.events),
+        ("node.yaml", std::slice::from_ref(&observations.node_status)),
+        ("configz.yaml", std::slice::from_ref(&observations.configz)),
+        ("refused.yaml", observations.refused.as_slice()),
+        ("history.yaml", &[history][..]),
+        ("answers.yaml", &[map(&observations.answers)]),
+        ("objects.yaml", &objects),
+    ] {
+        if documents.iter().any(|document| !document.is_null()) {
+            write_file(&dir.join(name), yaml(documents)?.as_bytes())?;
+        }
+    }
+    for (pod, containers) in &observations.container_logs {
+        for (container, log) in containers.as_object().into_iter().flatten() {
+            let text = redacted_text(log.as_str().unwrap_or_default());
+            write_file(&dir.join(format!("{pod}-{container}.log")), text.as_bytes())?;
+        }
+    }
+    write_file(&dir.join("summary-before.json"), &pretty(&observations.summary_before)?)?;
+    let samples = observations.samples.iter().map(|sample| format!("{}\n", redacted(sample)));
+    write_file(&dir.join("samples.jsonl"), samples.collect::<String>().as_bytes())?;
+    let log: String = observations.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
+    write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
+}
+
+/// Formats documents for `kubectl create -f`.
+fn yaml(documents: &[Value]) -> Result<String, ReportError> {
+    let form = |error: serde_yaml::Error| ReportError::Form { what: "evidence", reason: error.to_string() };
+    let documents: Result<Vec<String>, _> =
+        documents.iter().map(|document| serde_yaml::to_string(&redacted(document.clone()))).collect();
+    Ok(documents.map_err(form)?.join("---\n"))
+}
+
+fn pretty(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
+    let form = |error: serde_json::Error| ReportError::Form { what: "evidence", reason: error.to_string() };
+    let value = redacted(serde_json::to_value(value).map_err(form)?);
+    let mut text = serde_json::to_vec_pretty(&value).map_err(form)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fixtures;
+    use evictlab_judge::Verdict;
+
+    fn written(evidence: Option<Observations>) -> BTreeMap<String, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::at(dir.path()).unwrap();
+        let mut report = Evidence::new(run_dir.clone());
+        let started = fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["requests-decide"]));
+        let mut what =
+            fixtures::case_ended("requests-decide", "v1.32.13", 2, Verdict::Failed, "el1 is missing");
+        if let RunEventKind::CaseEnded { evidence: place, .. } = &mut what {
+            *place = evidence.map(Arc::new);
+        }
+        fixtures::deliver(&mut report, &[started, fixtures::event(9.0, what)]);
+        let case_dir = dir.path().join("artifacts/message/requests-decide/v1.32.13-2");
+        std::fs::read_dir(case_dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                (name, std::fs::read_to_string(path).unwrap())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn writes_all_observations() {
+        let seen = fixtures::evidence();
+        let files = written(Some(seen.clone()));
+        let names: Vec<_> = files.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "configz.yaml",
+                "events.yaml",
+                "facts.yaml",
+                "judgement.json",
+                "kubelet.log",
+                "node.yaml",
+                "pods-created.yaml",
+                "pods-final.yaml",
+                "refused.yaml",
+                "samples.jsonl",
+                "summary-before.json",
+                "summary.md",
+                "timeline.svg",
+            ]
+        );
+        let documents = |name: &str| -> Vec<Value> {
+            files[name].split("---\n").map(|text| serde_yaml::from_str(text).unwrap()).collect()
+        };
+        assert_eq!(documents("pods-created.yaml"), seen.pods_created);
+        assert_eq!(documents("pods-final.yaml"), seen.pods_final);
+        assert_eq!(documents("events.yaml"), seen.events);
+        assert_eq!(documents("node.yaml"), [seen.node_status]);
+        assert_eq!(documents("configz.yaml"), [seen.configz]);
+        assert_eq!(documents("refused.yaml"), [seen.refused.unwrap()]);
+        assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], Value::Object(seen.evictions_counted));
+        let samples: Vec<Value> =
+            files["samples.jsonl"].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(samples, seen.samples.iter().collect::<Vec<_>>());
+        assert_eq!(files["kubelet.log"].lines().collect::<Vec<_>>(), seen.kubelet_log);
+        insta::assert_snapshot!(files["summary.md"]);
+    }
+
+    #[test]
+    fn repeats_are_skipped_except_failures() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut report = Evidence::without_repeats(RunDir::at(dir.path()).unwrap());
+        let verdicts = [Verdict::Passed, Verdict::Passed, Verdict::Failed, Verdict::Failed, Verdict::Passed];
+        let ended = |(attempt, verdict)| {
+            fixtures::event(0.0, fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, "why"))
+        };
+        let events: Vec<RunEvent> = (1..).zip(verdicts).map(ended).collect();
+        fixtures::deliver(&mut report, &events);
+        let kept = std::fs::read_dir(dir.path().join("artifacts/message/requests-decide")).unwrap();
+        let mut names: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["v1.32.13", "v1.32.13-3", "v1.32.13-4"]);
+    }
+
+    #[test]
+    fn case_without_evidence_has_a_verdict() {
+        let files = written(None);
+        assert_eq!(files.keys().collect::<Vec<_>>(), ["judgement.json", "summary.md"]);
+        assert!(files["judgement.json"].contains("el1 is missing"));
+    }
+
+    #[test]
+    fn writes_no_credentials() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "c2VjcmV0"}});
+        let kubeconfig = json!({"kind": "Config", "users": [{"user": {"client-key-data": "c2VjcmV0"}}]});
+        let log = "loaded client-key-data: c2VjcmV0".to_owned();
+        let all = vec![secret.clone(), kubeconfig.clone()];
+        let files = written(Some(Observations {
+            pods_created: all.clone(),
+            pods_final: all.clone(),
+            events: all.clone(),
+            samples: all.iter().collect(),
+            node_status: kubeconfig.clone(),
+            summary_before: kubeconfig.clone(),
+            configz: kubeconfig,
+            refused: Some(secret),
+            kubelet_log: vec![log],
+            ..fixtures::evidence()
+        }));
+        assert_eq!(files.len(), 12);
+        for (name, text) in files {
+            assert!(!text.contains("c2VjcmV0"), "{name}: {text}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The exit status of `evictlab run`.
+//!
+//! | status | name | when |
+//! | --- | --- | --- |
+//! | 0 | [`SUCCESS`] | every verdict is `passed`, `reproduced`, `fixed` or `skipped` |
+//! | 1 | [`FAILED`] | a case `failed` |
+//! | 2 | [`BAD_INPUT`] | nothing was run: the input is invalid |
+//! | 3 | [`INCONCLUSIVE`] | the evidence of a case is insufficient |
+//! | 4 | [`INFRASTRUCTURE`] | a case ended in `error` or has no verdict; a cluster or report failed |
+//! | 5 | [`CHANGED`] | with `--baseline`: a verdict differs from the baseline |
+//! | 130 | [`INTERRUPTED`] | Ctrl-C, SIGTERM or a closed terminal (SIGHUP) |
+//!
+//! If several conditions are met, the first of this list applies: 130, 5, 1, 4, 3. A failed case is
+//! valid independently of other problems; a broken cluster explains an inconclusive case.
+//!
+//! With `--baseline`, every expected verdict counts as a success.
+//!
+//! `fixed` is a success: the kubelet behaves as upstream intends. Every report shows it, because
+//! the case's `known-bugs` should be narrowed.
+
+use evictlab_judge::Verdict;
+
+/// Every case passed, reproduced its known bug, or was skipped.
+pub const SUCCESS: u8 = 0;
+/// A case failed.
+pub const FAILED: u8 = 1;
+/// Invalid input; nothing was run.
+pub const BAD_INPUT: u8 = 2;
+/// The evidence of a case is insufficient.
+pub const INCONCLUSIVE: u8 = 3;
+/// The harness, a cluster or the host failed.
+pub const INFRASTRUCTURE: u8 = 4;
+/// A verdict differs from the baseline.
+pub const CHANGED: u8 = 5;
+/// Ctrl-C or SIGTERM.
+pub const INTERRUPTED: u8 = 130;
+
+/// Computes the exit status of a run. `changed`: a verdict differs from the baseline.
+/// `infrastructure_failed`: a cluster or report failed, or a case has no verdict.
+pub fn exit_code(
+    verdicts: impl IntoIterator<Item = Verdict>,
+    changed: bool,
+    infrastructure_failed: bool,
+    interrupted: bool,
+) -> u8 {
+    let mut code = if infrastructure_failed { INFRASTRUCTURE } else { SUCCESS };
+    for verdict in verdicts {
+        code = match (verdict, code) {
+            (Verdict::Failed, _) | (_, FAILED) => FAILED,
+            (Verdict::Error, _) | (_, INFRASTRUCTURE) => INFRASTRUCTURE,
+            (Verdict::Inconclusive, _) | (_, INCONCLUSIVE) => INCONCLUSIVE,
+            (Verdict::Passed | Verdict::Reproduced | Verdict::Fixed | Verdict::Skipped, _) => SUCCESS,
+        };
+    }
+    match (interrupted, changed) {
+        (true, _) => INTERRUPTED,
+        (false, true) => CHANGED,
+        (false, false) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::*;
+
+    #[test]
+    fn follows_the_documented_precedence() {
+        for (verdicts, infrastructure_failed, interrupted, code) in [
+            (&[][..], false, false, SUCCESS),
+            (&[Passed, Reproduced, Fixed, Skipped], false, false, SUCCESS),
+            (&[Passed, Inconclusive, Passed], false, false, INCONCLUSIVE),
+            (&[Inconclusive, Error, Passed], false, false, INFRASTRUCTURE),
+            (&[Error, Failed, Inconclusive], false, false, FAILED),
+            (&[Failed, Error, Passed], false, false, FAILED),
+            (&[Passed, Inconclusive], true, false, INFRASTRUCTURE),
+            (&[Failed], true, false, FAILED),
+            (&[Failed, Error], true, true, INTERRUPTED),
+            (&[Passed], false, true, INTERRUPTED),
+        ] {
+            let got = exit_code(verdicts.iter().copied(), false, infrastructure_failed, interrupted);
+            assert_eq!(got, code, "{verdicts:?} {infrastructure_failed} {interrupted}");
+        }
+    }
+
+    #[test]
+    fn changed_precedes_failed() {
+        assert_eq!(exit_code([Failed], true, true, false), CHANGED);
+        assert_eq!(exit_code([Passed], true, false, true), INTERRUPTED);
+    }
+}

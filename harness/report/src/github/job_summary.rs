@@ -1,0 +1,203 @@
+//! The summary page of a GitHub Actions job: cases that need attention, then the rest.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+use maud::html;
+
+use crate::baseline_changes::BaselineChanges;
+use crate::markdown;
+use crate::run_dir::RunDir;
+use crate::run_state::{Cluster, Creation, EndedCase, RunState};
+use crate::sink::{Report, ReportError};
+
+/// Maximum size of a summary in bytes: GitHub drops a summary over 1 MiB.
+const MAX_SUMMARY_BYTES: usize = 1024 * 1024 - 1024;
+/// Maximum number of rows of a matrix that is shown unfolded.
+const MAX_OPEN_ROWS: usize = 20;
+
+/// Appends the summary of the run to the file that `GITHUB_STEP_SUMMARY` names.
+#[derive(Debug)]
+pub struct JobSummary {
+    path: PathBuf,
+}
+
+impl JobSummary {
+    /// Appends to `path` at the end of the run.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+}
+
+impl Report for JobSummary {
+    fn name(&self) -> &'static str {
+        "job summary"
+    }
+
+    fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
+        let mut text = job_summary(run, true);
+        if text.len() > MAX_SUMMARY_BYTES {
+            text = job_summary(run, false);
+        }
+        let file = OpenOptions::new().append(true).create(true).open(&self.path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|source| ReportError::Write { path: self.path, source })
+    }
+}
+
+/// Renders the summary, with or without the details of each case that needs attention.
+fn job_summary(state: &RunState, with_details: bool) -> String {
+    let mut text = title(state);
+    let _ = writeln!(text, "\n**{}**", markdown::totals(state));
+    if let Some(changes) = BaselineChanges::of(state) {
+        let _ = write!(text, "\n{}", changes.render());
+    }
+    for (problem, error) in state.clusters.iter().flat_map(cluster_errors) {
+        let title = html! { b { "error" } " " (problem) ": " (first_line(error)) };
+        write_details(&mut text, &title.into_string(), true, &format!("```text\n{}\n```", error.trim()));
+    }
+    let all = if with_details { markdown::group_identical(state) } else { vec![] };
+    let (expected, unexpected): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(first, _)| state.is_as_expected(first));
+    for (first, others) in &unexpected {
+        let judgement = &first.judgement;
+        let reason = first_line(&judgement.why);
+        let title = html! { b { (judgement.verdict) } " " (first.id.full_title()) ": " (reason) };
+        write_details(&mut text, &title.into_string(), false, &case_details(state, first, others));
+    }
+    if !expected.is_empty() {
+        let line = |(first, _): &(&EndedCase, _)| {
+            format!("- {}: {}\n", first.judgement.verdict, first.id.full_title())
+        };
+        let lines: String = expected.iter().map(line).collect();
+        write_details(&mut text, &format!("Expected failures: {}", expected.len()), false, &lines);
+    }
+    let notices = markdown::known_bug_notices(state);
+    if !notices.is_empty() {
+        write_details(&mut text, &format!("Known bugs: {}", notices.lines().count()), false, &notices);
+    }
+    let cases = state.run.as_ref().map_or(0, |run| run.cases.len());
+    write_details(&mut text, "All cases", cases <= MAX_OPEN_ROWS, &markdown::matrix(state));
+    markdown::write_model_notice(&mut text, state);
+    text
+}
+
+/// Renders the heading: `## evictlab: v1.31.14, v1.32.13 on kind`.
+fn title(state: &RunState) -> String {
+    match &state.run {
+        Some(run) if run.model.is_some() => format!("## evictlab: {}, a model\n", run.kubelets.join(", ")),
+        Some(run) => format!("## evictlab: {} on {}\n", run.kubelets.join(", "), run.backend),
+        None => "## evictlab\n".to_owned(),
+    }
+}
+
+/// Failed creation and deletion of a cluster, each with its error.
+fn cluster_errors(cluster: &Cluster) -> impl Iterator<Item = (String, &str)> {
+    let creation = match &cluster.creation {
+        Some(Creation::Failed { error, .. }) => {
+            Some((format!("failed to create cluster {}", cluster.name), error))
+        }
+        _ => None,
+    };
+    let error = cluster.deletion.as_ref().and_then(|deletion| deletion.error.as_ref());
+    let deletion = error.map(|error| (format!("failed to delete cluster {}", cluster.name), error));
+    creation.into_iter().chain(deletion).map(|(problem, error)| (problem, error.as_str()))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Renders the details of a case, the path of its evidence, and the commands that reproduce it.
+fn case_details(state: &RunState, ended: &EndedCase, others: &[&EndedCase]) -> String {
+    let mut text = String::new();
+    markdown::write_case_details(&mut text, state.case_info(&ended.id), ended);
+    markdown::write_identical_attempts(&mut text, others);
+    // The path is relative to the run directory, as in the artifact of the job.
+    markdown::write_evidence_path(&mut text, &RunDir::relative(), &ended.id);
+    markdown::write_repro_commands(&mut text, state, &ended.id);
+    text
+}
+
+/// Writes a collapsible section. GitHub renders text between empty lines as Markdown.
+fn write_details(text: &mut String, title: &str, open: bool, content: &str) {
+    let open = if open { " open" } else { "" };
+    let content = content.trim();
+    let _ = writeln!(text, "\n<details{open}><summary>{title}</summary>\n\n{content}\n\n</details>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RunEvent, RunEventKind, fixtures};
+    use evictlab_judge::Verdict;
+
+    fn summary(events: &[RunEvent]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("summary.md");
+        std::fs::write(&path, "before\n").unwrap();
+        let mut report = Box::new(JobSummary::new(path.clone()));
+        let state = fixtures::deliver(&mut *report, events);
+        report.finish(&state).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        text.strip_prefix("before\n").unwrap().to_owned()
+    }
+
+    #[test]
+    fn cases_in_need_of_attention_come_first() {
+        insta::assert_snapshot!(summary(&fixtures::full_run()));
+    }
+
+    #[test]
+    fn expected_failures_are_one_section() {
+        let expected = [("a", Verdict::Failed), ("b", Verdict::Passed), ("c", Verdict::Passed)];
+        let seen = [Verdict::Failed, Verdict::Failed, Verdict::Inconclusive];
+        let text = summary(&fixtures::run_with_baseline(&expected, &seen));
+        let titles: Vec<_> = text.lines().filter(|line| line.contains("<summary>")).collect();
+        assert_eq!(
+            titles,
+            [
+                "<details><summary><b>failed</b> message/b on v1.32.13: so it was</summary>",
+                "<details><summary><b>inconclusive</b> message/c on v1.32.13: so it was</summary>",
+                "<details><summary>Expected failures: 1</summary>",
+                "<details open><summary>All cases</summary>",
+            ]
+        );
+        assert!(text.contains("| message/b | v1.32.13 | passed | failed |"), "{text}");
+    }
+
+    #[test]
+    fn shows_failed_clusters() {
+        let cluster = "evictlab-7f3a".to_owned();
+        let error = "too many open files\nsysctl fs.inotify.max_user_watches=524288".to_owned();
+        let text = summary(&[
+            fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["a"])),
+            fixtures::event(
+                0.1,
+                RunEventKind::ClusterStarted { cluster: cluster.clone(), kubelets: vec![], reused: false },
+            ),
+            fixtures::event(9.0, RunEventKind::ClusterFailed { cluster, seconds: 8.9, error }),
+        ]);
+        let title = "<details open><summary><b>error</b> failed to create cluster evictlab-7f3a: too many open files</summary>";
+        assert!(text.contains(title) && text.contains("\nsysctl fs.inotify"), "{text}");
+        assert!(text.contains("**1 not run**"), "{text}");
+    }
+
+    #[test]
+    fn oversized_summary_is_shortened() {
+        let ended =
+            fixtures::case_ended("a", "v1.32.13", 1, Verdict::Failed, &"why ".repeat(MAX_SUMMARY_BYTES / 4));
+        let text = summary(&[
+            fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["a"])),
+            fixtures::event(1.0, ended),
+        ]);
+        assert!(
+            text.contains("| message/a | failed 8.2s |") && text.contains("1 failed"),
+            "{} bytes",
+            text.len()
+        );
+        assert!(text.len() < 1000);
+    }
+}

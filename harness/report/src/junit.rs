@@ -1,0 +1,365 @@
+//! `artifacts/junit_evictlab.xml`.
+//!
+//! One test suite per kubelet, one test case per case and attempt. Each cluster is a test suite
+//! with the test cases `create`, `run` and `delete`, so that TestGrid shows a broken cluster and a
+//! broken kubelet in different rows.
+//!
+//! | verdict | test case |
+//! | --- | --- |
+//! | passed, reproduced, fixed | success; the property `verdict` distinguishes them |
+//! | failed | `failure`, with the message diff |
+//! | error | `error`, type `error.<phase>` |
+//! | inconclusive | `error`, type `inconclusive.<reason>` |
+//! | skipped, not run | `skipped`, with the reason |
+//!
+//! Inconclusive is an `error` because TestGrid shows skipped rows as blank: a case that is always
+//! inconclusive would disappear from a nightly job unnoticed. A run with a non-zero exit status
+//! therefore has a red row, unless all cases passed before it was interrupted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
+
+use crate::markdown;
+use crate::run_dir::{RunDir, write_file};
+use crate::run_state::{Cluster, Creation, Deletion, EndedCase, RunState};
+use crate::sink::{Report, ReportError};
+use crate::stream::CaseInfo;
+use crate::words::count;
+use evictlab_judge::Verdict;
+
+/// Writes the file at the end of the run.
+#[derive(Debug)]
+pub struct Junit {
+    path: PathBuf,
+}
+
+impl Junit {
+    /// Writes under `run_dir`.
+    pub fn new(run_dir: &RunDir) -> Self {
+        Self { path: run_dir.artifacts().join("junit_evictlab.xml") }
+    }
+}
+
+impl Report for Junit {
+    fn name(&self) -> &'static str {
+        "junit"
+    }
+
+    fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
+        let text = report(run)
+            .to_string()
+            .map_err(|error| ReportError::Form { what: "the JUnit file", reason: error.to_string() })?;
+        write_file(&self.path, text.as_bytes())
+    }
+}
+
+fn report(state: &RunState) -> quick_junit::Report {
+    let mut report = quick_junit::Report::new("evictlab");
+    if let Some(end) = &state.end {
+        report.set_time(time(end.seconds));
+    }
+    report.add_test_suites(state.clusters.iter().map(|cluster| cluster_suite(state, cluster)));
+    let kubelets = state.run.iter().flat_map(|run| &run.kubelets);
+    report.add_test_suites(kubelets.map(|kubelet| kubelet_suite(state, kubelet)));
+    report
+}
+
+fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
+    let mut suite = TestSuite::new(kubelet);
+    if let Some(run) = &state.run {
+        for (name, value) in
+            [("kubelet", kubelet), ("backend", &run.backend), ("run", &run.id), ("evictlab", &run.evictlab)]
+        {
+            suite.add_property(Property::new(name, value));
+        }
+        if let Some(model) = &run.model {
+            suite.add_property(Property::new("model", markdown::model_notice(model)));
+        }
+    }
+    let ended = state.ended.iter().filter(|ended| ended.id.kubelet == kubelet);
+    let seconds: f64 = ended.clone().map(|ended| ended.seconds).sum();
+    suite.set_time(time(seconds));
+    suite.add_test_cases(ended.map(|ended| case_row(state, ended)));
+    let not_run = state.without_verdict().filter(|(_, on)| *on == kubelet);
+    suite.add_test_cases(not_run.map(|(info, _)| not_run_row(state, info, kubelet)));
+    suite
+}
+
+fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
+    let EndedCase { id, node, seconds, judgement } = ended;
+    let info = state.case_info(id);
+    let mut row = TestCase::new(id.title(), case_status(info, ended));
+    row.set_classname(&id.suite).set_time(time(*seconds));
+    describe(&mut row, &id.kubelet, info);
+    row.add_property(Property::new("verdict", judgement.verdict.to_string()));
+    for (name, value) in [("node", node), ("known-bug", &judgement.known_bug)] {
+        if let Some(value) = value {
+            row.add_property(Property::new(name, value));
+        }
+    }
+    if matches!(judgement.verdict, Verdict::Reproduced | Verdict::Fixed) {
+        row.set_system_out(format!("{}: {}", judgement.verdict, judgement.why));
+    }
+    row
+}
+
+fn case_status(info: Option<&CaseInfo>, ended: &EndedCase) -> TestCaseStatus {
+    let judgement = &ended.judgement;
+    let (mut status, kind, message) = match judgement.verdict {
+        Verdict::Passed | Verdict::Reproduced | Verdict::Fixed => return TestCaseStatus::success(),
+        Verdict::Skipped => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(&judgement.why);
+            return status;
+        }
+        Verdict::Failed => {
+            (TestCaseStatus::non_success(NonSuccessKind::Failure), "failed".to_owned(), judgement.why.clone())
+        }
+        Verdict::Error => {
+            let phase = judgement.phase.map(|phase| format!(".{phase}")).unwrap_or_default();
+            let status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            (status, format!("error{phase}"), judgement.why.clone())
+        }
+        Verdict::Inconclusive => {
+            let doubt = judgement.doubt.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+            let status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            (status, format!("inconclusive{doubt}"), format!("inconclusive: {}", judgement.why))
+        }
+    };
+    let mut description = String::new();
+    markdown::write_case_details(&mut description, info, ended);
+    // XML parsers turn line breaks in attributes into spaces; the description has all lines.
+    let message = message.lines().next().unwrap_or_default();
+    status.set_type(kind).set_message(message).set_description(description.trim());
+    status
+}
+
+fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
+    let cluster = state.clusters.iter().rfind(|cluster| cluster.kubelets.iter().any(|it| it == kubelet));
+    let why = match cluster.map(|cluster| (&cluster.name, &cluster.creation)) {
+        Some((name, Some(Creation::Failed { .. }))) => format!("failed to create cluster {name}"),
+        _ if state.interrupted > 0 => "run interrupted".to_owned(),
+        _ => "the run ended early".to_owned(),
+    };
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(format!("not run: {why}"));
+    let mut row = TestCase::new(&info.case, status);
+    row.set_classname(&info.suite);
+    describe(&mut row, kubelet, Some(info));
+    row
+}
+
+/// Adds the properties that do not depend on the verdict.
+fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
+    row.add_property(Property::new("kubelet", kubelet));
+    let Some(info) = info else { return };
+    row.add_property(Property::new("suite", &info.suite));
+    row.add_properties(info.upstream.iter().map(|link| Property::new("upstream", link)));
+}
+
+fn cluster_suite(state: &RunState, cluster: &Cluster) -> TestSuite {
+    let mut suite = TestSuite::new(format!("cluster {}", cluster.name));
+    suite.add_property(Property::new("kubelets", cluster.kubelets.join(" ")));
+    suite.add_test_cases([create_row(state, cluster), run_row(state, cluster), delete_row(state, cluster)]);
+    suite
+}
+
+fn create_row(state: &RunState, cluster: &Cluster) -> TestCase {
+    let (status, seconds) = match &cluster.creation {
+        Some(Creation::Ready { seconds, .. }) => (TestCaseStatus::success(), *seconds),
+        Some(Creation::Failed { seconds, error }) => (error_status(error), *seconds),
+        None if state.interrupted > 0 => (skipped_status("run interrupted"), 0.0),
+        None => (error_status("the run ended while the cluster was being created"), 0.0),
+    };
+    cluster_row(cluster, if cluster.reused { "reuse" } else { "create" }, status, seconds)
+}
+
+/// The test case `run`: an error if a case on this cluster ended in an error.
+fn run_row(state: &RunState, cluster: &Cluster) -> TestCase {
+    let Some(Creation::Ready { at: began, .. }) = cluster.creation else {
+        return cluster_row(cluster, "run", skipped_status("no cluster"), 0.0);
+    };
+    let here = |kubelet: &String| cluster.kubelets.contains(kubelet);
+    let errors: Vec<String> = state
+        .ended
+        .iter()
+        .filter(|ended| here(&ended.id.kubelet) && ended.judgement.verdict == Verdict::Error)
+        .map(|ended| format!("{} on {}: {}", ended.id.title(), ended.id.kubelet, ended.judgement.why))
+        .collect();
+    let status = match errors.len() {
+        0 if state.interrupted > 0 => skipped_status("run interrupted"),
+        0 => TestCaseStatus::success(),
+        _ => {
+            let mut status = error_status(&format!("{} in the harness", count(errors.len(), "error")));
+            status.set_description(errors.join("\n"));
+            status
+        }
+    };
+    let deletion = cluster.deletion.as_ref();
+    let ended = deletion.map(|it| (it.at, it.seconds)).or(state.end.as_ref().map(|end| (end.at, 0.0)));
+    let seconds = ended.map_or(0.0, |(at, deleting)| at.duration_since(began).as_secs_f64() - deleting);
+    cluster_row(cluster, "run", status, seconds)
+}
+
+fn delete_row(state: &RunState, cluster: &Cluster) -> TestCase {
+    let (status, seconds) = match &cluster.deletion {
+        Some(Deletion { error: Some(error), seconds, .. }) => (error_status(error), *seconds),
+        Some(Deletion { kept: Some(why), .. }) => (skipped_status(&format!("kept: {why}")), 0.0),
+        Some(Deletion { seconds, .. }) => (TestCaseStatus::success(), *seconds),
+        None if cluster.reused => (skipped_status("the cluster existed before the run"), 0.0),
+        None if matches!(cluster.creation, Some(Creation::Failed { .. })) => {
+            (skipped_status("no cluster"), 0.0)
+        }
+        None if state.interrupted > 1 => {
+            (skipped_status("interrupted twice; `evictlab gc` removes leftovers"), 0.0)
+        }
+        None => (error_status("the run ended before the cluster was deleted; `evictlab gc` removes it"), 0.0),
+    };
+    cluster_row(cluster, "delete", status, seconds)
+}
+
+fn cluster_row(cluster: &Cluster, name: &str, status: TestCaseStatus, seconds: f64) -> TestCase {
+    let mut row = TestCase::new(name, status);
+    row.set_classname(format!("cluster {}", cluster.name)).set_time(time(seconds));
+    row
+}
+
+fn error_status(message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_type("infrastructure").set_message(message);
+    status
+}
+
+fn skipped_status(message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(message);
+    status
+}
+
+fn time(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RunEvent, RunEventKind, fixtures};
+
+    fn written(events: &[RunEvent]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::at(dir.path()).unwrap();
+        let mut junit = Box::new(Junit::new(&run_dir));
+        let state = fixtures::deliver(&mut *junit, events);
+        junit.finish(&state).unwrap();
+        std::fs::read_to_string(dir.path().join("artifacts/junit_evictlab.xml")).unwrap()
+    }
+
+    #[test]
+    fn junit_of_a_run() {
+        insta::assert_snapshot!(written(&fixtures::full_run()));
+    }
+
+    #[test]
+    fn output_parses_as_junit() {
+        let state = fixtures::state_after(&fixtures::full_run());
+        let back = quick_junit::Report::deserialize_from_str(&written(&fixtures::full_run())).unwrap();
+        assert_eq!(back, report(&state));
+    }
+
+    #[test]
+    fn attempts_have_distinct_names() {
+        let ended = |attempt| fixtures::case_ended("a", "v1.32.13", attempt, Verdict::Passed, "");
+        let mut events = vec![fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["a"]))];
+        events.extend([1, 2, 3].map(|attempt| fixtures::event(1.0, ended(attempt))));
+        let back = quick_junit::Report::deserialize_from_str(&written(&events)).unwrap();
+        let names: Vec<_> =
+            back.test_suites[0].test_cases.iter().map(|row| row.name.as_str().to_owned()).collect();
+        assert_eq!(names, ["a", "a #2", "a #3"]);
+    }
+
+    /// Test cases of a cluster, with their status, by its events.
+    #[test]
+    fn cluster_test_cases() {
+        let cluster = || "c".to_owned();
+        let started = |reused| RunEventKind::ClusterStarted {
+            cluster: cluster(),
+            kubelets: vec!["v1.32.13".to_owned()],
+            reused,
+        };
+        let ready = || RunEventKind::ClusterReady { cluster: cluster(), seconds: 1.0, nodes: vec![] };
+        let failed =
+            || RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        let deleted = |kept: Option<&str>, error: Option<&str>| RunEventKind::ClusterDeleted {
+            cluster: cluster(),
+            seconds: 1.0,
+            kept: kept.map(str::to_owned),
+            error: error.map(str::to_owned),
+        };
+        let error = || fixtures::case_ended("a", "v1.32.13", 1, Verdict::Error, "API server gone");
+        for (events, rows) in [
+            (vec![started(false), ready(), deleted(None, None)], "create ok, run ok, delete ok"),
+            (
+                vec![started(false), failed()],
+                "create error no image, run skipped no cluster, delete skipped no cluster",
+            ),
+            (
+                vec![started(false), ready(), error(), deleted(None, None)],
+                "create ok, run error 1 error in the harness, delete ok",
+            ),
+            (
+                vec![started(false), ready(), deleted(Some("--keep"), None)],
+                "create ok, run ok, delete skipped kept: --keep",
+            ),
+            (
+                vec![started(false), ready(), deleted(None, Some("no Docker"))],
+                "create ok, run ok, delete error no Docker",
+            ),
+            (
+                vec![started(true), ready()],
+                "reuse ok, run ok, delete skipped the cluster existed before the run",
+            ),
+            (
+                vec![started(false), RunEventKind::Interrupted { stage: 1 }, deleted(None, None)],
+                "create skipped run interrupted, run skipped no cluster, delete ok",
+            ),
+        ] {
+            let whole = std::iter::once(fixtures::run_started(&["v1.32.13"], &["a"])).chain(events);
+            let events: Vec<_> = whole.map(|what| fixtures::event(1.0, what)).collect();
+            let back = quick_junit::Report::deserialize_from_str(&written(&events)).unwrap();
+            let shown = |row: &TestCase| {
+                let (word, message) = match &row.status {
+                    TestCaseStatus::Success { .. } => ("ok", None),
+                    TestCaseStatus::NonSuccess { message, .. } => ("error ", message.as_ref()),
+                    TestCaseStatus::Skipped { message, .. } => ("skipped ", message.as_ref()),
+                };
+                format!("{} {word}{}", row.name.as_str(), message.map_or("", |message| message.as_str()))
+            };
+            let shown: Vec<_> = back.test_suites[0].test_cases.iter().map(shown).collect();
+            assert_eq!(shown.join(", "), rows);
+        }
+    }
+
+    #[test]
+    fn case_without_verdict_has_a_reason() {
+        let cluster = || "c".to_owned();
+        let start = fixtures::run_started(&["v1.32.13"], &["a"]);
+        let started = RunEventKind::ClusterStarted {
+            cluster: cluster(),
+            kubelets: vec!["v1.32.13".to_owned()],
+            reused: false,
+        };
+        let failed =
+            RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        for (events, why) in [
+            (vec![start.clone(), started, failed], "not run: failed to create cluster c"),
+            (vec![start.clone(), RunEventKind::Interrupted { stage: 1 }], "not run: run interrupted"),
+            (vec![start], "not run: the run ended early"),
+        ] {
+            let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.0, what)).collect();
+            let text = written(&events);
+            assert!(text.contains(&format!("<skipped message=\"{why}\"/>")), "{text}");
+        }
+    }
+}

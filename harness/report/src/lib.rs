@@ -1,0 +1,69 @@
+//! The events of a run, the state of a run, and every report made from them.
+//!
+//! The runner sends [`RunEvent`]s through an [`EventSender`]. One thread folds them into a
+//! [`RunState`] and passes each event, with that state, to every [`Report`]: the terminal, the
+//! build log, `events.jsonl`, JUnit, Prow metadata, GitHub annotations, and the evidence of each
+//! case. Reports never interpret the stream from the beginning; they read the state.
+//!
+//! A finished run can be read back and rendered again:
+//!
+//! ```no_run
+//! use evictlab_report::{RecordedRun, compare, page};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let before = RecordedRun::read("results/2026-11-20T09-30-12Z".as_ref())?;
+//! let after = RecordedRun::read("results/latest".as_ref())?;
+//! std::fs::write("run.html", page(&after)?)?;
+//! print!("{}", compare(&before, &after));
+//! # Ok(())
+//! # }
+//! ```
+
+#![deny(unreachable_pub)]
+
+pub mod baseline;
+mod baseline_changes;
+mod baseline_writer;
+pub mod clock;
+mod compare;
+mod eviction_record;
+mod evidence;
+pub mod exit_code;
+mod github;
+mod jsonl;
+mod junit;
+mod markdown;
+mod page;
+mod prow;
+mod recorded;
+mod recording;
+mod redact;
+mod run_dir;
+mod run_state;
+mod select;
+mod sink;
+mod stream;
+mod terminal;
+mod timeline;
+pub mod words;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use compare::compare;
+pub use eviction_record::describe_message;
+pub use evidence::Evidence;
+pub use github::{Annotations, JobSummary};
+pub use jsonl::JsonLines;
+pub use junit::Junit;
+pub use markdown::model_notice;
+pub use page::page;
+pub use prow::Prow;
+pub use recorded::{RecordedRun, RecordedRunError};
+pub use recording::Recording;
+pub use run_dir::RunDir;
+pub use run_state::RunState;
+pub use select::{ReportOptions, reports};
+pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
+pub use stream::{CaseId, CaseInfo, Model, RunEvent, RunEventKind};
+pub use terminal::{Line, LiveTerminal, PlainLog, Screen, Style, Tally, TerminalCaps};

@@ -1,0 +1,92 @@
+//! The section of a case: timeline, details, checks, and evidence.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::rendered::render;
+use super::verdict::{anchor, class};
+use crate::markdown::{duration, write_case_details};
+use crate::run_state::{EndedCase, RunState};
+use crate::timeline::{Timeline, inline_svg};
+use evictlab_evidence::Observations;
+use evictlab_judge::Check;
+
+/// Maximum number of log lines on the page.
+const MAX_LOG_LINES: usize = 200;
+
+pub(super) fn cell(state: &RunState, ended: &EndedCase, evidence: Option<&Observations>) -> Markup {
+    let id = &ended.id;
+    let info = state.case_info(id);
+    let mut markdown = String::new();
+    write_case_details(&mut markdown, info, ended);
+    let (passed, failed): (Vec<&Check>, Vec<&Check>) =
+        ended.judgement.checks.iter().partition(|check| check.holds);
+    html! {
+        article id=(anchor(ended)) class=(class(ended)) {
+            h2 {
+                span class=(class(ended)) { (ended.judgement.verdict.to_string()) } " "
+                (id.suite) "/" (id.title()) " " span.on { "on " (id.kubelet) }
+            }
+            @if let Some(info) = info { p.about { (info.about.trim_end()) } }
+            @if let Some(timeline) = evidence.and_then(Timeline::from_observations) { div.wide { (inline_svg(&timeline)) } }
+            (render(&markdown))
+            @if !passed.is_empty() { (checks("Passed checks", &passed)) }
+            @if !failed.is_empty() { (checks("Failed checks", &failed)) }
+            @if let Some(observations) = evidence { (evidence_details(observations)) }
+            p.time {
+                @if let Some(node) = &ended.node { "node " (node) ", " }
+                (duration(ended.seconds)) " in total"
+            }
+        }
+    }
+}
+
+fn checks(title: &str, checks: &[&Check]) -> Markup {
+    html! {
+        details {
+            summary { (title) " (" (checks.len()) ")" }
+            div.wide { table {
+                thead { tr { th { "check" } th { "expected" } th { "observed" } } }
+                tbody {
+                    @for Check { name, expected, observed, .. } in checks {
+                        tr { td { (name) } td { code { (expected) } } td { code { (observed) } } }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// Objects and logs.
+fn evidence_details(observations: &Observations) -> Markup {
+    let overrides = Value::Object(observations.kubelet_config_overrides.clone());
+    html! {
+        (documents("Pods as created", &observations.pods_created))
+        (documents("Pods at the end", &observations.pods_final))
+        (documents("Events", &observations.events))
+        (documents("Kubelet configuration overrides", std::slice::from_ref(&overrides)))
+        (log("Kubelet log (eviction manager)", &observations.kubelet_log))
+    }
+}
+
+fn documents(title: &str, documents: &[Value]) -> Markup {
+    let text = |document: &Value| serde_yaml::to_string(document).unwrap_or_else(|_| document.to_string());
+    let all: Vec<String> = documents.iter().map(text).collect();
+    html! {
+        @if !all.is_empty() {
+            details { summary { (title) " (" (all.len()) ")" } pre { (all.join("---\n")) } }
+        }
+    }
+}
+
+fn log(title: &str, lines: &[String]) -> Markup {
+    let last = &lines[lines.len().saturating_sub(MAX_LOG_LINES)..];
+    html! {
+        @if !last.is_empty() {
+            details {
+                summary { (title) " (" (lines.len()) " lines" @if last.len() < lines.len() { ", the last " (MAX_LOG_LINES) } ")" }
+                pre { (last.join("\n")) }
+            }
+        }
+    }
+}

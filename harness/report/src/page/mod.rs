@@ -1,0 +1,9 @@
+//! The HTML page of a run.
+
+mod cell;
+mod document;
+mod matrix;
+mod rendered;
+mod verdict;
+
+pub use document::page;

@@ -1,0 +1,62 @@
+//! Markdown as HTML.
+
+use std::sync::LazyLock;
+
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+use regex::Regex;
+
+/// A bare URL, which GitHub renders as a link.
+static BARE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https://[^\s,<>]*[\w/]").ok());
+
+/// Renders Markdown. HTML in it is escaped: the text may come from a pod.
+pub(super) fn render(markdown: &str) -> Markup {
+    let escape = |event| match event {
+        Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => link_urls(text),
+        other => vec![other],
+    };
+    let mut page = String::new();
+    html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES).flat_map(escape));
+    PreEscaped(page)
+}
+
+fn link_urls(text: CowStr<'_>) -> Vec<Event<'_>> {
+    let piece = |text: &str| Event::Text(text.to_owned().into());
+    let (mut events, mut done) = (Vec::new(), 0);
+    for found in BARE_URL.iter().flat_map(|url| url.find_iter(&text)) {
+        let url: CowStr<'_> = found.as_str().to_owned().into();
+        let (link_type, title, id) = (LinkType::Autolink, CowStr::from(""), CowStr::from(""));
+        events.push(piece(&text[done..found.start()]));
+        events.push(Event::Start(Tag::Link { link_type, dest_url: url.clone(), title, id }));
+        events.extend([Event::Text(url), Event::End(TagEnd::Link)]);
+        done = found.end();
+    }
+    if done == 0 {
+        return vec![Event::Text(text)];
+    }
+    events.push(piece(&text[done..]));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_html() {
+        let page = render("seen <script>alert(1)</script>, `<b>`\n\n<img src=x>").into_string();
+        assert!(page.contains("&lt;script&gt;") && page.contains("<code>&lt;b&gt;</code>"), "{page}");
+        assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn links_bare_urls() {
+        let page = render("Upstream: https://a.example/1, https://a.example/2.\n\n`https://c.example`")
+            .into_string();
+        assert!(page.contains("<a href=\"https://a.example/1\">https://a.example/1</a>, <a href"), "{page}");
+        assert!(
+            page.contains("https://a.example/2</a>.") && page.contains("<code>https://c.example</code>"),
+            "{page}"
+        );
+    }
+}

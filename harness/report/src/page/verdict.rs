@@ -1,0 +1,33 @@
+//! Verdicts on the page: their CSS classes, anchors and links.
+
+use maud::{Markup, html};
+
+use crate::markdown::{duration, needs_attention};
+use crate::run_state::EndedCase;
+use evictlab_judge::Verdict;
+
+/// CSS classes of a verdict.
+pub(super) fn class(ended: &EndedCase) -> String {
+    let person = if needs_attention(ended.judgement.verdict) { " person" } else { "" };
+    format!("{}{person}", ended.judgement.verdict)
+}
+
+/// Anchor of a case on the page.
+pub(super) fn anchor(ended: &EndedCase) -> String {
+    let id = &ended.id;
+    let text = format!("{}-{}-{}-{}", id.suite, id.case, id.kubelet, id.attempt);
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' }).collect()
+}
+
+/// A verdict in the matrix, with a link to its case.
+pub(super) fn verdict(ended: &EndedCase) -> Markup {
+    let seconds = duration(ended.seconds);
+    match ended.judgement.verdict {
+        Verdict::Skipped => html! { span.skipped title=(ended.judgement.why) { "skipped" } },
+        verdict => html! {
+            a class=(class(ended)) href={ "#" (anchor(ended)) } title=(ended.judgement.why) {
+                (verdict.to_string()) " " span.time { (seconds) }
+            }
+        },
+    }
+}

@@ -1,0 +1,39 @@
+//! Errors of reading a run directory.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Path of the events in a run directory.
+pub(super) const EVENTS_FILE: &str = "artifacts/events.jsonl";
+
+/// A run directory could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordedRunError {
+    /// The directory does not contain a run.
+    #[error("{} does not contain a run: {EVENTS_FILE} not found\nhelp: name the directory of a run, such as results/latest", .dir.display())]
+    NoRun {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The process was killed before it wrote an event.
+    #[error("{} contains no events: the run was killed before it started", .0.display())]
+    Empty(PathBuf),
+    /// A file could not be read.
+    #[error("failed to read {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A file has another format than evictlab writes.
+    #[error("failed to parse {}:{line}: {reason}\nhelp: the file was modified, or written by another version of evictlab", .path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The reason.
+        reason: String,
+    },
+}

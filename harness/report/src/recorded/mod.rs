@@ -1,0 +1,8 @@
+//! Runs read back from their directories.
+
+mod error;
+mod observations;
+mod run;
+
+pub use error::RecordedRunError;
+pub use run::RecordedRun;

@@ -1,0 +1,97 @@
+//! The evidence of a case, read back from its files.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::error::RecordedRunError;
+use evictlab_evidence::Observations;
+
+/// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
+/// with evidence has.
+pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, RecordedRunError> {
+    let Some(facts) = documents(dir, "facts.yaml")? else { return Ok(None) };
+    let mut all = match facts.into_iter().next() {
+        Some(Value::Object(facts)) => facts,
+        _ => Map::new(),
+    };
+    for (file, name) in
+        [("pods-created.yaml", "podsCreated"), ("pods-final.yaml", "podsFinal"), ("events.yaml", "events")]
+    {
+        all.insert(name.to_owned(), documents(dir, file)?.unwrap_or_default().into());
+    }
+    for (file, name) in [
+        ("node.yaml", "nodeStatus"),
+        ("configz.yaml", "configz"),
+        ("refused.yaml", "refused"),
+        ("answers.yaml", "answers"),
+    ] {
+        if let Some(document) = documents(dir, file)?.and_then(|documents| documents.into_iter().next()) {
+            all.insert(name.to_owned(), document);
+        }
+    }
+    if let Some(history) = documents(dir, "history.yaml")?.and_then(|documents| documents.into_iter().next())
+    {
+        let Value::Object(history) = history else { return Err(not_a_history(dir)) };
+        for (part, value) in history.into_iter().filter(|(_, value)| !value.is_null()) {
+            match part.as_str() {
+                "pods" => all.insert("podHistory".to_owned(), value),
+                "node" => all.insert("nodeHistory".to_owned(), value),
+                _ => None,
+            };
+        }
+    }
+    let mut samples = Vec::new();
+    for (index, line) in text(dir, "samples.jsonl")?.unwrap_or_default().lines().enumerate() {
+        samples.push(json(dir, "samples.jsonl", index + 1, line)?);
+    }
+    all.insert("samples".to_owned(), samples.into());
+    if let Some(summary) = text(dir, "summary-before.json")? {
+        all.insert("summaryBefore".to_owned(), json(dir, "summary-before.json", 1, &summary)?);
+    }
+    let log = text(dir, "kubelet.log")?.unwrap_or_default();
+    all.insert("kubeletLog".to_owned(), log.lines().map(Value::from).collect());
+    let form = |error: serde_json::Error| RecordedRunError::Form {
+        path: dir.join("facts.yaml"),
+        line: 1,
+        reason: format!("not the evidence of a case: {error}"),
+    };
+    Observations::deserialize(Value::Object(all)).map(Some).map_err(form)
+}
+
+fn not_a_history(dir: &Path) -> RecordedRunError {
+    let reason = "not a history: expected a mapping".to_owned();
+    RecordedRunError::Form { path: dir.join("history.yaml"), line: 1, reason }
+}
+
+fn text(dir: &Path, file: &str) -> Result<Option<String>, RecordedRunError> {
+    let path = dir.join(file);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RecordedRunError::Read { path, source }),
+    }
+}
+
+fn documents(dir: &Path, file: &str) -> Result<Option<Vec<Value>>, RecordedRunError> {
+    let Some(text) = text(dir, file)? else { return Ok(None) };
+    let form = |error: serde_yaml::Error| RecordedRunError::Form {
+        path: dir.join(file),
+        line: error.location().map_or(1, |location| location.line()),
+        reason: format!("invalid YAML: {error}"),
+    };
+    let documents = serde_yaml::Deserializer::from_str(&text).map(|it| Value::deserialize(it).map_err(form));
+    let documents: Vec<Value> = documents.collect::<Result<_, _>>()?;
+    Ok(Some(documents.into_iter().filter(|document| !document.is_null()).collect()))
+}
+
+fn json(dir: &Path, file: &str, line: usize, text: &str) -> Result<Value, RecordedRunError> {
+    serde_json::from_str(text).map_err(|error| RecordedRunError::Form {
+        path: dir.join(file),
+        line: line + error.line() - 1,
+        reason: format!("invalid JSON: {error}"),
+    })
+}

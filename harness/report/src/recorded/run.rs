@@ -1,0 +1,150 @@
+//! A run directory, read back.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::error::{EVENTS_FILE, RecordedRunError};
+use super::observations::read_observations;
+use crate::run_dir::RunDir;
+use crate::run_state::{EndedCase, RunState};
+use crate::stream::RunEvent;
+use evictlab_evidence::Observations;
+
+/// A run read from its directory.
+#[derive(Debug)]
+pub struct RecordedRun {
+    run_dir: RunDir,
+    state: RunState,
+}
+
+impl RecordedRun {
+    /// Reads the events of a run; the evidence of a case is read on demand. A run that is still
+    /// going on, or that was killed, is read up to its last event.
+    ///
+    /// # Errors
+    /// The directory does not contain a run, or its events cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, RecordedRunError> {
+        Ok(Self { run_dir: RunDir::existing(dir), state: read_events(dir)? })
+    }
+
+    /// Returns whether the run ended.
+    pub fn is_over(&self) -> bool {
+        self.state.end.is_some()
+    }
+
+    /// The state after the last event.
+    pub(crate) fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// Reads the evidence of a case; `None` if the case has none.
+    pub(crate) fn evidence(&self, ended: &EndedCase) -> Result<Option<Observations>, RecordedRunError> {
+        read_observations(&self.run_dir.case_dir(&ended.id))
+    }
+}
+
+fn read_events(dir: &Path) -> Result<RunState, RecordedRunError> {
+    let path = dir.join(EVENTS_FILE);
+    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            RecordedRunError::NoRun { dir: dir.to_owned() }
+        }
+        _ => RecordedRunError::Read { path: path.clone(), source },
+    })?;
+    let mut state = RunState::default();
+    // The last line may be truncated if the process was killed.
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    for (index, line) in complete.lines().enumerate() {
+        let event: RunEvent = serde_json::from_str(line).map_err(|error| {
+            let reason = format!("not an event: {error}");
+            RecordedRunError::Form { path: path.clone(), line: index + 1, reason }
+        })?;
+        state.apply(&event);
+    }
+    if state.run.is_none() {
+        return Err(RecordedRunError::Empty(path));
+    }
+    Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{Evidence, JsonLines, fixtures};
+
+    fn write_run(dir: &Path) {
+        let run_dir = RunDir::at(dir).unwrap();
+        let events = fixtures::full_run();
+        fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), &events);
+        fixtures::deliver(&mut Evidence::new(run_dir), &events);
+    }
+
+    #[test]
+    fn reads_a_run_back() {
+        let dir = tempfile::tempdir().unwrap();
+        write_run(dir.path());
+        let run = RecordedRun::read(dir.path()).unwrap();
+        let state = fixtures::state_after(&fixtures::full_run());
+        assert_eq!(format!("{:?}", run.state), format!("{state:?}"));
+        assert!(run.is_over());
+        let failed = run.state.ended.iter().find(|ended| ended.id.case == "requests-decide").unwrap();
+        let read = run.evidence(failed).unwrap().unwrap();
+        let json = |observations| serde_json::to_value(observations).unwrap();
+        assert_eq!(json(read), json(fixtures::evidence()));
+    }
+
+    #[test]
+    fn reads_a_truncated_run() {
+        let dir = tempfile::tempdir().unwrap();
+        write_run(dir.path());
+        let events = dir.path().join(EVENTS_FILE);
+        let text = fs::read_to_string(&events).unwrap();
+        fs::write(&events, &text[..text.find("\"nobody-offends\",\"kubelet\"").unwrap()]).unwrap();
+        let run = RecordedRun::read(dir.path()).unwrap();
+        assert!(!run.is_over() && !run.state.ended.is_empty());
+    }
+
+    #[test]
+    fn rejects_other_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |dir: &Path| {
+            RecordedRun::read(dir).unwrap_err().to_string().replace(&dir.display().to_string(), "DIR")
+        };
+        assert_eq!(
+            error(dir.path()),
+            "DIR does not contain a run: artifacts/events.jsonl not found\n\
+             help: name the directory of a run, such as results/latest"
+        );
+        write_run(dir.path());
+        let events = dir.path().join(EVENTS_FILE);
+        let text = fs::read_to_string(&events).unwrap();
+        fs::write(&events, text.replacen("\"cluster-step\"", "\"cluster-stop\"", 1)).unwrap();
+        let message = error(dir.path());
+        assert!(
+            message.starts_with(
+                "failed to parse DIR/artifacts/events.jsonl:3: not an event: unknown variant `cluster-stop`"
+            ),
+            "{message}"
+        );
+        fs::write(&events, "").unwrap();
+        assert!(error(dir.path()).contains("contains no events"));
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        let dir = tempfile::tempdir().unwrap();
+        write_run(dir.path());
+        let run = RecordedRun::read(dir.path()).unwrap();
+        let failed = run.state.ended.iter().find(|ended| ended.id.case == "requests-decide").unwrap();
+        let case = run.run_dir.case_dir(&failed.id);
+        fs::write(case.join("samples.jsonl"), "{\"t\":1}\n{\"t\":\n").unwrap();
+        let message = run.evidence(failed).unwrap_err().to_string();
+        assert!(message.contains("samples.jsonl:2: invalid JSON"), "{message}");
+        fs::write(case.join("events.yaml"), "a: 1\nb: [\n").unwrap();
+        let message = run.evidence(failed).unwrap_err().to_string();
+        assert!(message.contains("events.yaml:") && message.contains("invalid YAML"), "{message}");
+    }
+}

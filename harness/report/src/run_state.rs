@@ -1,0 +1,256 @@
+//! The state of a run after the events so far. Every report reads it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::stream::{CaseId, CaseInfo, Model, RunEvent, RunEventKind};
+use evictlab_judge::{CaseResult, Phase, Verdict};
+
+/// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
+#[derive(Debug, Default)]
+pub struct RunState {
+    /// The first event; `None` before it.
+    pub(crate) run: Option<RunStart>,
+    /// Clusters in the order of their creation.
+    pub(crate) clusters: Vec<Cluster>,
+    /// Cases that occupy a node now.
+    pub(crate) running: Vec<RunningCase>,
+    /// Cases that ended, in the order of their ends.
+    pub(crate) ended: Vec<EndedCase>,
+    /// Number of interrupts so far: 1 stops the run, 2 skips the cleanup.
+    pub(crate) interrupted: u8,
+    /// The last event; `None` before it.
+    pub(crate) end: Option<RunEnd>,
+}
+
+/// The start of a run.
+#[derive(Debug)]
+pub(crate) struct RunStart {
+    pub at: Timestamp,
+    pub id: String,
+    pub evictlab: String,
+    pub backend: String,
+    pub model: Option<Model>,
+    pub kubelets: Vec<String>,
+    pub cases: Vec<CaseInfo>,
+}
+
+/// A cluster of the run.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub name: String,
+    pub kubelets: Vec<String>,
+    pub reused: bool,
+    pub creation: Option<Creation>,
+    pub deletion: Option<Deletion>,
+}
+
+/// The result of creating a cluster.
+#[derive(Debug)]
+pub(crate) enum Creation {
+    Ready { at: Timestamp, seconds: f64 },
+    Failed { seconds: f64, error: String },
+}
+
+/// The result of deleting a cluster.
+#[derive(Debug)]
+pub(crate) struct Deletion {
+    pub at: Timestamp,
+    pub seconds: f64,
+    pub kept: Option<String>,
+    pub error: Option<String>,
+}
+
+/// A case that occupies a node.
+#[derive(Debug)]
+pub(crate) struct RunningCase {
+    pub id: CaseId,
+    pub since: Timestamp,
+    pub phase: Phase,
+    pub text: String,
+}
+
+/// A case that ended.
+#[derive(Debug)]
+pub(crate) struct EndedCase {
+    pub id: CaseId,
+    pub node: Option<String>,
+    pub seconds: f64,
+    pub judgement: Arc<CaseResult>,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) struct RunEnd {
+    pub at: Timestamp,
+    pub exit_code: u8,
+    pub seconds: f64,
+}
+
+impl RunState {
+    /// Applies one event.
+    pub fn apply(&mut self, event: &RunEvent) {
+        let at = event.at;
+        match &event.what {
+            RunEventKind::RunStarted { .. } => self.run = RunStart::from_event(event),
+            RunEventKind::ClusterStarted { .. }
+            | RunEventKind::ClusterStep { .. }
+            | RunEventKind::ClusterReady { .. }
+            | RunEventKind::ClusterFailed { .. }
+            | RunEventKind::ClusterDeleted { .. } => self.apply_cluster_event(at, &event.what),
+            RunEventKind::CaseStarted { id, .. } => self.running.push(RunningCase {
+                id: id.clone(),
+                since: at,
+                phase: Phase::Lease,
+                text: String::new(),
+            }),
+            RunEventKind::CaseStep { id, phase, text } | RunEventKind::CaseProgress { id, phase, text } => {
+                if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
+                    running.phase = *phase;
+                    running.text.clone_from(text);
+                }
+            }
+            RunEventKind::CaseEnded { id, node, seconds, judgement, evidence: _ } => {
+                self.running.retain(|running| running.id != *id);
+                self.ended.push(EndedCase {
+                    id: id.clone(),
+                    node: node.clone(),
+                    seconds: *seconds,
+                    judgement: judgement.clone(),
+                });
+            }
+            RunEventKind::Interrupted { stage } => self.interrupted = *stage,
+            RunEventKind::RunEnded { exit_code, seconds } => {
+                self.end = Some(RunEnd { at, exit_code: *exit_code, seconds: *seconds });
+            }
+        }
+    }
+
+    fn apply_cluster_event(&mut self, at: Timestamp, what: &RunEventKind) {
+        match what {
+            RunEventKind::ClusterStarted { cluster, kubelets, reused } => self.clusters.push(Cluster {
+                name: cluster.clone(),
+                kubelets: kubelets.clone(),
+                reused: *reused,
+                creation: None,
+                deletion: None,
+            }),
+            RunEventKind::ClusterReady { cluster, seconds, .. } => {
+                if let Some(cluster) = self.cluster_mut(cluster) {
+                    cluster.creation = Some(Creation::Ready { at, seconds: *seconds });
+                }
+            }
+            RunEventKind::ClusterFailed { cluster, seconds, error } => {
+                if let Some(cluster) = self.cluster_mut(cluster) {
+                    cluster.creation = Some(Creation::Failed { seconds: *seconds, error: error.clone() });
+                }
+            }
+            RunEventKind::ClusterDeleted { cluster, seconds, kept, error } => {
+                if let Some(cluster) = self.cluster_mut(cluster) {
+                    let (kept, error) = (kept.clone(), error.clone());
+                    cluster.deletion = Some(Deletion { at, seconds: *seconds, kept, error });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn cluster_mut(&mut self, name: &str) -> Option<&mut Cluster> {
+        self.clusters.iter_mut().rfind(|cluster| cluster.name == name)
+    }
+
+    /// Ended attempts of one case on one kubelet.
+    pub(crate) fn attempts<'a>(
+        &'a self,
+        info: &'a CaseInfo,
+        kubelet: &'a str,
+    ) -> impl Iterator<Item = &'a EndedCase> {
+        self.ended.iter().filter(move |ended| info.matches(&ended.id, kubelet))
+    }
+
+    /// Planned cases and kubelets without a verdict, in the order of the plan.
+    pub(crate) fn without_verdict(&self) -> impl Iterator<Item = (&CaseInfo, &str)> {
+        let run = self.run.as_ref();
+        let cases = run.map(|run| &run.cases[..]).unwrap_or_default();
+        let kubelets = run.map(|run| &run.kubelets[..]).unwrap_or_default();
+        cases
+            .iter()
+            .flat_map(|case| kubelets.iter().map(move |kubelet| (case, kubelet.as_str())))
+            .filter(|(case, kubelet)| self.attempts(case, kubelet).next().is_none())
+    }
+
+    /// The plan's entry for a case.
+    pub(crate) fn case_info(&self, id: &CaseId) -> Option<&CaseInfo> {
+        self.run.as_ref()?.cases.iter().find(|info| info.matches(id, &id.kubelet))
+    }
+
+    /// The model that the run used; `None` on real kubelets and before the run started.
+    pub(crate) fn model(&self) -> Option<&Model> {
+        self.run.as_ref()?.model.as_ref()
+    }
+
+    /// Verdicts that occurred, with their counts, in the order of the totals.
+    pub(crate) fn verdict_counts(&self) -> Vec<(Verdict, usize)> {
+        const ORDER: [Verdict; 7] = [
+            Verdict::Passed,
+            Verdict::Reproduced,
+            Verdict::Fixed,
+            Verdict::Failed,
+            Verdict::Error,
+            Verdict::Inconclusive,
+            Verdict::Skipped,
+        ];
+        let count = |verdict| self.ended.iter().filter(|ended| ended.judgement.verdict == verdict).count();
+        ORDER.into_iter().map(|verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Returns whether a cluster failed, or a planned case has no verdict.
+    pub(crate) fn infrastructure_failed(&self) -> bool {
+        let cluster_failed = |cluster: &Cluster| {
+            matches!(cluster.creation, Some(Creation::Failed { .. }))
+                || cluster.deletion.as_ref().is_some_and(|deletion| deletion.error.is_some())
+        };
+        self.clusters.iter().any(cluster_failed) || self.without_verdict().next().is_some()
+    }
+}
+
+impl RunStart {
+    /// Reads a `RunStarted` event; `None` for other events.
+    fn from_event(event: &RunEvent) -> Option<Self> {
+        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases } = &event.what else {
+            return None;
+        };
+        Some(Self {
+            at: event.at,
+            id: run.clone(),
+            evictlab: evictlab.clone(),
+            backend: backend.clone(),
+            model: model.clone(),
+            kubelets: kubelets.clone(),
+            cases: cases.clone(),
+        })
+    }
+}
+
+impl CaseInfo {
+    /// Returns whether this is the case of `id`, and `kubelet` its kubelet.
+    pub(crate) fn matches(&self, id: &CaseId, kubelet: &str) -> bool {
+        self.suite == id.suite && self.case == id.case && kubelet == id.kubelet
+    }
+}
+
+impl CaseId {
+    /// The case's name, with the attempt from the second on: `sidecars-are-named #2`.
+    pub(crate) fn title(&self) -> String {
+        match self.attempt {
+            0 | 1 => self.case.clone(),
+            attempt => format!("{} #{attempt}", self.case),
+        }
+    }
+
+    /// `message/requests-decide on v1.32.13`.
+    pub(crate) fn full_title(&self) -> String {
+        format!("{}/{} on {}", self.suite, self.title(), self.kubelet)
+    }
+}

@@ -1,0 +1,129 @@
+//! Selection of the reports of a run.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use crate::baseline_writer::BaselineWriter;
+use crate::evidence::Evidence;
+use crate::github::{Annotations, JobSummary};
+use crate::jsonl::JsonLines;
+use crate::junit::Junit;
+use crate::prow::Prow;
+use crate::recording::Recording;
+use crate::run_dir::RunDir;
+use crate::sink::{Report, ReportError};
+use crate::terminal::{LiveTerminal, PlainLog, Tally, TerminalCaps};
+
+/// Options that select the reports of a run.
+#[derive(Clone, Debug)]
+pub struct ReportOptions {
+    /// Directory of the run.
+    pub run_dir: RunDir,
+    /// Capabilities of standard output; `None` if nothing is written there.
+    pub stdout: Option<TerminalCaps>,
+    /// Stress run: standard output shows totals and failures, and evidence is written once for
+    /// attempts with the same verdict, except failures.
+    pub stress: bool,
+    /// `--record`: directory of recordings.
+    pub record: Option<PathBuf>,
+    /// `--write-baseline`: path of the baseline.
+    pub write_baseline: Option<PathBuf>,
+}
+
+/// Creates the reports of a run: standard output, `build-log.txt`, Prow metadata, JUnit, events,
+/// evidence, and on request a baseline, recordings, and reports for GitHub Actions.
+///
+/// # Errors
+/// A file cannot be created.
+pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportError> {
+    let ReportOptions { run_dir, stdout, stress, record, write_baseline } = options;
+    let shown = Some(run_dir.clone());
+    let path = run_dir.path().join("build-log.txt");
+    let log = File::create(&path).map_err(|source| ReportError::Write { path, source })?;
+    let plain = TerminalCaps { live: false, colour: false };
+    let mut reports: Vec<Box<dyn Report>> = vec![
+        // Reports that must survive a kill come first, slow reports later.
+        Box::new(JsonLines::create(&run_dir)?),
+        Box::new(PlainLog::new("build log", log, plain, Some(RunDir::relative()))),
+    ];
+    match stdout {
+        Some(caps) if stress => reports.push(Box::new(Tally::new(io::stdout(), caps, run_dir.clone()))),
+        Some(caps) if caps.live => {
+            reports.push(Box::new(LiveTerminal::new(
+                io::stdout(),
+                terminal_size::terminal_size,
+                caps,
+                shown,
+            )));
+        }
+        Some(caps) => reports.push(Box::new(PlainLog::new("terminal", io::stdout(), caps, shown))),
+        None => {}
+    }
+    reports.push(Box::new(Prow::new(run_dir.clone())));
+    reports.push(Box::new(Junit::new(&run_dir)));
+    reports.push(Box::new(if stress { Evidence::without_repeats(run_dir) } else { Evidence::new(run_dir) }));
+    if let Some(path) = write_baseline {
+        reports.push(Box::new(BaselineWriter::new(path)));
+    }
+    if let Some(dir) = record {
+        reports.push(Box::new(Recording::new(dir)?));
+    }
+    if env::var_os("GITHUB_ACTIONS").is_some() && stdout.is_some() {
+        reports.push(Box::new(Annotations::new(io::stdout())));
+    }
+    if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY") {
+        reports.push(Box::new(JobSummary::new(path.into())));
+    }
+    Ok(reports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::{Reports, RunEventKind, fixtures};
+
+    #[test]
+    fn run_directory_has_the_documented_layout() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
+        let record = Some(dir.path().join("recordings"));
+        let reports = Reports::start(
+            super::reports(ReportOptions {
+                run_dir,
+                stdout: None,
+                stress: false,
+                record,
+                write_baseline: None,
+            })
+            .unwrap(),
+            Clock::wall(),
+        )
+        .unwrap();
+        fixtures::full_run().into_iter().for_each(|event| reports.events().send(event.what));
+        let text = "returned eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
+        reports.events().send(RunEventKind::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });
+        let finished = reports.finish();
+        assert!(finished.failures.is_empty(), "{:?}", finished.failures);
+        for path in [
+            "run/started.json",
+            "run/finished.json",
+            "run/build-log.txt",
+            "run/artifacts/events.jsonl",
+            "run/artifacts/junit_evictlab.xml",
+            "run/artifacts/message/requests-decide/v1.32.13/judgement.json",
+            "run/artifacts/message/requests-decide/v1.32.13/pods-final.yaml",
+            "recordings/v1.32.13/requests-decide.json",
+        ] {
+            assert!(dir.path().join(path).is_file(), "{path}");
+        }
+        let log = std::fs::read_to_string(dir.path().join("run/build-log.txt")).unwrap();
+        assert!(log.contains("Evidence: `artifacts/message/") && !log.contains('\x1b'), "{log}");
+        let events = std::fs::read_to_string(dir.path().join("run/artifacts/events.jsonl")).unwrap();
+        for text in [log, events] {
+            assert!(text.contains("returned (redacted)") && !text.contains("eyJ"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The events of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use evictlab_evidence::Observations;
+use evictlab_judge::{CaseResult, Phase, Verdict};
+
+/// One event of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Time of the event.
+    pub at: Timestamp,
+    /// The event.
+    #[serde(flatten)]
+    pub what: RunEventKind,
+}
+
+/// Identity of one execution: case, kubelet and attempt.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, Hash)]
+pub struct CaseId {
+    /// The suite: the case's folder.
+    pub suite: String,
+    /// The case.
+    pub case: String,
+    /// Label of the kubelet, such as `v1.32.13`.
+    pub kubelet: String,
+    /// Number of the attempt, from 1; `--repeat` counts.
+    pub attempt: u32,
+}
+
+/// The kinds of events.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum RunEventKind {
+    /// The run started.
+    RunStarted {
+        /// Id of the run.
+        run: String,
+        /// Version of evictlab.
+        evictlab: String,
+        /// `kind`, `existing` or `embedded`.
+        backend: String,
+        /// The model; `None` on real kubelets.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<Model>,
+        /// Labels of the kubelets.
+        kubelets: Vec<String>,
+        /// Every case that will run or be skipped.
+        cases: Vec<CaseInfo>,
+    },
+    /// Creation of a cluster started, or an existing one is being reused.
+    ClusterStarted {
+        /// Name of the cluster.
+        cluster: String,
+        /// Kubelets of its workers.
+        kubelets: Vec<String>,
+        /// True if the cluster existed before the run.
+        reused: bool,
+    },
+    /// Progress of a cluster.
+    ClusterStep {
+        /// Name of the cluster.
+        cluster: String,
+        /// The current step, in one line.
+        text: String,
+    },
+    /// A cluster is ready.
+    ClusterReady {
+        /// Name of the cluster.
+        cluster: String,
+        /// Duration of the creation, in seconds.
+        seconds: f64,
+        /// Workers: node name and kubelet version.
+        nodes: Vec<(String, String)>,
+    },
+    /// A cluster could not be created.
+    ClusterFailed {
+        /// Name of the cluster.
+        cluster: String,
+        /// Time until the failure, in seconds.
+        seconds: f64,
+        /// The error, with advice.
+        error: String,
+    },
+    /// A cluster was deleted, was kept, or could not be deleted.
+    ClusterDeleted {
+        /// Name of the cluster.
+        cluster: String,
+        /// Duration of the deletion, in seconds.
+        seconds: f64,
+        /// Reason for keeping the cluster, if it was kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
+        /// The error, if the cluster could not be deleted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A case started on a node.
+    CaseStarted {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Name of the node.
+        node: String,
+    },
+    /// A case reached a step.
+    CaseStep {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Its phase.
+        phase: Phase,
+        /// The current step, or an observation, in one line.
+        text: String,
+    },
+    /// A measurement of a running case changed. It replaces the previous one: live reports show
+    /// the latest, logs a sample, `events.jsonl` all.
+    CaseProgress {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Its phase.
+        phase: Phase,
+        /// The measurement in one line, such as `el-sidecar1 at 212Mi, 44Mi to go`.
+        text: String,
+    },
+    /// A case ended.
+    CaseEnded {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Name of the node, if the case got one.
+        node: Option<String>,
+        /// Duration from lease to reset, in seconds.
+        seconds: f64,
+        /// The verdict and the reasons for it.
+        judgement: Arc<CaseResult>,
+        /// The evidence. Not serialized: its files are written beside the reports.
+        #[serde(skip)]
+        evidence: Option<Arc<Observations>>,
+    },
+    /// The run was interrupted.
+    Interrupted {
+        /// 1: stop, clean up, and report; 2: report only.
+        stage: u8,
+    },
+    /// The run ended.
+    RunEnded {
+        /// Exit status of the command.
+        exit_code: u8,
+        /// Duration of the run, in seconds.
+        seconds: f64,
+    },
+}
+
+/// The model of a run without real kubelets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Model {
+    /// Modelled cgroup version, such as `v2`.
+    pub cgroup: String,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Command-line options that select this model; empty for the defaults.
+    pub options: String,
+    /// Command that runs the same cases on real kubelets.
+    pub on_real_kubelets: String,
+}
+
+/// A case of the plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CaseInfo {
+    /// The suite.
+    pub suite: String,
+    /// The case.
+    pub case: String,
+    /// One-sentence description.
+    pub about: String,
+    /// Conclusion to draw from a failure.
+    pub when_it_fails: Option<String>,
+    /// Labels.
+    pub labels: Vec<String>,
+    /// Upstream issues, as links.
+    pub upstream: Vec<String>,
+    /// File of the case, relative to the folder of suites.
+    pub file: String,
+    /// Path by which the case was selected, if no name selects it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Expected verdicts of the baseline, by kubelet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub baseline: BTreeMap<String, Verdict>,
+}

@@ -1,0 +1,281 @@
+//! Plain text log with one line for each relevant event: for CI logs and `build-log.txt`.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::caps::TerminalCaps;
+use super::style::{Line, Style, colour_markdown, strip_controls};
+use crate::markdown::{duration, run_summary};
+use crate::run_dir::RunDir;
+use crate::run_state::RunState;
+use crate::sink::{Report, ReportError};
+use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
+use crate::words::count;
+use evictlab_judge::{CaseResult, Phase, Verdict};
+
+/// Minimum time between two progress lines of a case in one phase.
+const PROGRESS_LINE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// Formats events as lines in columns: time, kubelet, case, phase or verdict, text.
+#[derive(Debug, Default)]
+pub(super) struct LogFormatter {
+    start: Option<Timestamp>,
+    kubelet_width: usize,
+    case_width: usize,
+    progress: HashMap<CaseId, (Phase, Timestamp)>,
+}
+
+impl LogFormatter {
+    /// Formats one event. Returns no lines for most progress events.
+    pub(super) fn lines(&mut self, event: &RunEvent) -> Vec<Line> {
+        let at = event.at;
+        let start = *self.start.get_or_insert(at);
+        let mut log = LogLines { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
+        match &event.what {
+            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases } => {
+                self.set_widths(kubelets, cases);
+                let model = if model.is_some() { ", a model" } else { "" };
+                let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
+                let text = format!(
+                    "evictlab {evictlab}, run {run}: {cases} on {kubelets}, backend {backend}{model}"
+                );
+                log.add("", Style::Plain, &text);
+            }
+            RunEventKind::ClusterStarted { .. }
+            | RunEventKind::ClusterStep { .. }
+            | RunEventKind::ClusterReady { .. }
+            | RunEventKind::ClusterFailed { .. }
+            | RunEventKind::ClusterDeleted { .. } => self.add_cluster_event(&mut log, &event.what),
+            RunEventKind::CaseStarted { id, node } => {
+                self.add_case(&mut log, id, "start", Style::Plain, &format!("on {node}"));
+            }
+            RunEventKind::CaseStep { id, phase, text } => {
+                self.progress.insert(id.clone(), (*phase, at));
+                self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
+            }
+            RunEventKind::CaseProgress { id, phase, text } => {
+                if self.is_due(id, *phase, at) {
+                    self.progress.insert(id.clone(), (*phase, at));
+                    self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
+                }
+            }
+            RunEventKind::CaseEnded { id, seconds, judgement, .. } => {
+                self.progress.remove(id);
+                let verdict = judgement.verdict;
+                let text = result_text(judgement, *seconds);
+                self.add_case(&mut log, id, &verdict.to_string(), Style::of(verdict), &text);
+            }
+            RunEventKind::Interrupted { stage } => {
+                let text = match stage {
+                    1 => "stopping and cleaning up; interrupt again to skip the cleanup",
+                    _ => "skipping the cleanup; `evictlab gc` removes leftovers",
+                };
+                log.add("interrupted", Style::Yellow, text);
+            }
+            RunEventKind::RunEnded { .. } => {}
+        }
+        log.lines
+    }
+
+    fn set_widths(&mut self, kubelets: &[String], cases: &[CaseInfo]) {
+        let longest = |names: &mut dyn Iterator<Item = &str>| names.map(|name| name.chars().count()).max();
+        let kubelet_width = longest(&mut kubelets.iter().map(String::as_str)).unwrap_or(0);
+        self.kubelet_width = kubelet_width.max("cluster".len());
+        self.case_width = longest(&mut cases.iter().map(|info| info.case.as_str())).unwrap_or(0);
+    }
+
+    /// Returns whether a progress line of a case is due.
+    fn is_due(&self, id: &CaseId, phase: Phase, at: Timestamp) -> bool {
+        self.progress
+            .get(id)
+            .is_none_or(|(last, when)| *last != phase || at.duration_since(*when) >= PROGRESS_LINE_INTERVAL)
+    }
+
+    fn add_cluster_event(&self, log: &mut LogLines, what: &RunEventKind) {
+        match what {
+            RunEventKind::ClusterStarted { cluster, kubelets, reused } => {
+                let verb = if *reused { "reusing" } else { "creating" };
+                let text = format!("{verb} for {}", kubelets.join(", "));
+                self.add_cluster(log, cluster, "", Style::Plain, &text);
+            }
+            RunEventKind::ClusterStep { cluster, text } => {
+                self.add_cluster(log, cluster, "", Style::Plain, text);
+            }
+            RunEventKind::ClusterReady { cluster, seconds, nodes } => {
+                let nodes: Vec<_> = nodes.iter().map(|(node, kubelet)| format!("{node} {kubelet}")).collect();
+                let text = format!("in {}: {}", duration(*seconds), nodes.join(", "));
+                self.add_cluster(log, cluster, "ready", Style::Green, &text);
+            }
+            RunEventKind::ClusterFailed { cluster, seconds, error } => {
+                let text = format!("after {}: {error}", duration(*seconds));
+                self.add_cluster(log, cluster, "failed", Style::Red, &text);
+            }
+            RunEventKind::ClusterDeleted { cluster, seconds, kept, error } => match (error, kept) {
+                (Some(error), _) => self.add_cluster(log, cluster, "not deleted", Style::Red, error),
+                (None, Some(kept)) => self.add_cluster(log, cluster, "kept", Style::Yellow, kept),
+                (None, None) => {
+                    let text = format!("in {}", duration(*seconds));
+                    self.add_cluster(log, cluster, "deleted", Style::Plain, &text);
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn add_cluster(&self, log: &mut LogLines, cluster: &str, word: &str, style: Style, text: &str) {
+        let columns = [("cluster", self.kubelet_width), (cluster, self.case_width)];
+        log.add_with_columns(&columns, word, style, text);
+    }
+
+    fn add_case(&self, log: &mut LogLines, id: &CaseId, word: &str, style: Style, text: &str) {
+        let title = id.title();
+        let columns = [(id.kubelet.as_str(), self.kubelet_width), (title.as_str(), self.case_width)];
+        log.add_with_columns(&columns, word, style, text);
+    }
+}
+
+/// The reason for a verdict, with the known bug and the duration.
+fn result_text(judgement: &CaseResult, seconds: f64) -> String {
+    let bug = judgement.known_bug.as_ref().map(|bug| format!("{bug}: ")).unwrap_or_default();
+    let reason = judgement.why.trim_end();
+    match judgement.verdict {
+        Verdict::Skipped => format!("{bug}{reason}"),
+        _ => format!("{bug}{reason} ({})", duration(seconds)),
+    }
+}
+
+struct LogLines {
+    lines: Vec<Line>,
+    seconds: f64,
+}
+
+impl LogLines {
+    fn add(&mut self, word: &str, style: Style, text: &str) {
+        self.add_with_columns(&[], word, style, text);
+    }
+
+    /// Adds the first line of `text` beside the columns and the other lines indented below it.
+    fn add_with_columns(&mut self, columns: &[(&str, usize)], word: &str, style: Style, text: &str) {
+        let mut line = Line::default();
+        line.push_padded_left(&format!("{:.1}s", self.seconds), 7);
+        for (column, width) in columns {
+            line.gap();
+            line.push_padded(column, Style::Plain, (*width).max(column.chars().count()));
+        }
+        if !word.is_empty() {
+            line.gap();
+            line.push(word, style);
+        }
+        let mut texts = text.trim_end().lines();
+        line.gap();
+        line.push(texts.next().unwrap_or_default(), Style::Plain);
+        self.lines.push(line.cut(usize::MAX));
+        for text in texts {
+            let mut line = Line::default();
+            line.push_padded("", Style::Plain, 11);
+            line.push(&strip_controls(text), Style::Plain);
+            self.lines.push(line);
+        }
+    }
+}
+
+/// The plain text log.
+#[derive(Debug)]
+pub struct PlainLog<W> {
+    name: &'static str,
+    out: W,
+    colour: bool,
+    run_dir: Option<RunDir>,
+    formatter: LogFormatter,
+}
+
+impl<W: Write> PlainLog<W> {
+    /// Writes to `out`, line by line, and at the end the summary with the path of `run_dir`.
+    /// `name` is the report's name in error messages.
+    pub fn new(name: &'static str, out: W, caps: TerminalCaps, run_dir: Option<RunDir>) -> Self {
+        Self { name, out, colour: caps.colour, run_dir, formatter: LogFormatter::default() }
+    }
+}
+
+impl<W: Write + Send> Report for PlainLog<W> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
+        let colour = self.colour;
+        let lines = self.formatter.lines(event);
+        let text: String = lines.iter().map(|line| format!("{}\n", line.text(colour))).collect();
+        self.out.write_all(text.as_bytes())?;
+        Ok(self.out.flush()?)
+    }
+
+    fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
+        let summary = run_summary(run, self.run_dir.as_ref());
+        write!(self.out, "\n{}", colour_markdown(&summary, self.colour))?;
+        Ok(self.out.flush()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn transcript(colour: bool, events: &[RunEvent]) -> String {
+        let mut out = vec![];
+        let caps = TerminalCaps { live: false, colour };
+        let mut report = Box::new(PlainLog::new("terminal", &mut out, caps, None));
+        let state = fixtures::deliver(&mut *report, events);
+        report.finish(&state).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn plain_log_of_a_run() {
+        insta::assert_snapshot!(transcript(false, &fixtures::full_run()));
+    }
+
+    #[test]
+    fn colours_only_add_escape_sequences() {
+        let ansi = regex::Regex::new("\x1b\\[[0-9]+m").unwrap();
+        let [plain, coloured] = [false, true].map(|colour| transcript(colour, &fixtures::full_run()));
+        assert_ne!(plain, coloured);
+        assert_eq!(ansi.replace_all(&coloured, ""), plain);
+        assert!(!plain.contains('\x1b'));
+    }
+
+    #[test]
+    fn shows_failed_and_kept_clusters() {
+        let cluster = || "evictlab-7f3a".to_owned();
+        let failed = RunEventKind::ClusterFailed {
+            cluster: cluster(),
+            seconds: 65.0,
+            error: "no image\nput one there".to_owned(),
+        };
+        let deleted = |kept: Option<&str>, error: Option<&str>| RunEventKind::ClusterDeleted {
+            cluster: cluster(),
+            seconds: 1.0,
+            kept: kept.map(str::to_owned),
+            error: error.map(str::to_owned),
+        };
+        let events: Vec<_> = [
+            fixtures::run_started(&["v1.32.13"], &["requests-decide"]),
+            RunEventKind::ClusterStarted {
+                cluster: cluster(),
+                kubelets: vec!["v1.32.13".to_owned()],
+                reused: true,
+            },
+            failed,
+            deleted(Some("--keep"), None),
+            deleted(None, Some("Docker is gone")),
+            RunEventKind::Interrupted { stage: 2 },
+        ]
+        .into_iter()
+        .map(|what| fixtures::event(1.5, what))
+        .collect();
+        insta::assert_snapshot!(transcript(false, &events));
+    }
+}

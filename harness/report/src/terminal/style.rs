@@ -1,0 +1,245 @@
+//! Text with colours and without control characters.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use evictlab_judge::Verdict;
+
+/// Style of a piece of text: a Select Graphic Rendition parameter of ECMA-48.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The default.
+    Plain,
+    /// Bold.
+    Bold,
+    /// Dim.
+    Dim,
+    /// Red.
+    Red,
+    /// Green.
+    Green,
+    /// Yellow.
+    Yellow,
+    /// Cyan.
+    Cyan,
+    /// Magenta.
+    Magenta,
+}
+
+impl Style {
+    /// The style of a verdict.
+    pub fn of(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Passed => Self::Green,
+            Verdict::Failed | Verdict::Error => Self::Red,
+            Verdict::Reproduced => Self::Cyan,
+            Verdict::Fixed => Self::Magenta,
+            Verdict::Inconclusive => Self::Yellow,
+            Verdict::Skipped => Self::Dim,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Red => "31",
+            Self::Green => "32",
+            Self::Yellow => "33",
+            Self::Cyan => "36",
+            Self::Magenta => "35",
+        }
+    }
+
+    /// Wraps `text` in escape sequences for this style if `colour` is set.
+    pub fn on(self, text: &str, colour: bool) -> String {
+        if !colour || self == Self::Plain {
+            text.to_owned()
+        } else {
+            format!("\x1b[{}m{text}\x1b[0m", self.code())
+        }
+    }
+}
+
+/// A line of styled pieces without control characters.
+#[derive(Clone, Debug, Default)]
+pub struct Line(Vec<(String, Style)>);
+
+impl Line {
+    /// Adds a piece.
+    pub fn push(&mut self, text: &str, style: Style) {
+        self.0.push((strip_controls(text), style));
+    }
+
+    /// Adds a piece, padded or truncated to `width` columns.
+    pub fn push_padded(&mut self, text: &str, style: Style, width: usize) {
+        let text = truncate(&strip_controls(text), width);
+        let spaces = width.saturating_sub(text.width());
+        self.0.push((text, style));
+        self.0.push((" ".repeat(spaces), Style::Plain));
+    }
+
+    /// Adds a piece, right-aligned in `width` columns.
+    pub fn push_padded_left(&mut self, text: &str, width: usize) {
+        let spaces = width.saturating_sub(text.width());
+        self.0.push((format!("{}{text}", " ".repeat(spaces)), Style::Plain));
+    }
+
+    /// Adds the space between two columns.
+    pub fn gap(&mut self) {
+        self.raw("  ");
+    }
+
+    /// Adds literal text, including leading and trailing spaces.
+    pub fn raw(&mut self, text: &'static str) {
+        self.0.push((text.to_owned(), Style::Plain));
+    }
+
+    /// Width of the line in columns.
+    pub fn width(&self) -> usize {
+        self.0.iter().map(|(text, _)| text.width()).sum()
+    }
+
+    /// Truncates the line to `width` columns and removes trailing spaces.
+    pub fn cut(mut self, width: usize) -> Self {
+        let mut left = width;
+        for (text, _) in &mut self.0 {
+            *text = truncate(text, left);
+            left = left.saturating_sub(text.width());
+        }
+        while let Some((text, _)) = self.0.last_mut() {
+            text.truncate(text.trim_end().len());
+            if !text.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+        self
+    }
+
+    /// Renders the line.
+    pub fn text(&self, colour: bool) -> String {
+        self.0.iter().map(|(text, style)| style.on(text, colour)).collect()
+    }
+}
+
+/// Truncates `text` to `width` columns; truncated text ends with an ellipsis.
+pub(super) fn truncate(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut left = width.saturating_sub(1);
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        kept.push(c);
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// Replaces control characters by spaces: text of kubelets and containers must not move the cursor.
+pub(super) fn strip_controls(text: &str) -> String {
+    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Colours Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
+pub(super) fn colour_markdown(text: &str, colour: bool) -> String {
+    let mut in_diff = false;
+    let mut painted = String::new();
+    for line in text.lines() {
+        let safe: String = line.chars().filter(|c| !c.is_control()).collect();
+        let fence = safe.starts_with("```");
+        if fence {
+            in_diff = safe == "```diff";
+        }
+        painted.push_str(&match safe.as_bytes().first() {
+            Some(b'+') if in_diff => Style::Green.on(&safe, colour),
+            Some(b'-') if in_diff => Style::Red.on(&safe, colour),
+            Some(b'|') if !in_diff => matrix_row(&safe, colour),
+            Some(b'#') if !in_diff => heading(&safe, colour),
+            _ => safe,
+        });
+        painted.push('\n');
+    }
+    painted
+}
+
+const VERDICTS: [Verdict; 7] = [
+    Verdict::Passed,
+    Verdict::Failed,
+    Verdict::Reproduced,
+    Verdict::Fixed,
+    Verdict::Inconclusive,
+    Verdict::Skipped,
+    Verdict::Error,
+];
+
+fn matrix_row(row: &str, colour: bool) -> String {
+    let mut cells = row.splitn(3, '|');
+    let (Some(edge), Some(name), Some(rest)) = (cells.next(), cells.next(), cells.next()) else {
+        return row.to_owned();
+    };
+    let rest = VERDICTS.iter().fold(rest.to_owned(), |rest, verdict| {
+        rest.replace(
+            &format!(" {verdict}"),
+            &format!(" {}", Style::of(*verdict).on(&verdict.to_string(), colour)),
+        )
+    });
+    format!("{edge}|{name}|{rest}")
+}
+
+fn heading(line: &str, colour: bool) -> String {
+    let verdict = VERDICTS.into_iter().find(|verdict| {
+        line.strip_prefix("### ").is_some_and(|line| line.starts_with(verdict.to_string().as_str()))
+    });
+    match verdict.map(|verdict| (verdict, 4 + verdict.to_string().len())) {
+        Some((verdict, end)) => {
+            Style::of(verdict).on(&line[..end], colour) + &Style::Bold.on(&line[end..], colour)
+        }
+        None => Style::Bold.on(line, colour),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truncates_by_columns() {
+        for (text, width, cut) in [
+            ("observe", 7, "observe"),
+            ("observe", 4, "obs…"),
+            ("観察する", 5, "観察…"),
+            ("観察する", 4, "観…"),
+            ("observe", 1, "…"),
+            ("observe", 0, ""),
+        ] {
+            assert_eq!(truncate(text, width), cut);
+        }
+    }
+
+    #[test]
+    fn removes_control_characters() {
+        let mut line = Line::default();
+        line.push("\x1b[2Jgone\r\n", Style::Red);
+        assert_eq!(line.text(true), "\x1b[31m [2Jgone\x1b[0m");
+        assert_eq!(line.text(false), " [2Jgone");
+        assert_eq!(colour_markdown("a\x1b[2J\u{7}b\n", true), "a[2Jb\n");
+    }
+
+    #[test]
+    fn colours_verdicts_and_diffs_only() {
+        let text = "| failed-pods | failed 8.2s |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
+        let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
+            ```diff\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n```\n- failed\n";
+        assert_eq!(colour_markdown(text, true), painted);
+        assert_eq!(colour_markdown(text, false), text);
+    }
+}

@@ -1,0 +1,103 @@
+//! Axes: mapping from values to coordinates.
+
+use super::unit::Unit;
+
+/// A range of values, mapped to coordinates from `first` to `last`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    first: f64,
+    last: f64,
+}
+
+impl Axis {
+    /// An axis that covers all values, with a margin on both sides.
+    pub(super) fn around(values: impl Iterator<Item = f64>, (first, last): (f64, f64)) -> Self {
+        let (low, high) =
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), one| (low.min(one), high.max(one)));
+        let room = ((high - low) * 0.06).max(high.abs() * 0.001).max(1.0);
+        let (low, high) = if low.is_finite() { (low - room, high + room) } else { (0.0, 1.0) };
+        Self { low, high, first, last }
+    }
+
+    /// An axis from zero to the maximum of the values.
+    pub(super) fn from_zero(values: impl Iterator<Item = f64>, (first, last): (f64, f64)) -> Self {
+        let high = values.fold(0.0, f64::max);
+        Self { low: 0.0, high: if high > 0.0 { high * 1.06 } else { 1.0 }, first, last }
+    }
+
+    /// The coordinate of a value.
+    pub(super) fn position(self, value: f64) -> f64 {
+        let part = (value - self.low) / (self.high - self.low);
+        round_to_tenth(self.first + part * (self.last - self.first))
+    }
+
+    /// The distance between the coordinates of two values.
+    pub(super) fn distance(self, from: f64, to: f64) -> f64 {
+        round_to_tenth(self.position(to) - self.position(from))
+    }
+
+    /// Grid values of a time axis in seconds, about six.
+    pub(super) fn time_ticks(self) -> Vec<f64> {
+        self.multiples(step(self.high - self.low, 10.0, &[1.0, 2.0, 5.0]))
+    }
+
+    /// Grid values of an axis in `unit`, about four.
+    pub(super) fn ticks(self, unit: Unit) -> Vec<f64> {
+        let range = (self.high - self.low) * 1.6;
+        self.multiples(match unit {
+            Unit::Bytes => step(range, 2.0, &[1.0]),
+            Unit::Count => step(range, 10.0, &[1.0, 2.0, 5.0]),
+        })
+    }
+
+    fn multiples(self, step: f64) -> Vec<f64> {
+        let first = (self.low / step).ceil();
+        let count = ((self.high / step).floor() - first).max(0.0) as u32 + 1;
+        (0..count.min(20))
+            .map(|nth| (first + f64::from(nth)) * step)
+            .filter(|one| *one <= self.high)
+            .collect()
+    }
+}
+
+fn round_to_tenth(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// The smallest product of a step and a power of `base` that fits into `range` at most seven times.
+fn step(range: f64, base: f64, steps: &[f64]) -> f64 {
+    let mut power = 1.0;
+    loop {
+        if let Some(step) = steps.iter().map(|step| step * power).find(|step| range / step <= 7.0) {
+            return step;
+        }
+        power *= base;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        let seconds = Axis::from_zero([27.0].into_iter(), (0.0, 100.0)).time_ticks();
+        assert_eq!(seconds, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]);
+        let mi = f64::from(1 << 20);
+        let axis = Axis::around([300.0 * mi, 900.0 * mi].into_iter(), (100.0, 0.0));
+        assert_eq!(axis.ticks(Unit::Bytes), [512.0 * mi, 768.0 * mi]);
+        let counts = Axis::around([100.0, 1000.0].into_iter(), (100.0, 0.0)).ticks(Unit::Count);
+        assert_eq!(counts, [500.0, 1000.0]);
+    }
+
+    #[test]
+    fn accepts_one_value_and_none() {
+        let one = Axis::around([5.0].into_iter(), (100.0, 0.0));
+        assert_eq!(one.position(5.0), 50.0);
+        let none = Axis::around([].into_iter(), (0.0, 10.0));
+        assert!(none.position(0.5).is_finite() && !none.time_ticks().is_empty());
+        assert!(Axis::from_zero([0.0].into_iter(), (0.0, 10.0)).position(0.0).is_finite());
+    }
+}

@@ -1,0 +1,153 @@
+//! Configuration of the kubelet for a case.
+
+use std::time::Duration;
+
+use evictlab_case::{Pressure, PressureMechanism, Signal};
+use evictlab_cluster::kubelet_config::{self, AppliedConfig};
+use evictlab_cluster::wait::{self, Probe};
+use evictlab_cluster::{is_ready, last_heartbeat};
+use evictlab_evidence::Observations;
+use evictlab_judge::Phase;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::case_runner::error::CaseError;
+use crate::case_runner::runner::CaseRunner;
+use crate::lease::exclusivity::Exclusivity;
+use crate::observation::collect::StateBefore;
+use crate::pressure::signal_status::SignalStatus;
+use crate::pressure::thresholds::{
+    eviction_threshold, format_amount, hard_eviction_threshold, kube_reservation,
+};
+use crate::recovery::verify_recovered::system_taints;
+
+/// Taint of a node that is not ready.
+const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
+/// Limit for a node without progress until it is ready after a restart of its kubelet.
+const NODE_READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of kubelet starts for a case until memory notifications work.
+const MAX_KUBELET_STARTS: u32 = 3;
+
+impl CaseRunner<'_> {
+    /// Configures the kubelet with a threshold by the node's available amount, and returns the
+    /// state of the node before the pods. The kubelet of an external or shared node stays as it is.
+    pub(super) async fn configure_node(
+        &self,
+        observations: &mut Observations,
+    ) -> Result<StateBefore, CaseError> {
+        let node = &self.leased.node;
+        if self.leased.policy.is_some() {
+            if self.case.case.pressure.is_some() {
+                self.leased.mark_dirty().await;
+            }
+            observations.configz = node.configz().await?;
+        } else {
+            self.configure_own_node(observations).await?;
+        }
+        let before = StateBefore {
+            at: self.events.now(),
+            summary: node.settled_summary().await?,
+            evictions: node.settled_evictions().await?,
+        };
+        observations.summary_before = before.summary.clone();
+        Ok(before)
+    }
+
+    async fn configure_own_node(&self, observations: &mut Observations) -> Result<(), CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        let mut changes = case.kubelet_config.clone();
+        if let Some(pressure) = &case.pressure {
+            let status = SignalStatus::from_summary(&node.settled_summary().await?, pressure.signal);
+            changes = self.with_pressure(pressure, status, changes)?;
+        }
+        let mut config = kubelet_config::base(node.cgroup_v1);
+        if self.exclusivity == Exclusivity::Shared {
+            observations.kubelet_config_overrides = config;
+            observations.configz = node.configz().await?;
+            return Ok(());
+        }
+        config.extend(changes);
+        self.leased.mark_dirty().await;
+        let applied = self.configure_kubelet(&config).await?;
+        observations.tune_seconds = applied.seconds;
+        observations.configz = applied.configz;
+        observations.kubelet_config_overrides = config;
+        Ok(())
+    }
+
+    /// Restarts the kubelet with a configuration and waits until the node is ready.
+    ///
+    /// A kubelet with `kernelMemcgNotification` that missed its first synchronization receives no
+    /// memory notifications; it is restarted again, which takes less time than a late notification.
+    async fn configure_kubelet(&self, config: &Map<String, Value>) -> Result<AppliedConfig, CaseError> {
+        let node = &self.leased.node;
+        let is_on_memory = |pressure: &Pressure| pressure.signal == Signal::MemoryAvailable;
+        let needs_notification = config.get("kernelMemcgNotification") == Some(&Value::Bool(true))
+            && self.case.case.pressure.as_ref().is_some_and(is_on_memory);
+        let mut starts = 1;
+        loop {
+            let began = self.events.now();
+            let applied = kubelet_config::configure(node, config).await?;
+            self.wait_until_ready(began).await?;
+            let log = if needs_notification { node.kubelet_log(began).await? } else { None };
+            let missed_first_sync = log.is_some_and(|log| kubelet_config::missed_first_sync(&log));
+            if starts == MAX_KUBELET_STARTS || !missed_first_sync {
+                return Ok(applied);
+            }
+            self.report_step(Phase::Tune, "the kubelet missed its first synchronization; restarting it");
+            starts += 1;
+        }
+    }
+
+    /// Waits until a kubelet that was restarted at `since` has reported a ready node without the
+    /// `not-ready` taint, so that the case does not observe the effects of the restart.
+    async fn wait_until_ready(&self, since: Timestamp) -> Result<(), CaseError> {
+        let node = &self.leased.node;
+        let poll = Duration::from_millis(200);
+        let ready = wait::until(NODE_READY_TIMEOUT, poll, async || match node.object().await {
+            Ok(object) if !is_ready(&object) => Probe::Pending("condition Ready is not True".to_owned()),
+            // A status from before the restart remains until the kubelet reports a new one.
+            Ok(object) if last_heartbeat(&object).is_none_or(|heartbeat| heartbeat <= since) => {
+                Probe::Pending("the kubelet has not reported its status".to_owned())
+            }
+            Ok(object) if system_taints(&object).iter().any(|key| key == NOT_READY_TAINT) => {
+                Probe::Pending(format!("taint {NOT_READY_TAINT} remains"))
+            }
+            Ok(_) => Probe::Done(()),
+            Err(error) => Probe::Pending(error.to_string()),
+        });
+        ready.await.map_err(|stalled| CaseError::NotReady { node: node.name.clone(), stalled })
+    }
+
+    /// Adds the case's thresholds or reservation to the configuration, for a node of this status.
+    fn with_pressure(
+        &self,
+        pressure: &Pressure,
+        status: SignalStatus,
+        changes: Map<String, Value>,
+    ) -> Result<Map<String, Value>, CaseError> {
+        let signal = pressure.signal.as_str();
+        let require = |quantity: Option<String>| {
+            let node = self.leased.node.name.clone();
+            quantity.ok_or(CaseError::DistanceNotAvailable { node, signal })
+        };
+        let available = format_amount(pressure, status.available);
+        if pressure.by == PressureMechanism::KubeReserved {
+            let reserved = require(kube_reservation(pressure, status))?;
+            self.report_step(Phase::Tune, format!("{signal} is {available}, kubeReserved {reserved}"));
+            return Ok(kubelet_config::with_reservation(changes, &reserved));
+        }
+        let threshold = require(eviction_threshold(pressure, status))?;
+        let grace = pressure.soft_grace.map(|grace| humantime::format_duration(grace.get()).to_string());
+        let changes = kubelet_config::with_threshold(changes, signal, &threshold, grace.as_deref());
+        if pressure.hard_distance.is_none() {
+            self.report_step(Phase::Tune, format!("{signal} is {available}, threshold {threshold}"));
+            return Ok(changes);
+        }
+        let hard = require(hard_eviction_threshold(pressure, status))?;
+        let text = format!("{signal} is {available}, soft threshold {threshold}, hard threshold {hard}");
+        self.report_step(Phase::Tune, text);
+        Ok(kubelet_config::with_threshold(changes, signal, &hard, None))
+    }
+}

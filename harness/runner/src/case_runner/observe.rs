@@ -1,0 +1,298 @@
+//! Observation of a case from the creation of its pods to its end.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use evictlab_case::Name;
+use evictlab_cluster::NodeError;
+use evictlab_cluster::workload::{Namespace, Placement, StageError, place_container};
+use evictlab_evidence::{
+    EndInputs, EndLimits, ExpectedOutcome, LiveState, ObservationEnd, Observations, Scope, sample,
+};
+use evictlab_judge::Phase;
+use futures::{Stream, StreamExt};
+use serde_json::Value;
+use tokio::time::{Instant, MissedTickBehavior, timeout};
+
+use crate::case_runner::error::{CaseError, refusal};
+use crate::case_runner::runner::{CaseRunner, NodeSpeed, Observed};
+use crate::case_runner::step_queue::StepQueue;
+use crate::lease::exclusivity::Exclusivity;
+use crate::observation::cached_condition::CachedCondition;
+use crate::observation::watch::WatchUpdate;
+
+/// Limit for a case without any progress, on a fast node.
+const CASE_PROGRESS_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time that the kubelet waits for an evicted pod to terminate, without evicting others
+/// (`podCleanupTimeout`).
+const POD_CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time to observe a case further after the outcome that a known bug leads to: longer than one
+/// interval of the kubelet's eviction manager (10 s).
+const SETTLING_TIME: Duration = Duration::from_secs(12);
+/// Interval of Summary requests.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval of Summary requests to external nodes, which have older statistics and an API server
+/// with other clients, and to shared nodes, which have no pressure.
+const SLOW_SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Request for a Summary that did not succeed.
+#[derive(Debug, thiserror::Error)]
+enum SummaryError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error("the Summary of node {node} was not received within {seconds} s")]
+    TimedOut { node: String, seconds: u64 },
+}
+
+/// Request for a Summary.
+type SummaryRequest<'a> = Pin<Box<dyn Future<Output = Result<Value, SummaryError>> + 'a>>;
+
+/// State of the observation of a case.
+pub(crate) struct Observer<'a> {
+    runner: &'a CaseRunner<'a>,
+    namespace: &'a Namespace,
+    placement: &'a Placement<'a>,
+    /// Start of the first pod's creation.
+    began: Instant,
+    /// Limit for the case, and for a Summary request, without progress.
+    progress_timeout: Duration,
+    settling_time: Duration,
+    expected: ExpectedOutcome,
+    steps: StepQueue<'a>,
+    until: Option<CachedCondition<'a>>,
+    /// Indexes of the ephemeral containers that are not yet added.
+    ephemeral_containers: Vec<usize>,
+    live: LiveState,
+    latest_sample: Option<Value>,
+    /// Last failure of a watch or a Summary request; cleared by the next Summary.
+    connection_failure: Option<String>,
+}
+
+impl<'a> Observer<'a> {
+    pub(crate) fn new(
+        runner: &'a CaseRunner<'a>,
+        namespace: &'a Namespace,
+        placement: &'a Placement<'a>,
+        began: Instant,
+        speed: NodeSpeed,
+    ) -> Self {
+        let case = &runner.case.case;
+        // On a shared node, pods of other cases may be evicted first.
+        let waits_for_others = runner.exclusivity == Exclusivity::Shared && !case.expect.evicted.is_empty();
+        let cleanup = if waits_for_others { POD_CLEANUP_TIMEOUT } else { Duration::ZERO };
+        let progress_timeout = case.timeout.map_or(CASE_PROGRESS_TIMEOUT + cleanup, |timeout| timeout.get());
+        Self {
+            runner,
+            namespace,
+            placement,
+            began,
+            progress_timeout: speed.scale(progress_timeout) + speed.extra_timeout,
+            settling_time: speed.scale(SETTLING_TIME) + speed.extra_timeout,
+            expected: expected_outcome(runner),
+            steps: StepQueue::new(&case.steps),
+            until: case.until.as_ref().map(CachedCondition::new),
+            ephemeral_containers: (0..case.ephemeral_containers.len()).collect(),
+            live: LiveState::new(),
+            latest_sample: None,
+            connection_failure: None,
+        }
+    }
+
+    /// Observes the case until it ends or the run is interrupted.
+    ///
+    /// # Errors
+    /// A step failed, or the case stalled while the API server or the kubelet did not answer.
+    pub(crate) async fn run(
+        mut self,
+        mut updates: impl Stream<Item = WatchUpdate> + Unpin,
+        observations: &mut Observations,
+    ) -> Result<Observed, CaseError> {
+        let runner = self.runner;
+        let is_slow = runner.leased.policy.is_some() || runner.exclusivity == Exclusivity::Shared;
+        let interval = if is_slow { SLOW_SAMPLE_INTERVAL } else { SAMPLE_INTERVAL };
+        let mut ticks = tokio::time::interval(interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pending_request: Option<SummaryRequest<'_>> = None;
+        loop {
+            let changed: &[&str] = tokio::select! {
+                biased;
+                () = runner.cancel.cancelled() => return Ok((self.live, None)),
+                Some(update) = updates.next() => self.apply_update(update),
+                summary = response(&mut pending_request) => {
+                    pending_request = None;
+                    self.apply_summary(summary, observations);
+                    &["samples", "stats"]
+                }
+                // The request is awaited beside the watches, which continue if it is never
+                // answered.
+                _ = ticks.tick() => {
+                    pending_request.get_or_insert_with(|| self.request_summary());
+                    &[]
+                }
+            };
+            self.add_ephemeral_container(observations).await?;
+            self.note_outcome(observations);
+            self.execute_due_step(changed, observations).await?;
+            if let Some(end) = self.end(changed, observations)? {
+                return Ok((self.live, Some(end)));
+            }
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    fn apply_update(&mut self, update: WatchUpdate) -> &'static [&'static str] {
+        let changed = update.changed_variables();
+        match update {
+            WatchUpdate::Pod(pod) => self.live.record_pod(self.seconds(), pod),
+            WatchUpdate::PodDeleted(pod) => self.live.record_pod_gone(self.seconds(), pod),
+            WatchUpdate::Node(node) => self.live.record_node(self.seconds(), node),
+            WatchUpdate::Event(event) => {
+                self.runner.report_warning(&event);
+                self.live.record_event(event);
+            }
+            WatchUpdate::Failed(error) => self.connection_failure = Some(error),
+        }
+        changed
+    }
+
+    fn request_summary(&self) -> SummaryRequest<'a> {
+        let node = &self.runner.leased.node;
+        let limit = self.progress_timeout;
+        Box::pin(async move {
+            match timeout(limit, node.summary()).await {
+                Ok(summary) => Ok(summary?),
+                Err(_) => Err(SummaryError::TimedOut { node: node.name.clone(), seconds: limit.as_secs() }),
+            }
+        })
+    }
+
+    fn apply_summary(&mut self, summary: Result<Value, SummaryError>, observations: &mut Observations) {
+        match summary {
+            Ok(summary) => {
+                let sample = sample(self.seconds(), &summary, &self.namespace.name);
+                observations.samples.push(&sample);
+                self.runner.report_usage(&sample, observations);
+                self.latest_sample = Some(sample);
+                self.connection_failure = None;
+            }
+            Err(error) => self.connection_failure = Some(error.to_string()),
+        }
+        // A node that the case pauses is expected not to answer.
+        if self.runner.case.case.steps.iter().any(|step| step.pause) {
+            self.connection_failure = None;
+        }
+    }
+
+    /// Adds the next ephemeral container whose pod runs.
+    async fn add_ephemeral_container(&mut self, observations: &mut Observations) -> Result<(), CaseError> {
+        let case = self.runner.case;
+        let all = &case.case.ephemeral_containers;
+        let runs = |index: &usize| self.live.is_running(all[*index].pod.as_str());
+        let Some(position) = self.ephemeral_containers.iter().position(runs) else { return Ok(()) };
+        let index = self.ephemeral_containers.remove(position);
+        let ephemeral = &all[index];
+        let mut container = Value::Object(ephemeral.container.clone());
+        place_container(&mut container, self.placement);
+        let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+        self.runner.report_step(Phase::Observe, format!("adding ephemeral container {name}"));
+        match self.namespace.add_ephemeral_container(ephemeral.pod.as_str(), &container).await {
+            Ok(_) => Ok(()),
+            Err(StageError::Refused { status, .. }) if case.case.expect.refused.is_some() => {
+                observations.refused = serde_json::to_value(status).ok();
+                Ok(())
+            }
+            Err(StageError::Refused { object, status }) => {
+                let problem = case.ephemeral_container_rejection_problem(index, &object, &refusal(&status));
+                Err(CaseError::Refused(problem.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Records the time at which all expected pods were evicted.
+    fn note_outcome(&self, observations: &mut Observations) {
+        let expected = &self.expected.evicted;
+        if observations.seconds_to_outcome.is_none()
+            && !expected.is_empty()
+            && expected.iter().all(|pod| self.live.evicted_pods().contains(&pod.as_str()))
+        {
+            observations.seconds_to_outcome = Some(self.seconds());
+        }
+    }
+
+    async fn execute_due_step(
+        &mut self,
+        changed: &[&str],
+        observations: &mut Observations,
+    ) -> Result<(), CaseError> {
+        let t = self.seconds();
+        observations.seconds = Some(t);
+        if !self.steps.is_empty() {
+            let due = self.steps.pop_due(changed, &Scope::live(observations, t, &self.live));
+            if let Some(step) = due {
+                let (namespace, placement) = (self.namespace, self.placement);
+                self.runner.execute_step(step, namespace, placement, &self.live, observations).await?;
+            }
+            if due.is_some() || self.steps.is_waiting() {
+                self.live.mark_progress();
+            }
+        }
+        // The time before the step, so that one pass evaluates all conditions at the same time.
+        self.expected.steps_left = !self.steps.is_empty();
+        self.expected.until = match &mut self.until {
+            Some(until) if self.steps.is_empty() => {
+                Some(until.holds(changed, &Scope::live(observations, t, &self.live)))
+            }
+            until => until.as_ref().map(|_| false),
+        };
+        observations.stopped_at = self.steps.describe_next();
+        Ok(())
+    }
+
+    /// Returns why the observation ends now; `None` if it continues.
+    fn end(
+        &mut self,
+        changed: &[&str],
+        observations: &Observations,
+    ) -> Result<Option<ObservationEnd>, CaseError> {
+        let is_refused = observations.refused.is_some();
+        let end = self.live.observation_end(&EndInputs {
+            expected: &self.expected,
+            has_changes: !changed.is_empty(),
+            latest_sample: self.latest_sample.as_ref(),
+            refused: is_refused,
+            limits: EndLimits { stall_timeout: self.progress_timeout, settle_time: self.settling_time },
+        });
+        match (end, self.connection_failure.take()) {
+            (Some(ObservationEnd::Stalled), Some(failure)) => Err(CaseError::Unreachable(failure)),
+            (end, failure) => {
+                self.connection_failure = failure;
+                Ok(end)
+            }
+        }
+    }
+}
+
+fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
+    let case = &runner.case.case;
+    let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let bug = case.known_bugs.iter().find(|bug| bug.kubelet.matches(&runner.leased.node.version));
+    ExpectedOutcome {
+        evicted: names(&case.expect.evicted),
+        evicted_with_bug: bug.and_then(|bug| bug.evicted.as_deref()).map(names),
+        summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
+        refusal: case.expect.refused.is_some(),
+        ..ExpectedOutcome::default()
+    }
+}
+
+/// Awaits the response to a pending request; without one, never returns.
+async fn response(pending: &mut Option<SummaryRequest<'_>>) -> Result<Value, SummaryError> {
+    match pending {
+        Some(request) => request.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,293 @@
+//! Execution of a case: lease, configuration, pods, observation, verdict, cleanup.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evictlab_case::LoadedCase;
+use evictlab_cluster::workload::Namespace;
+use evictlab_evidence::{LiveState, ObservationEnd, Observations};
+use evictlab_fault::Fault;
+use evictlab_judge::{CaseResult, Phase, Verdict, judge};
+use evictlab_report::{CaseId, EventSender};
+use evictlab_rules::quantity::MIB;
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::case_runner::error::CaseError;
+use crate::lease::exclusivity::Exclusivity;
+use crate::lease::leased_node::LeasedNode;
+use crate::lease::node_policy::NodePolicy;
+use crate::observation::collect::{Collector, StateBefore};
+use crate::observation::logs::container_logs;
+use crate::pressure::host_budget::HostBudget;
+use crate::pressure::plan::PressurePlan;
+use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
+use crate::staging::node_setup::restore_node;
+
+/// Limit for the deletion of a case's namespace without progress, on a fast node.
+const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A case with everything that its execution needs.
+pub(crate) struct CaseRunner<'a> {
+    /// Id of the run.
+    pub run: &'a str,
+    /// The case.
+    pub case: &'a LoadedCase,
+    /// Id of the case in events and reports.
+    pub id: CaseId,
+    /// The node, locked for this case as its exclusivity requires.
+    pub leased: &'a LeasedNode,
+    /// Exclusivity of the case.
+    pub exclusivity: Exclusivity,
+    /// Faults that the run injects in addition to those of the case.
+    pub faults: &'a [Fault],
+    /// Memory budget of the host.
+    pub host: &'a HostBudget,
+    /// Receiver of progress.
+    pub events: &'a EventSender,
+    /// Ends the case early.
+    pub cancel: &'a CancellationToken,
+}
+
+/// Result of a case.
+pub(crate) struct CaseOutcome {
+    /// The verdict.
+    pub result: CaseResult,
+    /// The evidence; `None` if the case created no pod.
+    pub evidence: Option<Arc<Observations>>,
+}
+
+/// Phase and evidence of a case while it is executed.
+pub(crate) struct Execution {
+    /// Current phase.
+    pub phase: Phase,
+    /// Evidence so far.
+    pub observations: Observations,
+}
+
+/// Speed of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeSpeed {
+    /// Container start time.
+    pub container_start: Duration,
+    /// Time to add to progress timeouts.
+    pub extra_timeout: Duration,
+}
+
+impl NodeSpeed {
+    /// Scales a timeout for a fast node, whose container start time is at most 2 s, to this node.
+    pub(crate) fn scale(&self, timeout: Duration) -> Duration {
+        timeout.mul_f64((self.container_start.as_secs_f64() / 2.0).max(1.0))
+    }
+}
+
+/// State of the watches when the observation ended, and why; `None` if it was interrupted.
+pub(crate) type Observed = (LiveState, Option<ObservationEnd>);
+
+impl CaseRunner<'_> {
+    /// Runs the case and deletes its namespace. The next case on the node reverts its
+    /// configuration.
+    pub(crate) async fn run(self) -> CaseOutcome {
+        let mut execution = Execution { phase: Phase::Lease, observations: Observations::default() };
+        let result = match self.execute(&mut execution).await {
+            Ok(result) => result,
+            Err(error) => error.into_result(execution.phase),
+        };
+        let has_evidence = !execution.observations.pods_created.is_empty();
+        CaseOutcome { result, evidence: has_evidence.then(|| Arc::new(execution.observations)) }
+    }
+
+    async fn execute(&self, execution: &mut Execution) -> Result<CaseResult, CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        self.describe_node(&mut execution.observations);
+        if self.leased.is_dirty().await {
+            self.report_step(Phase::Lease, "waiting for the node to recover");
+            self.cancellable(self.leased.reset()).await?;
+        }
+        let container_start = self.leased.container_start().await;
+        let plan = self.cancellable(self.plan_pressure()).await?;
+        let ramp = self.ramp(container_start, plan.as_ref()).await;
+        let _host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
+        execution.phase = Phase::Tune;
+        let before = self.cancellable(self.configure_node(&mut execution.observations)).await?;
+        execution.phase = Phase::Stage;
+        let namespace = Namespace::create(node.client(), self.run, case.name.as_str()).await?;
+        let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
+        let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
+        let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace };
+        let observed = self.stage_and_observe(&namespace, ramp.as_ref(), speed, execution).await;
+        if let Ok((live, _)) = &observed {
+            self.read_final_state(&namespace, live, &mut execution.observations).await;
+        }
+        let restored = restore_node(node, case).await;
+        let result = match &observed {
+            Ok((live, _)) => Some(self.collect_and_judge(&namespace, &before, live, execution).await),
+            Err(_) => None,
+        };
+        if !self.cancel.is_cancelled() {
+            if result.is_some() {
+                execution.phase = Phase::Reset;
+            }
+            self.report_step(Phase::Reset, "deleting the pods");
+            restored?;
+            self.delete_objects(&namespace, speed, observed.is_err()).await?;
+        }
+        self.conclude(observed?, result).await
+    }
+
+    fn describe_node(&self, observations: &mut Observations) {
+        let node = &self.leased.node;
+        observations.scenario = self.case.case.name.to_string();
+        observations.kubelet_version = node.version.to_string();
+        observations.node = node.name.clone();
+        observations.cgroup = node.cgroup().as_str().to_owned();
+    }
+
+    /// Plans the pressure on an external node, whose threshold is not changed.
+    async fn plan_pressure(&self) -> Result<Option<PressurePlan>, CaseError> {
+        let Some(policy) = &self.leased.policy else { return Ok(None) };
+        let plan = policy.plan_pressure(&self.case.case, &self.leased.node).await?;
+        if let (Some(plan), Some(pressure)) = (&plan, &self.case.case.pressure) {
+            let (signal, available, threshold) =
+                (pressure.signal.as_str(), plan.available / MIB, plan.threshold / MIB);
+            let text = format!("{signal} is {available}Mi, the node's own threshold {threshold}Mi");
+            self.report_step(Phase::Lease, text);
+        }
+        Ok(plan)
+    }
+
+    async fn ramp(&self, container_start: Duration, plan: Option<&PressurePlan>) -> Option<Ramp> {
+        let pressure = self.case.case.pressure.as_ref()?;
+        let containers = self.case.case.container_count();
+        let Some(plan) = plan else { return Some(ramp(pressure, containers, container_start)) };
+        let duration = ramp_duration(pressure, containers, container_start);
+        Some(ramp_to(plan.target, duration.max(self.leased.min_ramp_duration().await)))
+    }
+
+    /// Acquires the memory that the case takes, and checks that the host keeps its reserve.
+    async fn acquire_host_memory(
+        &self,
+        ramp: Option<&Ramp>,
+    ) -> Result<Option<OwnedSemaphorePermit>, CaseError> {
+        let (Some(pressure), Some(ramp)) = (&self.case.case.pressure, ramp) else { return Ok(None) };
+        let acquire = async { Ok::<_, CaseError>(self.host.acquire(pressure, ramp).await) };
+        let permit = self.cancellable(acquire).await?;
+        self.cancellable(self.host.check(&self.leased.node, pressure, ramp)).await?;
+        Ok(permit)
+    }
+
+    /// Reads container logs and objects that do not outlive the case's pods.
+    async fn read_final_state(
+        &self,
+        namespace: &Namespace,
+        live: &LiveState,
+        observations: &mut Observations,
+    ) {
+        let case = &self.case.case;
+        if case.references("logs") {
+            for (name, pod) in &live.pods {
+                let logs = container_logs(self.leased.node.client(), &namespace.name, pod).await;
+                observations.container_logs.entry(name.clone()).or_insert(Value::Object(logs));
+            }
+        }
+        let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+        let is_pod = |kind: Option<&Value>| kind.is_some_and(|kind| kind == "Pod");
+        let objects = case.objects.iter().chain(created).filter(|manifest| !is_pod(manifest.get("kind")));
+        for manifest in objects {
+            let manifest = Value::Object(manifest.clone());
+            match namespace.object(&manifest).await {
+                Ok(object) => {
+                    let name = evictlab_evidence::pod_name(&manifest);
+                    observations.objects.insert(name, object);
+                }
+                Err(error) => self.report_step(Phase::Observe, error.to_string()),
+            }
+        }
+    }
+
+    async fn collect_and_judge(
+        &self,
+        namespace: &Namespace,
+        before: &StateBefore,
+        live: &LiveState,
+        execution: &mut Execution,
+    ) -> CaseResult {
+        let case = &self.case.case;
+        let collector = Collector {
+            node: &self.leased.node,
+            namespace: &namespace.name,
+            before,
+            full_kubelet_log: case.references("kubeletLog"),
+        };
+        for failure in collector.collect(live, &mut execution.observations).await {
+            self.report_step(Phase::Observe, format!("evidence is incomplete: {failure}"));
+        }
+        execution.phase = Phase::Judge;
+        judge(case, &self.leased.node.version, &execution.observations)
+    }
+
+    /// Deletes the case's priority classes and namespace. With `ignore_failure`, a namespace that
+    /// cannot be deleted is ignored, because an earlier error is reported.
+    async fn delete_objects(
+        &self,
+        namespace: &Namespace,
+        speed: NodeSpeed,
+        ignore_failure: bool,
+    ) -> Result<(), CaseError> {
+        let priority_classes = self.case.case.priority_classes.keys();
+        namespace.delete_priority_classes(priority_classes.map(|name| name.as_str())).await?;
+        match self.cancellable(namespace.delete(speed.scale(NAMESPACE_DELETION_TIMEOUT))).await {
+            Err(CaseError::Interrupted) => Err(CaseError::Interrupted),
+            Err(_) if ignore_failure => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// Returns the result of a case that was observed to its end.
+    async fn conclude(
+        &self,
+        (live, end): Observed,
+        result: Option<CaseResult>,
+    ) -> Result<CaseResult, CaseError> {
+        let (Some(end), Some(mut result)) = (end, result) else { return Err(CaseError::Interrupted) };
+        let is_as_expected = matches!(result.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed);
+        if is_as_expected && let Some(start) = live.first_container_start(&self.case.case.pods) {
+            self.leased.mark_healthy(start).await;
+        }
+        if let (Verdict::Inconclusive, ObservationEnd::Died(why)) = (result.verdict, end) {
+            result.why = format!("{}; {why}", result.why);
+        }
+        Ok(result)
+    }
+
+    /// Awaits `work` unless the run is interrupted.
+    ///
+    /// # Errors
+    /// The error of `work`, or [`CaseError::Interrupted`].
+    pub(super) async fn cancellable<T, E: Into<CaseError>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, CaseError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(CaseError::Interrupted),
+            result = work => result.map_err(Into::into),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_longer_on_slow_nodes() {
+        let timeout = Duration::from_secs(40);
+        let scaled =
+            |container_start| NodeSpeed { container_start, extra_timeout: Duration::ZERO }.scale(timeout);
+        assert_eq!(scaled(Duration::from_millis(700)), timeout);
+        assert_eq!(scaled(Duration::from_secs(20)), timeout * 10);
+    }
+}

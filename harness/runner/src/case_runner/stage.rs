@@ -1,0 +1,102 @@
+//! Creation of a case's objects and pods.
+
+use evictlab_case::PodPlacement;
+use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest, pod_manifest};
+use evictlab_evidence::Observations;
+use evictlab_fault::Fault;
+use evictlab_judge::Phase;
+use tokio::time::Instant;
+
+use crate::case_runner::error::{CaseError, refusal};
+use crate::case_runner::observe::Observer;
+use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
+use crate::observation::watch::watch_case;
+use crate::pressure::ramp::Ramp;
+use crate::staging::node_setup::set_up_node;
+
+impl CaseRunner<'_> {
+    /// Creates the case's objects and pods and observes them until the case ends.
+    pub(super) async fn stage_and_observe(
+        &self,
+        namespace: &Namespace,
+        ramp: Option<&Ramp>,
+        speed: NodeSpeed,
+        execution: &mut Execution,
+    ) -> Result<Observed, CaseError> {
+        let node = &self.leased.node;
+        let case = &self.case.case;
+        let updates = watch_case(node.client(), &namespace.name, &node.name);
+        let environment = ramp.map(|ramp| ramp.environment().to_vec()).unwrap_or_default();
+        let priority_classes = self.create_priority_classes(namespace).await?;
+        let tolerations = match case.placed {
+            PodPlacement::Bound => vec![],
+            PodPlacement::Scheduled => node.tolerations().await?,
+        };
+        let placement = Placement {
+            namespace: &namespace.name,
+            node: &node.name,
+            placed: case.placed,
+            tolerations: &tolerations,
+            priority_classes: &priority_classes,
+            environment: &environment,
+            image: &**self.leased.image_names(),
+        };
+        if let Some(ramp) = ramp {
+            self.report_step(Phase::Stage, ramp.to_string());
+        }
+        set_up_node(node, case, &placement).await?;
+        for manifest in &case.objects {
+            namespace.create_object(&object_manifest(manifest, &placement)).await?;
+        }
+        self.inject_faults(namespace)?;
+        let began = Instant::now();
+        self.create_pods(namespace, &placement, &mut execution.observations).await?;
+        execution.phase = Phase::Observe;
+        let observer = Observer::new(self, namespace, &placement, began, speed);
+        observer.run(updates, &mut execution.observations).await
+    }
+
+    /// Creates the case's priority classes. Returns the name in the case and the name in the
+    /// cluster.
+    async fn create_priority_classes(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Vec<(String, String)>, CaseError> {
+        let mut names = vec![];
+        for (name, value) in &self.case.case.priority_classes {
+            let created = namespace.create_priority_class(name.as_str(), *value, self.run).await?;
+            names.push((name.to_string(), created));
+        }
+        Ok(names)
+    }
+
+    fn inject_faults(&self, namespace: &Namespace) -> Result<(), CaseError> {
+        for faults in [self.faults, &self.case.case.faults] {
+            if !faults.is_empty() {
+                let names: Vec<_> = faults.iter().map(Fault::name).collect();
+                self.report_step(Phase::Stage, format!("injecting faults: {}", names.join(", ")));
+                self.leased.node.backend().inject_faults(faults, &namespace.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn create_pods(
+        &self,
+        namespace: &Namespace,
+        placement: &Placement<'_>,
+        observations: &mut Observations,
+    ) -> Result<(), CaseError> {
+        for (index, pod) in self.case.case.pods.iter().enumerate() {
+            match namespace.create_pod(&pod_manifest(pod, placement)).await {
+                Ok(created) => observations.pods_created.push(created),
+                Err(StageError::Refused { object, status }) => {
+                    let problem = self.case.pod_rejection_problem(index, &object, &refusal(&status));
+                    return Err(CaseError::Refused(problem.to_string()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}

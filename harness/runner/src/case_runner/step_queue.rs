@@ -1,0 +1,72 @@
+//! Steps of a case in their order, and the condition that the next one waits for.
+
+use std::time::Duration;
+
+use evictlab_case::Step;
+use evictlab_evidence::Scope;
+use tokio::time::Instant;
+
+use crate::observation::cached_condition::CachedCondition;
+
+/// Steps that are not yet done.
+pub(crate) struct StepQueue<'a> {
+    steps: &'a [Step],
+    /// The next step's `when`.
+    condition: Option<CachedCondition<'a>>,
+    /// Time since which the condition holds; the next step's `wait` is counted from then.
+    since: Option<Instant>,
+}
+
+impl<'a> StepQueue<'a> {
+    pub(crate) fn new(steps: &'a [Step]) -> Self {
+        let condition = steps.first().and_then(|step| step.when.as_ref());
+        Self { steps, condition: condition.map(CachedCondition::new), since: None }
+    }
+
+    /// Removes and returns the next step if it is due, after the variables in `changed` may have
+    /// changed.
+    pub(crate) fn pop_due(&mut self, changed: &[&str], scope: &Scope<'_>) -> Option<&'a Step> {
+        let (step, rest) = self.steps.split_first()?;
+        if self.since.is_none()
+            && !self.condition.as_mut().is_none_or(|condition| condition.holds(changed, scope))
+        {
+            return None;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() < step.wait.map_or(Duration::ZERO, |wait| wait.get()) {
+            return None;
+        }
+        *self = Self::new(rest);
+        Some(step)
+    }
+
+    /// Returns whether no step remains.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Returns whether the next step's condition holds and its `wait` elapses.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Describes the next step and its condition.
+    pub(crate) fn describe_next(&self) -> Option<String> {
+        let step = self.steps.first()?;
+        let description = describe_step(step);
+        Some(match &step.when {
+            Some(condition) => format!("{description}, when {condition}"),
+            None => description,
+        })
+    }
+}
+
+/// Returns the step's `about`, else its actions.
+pub(crate) fn describe_step(step: &Step) -> String {
+    let actions = step.actions();
+    match &step.about {
+        Some(about) => about.clone(),
+        None if actions.is_empty() => "continuing".to_owned(),
+        None => actions.join(", "),
+    }
+}

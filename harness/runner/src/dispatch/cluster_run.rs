@@ -1,0 +1,146 @@
+//! One cluster of a run: creation, preparation of its nodes, cases, teardown.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use evictlab_cluster::{
+    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome,
+};
+use evictlab_report::RunEventKind;
+use futures::future::try_join_all;
+use tokio::time::Instant;
+
+use crate::dispatch::run::RunContext;
+use crate::lease::leased_node::{ImageNames, LeaseError, LeasedNode};
+use crate::staging::images::images_of;
+
+/// Failure to open a cluster or to prepare its nodes.
+#[derive(Debug, thiserror::Error)]
+enum PrepareError {
+    #[error(transparent)]
+    Open(#[from] ClusterError),
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl RunContext {
+    /// Opens a cluster, runs all cases on it and tears it down.
+    pub(super) async fn run_cluster(self: Rc<Self>, plan: &ClusterPlan) {
+        let name = &plan.name;
+        let began = Instant::now();
+        self.events.send(RunEventKind::ClusterStarted {
+            cluster: name.clone(),
+            kubelets: plan.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect(),
+            reused: plan.reused,
+        });
+        let mut cluster = None;
+        let prepared = self.open_and_prepare(plan, &mut cluster).await;
+        let usable = prepared.is_ok();
+        let seconds = began.elapsed().as_secs_f64();
+        match prepared {
+            Ok(nodes) => {
+                let version = |leased: &Arc<LeasedNode>| leased.node.version.to_string();
+                self.events.send(RunEventKind::ClusterReady {
+                    cluster: name.clone(),
+                    seconds,
+                    nodes: nodes.iter().map(|leased| (leased.node.name.clone(), version(leased))).collect(),
+                });
+                self.run_cases(plan, &nodes).await;
+            }
+            Err(error) => {
+                self.failed.store(true, Ordering::Relaxed);
+                if !self.cancel.is_cancelled() {
+                    let (cluster, error) = (name.clone(), error.to_string());
+                    self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error });
+                }
+            }
+        }
+        self.tear_down(plan, cluster, usable).await;
+    }
+
+    /// Opens the cluster, which is stored in `cluster` even if its nodes cannot be prepared.
+    async fn open_and_prepare(
+        &self,
+        plan: &ClusterPlan,
+        cluster: &mut Option<Box<dyn ClusterHandle>>,
+    ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
+        let step = |text: &str| self.report_cluster_step(&plan.name, text);
+        let images = self.case_images();
+        let opened = self.request.backend.open(plan, &images, &self.cancel, &step).await?;
+        self.prepare_nodes(&plan.name, &**cluster.insert(opened)).await
+    }
+
+    fn report_cluster_step(&self, cluster: &str, text: &str) {
+        self.events.send(RunEventKind::ClusterStep { cluster: cluster.to_owned(), text: text.to_owned() });
+    }
+
+    /// Configures every node and verifies that it runs pods.
+    async fn prepare_nodes(
+        &self,
+        name: &str,
+        cluster: &dyn ClusterHandle,
+    ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
+        let work = async {
+            self.report_cluster_step(name, "preparing the nodes");
+            let catalog = self.request.image_catalog.clone();
+            let image_names: ImageNames = Arc::new(move |name: &str| catalog.case_image(name));
+            let nodes = cluster.nodes().iter();
+            let prepared =
+                nodes.map(|node| LeasedNode::prepare(node.clone(), &self.request.run, image_names.clone()));
+            let nodes = try_join_all(prepared).await?;
+            // The budget of a host whose memory cannot be read stays at its minimum.
+            if let Some(first) = nodes.first().filter(|_| self.request.backend.is_one_host())
+                && let Ok(available) = first.node.host_memory().await
+            {
+                self.host.grow(available);
+            }
+            Ok(nodes.into_iter().map(Arc::new).collect())
+        };
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(PrepareError::Interrupted),
+            prepared = work => prepared,
+        }
+    }
+
+    /// Returns the full names of all images of the cases and of the canary, sorted.
+    fn case_images(&self) -> Vec<String> {
+        let images = self.request.cases.iter().flat_map(|case| images_of(&case.case));
+        let images = images.chain([CANARY_IMAGE.to_owned()]);
+        let mut names: Vec<String> =
+            images.map(|image| self.request.image_catalog.case_image(&image)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Deletes the cluster, or restores the nodes of an existing one. Without a cluster, removes
+    /// the remains of a failed creation.
+    pub(super) async fn tear_down(
+        &self,
+        plan: &ClusterPlan,
+        cluster: Option<Box<dyn ClusterHandle>>,
+        usable: bool,
+    ) {
+        let began = Instant::now();
+        let teardown = TeardownContext {
+            usable,
+            failed: self.failed.load(Ordering::Relaxed),
+            interrupted: self.cancel.is_cancelled(),
+        };
+        let outcome = match cluster {
+            Some(cluster) => cluster.end(teardown).await,
+            None => self.request.backend.clear(plan, teardown).await,
+        };
+        let Some(TeardownOutcome { kept, error }) = outcome else { return };
+        self.events.send(RunEventKind::ClusterDeleted {
+            cluster: plan.name.clone(),
+            seconds: began.elapsed().as_secs_f64(),
+            kept: kept.map(str::to_owned),
+            error: error.map(|error| error.to_string()),
+        });
+    }
+}

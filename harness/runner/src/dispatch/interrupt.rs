@@ -1,0 +1,112 @@
+//! Interruption of a run in three stages: clean up, only write reports, exit.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Limit for short work that completes after an interrupt.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Stages of an interrupt. Clones share their state.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// First stage: end the cases, delete created objects, write reports.
+    pub stop: CancellationToken,
+    /// Second stage: write reports without cleanup.
+    pub reports_only: CancellationToken,
+}
+
+impl Interrupt {
+    /// Handles SIGINT, SIGTERM and SIGHUP: each signal advances by one stage, and the third exits
+    /// the process with status 130. Call it once, within a runtime, before objects are created.
+    ///
+    /// An ignored SIGHUP stays ignored, as `nohup` expects. An ignored SIGINT does not: shells
+    /// ignore it for background jobs of scripts, so a SIGINT to such a job is sent on purpose.
+    ///
+    /// # Errors
+    /// A signal handler cannot be installed.
+    pub fn listen() -> io::Result<Self> {
+        let interrupt = Self::default();
+        let mut interrupts = signal(SignalKind::interrupt())?;
+        let mut terminations = signal(SignalKind::terminate())?;
+        let mut hangups = if is_sighup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+        let stage = interrupt.clone();
+        tokio::spawn(async move {
+            loop {
+                let hangup = async {
+                    match &mut hangups {
+                        Some(hangups) => hangups.recv().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    _ = interrupts.recv() => {}
+                    _ = terminations.recv() => {}
+                    _ = hangup => {}
+                }
+                if stage.advance() == 3 {
+                    std::process::exit(130);
+                }
+            }
+        });
+        Ok(interrupt)
+    }
+
+    /// Awaits `work`; returns `None` if it is interrupted.
+    ///
+    /// After an interrupt, short work such as reading an image still has time to complete and clean
+    /// up; long work such as an image pull is dropped.
+    pub async fn or_none<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = self.stop.cancelled() => {}
+        }
+        tokio::select! {
+            biased;
+            _ = tokio::time::timeout(COMPLETION_TIMEOUT, &mut work) => {}
+            () = self.reports_only.cancelled() => {}
+        }
+        None
+    }
+
+    /// Advances to the next stage and returns its number, 1 to 3. At stage 3, the caller exits.
+    pub fn advance(&self) -> u8 {
+        if !self.stop.is_cancelled() {
+            self.stop.cancel();
+            return 1;
+        }
+        if !self.reports_only.is_cancelled() {
+            self.reports_only.cancel();
+            return 2;
+        }
+        3
+    }
+}
+
+/// Returns whether this process was started with SIGHUP ignored: bit 0 of `SigIgn` in
+/// `/proc/self/status`. On systems other than Linux, SIGHUP counts as not ignored.
+fn is_sighup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    ignored.is_some_and(|ignored| ignored & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_interrupt_advances_by_one_stage() {
+        let interrupt = Interrupt::default();
+        assert_eq!((interrupt.advance(), interrupt.stop.is_cancelled()), (1, true));
+        assert!(!interrupt.reports_only.is_cancelled());
+        assert_eq!((interrupt.advance(), interrupt.reports_only.is_cancelled()), (2, true));
+        assert_eq!(interrupt.advance(), 3);
+    }
+}

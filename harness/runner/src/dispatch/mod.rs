@@ -1,0 +1,11 @@
+//! Order of clusters and cases, queues of nodes, retries, and interruption.
+
+pub(crate) mod attempts;
+pub(crate) mod case_queue;
+pub(crate) mod cluster_run;
+pub(crate) mod interrupt;
+pub(crate) mod repeat;
+pub(crate) mod request;
+pub(crate) mod rounds;
+pub(crate) mod run;
+pub(crate) mod worker;

@@ -1,0 +1,74 @@
+//! Repetition of a run.
+
+use std::time::Duration;
+
+/// Repetition of the selected cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// A fixed number of attempts.
+    Times(u32),
+    /// Until a verdict is other than passed, reproduced or skipped.
+    UntilFailure,
+    /// Repeats cases whose verdict is `inconclusive` or `error`, up to this number of attempts.
+    UntilConclusive(u32),
+    /// Repeats each case independently on every node until the limit.
+    Stress(StressLimit),
+}
+
+/// End of a stress run; started runs of a case are completed. `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StressLimit {
+    /// Maximum number of runs of each case on each kubelet.
+    pub max_runs: Option<u32>,
+    /// Time after which no run starts.
+    pub max_time: Option<Duration>,
+    /// Start no run after the first failure.
+    pub stop_on_failure: bool,
+}
+
+impl Repeat {
+    /// Returns whether an attempt is due, counted from 1. `failed`: any verdict was a failure.
+    pub(crate) fn allows_attempt(self, attempt: u32, failed: bool) -> bool {
+        match self {
+            Self::Times(times) | Self::UntilConclusive(times) => attempt <= times,
+            Self::UntilFailure => !failed,
+            Self::Stress(_) => attempt == 1,
+        }
+    }
+}
+
+impl StressLimit {
+    /// Returns whether another run may start, counted from 1. `failed`: any run failed.
+    pub(crate) fn allows_run(self, run: u32, elapsed: Duration, failed: bool) -> bool {
+        self.max_runs.is_none_or(|max| run <= max)
+            && self.max_time.is_none_or(|max| elapsed < max)
+            && !(self.stop_on_failure && failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_limited() {
+        assert!(Repeat::Times(2).allows_attempt(2, true) && !Repeat::Times(2).allows_attempt(3, false));
+        let until_failure = Repeat::UntilFailure;
+        assert!(until_failure.allows_attempt(100, false) && !until_failure.allows_attempt(2, true));
+        let until_conclusive = Repeat::UntilConclusive(3);
+        assert!(until_conclusive.allows_attempt(3, true) && !until_conclusive.allows_attempt(4, true));
+    }
+
+    #[test]
+    fn stress_ends_at_its_limit() {
+        let (early, late) = (Duration::from_secs(9), Duration::from_secs(10));
+        let unlimited = StressLimit::default();
+        assert!(unlimited.allows_run(u32::MAX, late, true));
+        let runs = StressLimit { max_runs: Some(3), ..unlimited };
+        assert!(runs.allows_run(3, late, true) && !runs.allows_run(4, early, false));
+        let time = StressLimit { max_time: Some(late), ..unlimited };
+        assert!(time.allows_run(9, early, true) && !time.allows_run(1, late, false));
+        let failure = StressLimit { stop_on_failure: true, ..unlimited };
+        assert!(failure.allows_run(9, late, false) && !failure.allows_run(9, early, true));
+    }
+}

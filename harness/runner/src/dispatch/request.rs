@@ -1,0 +1,43 @@
+//! Parameters of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evictlab_case::LoadedCase;
+use evictlab_cluster::Backend;
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_report::baseline::Baseline;
+
+use crate::dispatch::repeat::Repeat;
+
+/// Parameters of a run.
+pub struct RunRequest {
+    /// Id of the run, see [`new_run_id`].
+    pub run: String,
+    /// Cases to run on each kubelet.
+    pub cases: Vec<Arc<LoadedCase>>,
+    /// Source of the clusters.
+    pub backend: Box<dyn Backend>,
+    /// Repetition of the cases.
+    pub repeat: Repeat,
+    /// Time limit of the whole run.
+    pub timeout: Option<Duration>,
+    /// Full names of the images.
+    pub image_catalog: Arc<ImageCatalog>,
+    /// Verdicts to compare the run with.
+    pub baseline: Option<Baseline>,
+}
+
+/// Returns a random run id of eight letters and digits, which is valid in Kubernetes names.
+pub fn new_run_id() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    const ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    // The standard library's source of randomness.
+    let mut random = std::hash::RandomState::new().build_hasher().finish();
+    let character = |_| {
+        let character = ALPHABET[(random % ALPHABET.len() as u64) as usize];
+        random /= ALPHABET.len() as u64;
+        char::from(character)
+    };
+    (0..8).map(character).collect()
+}

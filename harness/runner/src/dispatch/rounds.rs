@@ -1,0 +1,250 @@
+//! Rounds: the order in which the cases of a cluster run, and which of them run in parallel.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use evictlab_case::{Case, LoadedCase};
+use evictlab_cluster::{ClusterPlan, Kubelet};
+use evictlab_judge::{CaseResult, Verdict};
+use evictlab_report::CaseId;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::dispatch::case_queue::{CaseQueue, QueuedCase};
+use crate::dispatch::repeat::Repeat;
+use crate::dispatch::run::RunContext;
+use crate::dispatch::worker::{CaseJob, EndedCase};
+use crate::lease::exclusivity::{Exclusivity, exclusivity};
+use crate::lease::leased_node::LeasedNode;
+use crate::pressure::skip_reason::SkipReason;
+
+/// Maximum number of cases that share a node.
+const MAX_CASES_PER_NODE: usize = 8;
+/// Maximum number of shared cases on all nodes of one host: each starts containers, and grace
+/// periods have a resolution of one second.
+const MAX_SHARED_CASES_ON_HOST: usize = 16;
+/// Maximum number of shared cases on all nodes of a model, which runs on one thread: more would
+/// take memory and save no time.
+const MAX_SHARED_CASES_IN_MODEL: usize = 32;
+
+/// Exclusivities that run in parallel, by round. In the second round, the nodes work in parallel
+/// and one case at a time has disk pressure; in the third, one case at a time runs on the host.
+const ROUNDS: [&[Exclusivity]; 3] =
+    [&[Exclusivity::Shared], &[Exclusivity::Disk, Exclusivity::Node], &[Exclusivity::Host]];
+
+/// Cases of a cluster that run in parallel.
+struct Round {
+    /// Exclusivities of the cases.
+    exclusivities: &'static [Exclusivity],
+    /// Attempt number, from 1.
+    attempt: u32,
+    /// Start of the cluster's cases.
+    since: Instant,
+}
+
+impl RunContext {
+    /// Runs every case on every kubelet of a cluster, with the requested repetition.
+    pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<LeasedNode>]) {
+        let began = Instant::now();
+        let mut attempt = 1;
+        while self.request.repeat.allows_attempt(attempt, self.failed.load(Ordering::Relaxed)) {
+            for exclusivities in ROUNDS {
+                let round = Round { exclusivities, attempt, since: began };
+                let mut workers = JoinSet::new();
+                for kubelet in &plan.kubelets {
+                    self.start_workers(&round, kubelet, nodes, &mut workers).await;
+                }
+                while workers.join_next().await.is_some() {}
+            }
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            attempt += 1;
+        }
+        if self.timed_out.load(Ordering::Relaxed) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Plans the cases of a round on a kubelet and starts workers for them on its nodes.
+    async fn start_workers(
+        self: &Rc<Self>,
+        round: &Round,
+        kubelet: &Kubelet,
+        nodes: &[Arc<LeasedNode>],
+        workers: &mut JoinSet<()>,
+    ) {
+        let is_shared = round.exclusivities.contains(&Exclusivity::Shared);
+        let workers_per_node = if is_shared { self.max_cases_per_node(nodes.len()) } else { 1 };
+        let nodes: Vec<&Arc<LeasedNode>> =
+            nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
+        let cases = &self.request.cases;
+        let of =
+            |wanted: Exclusivity| cases.iter().filter(move |case| self.exclusivity(&case.case) == wanted);
+        let planned = round.exclusivities.iter().copied().flat_map(of);
+        let queued = planned.filter_map(|case| self.plan_case(case, kubelet, &nodes, round.attempt));
+        let queued = queued.flat_map(|case| self.replicate(case, workers_per_node));
+        let queue = Arc::new(CaseQueue::new(queued, self.disk.clone()));
+        for leased in nodes {
+            if !is_shared && leased.unusable_reason().await.is_some() {
+                queue.withdraw(&leased.node.name).await;
+            }
+            for _ in 0..workers_per_node {
+                workers.spawn_local(self.clone().work(leased.clone(), queue.clone(), round.since));
+            }
+            // A case that needs the host runs on one node while all other nodes are idle.
+            if round.exclusivities.contains(&Exclusivity::Host) {
+                while workers.join_next().await.is_some() {}
+            }
+        }
+    }
+
+    /// Returns a case once; in a stress run, once for each worker that can run it, within the
+    /// limit.
+    fn replicate(&self, first: QueuedCase<CaseJob>, workers_per_node: usize) -> Vec<QueuedCase<CaseJob>> {
+        let Repeat::Stress(limit) = self.request.repeat else { return vec![first] };
+        let max_runs = limit.max_runs.map_or(usize::MAX, |runs| runs as usize);
+        let count = (first.nodes.len() * workers_per_node).min(max_runs);
+        let mut replicas = vec![first];
+        while replicas.len() < count
+            && let Some(next) = replicas.last().map(QueuedCase::next_run)
+        {
+            replicas.push(next);
+        }
+        replicas
+    }
+
+    /// Returns how many cases share each of this number of nodes.
+    fn max_cases_per_node(&self, nodes: usize) -> usize {
+        let backend = &self.request.backend;
+        let on_all_nodes = if backend.is_one_host() {
+            MAX_SHARED_CASES_ON_HOST
+        } else if backend.model().is_some() {
+            MAX_SHARED_CASES_IN_MODEL
+        } else {
+            return MAX_CASES_PER_NODE;
+        };
+        (on_all_nodes / nodes.max(1)).clamp(1, MAX_CASES_PER_NODE)
+    }
+
+    fn exclusivity(&self, case: &Case) -> Exclusivity {
+        let backend = &self.request.backend;
+        match exclusivity(case, backend.is_one_host()) {
+            // Faults of the run affect the whole node.
+            Exclusivity::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => {
+                Exclusivity::Node
+            }
+            exclusivity => exclusivity,
+        }
+    }
+
+    /// Returns the job of a case for a kubelet. A case that no node of the kubelet can run is
+    /// reported as skipped, at the first attempt only.
+    fn plan_case(
+        &self,
+        case: &Arc<LoadedCase>,
+        kubelet: &Kubelet,
+        nodes: &[&Arc<LeasedNode>],
+        attempt: u32,
+    ) -> Option<QueuedCase<CaseJob>> {
+        let id = case_id(case, kubelet, attempt);
+        let is_retry = attempt > 1 && matches!(self.request.repeat, Repeat::UntilConclusive(_));
+        if is_retry && self.is_conclusive(&id) {
+            return None;
+        }
+        match self.usable_nodes(case, kubelet, nodes) {
+            Ok(nodes) => {
+                let last_attempt = Arc::new(AtomicU32::new(attempt));
+                let exclusivity = self.exclusivity(&case.case);
+                let job = CaseJob { case: case.clone(), id, last_attempt };
+                Some(QueuedCase { case: job, exclusivity, nodes })
+            }
+            Err(why) => {
+                if attempt == 1 {
+                    let result = CaseResult::without_evidence(Verdict::Skipped, why.to_string());
+                    self.end_case(EndedCase { id, node: None, seconds: 0.0, result, evidence: None });
+                }
+                None
+            }
+        }
+    }
+
+    /// Returns the nodes of a kubelet that a case can run on.
+    fn usable_nodes(
+        &self,
+        case: &LoadedCase,
+        kubelet: &Kubelet,
+        nodes: &[&Arc<LeasedNode>],
+    ) -> Result<Vec<String>, NoUsableNode> {
+        let backend = &self.request.backend;
+        if !case.case.kubelet.matches(&kubelet.version) {
+            return Err(NoUsableNode::Kubelet(case.case.kubelet.to_string()));
+        }
+        if let Some(why) = case.case.on_a_model.as_ref().filter(|_| backend.model().is_some()) {
+            return Err(NoUsableNode::Model(why.trim_end().to_owned()));
+        }
+        if !case.case.faults.is_empty() && backend.faults().is_none() {
+            return Err(NoUsableNode::Faults);
+        }
+        let (mut usable, mut reasons) = (vec![], vec![]);
+        for leased in nodes {
+            let name = leased.node.name.clone();
+            match leased.skip_reason(&case.case) {
+                None => usable.push(name),
+                Some(reason) => reasons.push((name, reason)),
+            }
+        }
+        if usable.is_empty() && !reasons.is_empty() {
+            return Err(NoUsableNode::Reasons(reasons));
+        }
+        Ok(usable)
+    }
+}
+
+/// Reason why a case runs on no node of a kubelet.
+#[derive(Debug, thiserror::Error)]
+enum NoUsableNode {
+    #[error("it applies to kubelets {0}")]
+    Kubelet(String),
+    #[error("a model gives no evidence: {0}")]
+    Model(String),
+    #[error("its faults require the embedded cluster")]
+    Faults,
+    /// The reason of each node.
+    #[error("{}", describe_reasons(.0))]
+    Reasons(Vec<(String, SkipReason)>),
+}
+
+/// Returns a common reason once, else each reason with its node.
+fn describe_reasons(reasons: &[(String, SkipReason)]) -> String {
+    let mut distinct: Vec<&(String, SkipReason)> = reasons.iter().collect();
+    distinct.dedup_by(|one, other| one.1 == other.1);
+    match distinct.as_slice() {
+        [(_, only)] => only.to_string(),
+        several => several.iter().map(|(node, why)| format!("{node}: {why}")).collect::<Vec<_>>().join("; "),
+    }
+}
+
+fn case_id(case: &LoadedCase, kubelet: &Kubelet, attempt: u32) -> CaseId {
+    CaseId {
+        suite: case.suite.clone(),
+        case: case.case.name.to_string(),
+        kubelet: kubelet.label.clone(),
+        attempt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_common_skip_reason_is_described_once() {
+        let reasons = [("a".to_owned(), SkipReason::Cordoned), ("b".to_owned(), SkipReason::Cordoned)];
+        assert_eq!(describe_reasons(&reasons), SkipReason::Cordoned.to_string());
+        let reasons = [("a".to_owned(), SkipReason::Cordoned), ("b".to_owned(), SkipReason::NoKubeletLog)];
+        let described = describe_reasons(&reasons);
+        assert!(described.starts_with("a: ") && described.contains("; b: "), "{described}");
+    }
+}

@@ -1,0 +1,170 @@
+//! A run: the clusters of a backend, one after the other.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use evictlab_case::LoadedCase;
+use evictlab_cluster::{ClusterPlan, Kubelet};
+use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind};
+use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::interrupt::Interrupt;
+use crate::dispatch::request::RunRequest;
+use crate::pressure::host_budget::HostBudget;
+
+/// State that all tasks of a run share.
+pub(crate) struct RunContext {
+    pub request: RunRequest,
+    pub events: EventSender,
+    /// Ends all cases, after an interrupt or the run's timeout.
+    pub cancel: CancellationToken,
+    /// The run's timeout has elapsed.
+    pub timed_out: AtomicBool,
+    /// A verdict was other than passed, reproduced or skipped.
+    pub failed: AtomicBool,
+    /// A verdict was failed or error; ends a stress run that stops on failure.
+    pub broken: AtomicBool,
+    /// Cases with a conclusive verdict, by the id of their first attempt.
+    pub conclusive: RefCell<HashSet<CaseId>>,
+    /// Memory budget of the host.
+    pub host: HostBudget,
+    /// Held by the case with disk pressure.
+    pub disk: Arc<Mutex<()>>,
+}
+
+/// Runs the requested cases and sends everything that happens to `events`.
+///
+/// Returns after the cleanup; at the second stage of `interrupt`, immediately.
+pub async fn run(request: RunRequest, events: EventSender, interrupt: Interrupt) {
+    // One thread suffices: the tasks of a run mostly wait.
+    LocalSet::new().run_until(run_local(request, events, interrupt)).await;
+}
+
+async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrupt) {
+    events.send(run_started(&request));
+    let timeout = request.timeout;
+    let context = Rc::new(RunContext {
+        host: HostBudget::new(request.backend.is_one_host()),
+        disk: Arc::default(),
+        request,
+        events,
+        cancel: interrupt.stop.child_token(),
+        timed_out: AtomicBool::new(false),
+        failed: AtomicBool::new(false),
+        broken: AtomicBool::new(false),
+        conclusive: RefCell::default(),
+    });
+    // A separate task, so that a panic does not prevent the cleanup.
+    let work = spawn_local(context.clone().run_clusters());
+    context.supervise(work, timeout, interrupt).await;
+}
+
+impl RunContext {
+    async fn run_clusters(self: Rc<Self>) {
+        for plan in self.request.backend.plans() {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            self.clone().run_cluster(plan).await;
+        }
+    }
+
+    /// Waits for the end of `work`, the timeout or an interrupt, and reports interrupts.
+    async fn supervise(&self, mut work: JoinHandle<()>, timeout: Option<Duration>, interrupt: Interrupt) {
+        let mut is_interrupt_reported = false;
+        let timeout = sleep_or_forever(timeout);
+        tokio::pin!(timeout);
+        loop {
+            tokio::select! {
+                biased;
+                // Reported here and not by the signal handler, so that the event precedes the end
+                // of the reports.
+                () = interrupt.stop.cancelled(), if !is_interrupt_reported => {
+                    is_interrupt_reported = true;
+                    self.events.send(RunEventKind::Interrupted { stage: 1 });
+                }
+                ended = &mut work => {
+                    if let Err(panic) = ended {
+                        self.clean_up_after_panic(&format!("evictlab panicked: {panic}")).await;
+                    }
+                    if !is_interrupt_reported && interrupt.stop.is_cancelled() {
+                        self.events.send(RunEventKind::Interrupted { stage: 1 });
+                    }
+                    return;
+                }
+                () = &mut timeout, if !self.timed_out.load(Ordering::Relaxed) => {
+                    self.timed_out.store(true, Ordering::Relaxed);
+                    self.cancel.cancel();
+                }
+                () = interrupt.reports_only.cancelled() => {
+                    self.events.send(RunEventKind::Interrupted { stage: 2 });
+                    work.abort();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Deletes every cluster of the run, whatever its state is.
+    async fn clean_up_after_panic(&self, error: &str) {
+        self.cancel.cancel();
+        for plan in self.request.backend.plans() {
+            self.events.send(RunEventKind::ClusterFailed {
+                cluster: plan.name.clone(),
+                seconds: 0.0,
+                error: error.to_owned(),
+            });
+            self.tear_down(plan, None, true).await;
+        }
+    }
+}
+
+async fn sleep_or_forever(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn run_started(request: &RunRequest) -> RunEventKind {
+    let kubelets = kubelet_labels(request.backend.plans());
+    RunEventKind::RunStarted {
+        run: request.run.clone(),
+        evictlab: env!("CARGO_PKG_VERSION").to_owned(),
+        backend: request.backend.name().to_owned(),
+        model: request.backend.model(),
+        cases: request.cases.iter().map(|case| case_info(case, request, &kubelets)).collect(),
+        kubelets,
+    }
+}
+
+/// Returns the labels of all kubelets, from the oldest version to the newest.
+fn kubelet_labels(plans: &[ClusterPlan]) -> Vec<String> {
+    let mut kubelets: Vec<&Kubelet> = plans.iter().flat_map(|plan| &plan.kubelets).collect();
+    kubelets.sort_by(|a, b| a.version.cmp(&b.version));
+    kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
+}
+
+fn case_info(case: &LoadedCase, request: &RunRequest, kubelets: &[String]) -> CaseInfo {
+    let baseline = request.baseline.iter().flat_map(|baseline| {
+        let expected = |kubelet: &String| baseline.expected(&case.suite, case.case.name.as_str(), kubelet);
+        kubelets.iter().filter_map(move |kubelet| Some((kubelet.clone(), expected(kubelet)?)))
+    });
+    CaseInfo {
+        baseline: baseline.collect(),
+        suite: case.suite.clone(),
+        case: case.case.name.to_string(),
+        about: case.case.about.clone(),
+        when_it_fails: case.case.when_it_fails.clone(),
+        labels: case.case.labels.clone(),
+        upstream: case.case.upstream.iter().map(|upstream| upstream.link()).collect(),
+        file: case.file.clone(),
+        path: case.path().map(str::to_owned),
+    }
+}

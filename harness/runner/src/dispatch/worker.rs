@@ -1,0 +1,145 @@
+//! Workers: each takes cases from a queue and runs them on one node.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use evictlab_case::LoadedCase;
+use evictlab_evidence::Observations;
+use evictlab_judge::{CaseResult, Phase, Verdict};
+use evictlab_report::{CaseId, RunEventKind};
+use tokio::task::spawn_local;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::case_runner::runner::CaseOutcome;
+use crate::dispatch::case_queue::{CaseQueue, QueuedCase};
+use crate::dispatch::repeat::Repeat;
+use crate::dispatch::run::RunContext;
+use crate::lease::exclusivity::Exclusivity;
+use crate::lease::leased_node::LeasedNode;
+
+/// One planned run of a case.
+#[derive(Clone)]
+pub(crate) struct CaseJob {
+    /// The case.
+    pub case: Arc<LoadedCase>,
+    /// Id in events and reports.
+    pub id: CaseId,
+    /// Highest planned attempt of the case; all jobs of a stress run share it.
+    pub last_attempt: Arc<AtomicU32>,
+}
+
+impl QueuedCase<CaseJob> {
+    /// Returns the next run of the same case, with the next attempt number.
+    pub(crate) fn next_run(&self) -> Self {
+        let mut job = self.case.clone();
+        job.id.attempt = job.last_attempt.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { case: job, exclusivity: self.exclusivity, nodes: self.nodes.clone() }
+    }
+}
+
+/// A case that ended.
+pub(crate) struct EndedCase {
+    /// Id of the case.
+    pub id: CaseId,
+    /// The node; `None` if the case was not started.
+    pub node: Option<String>,
+    /// Duration of the case, in seconds.
+    pub seconds: f64,
+    /// The verdict.
+    pub result: CaseResult,
+    /// The evidence, if any.
+    pub evidence: Option<Arc<Observations>>,
+}
+
+impl RunContext {
+    /// Runs cases from the queue on a node until the queue is empty or the run is cancelled.
+    /// `since`: start of the cluster's cases, for the time limit of a stress run.
+    pub(super) async fn work(
+        self: Rc<Self>,
+        leased: Arc<LeasedNode>,
+        queue: Arc<CaseQueue<CaseJob>>,
+        since: Instant,
+    ) {
+        let node = &leased.node.name;
+        let next = || self.cancel.run_until_cancelled(queue.next(node));
+        while let Some((queued, _disk)) = next().await.flatten() {
+            let id = queued.case.id.clone();
+            let exclusivity = queued.exclusivity;
+            let began = Instant::now();
+            self.events.send(RunEventKind::CaseStarted { id: id.clone(), node: node.clone() });
+            // A separate task, so that a panic only affects its case.
+            let run = self.clone().run_on_node(queued.case.clone(), leased.clone(), exclusivity);
+            let outcome = AbortOnDropHandle::new(spawn_local(run)).await;
+            let CaseOutcome { result, evidence } = outcome.unwrap_or_else(|panic| {
+                let why = format!("evictlab panicked: {panic}");
+                let result = CaseResult::without_evidence(Verdict::Error, why);
+                CaseOutcome { result, evidence: None }
+            });
+            let (node, seconds) = (Some(node.clone()), began.elapsed().as_secs_f64());
+            self.end_case(EndedCase { id, node, seconds, result, evidence });
+            if exclusivity != Exclusivity::Shared && leased.unusable_reason().await.is_some() {
+                queue.withdraw(&leased.node.name).await;
+            } else if let Some(next_run) = self.next_stress_run(&queued, since) {
+                queue.push(next_run).await;
+            }
+        }
+    }
+
+    async fn run_on_node(
+        self: Rc<Self>,
+        job: CaseJob,
+        leased: Arc<LeasedNode>,
+        exclusivity: Exclusivity,
+    ) -> CaseOutcome {
+        if let Some(why) = leased.unusable_reason().await.filter(|_| exclusivity != Exclusivity::Shared) {
+            let mut result = CaseResult::without_evidence(Verdict::Error, why);
+            result.phase = Some(Phase::Lease);
+            return CaseOutcome { result, evidence: None };
+        }
+        let _access = match exclusivity {
+            Exclusivity::Shared => (Some(leased.access.read().await), None),
+            Exclusivity::Disk | Exclusivity::Node | Exclusivity::Host => {
+                (None, Some(leased.access.write().await))
+            }
+        };
+        self.run_for_rate(&job.case, &job.id, &leased, exclusivity).await
+    }
+
+    /// Returns the next run of a case in a stress run, unless its limit is reached.
+    fn next_stress_run(&self, ended: &QueuedCase<CaseJob>, since: Instant) -> Option<QueuedCase<CaseJob>> {
+        let Repeat::Stress(limit) = self.request.repeat else { return None };
+        let next = ended.next_run();
+        let failed = self.broken.load(Ordering::Relaxed);
+        let is_due = limit.allows_run(next.case.id.attempt, since.elapsed(), failed);
+        (is_due && !self.cancel.is_cancelled()).then_some(next)
+    }
+
+    /// Returns whether an attempt of a case on a kubelet had a conclusive verdict.
+    pub(super) fn is_conclusive(&self, id: &CaseId) -> bool {
+        self.conclusive.borrow().contains(&CaseId { attempt: 1, ..id.clone() })
+    }
+
+    /// Reports the verdict of a case and updates the state of the run.
+    pub(super) fn end_case(&self, ended: EndedCase) {
+        let EndedCase { id, node, seconds, mut result, evidence } = ended;
+        let is_timed_out = self.timed_out.load(Ordering::Relaxed) && node.is_some();
+        if let (true, Verdict::Skipped, Some(timeout)) = (is_timed_out, result.verdict, self.request.timeout)
+        {
+            result.verdict = Verdict::Error;
+            result.why = format!("the run timed out after {}", humantime::format_duration(timeout));
+        }
+        if !matches!(result.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Skipped) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        if matches!(result.verdict, Verdict::Failed | Verdict::Error) {
+            self.broken.store(true, Ordering::Relaxed);
+        }
+        if !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
+            self.conclusive.borrow_mut().insert(CaseId { attempt: 1, ..id.clone() });
+        }
+        let judgement = Arc::new(result);
+        self.events.send(RunEventKind::CaseEnded { id, node, seconds, judgement, evidence });
+    }
+}

@@ -1,0 +1,76 @@
+//! Exclusivity: resources that a case does not share with other cases.
+
+use evictlab_case::{Case, Signal, Step};
+
+/// Resource that a case needs for itself while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exclusivity {
+    /// None: the case runs beside other cases on its node.
+    Shared,
+    /// The node and the disk, which all nodes of a host share.
+    Disk,
+    /// The node, for example because its kubelet is reconfigured.
+    Node,
+    /// The host: pods on any node change the signal.
+    Host,
+}
+
+/// Returns the exclusivity of a case. `one_host`: all nodes share one host, as with kind.
+///
+/// A case that changes its node or the kubelet's configuration, or that has pressure or faults,
+/// needs its node. On one host, disk pressure also needs the disk and process id pressure the host:
+/// other cases write much less than the distance to a threshold, but start hundreds of processes.
+pub fn exclusivity(case: &Case, one_host: bool) -> Exclusivity {
+    match &case.pressure {
+        Some(pressure) => match pressure.signal {
+            Signal::NodefsAvailable | Signal::NodefsInodesFree if one_host => Exclusivity::Disk,
+            Signal::PidAvailable if one_host => Exclusivity::Host,
+            _ => Exclusivity::Node,
+        },
+        // A kubelet evicts no other pod while it waits for an evicted one to terminate.
+        None if case.expect.killed_within.is_some() => Exclusivity::Node,
+        None if changes_node(case) => Exclusivity::Node,
+        // The counters and the log also contain evictions of other cases.
+        None if case.references("counted") || case.references("kubeletLog") => Exclusivity::Node,
+        None => Exclusivity::Shared,
+    }
+}
+
+fn changes_node(case: &Case) -> bool {
+    !case.kubelet_config.is_empty()
+        || !case.faults.is_empty()
+        || !case.static_pods.is_empty()
+        || case.node.memory.is_some()
+        || !case.node.capacity.is_empty()
+        || case.steps.iter().any(Step::changes_node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_exclusive_where_they_disturb_others() {
+        let rows = [
+            ("", true, Exclusivity::Shared),
+            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", true, Exclusivity::Node),
+            ("pressure: {signal: memory.available}", true, Exclusivity::Node),
+            ("faults: [{kubelet-restart: {}}]", false, Exclusivity::Node),
+            ("expect: {killed-within: 30s}", true, Exclusivity::Node),
+            ("pressure: {signal: nodefs.available}", true, Exclusivity::Disk),
+            ("pressure: {signal: nodefs.inodesFree}", true, Exclusivity::Disk),
+            ("pressure: {signal: pid.available}", true, Exclusivity::Host),
+            ("pressure: {signal: nodefs.available}", false, Exclusivity::Node),
+        ];
+        for (more, one_host, expected) in rows {
+            let text = format!("{{name: a, about: b, pods: [], expect: {{}}}}\n---\n{{{more}}}");
+            let mut parts = serde_yaml::Deserializer::from_str(&text);
+            let mut case: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
+            let more: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
+            for (key, value) in more.as_object().into_iter().flatten() {
+                case[key] = value.clone();
+            }
+            assert_eq!(exclusivity(&serde_json::from_value(case).unwrap(), one_host), expected, "{more}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A node of a run: prepared once, used by one case after the other, restored between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evictlab_case::Case;
+use evictlab_cluster::kubelet_config::{self, ConfigureError};
+use evictlab_cluster::workload::{Namespace, StageError};
+use evictlab_cluster::{Node, NodeError};
+use tokio::sync::{Mutex, RwLock};
+
+use crate::lease::node_policy::NodePolicy;
+use crate::pressure::skip_reason::SkipReason;
+use crate::recovery::verify_recovered::{
+    NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_recovered,
+};
+
+/// Function from an image of a case to its full name.
+pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// A node that could not be prepared or did not recover.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LeaseError {
+    /// The kubelet could not be configured.
+    #[error(transparent)]
+    Configure(#[from] ConfigureError),
+    /// The node could not be read.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The node did not recover.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// The API server refused an object.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+}
+
+/// A node of a run.
+pub(crate) struct LeasedNode {
+    /// The node.
+    pub node: Node,
+    /// Held for reading by cases that share the node, for writing by a case that needs it for
+    /// itself.
+    pub access: RwLock<()>,
+    /// Policy of an external node; `None` if evictlab created the node.
+    pub policy: Option<NodePolicy>,
+    state: Mutex<LeaseState>,
+    canary_namespace: Namespace,
+    image_names: ImageNames,
+}
+
+#[derive(Clone, Debug)]
+struct LeaseState {
+    /// Container start time, as last measured.
+    container_start: Duration,
+    /// Factor on the measured start time, for a node whose statistics lag behind.
+    slowdown_factor: u32,
+    /// State of the node without a case.
+    baseline: NodeBaseline,
+    /// Changes of exclusive cases since the last recovery.
+    dirty: DirtyState,
+    /// Reason why no case may use the node any more.
+    unusable: Option<String>,
+}
+
+/// Changes that the last exclusive case left on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DirtyState {
+    /// No changes.
+    Clean,
+    /// Changes with an unknown effect on the node.
+    Dirty,
+    /// Changes by a case that ended as expected: the node has run its pods.
+    DirtyHealthy,
+}
+
+impl LeasedNode {
+    /// Applies the base configuration to the kubelet, except on an external node, and verifies that
+    /// the node runs pods.
+    ///
+    /// # Errors
+    /// The kubelet could not be configured, or the node does not run a canary pod.
+    pub(crate) async fn prepare(node: Node, run: &str, image_names: ImageNames) -> Result<Self, LeaseError> {
+        let policy = NodePolicy::of(&node).await?;
+        let canary_namespace = Namespace::create(node.client(), run, "canary").await?;
+        let base = kubelet_config::base(node.cgroup_v1);
+        if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
+            kubelet_config::configure(&node, &base).await?;
+        }
+        let mut baseline = policy.as_ref().map(NodePolicy::baseline).unwrap_or_default();
+        let container_start = verify_recovered(&node, &canary_namespace, &baseline, &*image_names).await?;
+        if policy.is_none() {
+            baseline.rss = read_process_memory(&node).await;
+        }
+        let state = Mutex::new(LeaseState {
+            container_start,
+            slowdown_factor: 1,
+            baseline,
+            dirty: DirtyState::Clean,
+            unusable: None,
+        });
+        Ok(Self { node, access: RwLock::new(()), policy, state, canary_namespace, image_names })
+    }
+
+    /// Returns the reason to skip a case on this node.
+    pub(crate) fn skip_reason(&self, case: &Case) -> Option<SkipReason> {
+        match case.cgroup.filter(|cgroup| *cgroup != self.node.cgroup()) {
+            Some(cgroup) => Some(SkipReason::Cgroup(cgroup)),
+            None => self.policy.as_ref()?.skip_reason(case, &*self.image_names),
+        }
+    }
+
+    /// Returns the container start time, multiplied by the slowdown factor.
+    pub(crate) async fn container_start(&self) -> Duration {
+        let state = self.state.lock().await;
+        state.container_start * state.slowdown_factor
+    }
+
+    /// Returns the minimum time of a ramp to the crossing of a threshold.
+    pub(crate) async fn min_ramp_duration(&self) -> Duration {
+        let factor = self.state.lock().await.slowdown_factor;
+        self.policy.as_ref().map_or(Duration::ZERO, |_| NodePolicy::MIN_RAMP_DURATION * factor)
+    }
+
+    /// Doubles the slowdown factor after a ramp that was faster than the node's statistics.
+    pub(crate) async fn slow_down(&self) {
+        self.state.lock().await.slowdown_factor *= 2;
+    }
+
+    /// Returns why no exclusive case may use the node any more.
+    pub(crate) async fn unusable_reason(&self) -> Option<String> {
+        self.state.lock().await.unusable.clone()
+    }
+
+    /// Returns the function that gives full image names.
+    pub(crate) fn image_names(&self) -> &ImageNames {
+        &self.image_names
+    }
+
+    /// Records that a case is about to change the node.
+    pub(crate) async fn mark_dirty(&self) {
+        self.state.lock().await.dirty = DirtyState::Dirty;
+    }
+
+    /// Records that the case on a dirty node ended as expected, with its container start time.
+    pub(crate) async fn mark_healthy(&self, container_start: Duration) {
+        let mut state = self.state.lock().await;
+        if state.dirty == DirtyState::Dirty {
+            (state.dirty, state.container_start) = (DirtyState::DirtyHealthy, container_start);
+        }
+    }
+
+    /// Returns whether the node needs a [`reset`](Self::reset).
+    pub(crate) async fn is_dirty(&self) -> bool {
+        self.state.lock().await.dirty != DirtyState::Clean
+    }
+
+    /// Restores the base configuration and waits until the node has recovered. A canary pod runs
+    /// only if the last case did not show already that the node runs pods.
+    ///
+    /// # Errors
+    /// The node did not recover; it is unusable from then on.
+    pub(crate) async fn reset(&self) -> Result<(), LeaseError> {
+        // The lock is held until the node has recovered, so that other cases on this node wait for
+        // it.
+        let mut state = self.state.lock().await;
+        let before = state.clone();
+        match self.restore_and_verify(&before).await {
+            Ok(container_start) => {
+                // The kubelet's memory grows with each case; the next one is compared with this
+                // state.
+                if self.policy.is_none() {
+                    state.baseline.rss = read_process_memory(&self.node).await.or(before.baseline.rss);
+                }
+                (state.container_start, state.dirty) = (container_start, DirtyState::Clean);
+                Ok(())
+            }
+            Err(error) => {
+                state.unusable = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    async fn restore_and_verify(&self, state: &LeaseState) -> Result<Duration, LeaseError> {
+        if self.policy.is_none() {
+            kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup_v1)).await?;
+        }
+        let baseline = &state.baseline;
+        if state.dirty == DirtyState::DirtyHealthy {
+            wait_until_recovered(&self.node, baseline).await?;
+            return Ok(state.container_start);
+        }
+        Ok(verify_recovered(&self.node, &self.canary_namespace, baseline, &*self.image_names).await?)
+    }
+}
+
+async fn read_process_memory(node: &Node) -> Option<u64> {
+    process_memory(&node.summary().await.ok()?)
+}

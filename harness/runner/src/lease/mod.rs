@@ -1,0 +1,5 @@
+//! Use of a node by cases: exclusivity, state between two cases, and the policy of external nodes.
+
+pub(crate) mod exclusivity;
+pub(crate) mod leased_node;
+pub(crate) mod node_policy;

@@ -1,0 +1,333 @@
+//! Policy of external nodes: their kubelets are not reconfigured, and cases that would do more than
+//! create namespaces are skipped.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use evictlab_case::{Case, PodPlacement, Pressure, PressureMechanism, Signal, Step};
+use evictlab_cluster::kubelet_config::{Difference, differences};
+use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError};
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
+use evictlab_rules::threshold::parse_grace_period;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::pressure::plan::{PressurePlan, plan_pressure};
+use crate::pressure::skip_reason::SkipReason;
+use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT, system_taints};
+use crate::staging::images::images_of;
+
+/// Maximum age of container statistics: cAdvisor updates them every 10 to 15 s.
+const MAX_STATS_AGE: Duration = Duration::from_secs(20);
+/// Default of `evictionPressureTransitionPeriod`; the kubelet also applies it for 0.
+const DEFAULT_TRANSITION_PERIOD: Duration = Duration::from_secs(300);
+/// Default of `volumeStatsAggPeriod`.
+const DEFAULT_VOLUME_STATS_PERIOD: Duration = Duration::from_secs(60);
+
+/// Policy of an external node, with the node's state at the start of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePolicy {
+    external: ExternalNode,
+    configz: Value,
+    summary: Value,
+    taints: Vec<String>,
+    /// Images that the node cannot pull, with the kubelet's message.
+    unavailable_images: BTreeMap<String, String>,
+    version: KubeletVersion,
+    /// Allocatable memory, in bytes; `None` if the node does not report it.
+    allocatable_memory: Option<u64>,
+}
+
+/// Reason why no pressure was planned.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanError {
+    /// The case does not fit the node.
+    #[error(transparent)]
+    Skip(#[from] SkipReason),
+    /// The node could not be read.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+impl NodePolicy {
+    /// Minimum time to the crossing of a threshold: several times the age of the statistics.
+    pub(crate) const MIN_RAMP_DURATION: Duration = Duration::from_secs(60);
+
+    /// Reads the policy of a node; `None` if evictlab created the node.
+    pub(crate) async fn of(node: &Node) -> Result<Option<Self>, NodeError> {
+        let Some(external) = node.backend().external().cloned() else { return Ok(None) };
+        let (configz, summary) = (node.configz().await?, node.settled_summary().await?);
+        let object = node.object().await?;
+        let memory = object.status.as_ref().and_then(|status| status.allocatable.as_ref()?.get("memory"));
+        let allocatable_memory = memory.and_then(|memory| bytes(&memory.0.parse().ok()?));
+        Ok(Some(Self {
+            external,
+            configz,
+            summary,
+            taints: system_taints(&object),
+            unavailable_images: node.backend().unavailable_images(),
+            version: node.version.clone(),
+            allocatable_memory,
+        }))
+    }
+
+    /// Returns the baseline for recoveries. Memory is not compared, because other workloads run on
+    /// the node; pressure conditions remain for the kubelet's transition period.
+    pub(crate) fn baseline(&self) -> NodeBaseline {
+        let transition = self.period("evictionPressureTransitionPeriod").unwrap_or(DEFAULT_TRANSITION_PERIOD);
+        NodeBaseline {
+            rss: None,
+            taints: self.taints.clone(),
+            progress_timeout: RECOVERY_PROGRESS_TIMEOUT + transition,
+        }
+    }
+
+    /// Returns the time to add to progress timeouts: the node's statistics change only this often.
+    pub(crate) fn stats_delay(&self) -> Duration {
+        MAX_STATS_AGE + self.period("volumeStatsAggPeriod").unwrap_or(DEFAULT_VOLUME_STATS_PERIOD)
+    }
+
+    /// Returns the reason to skip a case, by the node's state at the start of the run. `full_name`
+    /// returns the full name of a case's image.
+    pub(crate) fn skip_reason(&self, case: &Case, full_name: &dyn Fn(&str) -> String) -> Option<SkipReason> {
+        let unavailable =
+            images_of(case).iter().find_map(|image| self.unavailable_images.get_key_value(&full_name(image)));
+        match unavailable {
+            Some((image, why)) => Some(SkipReason::NoImage { image: image.clone(), why: why.clone() }),
+            None => self.plan(case, &self.configz, &self.summary).err(),
+        }
+    }
+
+    /// Plans the pressure of a case by the node's current state; `None` for a case without
+    /// pressure.
+    pub(crate) async fn plan_pressure(
+        &self,
+        case: &Case,
+        node: &Node,
+    ) -> Result<Option<PressurePlan>, PlanError> {
+        if case.pressure.is_none() {
+            return Ok(None);
+        }
+        Ok(self.plan(case, &node.configz().await?, &node.settled_summary().await?)?)
+    }
+
+    fn plan(
+        &self,
+        case: &Case,
+        configz: &Value,
+        summary: &Value,
+    ) -> Result<Option<PressurePlan>, SkipReason> {
+        self.check_unchanged(case, configz)?;
+        let Some(pressure) = &case.pressure else { return Ok(None) };
+        if let Some(needed) = needed_configuration(pressure) {
+            return Err(SkipReason::Configuration(needed.to_owned()));
+        }
+        if let Some(forbidden) = &self.external.pressure_forbidden {
+            return Err(forbidden.clone().into());
+        }
+        let shared_with = &self.external.shared_kernel_nodes;
+        if pressure.signal != Signal::MemoryAvailable && !shared_with.is_empty() {
+            let signal = pressure.signal.as_str();
+            return Err(SkipReason::SharedResource { signal, shared_with: shared_with.clone() });
+        }
+        plan_pressure(pressure, configz, summary, self.external.max_pressure_bytes).map(Some)
+    }
+
+    /// Checks that a case fits the node without any change of the node, the cluster or the kubelet.
+    fn check_unchanged(&self, case: &Case, configz: &Value) -> Result<(), SkipReason> {
+        let changes = node_changes(case);
+        if !changes.is_empty() {
+            return Err(SkipReason::ChangesNode(changes.join(", ")));
+        }
+        let requested = case.pods.iter().filter_map(|pod| self.memory_request(pod)).sum();
+        if let Some(allocatable) = self.allocatable_memory.filter(|allocatable| requested > *allocatable) {
+            return Err(SkipReason::InsufficientMemory { requested, allocatable });
+        }
+        let is_cordoned = self.taints.iter().any(|taint| taint == CORDONED);
+        if is_cordoned && case.placed == PodPlacement::Scheduled {
+            return Err(SkipReason::Cordoned);
+        }
+        if !case.priority_classes.is_empty() {
+            return Err(SkipReason::ClusterScoped);
+        }
+        if case.references("kubeletLog") {
+            return Err(SkipReason::NoKubeletLog);
+        }
+        // Fields that already have the value of the case need no change.
+        let differences = differences(&case.kubelet_config, configz);
+        if !differences.is_empty() {
+            let differences: Vec<String> = differences.iter().map(Difference::to_string).collect();
+            return Err(SkipReason::Configuration(differences.join("; ")));
+        }
+        Ok(())
+    }
+
+    /// Returns the memory request of a pod of a case, in bytes.
+    fn memory_request(&self, pod: &Map<String, Value>) -> Option<u64> {
+        let pod = Pod::deserialize(pod).ok()?;
+        bytes(&pod.request(&self.version, "memory"))
+    }
+
+    /// Returns a period of the kubelet's configuration; `None` if it is absent or 0.
+    fn period(&self, field: &str) -> Option<Duration> {
+        let period = parse_grace_period(self.configz.get(field)?.as_str()?).ok()?;
+        (!period.is_zero()).then_some(period)
+    }
+}
+
+fn bytes(quantity: &Quantity) -> Option<u64> {
+    u64::try_from(quantity.value()).ok()
+}
+
+/// Returns the changes of a case to its node other than pressure.
+fn node_changes(case: &Case) -> Vec<&'static str> {
+    let setup = [
+        ("memory limit", case.node.memory.is_some()),
+        ("extended resources", !case.node.capacity.is_empty()),
+        ("static pods", !case.static_pods.is_empty()),
+    ];
+    let setup = setup.into_iter().filter(|(_, stated)| *stated).map(|(name, _)| name);
+    let steps = case.steps.iter().filter(|step| step.changes_node()).flat_map(Step::actions);
+    let mut changes: Vec<&str> = setup.chain(steps).collect();
+    changes.dedup();
+    changes
+}
+
+/// Returns a requirement of the pressure that only a reconfigured kubelet meets.
+fn needed_configuration(pressure: &Pressure) -> Option<&'static str> {
+    let requirements = [
+        ("memory is reserved (`by: kube-reserved`)", pressure.by == PressureMechanism::KubeReserved),
+        (
+            "the hard threshold has a stated distance beside the soft one (`hard-distance`)",
+            pressure.hard_distance.is_some(),
+        ),
+        ("the threshold is a percentage (`as-percentage`)", pressure.as_percentage),
+    ];
+    requirements.into_iter().find_map(|(requirement, is_needed)| is_needed.then_some(requirement))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evictlab_cluster::PressureForbidden;
+    use serde_json::json;
+
+    fn policy(configz: Value, spared: Option<PressureForbidden>) -> NodePolicy {
+        let summary =
+            json!({"node": {"memory": {"availableBytes": 1000u64 << 20, "workingSetBytes": 7000u64 << 20}}});
+        NodePolicy {
+            external: ExternalNode {
+                pressure_forbidden: spared,
+                shared_kernel_nodes: vec![],
+                max_pressure_bytes: 2048 << 20,
+            },
+            configz,
+            summary,
+            taints: vec![],
+            unavailable_images: [("full/mine".to_owned(), "ErrImagePull".to_owned())].into(),
+            version: KubeletVersion::from_minor(32),
+            allocatable_memory: Some(1000 << 20),
+        }
+    }
+
+    fn case(more: &str) -> Case {
+        let pods = if more.starts_with("pods:") { "" } else { "pods: [], " };
+        serde_yaml::from_str(&format!("{{name: a, about: b, expect: {{}}, {pods}{more}}}")).unwrap()
+    }
+
+    #[test]
+    fn skips_cases_that_need_another_configuration_or_forbidden_pressure() {
+        let hard = json!({"evictionHard": {"memory.available": "500Mi"}, "evictionMaxPodGracePeriod": 3});
+        let allowed = policy(hard.clone(), None);
+        let forbidden = policy(hard, Some(PressureForbidden::NotAllowed));
+        let skipped = |policy: &NodePolicy, more: &str| {
+            policy.skip_reason(&case(more), &|name| format!("full/{name}")).map(|why| why.to_string())
+        };
+        let pressure = "pressure: {signal: memory.available}";
+        assert_eq!(skipped(&allowed, pressure), None);
+        assert_eq!(skipped(&forbidden, "labels: [Slow]"), None, "the case has no pressure");
+        assert!(skipped(&forbidden, pressure).unwrap().contains("takes --allow-disruption"));
+        assert_eq!(
+            skipped(&allowed, "kubelet-config: {evictionMaxPodGracePeriod: 3}"),
+            None,
+            "the node has this value"
+        );
+        let why = skipped(&allowed, "kubelet-config: {evictionMaxPodGracePeriod: 5}").unwrap();
+        assert!(
+            why.contains(
+                "not done on an existing cluster: evictionMaxPodGracePeriod: requested 5, effective 3"
+            ),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn skips_pressure_on_resources_that_other_nodes_share() {
+        let disk = json!({"evictionHard": {"nodefs.available": "10%", "memory.available": "500Mi"}});
+        let mut policy = policy(disk, None);
+        policy.external.shared_kernel_nodes = vec!["control-plane".to_owned()];
+        let skipped = |signal: &str| {
+            policy.skip_reason(&case(&format!("pressure: {{signal: {signal}}}")), &str::to_owned)
+        };
+        let why = skipped("nodefs.available").unwrap().to_string();
+        assert!(why.contains("nodefs.available, which this node shares with control-plane"), "{why}");
+        assert_eq!(skipped("memory.available"), None, "each node has its own memory");
+    }
+
+    #[test]
+    fn skips_cases_that_change_more_than_namespaces() {
+        let policy = policy(json!({}), None);
+        let rows = [
+            ("node: {memory: 1Gi}", "it changes the node (memory limit), which is not done"),
+            (
+                "do: [{taint: {key: a, effect: NoExecute}}, {untaint: a}, {evict: p}]",
+                "changes the node (taint, untaint)",
+            ),
+            ("static-pods: [{}]", "changes the node (static pods)"),
+            ("priority-classes: {high: 1000}", "creates priority classes, which are cluster-scoped"),
+            ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
+            (
+                "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
+                "its pods request 1001Mi of memory, and the node has 1000Mi allocatable",
+            ),
+            ("pressure: {signal: pid.available}", "exhausts pid.available"),
+            (
+                "pressure: {signal: memory.available, by: kube-reserved}",
+                "needs to change the kubelet's configuration, which is not done on an existing cluster: memory is reserved",
+            ),
+            (
+                "pressure: {signal: memory.available, soft-grace: 3s, hard-distance: 1Gi}",
+                "beside the soft one",
+            ),
+            ("pressure: {signal: memory.available, as-percentage: true}", "the threshold is a percentage"),
+            (
+                "objects: [{kind: Job, spec: {template: {spec: {containers: [{image: mine}]}}}}]",
+                "has no image full/mine and cannot pull it: ErrImagePull",
+            ),
+        ];
+        for (more, part) in rows {
+            let why = policy.skip_reason(&case(more), &|name| format!("full/{name}"));
+            assert!(why.as_ref().is_some_and(|why| why.to_string().contains(part)), "{more}: {why:?}");
+        }
+        assert_eq!(
+            policy.skip_reason(&case("do: [{evict: p}, {create: {kind: Pod}}]"), &str::to_owned),
+            None
+        );
+    }
+
+    #[test]
+    fn timeouts_include_the_periods_of_the_node() {
+        let rows = [
+            (json!({}), 390, 80),
+            (json!({"evictionPressureTransitionPeriod": "0s", "volumeStatsAggPeriod": "0s"}), 390, 80),
+            (json!({"evictionPressureTransitionPeriod": "30s", "volumeStatsAggPeriod": "1m30s"}), 120, 110),
+        ];
+        for (configz, recovery, stats) in rows {
+            let policy = policy(configz, None);
+            let recovery_timeout = policy.baseline().progress_timeout.as_secs();
+            assert_eq!((recovery_timeout, policy.stats_delay().as_secs()), (recovery, stats));
+        }
+    }
+}

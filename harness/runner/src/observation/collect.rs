@@ -1,0 +1,202 @@
+//! Evidence that is read once at the end of a case: final pods and events, the node's status, the
+//! eviction counters and the kubelet's log.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::ListParams;
+use kube::core::Request;
+use kube::{Api, Client, Resource};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use evictlab_cluster::{Node, without_managed_fields};
+use evictlab_evidence::{LiveState, Observations};
+
+/// State of a node before the pods of a case.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StateBefore {
+    /// Time of the reading.
+    pub at: Timestamp,
+    /// The Summary.
+    pub summary: Value,
+    /// `kubelet_evictions` by signal.
+    pub evictions: Map<String, Value>,
+}
+
+/// Source of the final evidence of a case.
+pub(crate) struct Collector<'a> {
+    /// The case's node.
+    pub node: &'a Node,
+    /// The case's namespace.
+    pub namespace: &'a str,
+    /// State of the node before the pods.
+    pub before: &'a StateBefore,
+    /// Keep every line of the kubelet's log instead of those about evictions.
+    pub full_kubelet_log: bool,
+}
+
+impl Collector<'_> {
+    /// Completes the observations with the live state and with readings of the API server and the
+    /// node. Returns a message for each reading that failed; the others are kept.
+    pub(crate) async fn collect(&self, live: &LiveState, observations: &mut Observations) -> Vec<String> {
+        copy_live_state(live, observations);
+        let mut failures = Vec::new();
+        match self.final_pods().await {
+            Ok(pods) => observations.pods_final = pods,
+            Err(error) => failures.push(format!("failed to list pods: {error}")),
+        }
+        self.add_missed_events(&mut observations.events, &mut failures).await;
+        match self.node.object().await {
+            Ok(node) => {
+                let conditions = node.status.and_then(|status| status.conditions);
+                let taints = node.spec.and_then(|spec| spec.taints);
+                observations.node_status = json!({"conditions": conditions, "taints": taints});
+            }
+            Err(error) => failures.push(error.to_string()),
+        }
+        match self.node.evictions().await {
+            Ok(after) => observations.evictions_counted = increases(&self.before.evictions, &after),
+            Err(error) => failures.push(error.to_string()),
+        }
+        match self.node.kubelet_log(self.before.at).await {
+            Ok(Some(lines)) => {
+                let keep = |line: &String| self.full_kubelet_log || is_about_eviction(line);
+                observations.kubelet_log = lines.into_iter().filter(keep).collect();
+            }
+            Ok(None) => {}
+            Err(error) => failures.push(error.to_string()),
+        }
+        failures
+    }
+
+    async fn final_pods(&self) -> Result<Vec<Value>, kube::Error> {
+        let pods: Api<Pod> = Api::namespaced(self.node.client().clone(), self.namespace);
+        let list = pods.list(&ListParams::default()).await?;
+        let value = |pod: Pod| {
+            let value = serde_json::to_value(pod).ok()?;
+            Some(with_type_meta(without_managed_fields(value), "Pod"))
+        };
+        Ok(list.items.into_iter().filter_map(value).collect())
+    }
+
+    /// Adds the events that a failed watch may have missed. Events about a node are in the
+    /// namespace
+    /// `default`.
+    async fn add_missed_events(&self, events: &mut Vec<Value>, failures: &mut Vec<String>) {
+        let node = &self.node.name;
+        let of_node = format!("involvedObject.kind=Node,involvedObject.name={node}");
+        let of_node = ListParams::default().fields(&of_node);
+        for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
+            match list_events(self.node.client(), namespace, &filter, self.before.at).await {
+                Ok(listed) => listed.into_iter().for_each(|event| add_unless_known(events, event)),
+                Err(error) => failures.push(format!("failed to list events in {namespace}: {error}")),
+            }
+        }
+    }
+}
+
+fn copy_live_state(live: &LiveState, observations: &mut Observations) {
+    observations.pods_gone = live.gone.clone();
+    observations.pod_history =
+        live.history.iter().map(|(name, history)| (name.clone(), history.clone().into())).collect();
+    observations.node_history = live.node_history.clone();
+    observations.node_object = live.node.clone();
+    observations.events = live.events.clone();
+    observations.pods_final = live.pods.values().cloned().collect();
+}
+
+/// Adds `apiVersion` and `kind`, which the API server omits in the items of a list.
+fn with_type_meta(mut object: Value, kind: &str) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), json!("v1"));
+        fields.insert("kind".to_owned(), json!(kind));
+    }
+    object
+}
+
+/// Lists the events of a namespace since `since`. Older events, of which a node has many, are not
+/// parsed.
+async fn list_events(
+    client: &Client,
+    namespace: &str,
+    filter: &ListParams,
+    since: Timestamp,
+) -> Result<Vec<Value>, kube::Error> {
+    #[derive(Deserialize)]
+    struct EventList {
+        items: Option<Vec<Box<RawValue>>>,
+    }
+    let request = Request::new(Event::url_path(&(), Some(namespace))).list(filter);
+    let list: EventList = client.request(request.map_err(kube::Error::BuildRequest)?).await?;
+    let items = list.items.unwrap_or_default();
+    let recent = items.iter().filter(|event| is_since(event, since));
+    recent.map(|event| serde_json::from_str(event.get()).map_err(kube::Error::SerdeError)).collect()
+}
+
+fn is_since(event: &RawValue, since: Timestamp) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct EventTimes {
+        last_timestamp: Option<Timestamp>,
+        event_time: Option<Timestamp>,
+    }
+    // An event whose times cannot be parsed is kept as evidence.
+    let times: EventTimes = serde_json::from_str(event.get()).unwrap_or_default();
+    // Event times have a resolution of one second.
+    times.last_timestamp.or(times.event_time).is_none_or(|time| time.as_second() >= since.as_second())
+}
+
+fn add_unless_known(events: &mut Vec<Value>, event: Value) {
+    let event = with_type_meta(without_managed_fields(event), "Event");
+    let uid = |event: &Value| event.pointer("/metadata/uid").cloned();
+    if !events.iter().any(|known| uid(known) == uid(&event)) {
+        events.push(event);
+    }
+}
+
+/// Returns the increase of each counter that increased.
+fn increases(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String, Value> {
+    let count = |map: &Map<String, Value>, signal: &str| map.get(signal).and_then(Value::as_u64).unwrap_or(0);
+    after
+        .keys()
+        .filter_map(|signal| {
+            let increase = count(after, signal).saturating_sub(count(before, signal));
+            (increase > 0).then(|| (signal.clone(), increase.into()))
+        })
+        .collect()
+}
+
+fn is_about_eviction(line: &str) -> bool {
+    line.contains("viction") || line.contains("vict pod") || line.contains("OOM")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_events_since_a_time_and_those_without_a_valid_time() {
+        let since = "2026-11-21T09:30:12.7Z".parse().unwrap();
+        let rows = [
+            (r#"{"lastTimestamp": "2026-11-21T09:30:12Z"}"#, true),
+            (r#"{"lastTimestamp": "2026-11-21T09:30:11Z", "eventTime": null}"#, false),
+            (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:11.999999Z"}"#, false),
+            (r#"{"lastTimestamp": null, "eventTime": "2026-11-21T09:30:13.000001Z"}"#, true),
+            (r#"{"metadata": {}}"#, true),
+            (r#"{"lastTimestamp": "yesterday"}"#, true),
+        ];
+        for (event, kept) in rows {
+            let event: Box<RawValue> = serde_json::from_str(event).unwrap();
+            assert_eq!(is_since(&event, since), kept, "{event}");
+        }
+    }
+
+    #[test]
+    fn returns_counters_that_increased() {
+        let map = |value: Value| value.as_object().unwrap().clone();
+        let before = map(json!({"memory.available": 1, "pid.available": 1}));
+        let after = map(json!({"memory.available": 3, "pid.available": 1, "emptydirfs.limit": 1}));
+        assert_eq!(increases(&before, &after), map(json!({"memory.available": 2, "emptydirfs.limit": 1})));
+    }
+}

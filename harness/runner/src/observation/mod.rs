@@ -1,0 +1,6 @@
+//! Observation of a case on its node.
+
+pub(crate) mod cached_condition;
+pub(crate) mod collect;
+pub(crate) mod logs;
+pub(crate) mod watch;

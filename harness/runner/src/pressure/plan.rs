@@ -1,0 +1,268 @@
+//! Pressure plans for external nodes: the distance to the node's own threshold, within the cap.
+//!
+//! The kubelet of an external node is not reconfigured. A case with pressure therefore has to reach
+//! a threshold that the node already has.
+
+use std::time::Duration;
+
+use evictlab_case::{self as case, Pressure};
+use evictlab_rules::quantity::MIB;
+use evictlab_rules::threshold::{Observation, Signal, Threshold, ThresholdConfig, parse_threshold_config};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::pressure::ramp::{RampTarget, ramp_target};
+use crate::pressure::signal_status::node_stats;
+use crate::pressure::skip_reason::SkipReason;
+
+/// Pressure that crosses a threshold of an external node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PressurePlan {
+    /// Available amount, in bytes.
+    pub available: u64,
+    /// The threshold, in bytes.
+    pub threshold: u64,
+    /// Grace period of a soft threshold.
+    pub grace: Option<Duration>,
+    /// Target of the ramp.
+    pub target: RampTarget,
+}
+
+/// A threshold of the kubelet, resolved against the available amount, in bytes.
+#[derive(Clone, Copy)]
+struct ResolvedThreshold {
+    available: u64,
+    threshold: u64,
+    grace: Option<Duration>,
+}
+
+impl ResolvedThreshold {
+    fn is_soft(&self) -> bool {
+        self.grace.is_some()
+    }
+
+    /// Returns the amount to take until the threshold is crossed; 0 if it is crossed already.
+    fn distance(&self) -> u64 {
+        self.available.saturating_sub(self.threshold)
+    }
+}
+
+/// Plans the pressure of a case from the kubelet's `configz` and a Summary, with at most `cap`
+/// bytes.
+///
+/// A hard threshold on memory also applies to the `pods` cgroup (node allocatable). If nodefs and
+/// imagefs are one file system, thresholds on either apply.
+pub(crate) fn plan_pressure(
+    pressure: &Pressure,
+    configz: &Value,
+    summary: &Value,
+    cap: u64,
+) -> Result<PressurePlan, SkipReason> {
+    let signal = pressure.signal.as_str();
+    if !pressure.signal.is_bytes() {
+        return Err(SkipReason::NotBytes(signal));
+    }
+    let is_soft = pressure.soft_grace.is_some();
+    let thresholds = resolved_thresholds(pressure.signal, configz, summary)?;
+    let [kind, other_kind] = if is_soft { ["soft", "hard"] } else { ["hard", "soft"] };
+    let tested = nearest(&thresholds, is_soft).ok_or(SkipReason::NoThreshold { signal, kind })?;
+    let other = nearest(&thresholds, !is_soft);
+    if let Some(other) = other.filter(|other| other.distance() <= tested.distance()) {
+        return Err(SkipReason::OtherThresholdFirst {
+            signal,
+            first: other_kind,
+            first_mib: other.threshold / MIB,
+            tested: kind,
+            tested_mib: tested.threshold / MIB,
+        });
+    }
+    let (available, threshold) = (tested.available, tested.threshold);
+    let stated = ramp_target(pressure);
+    if tested.distance() < stated.distance {
+        let (available, threshold, needs) = (available / MIB, threshold / MIB, stated.distance / MIB);
+        return Err(SkipReason::TooClose { signal, available, threshold, needs });
+    }
+    // Below a soft threshold there is room to the hard one, if any; below a hard threshold only the
+    // amount that the node has left.
+    let room =
+        if is_soft { other.map(|other| other.distance() - tested.distance()) } else { Some(threshold) };
+    let target = RampTarget {
+        distance: tested.distance(),
+        overshoot: stated.overshoot.min(room.unwrap_or(u64::MAX) / 2),
+        ..stated
+    };
+    let takes = target.distance + target.overshoot;
+    if takes > cap {
+        let [available, threshold, takes, cap] = [available, threshold, takes, cap].map(|bytes| bytes / MIB);
+        return Err(SkipReason::OverCap { signal, available, threshold, takes, cap });
+    }
+    Ok(PressurePlan { available, threshold, grace: tested.grace, target })
+}
+
+/// Returns the threshold that a case tests, in bytes, as configured in `configz` and resolved by a
+/// Summary or a sample of it; `None` without such a threshold.
+pub(crate) fn effective_threshold(pressure: &Pressure, configz: &Value, summary: &Value) -> Option<u64> {
+    let thresholds = resolved_thresholds(pressure.signal, configz, summary).ok()?;
+    nearest(&thresholds, pressure.soft_grace.is_some()).map(|nearest| nearest.threshold)
+}
+
+fn nearest(thresholds: &[ResolvedThreshold], soft: bool) -> Option<ResolvedThreshold> {
+    let of_kind = thresholds.iter().copied().filter(|threshold| threshold.is_soft() == soft);
+    of_kind.min_by_key(ResolvedThreshold::distance)
+}
+
+fn resolved_thresholds(
+    signal: case::Signal,
+    configz: &Value,
+    summary: &Value,
+) -> Result<Vec<ResolvedThreshold>, SkipReason> {
+    let observations = observations(signal, summary)?;
+    let config = ThresholdConfig::deserialize(configz).unwrap_or_default();
+    // A kubelet does not start with thresholds that it cannot parse.
+    let thresholds = parse_threshold_config(&config).unwrap_or_default();
+    let resolve = |threshold: &Threshold| {
+        let observation = observations.iter().find(|observation| observation.signal == threshold.signal)?;
+        let bytes = |value: i64| u64::try_from(value).unwrap_or(0);
+        let amount = threshold.value.resolve(observation.capacity.as_ref())?;
+        Some(ResolvedThreshold {
+            available: bytes(observation.available.value()),
+            threshold: bytes(amount.value()),
+            grace: threshold.grace,
+        })
+    };
+    Ok(thresholds.iter().filter_map(resolve).collect())
+}
+
+/// Returns the observation of a case's signal, and of the signal that the same resource also feeds:
+/// allocatable memory, or imagefs on the same file system.
+fn observations(signal: case::Signal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
+    let node = node_stats(summary);
+    let own = match signal {
+        case::Signal::MemoryAvailable => Signal::MemoryAvailable,
+        case::Signal::NodefsAvailable => Signal::NodefsAvailable,
+        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
+        case::Signal::PidAvailable => Signal::PidAvailable,
+    };
+    let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal.as_str()))?;
+    let related = match own {
+        Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, &node),
+        Signal::NodefsAvailable => Observation::from_node_stats(Signal::ImagefsAvailable, &node)
+            .filter(|images| images.capacity == stated.capacity),
+        _ => None,
+    };
+    Ok([Some(stated), related].into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A Summary with `available` of 8000 MiB of memory, `pods` MiB of it available in the `pods`
+    /// cgroup, and 3000 of 10000 MiB of disk.
+    fn summary(available: u64, pods: u64) -> Value {
+        let memory = |available: u64, total: u64| json!({"availableBytes": available * MIB, "workingSetBytes": (total - available) * MIB});
+        let fs = json!({"availableBytes": 3000 * MIB, "capacityBytes": 10_000 * MIB});
+        json!({"node": {
+            "memory": memory(available, 8000),
+            "fs": fs,
+            "runtime": {"imageFs": fs},
+            "systemContainers": [{"name": "pods", "memory": memory(pods, 8000)}],
+        }})
+    }
+
+    fn plan(pressure: &str, configz: &Value, summary: &Value, cap: u64) -> Result<(u64, u64), String> {
+        let pressure: Pressure = serde_yaml::from_str(pressure).unwrap();
+        let plan = plan_pressure(&pressure, configz, summary, cap * MIB).map_err(|error| error.to_string());
+        plan.map(|plan| (plan.target.distance / MIB, plan.target.overshoot / MIB))
+    }
+
+    #[test]
+    fn plans_reach_the_threshold_of_the_node() {
+        let hard = |text: &str| json!({"evictionHard": {"memory.available": text}});
+        let soft = json!({"evictionHard": {"memory.available": "100Mi"}, "evictionSoft": {"memory.available": "500Mi"},
+            "evictionSoftGracePeriod": {"memory.available": "1m30s"}});
+        let memory = "signal: memory.available";
+        let soft_grace = "{signal: memory.available, soft-grace: 3s}";
+        let disk = "signal: nodefs.available";
+        let ample = summary(1000, 8000);
+        let rows = [
+            (memory, hard("600Mi"), &ample, Ok((400, 96))),
+            (memory, hard("100Mi"), &ample, Ok((900, 50))),
+            (memory, hard("6.25%"), &ample, Ok((500, 96))),
+            (memory, hard("100Mi"), &summary(1000, 700), Ok((600, 50))),
+            (soft_grace, soft.clone(), &ample, Ok((500, 96))),
+            (
+                memory,
+                hard("700Mi"),
+                &ample,
+                Err(
+                    "memory.available is 1000Mi, the node's threshold 700Mi: the case needs 320Mi between them",
+                ),
+            ),
+            (
+                memory,
+                hard("1100Mi"),
+                &ample,
+                Err("memory.available is 1000Mi, the node's threshold 1100Mi: the case needs 320Mi"),
+            ),
+            (
+                memory,
+                hard("100Mi"),
+                &summary(7000, 8000),
+                Err(
+                    "memory.available is 7000Mi, the node's threshold 100Mi: the case would take 6950Mi, more than the cap of 2048Mi (--pressure-cap)",
+                ),
+            ),
+            (
+                memory,
+                json!({"evictionHard": {"nodefs.available": "5%"}}),
+                &ample,
+                Err("the node has no hard threshold on memory.available"),
+            ),
+            (memory, hard("0%"), &ample, Err("no hard threshold")),
+            (soft_grace, hard("100Mi"), &ample, Err("no soft threshold on memory.available")),
+            (
+                memory,
+                soft.clone(),
+                &ample,
+                Err("crosses the node's soft threshold of 500Mi before the hard threshold of 100Mi"),
+            ),
+            (
+                memory,
+                hard("100Mi"),
+                &json!({"node": {}}),
+                Err("the node's Summary does not report memory.available"),
+            ),
+            (
+                disk,
+                json!({"evictionHard": {"nodefs.available": "12.5%"}}),
+                &ample,
+                Err("would take 2375Mi, more than the cap"),
+            ),
+            (
+                disk,
+                json!({"evictionHard": {"nodefs.available": "12.5%", "imagefs.available": "21.875%"}}),
+                &ample,
+                Ok((812, 1093)),
+            ),
+        ];
+        for (pressure, configz, summary, expected) in rows {
+            let got = plan(pressure, &configz, summary, 2048);
+            match (&got, expected) {
+                (Ok(got), Ok(expected)) => assert_eq!(*got, expected, "{pressure} {configz}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+                _ => panic!("{pressure} {configz}: {got:?} and not {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_soft_threshold_has_the_grace_period_of_the_node() {
+        let configz = json!({"evictionSoft": {"memory.available": "500Mi"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"}});
+        let pressure: Pressure = serde_yaml::from_str("{signal: memory.available, soft-grace: 3s}").unwrap();
+        let plan = plan_pressure(&pressure, &configz, &summary(1000, 8000), 2048 * MIB).unwrap();
+        assert_eq!(plan.grace, Some(Duration::from_secs(90)));
+        assert_eq!(effective_threshold(&pressure, &configz, &summary(1000, 8000)), Some(500 * MIB));
+    }
+}

@@ -1,0 +1,124 @@
+//! Reasons to skip a case on a node.
+
+use evictlab_case::Cgroup;
+use evictlab_cluster::PressureForbidden;
+use evictlab_rules::quantity::MIB;
+
+/// Reason to skip a case on a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SkipReason {
+    /// The node's host has the other cgroup version.
+    #[error("it applies to cgroup {}", .0.as_str())]
+    Cgroup(Cgroup),
+    /// Pressure on the node is forbidden.
+    #[error(transparent)]
+    PressureForbidden(#[from] PressureForbidden),
+    /// The case needs another kubelet configuration.
+    #[error("it needs to change the kubelet's configuration, which is not done on an existing cluster: {0}")]
+    Configuration(String),
+    /// The case changes the node itself.
+    #[error("it changes the node ({0}), which is not done on an existing cluster")]
+    ChangesNode(String),
+    /// The kubelet would not admit the pods.
+    #[error(
+        "its pods request {}Mi of memory, and the node has {}Mi allocatable",
+        .requested / MIB,
+        .allocatable / MIB
+    )]
+    InsufficientMemory {
+        /// Memory requests of all pods, in bytes.
+        requested: u64,
+        /// The node's allocatable memory, in bytes.
+        allocatable: u64,
+    },
+    /// The scheduler places no pods on the node.
+    #[error("its pods are placed by the scheduler, and the node is cordoned")]
+    Cordoned,
+    /// The case creates cluster-scoped objects.
+    #[error(
+        "it creates priority classes, which are cluster-scoped: on an existing cluster, evictlab creates only \
+         namespaces"
+    )]
+    ClusterScoped,
+    /// The case reads the kubelet's log, which the API server does not serve.
+    #[error("it reads the kubelet's log, which an existing cluster does not provide")]
+    NoKubeletLog,
+    /// The node cannot pull an image.
+    #[error("the node has no image {image} and cannot pull it: {why}")]
+    NoImage {
+        /// The image.
+        image: String,
+        /// The kubelet's message.
+        why: String,
+    },
+    /// The signal is not measured in bytes.
+    #[error("it exhausts {0}, which is not done on an existing cluster: --pressure-cap limits only bytes")]
+    NotBytes(&'static str),
+    /// Other nodes share the resource.
+    #[error("it exhausts {signal}, which this node shares with {}: they run on one kernel", .shared_with.join(", "))]
+    SharedResource {
+        /// The signal.
+        signal: &'static str,
+        /// The other nodes.
+        shared_with: Vec<String>,
+    },
+    /// The kubelet has no such threshold.
+    #[error("the node has no {kind} threshold on {signal}, and its kubelet is not reconfigured")]
+    NoThreshold {
+        /// The signal.
+        signal: &'static str,
+        /// `hard` or `soft`.
+        kind: &'static str,
+    },
+    /// A threshold of the other kind is crossed first.
+    #[error(
+        "{signal} crosses the node's {first} threshold of {first_mib}Mi before the {tested} threshold of \
+         {tested_mib}Mi, which the case tests"
+    )]
+    OtherThresholdFirst {
+        /// The signal.
+        signal: &'static str,
+        /// Kind of the threshold that is crossed first.
+        first: &'static str,
+        /// Value of the threshold that is crossed first, in MiB.
+        first_mib: u64,
+        /// Kind of the threshold that the case tests.
+        tested: &'static str,
+        /// Value of the threshold that the case tests, in MiB.
+        tested_mib: u64,
+    },
+    /// The Summary does not contain the signal.
+    #[error("the node's Summary does not report {0}")]
+    NoStatistics(&'static str),
+    /// The threshold is crossed already, or closer than the case's own distance.
+    #[error(
+        "{signal} is {available}Mi, the node's threshold {threshold}Mi: the case needs {needs}Mi between them"
+    )]
+    TooClose {
+        /// The signal.
+        signal: &'static str,
+        /// Available amount, in MiB.
+        available: u64,
+        /// The threshold, in MiB.
+        threshold: u64,
+        /// Distance that the case needs, in MiB.
+        needs: u64,
+    },
+    /// The case would take more than `--pressure-cap` allows.
+    #[error(
+        "{signal} is {available}Mi, the node's threshold {threshold}Mi: the case would take {takes}Mi, more than \
+         the cap of {cap}Mi (--pressure-cap)"
+    )]
+    OverCap {
+        /// The signal.
+        signal: &'static str,
+        /// Available amount, in MiB.
+        available: u64,
+        /// The threshold, in MiB.
+        threshold: u64,
+        /// Amount that the case takes, in MiB.
+        takes: u64,
+        /// The cap, in MiB.
+        cap: u64,
+    },
+}

@@ -1,0 +1,133 @@
+//! Eviction thresholds and reservations for a case with pressure, relative to the node's status.
+
+use evictlab_case::{Pressure, QuantityText, Signal};
+use evictlab_rules::quantity::MIB;
+
+use crate::pressure::signal_status::SignalStatus;
+
+/// Distances that apply where a case does not state its own: in bytes, inodes or process ids.
+#[derive(Clone, Copy)]
+pub(crate) struct DefaultDistances {
+    /// Available amount less the threshold.
+    pub distance: u64,
+    /// Amount that the ramp takes beyond the threshold.
+    pub overshoot: u64,
+}
+
+impl DefaultDistances {
+    pub(crate) fn of(signal: Signal) -> Self {
+        let (distance, overshoot) = match signal {
+            Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
+            // The kubelet deletes unused images before it evicts pods; the overshoot exceeds what
+            // that frees. The same applies to the inodes of those images.
+            Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
+            Signal::NodefsInodesFree => (20_000, 12_000),
+            Signal::PidAvailable => (1_000, 200),
+        };
+        Self { distance, overshoot }
+    }
+}
+
+/// Returns the threshold that lies the case's distance below the available amount, as a quantity or
+/// a percentage; `None` if less than the distance is available.
+pub fn eviction_threshold(pressure: &Pressure, node: SignalStatus) -> Option<String> {
+    threshold_below(pressure, node, first_distance(pressure))
+}
+
+/// Returns the hard threshold beside a soft one, in the same notation; `None` if the case states no
+/// `hard-distance` or less than that is available.
+pub fn hard_eviction_threshold(pressure: &Pressure, node: SignalStatus) -> Option<String> {
+    threshold_below(pressure, node, stated_amount(pressure.hard_distance.as_ref())?)
+}
+
+/// Returns the `kubeReserved` quantity that leaves pods the case's distance and no more; `None` if
+/// less than the distance is available.
+pub fn kube_reservation(pressure: &Pressure, node: SignalStatus) -> Option<String> {
+    let reserved = node.capacity.checked_sub(node.used_by_pods + first_distance(pressure))?;
+    (reserved >= MIB).then(|| format_in_unit(reserved, MIB))
+}
+
+/// Formats an amount of the case's signal: a quantity in `Mi`, or a plain number.
+pub fn format_amount(pressure: &Pressure, amount: u64) -> String {
+    format_in_unit(amount, unit(pressure))
+}
+
+/// Formats an amount as a quantity, in `Mi` if that is its unit.
+pub(crate) fn format_in_unit(amount: u64, unit: u64) -> String {
+    format!("{}{}", amount / unit, if unit == MIB { "Mi" } else { "" })
+}
+
+/// Returns the smallest step of a signal: 1 MiB, one inode or one process id.
+pub(crate) fn unit(pressure: &Pressure) -> u64 {
+    if pressure.signal.is_bytes() { MIB } else { 1 }
+}
+
+/// Returns the distance of the case's last threshold: the hard one beside a soft one, if stated.
+pub(crate) fn last_distance(pressure: &Pressure) -> u64 {
+    stated_amount(pressure.hard_distance.as_ref()).unwrap_or_else(|| first_distance(pressure))
+}
+
+/// Returns a quantity of a case file as an unsigned number.
+pub(crate) fn stated_amount(quantity: Option<&QuantityText>) -> Option<u64> {
+    quantity.map(|text| text.quantity().value().max(0) as u64)
+}
+
+fn first_distance(pressure: &Pressure) -> u64 {
+    stated_amount(pressure.distance.as_ref()).unwrap_or(DefaultDistances::of(pressure.signal).distance)
+}
+
+fn threshold_below(pressure: &Pressure, node: SignalStatus, distance: u64) -> Option<String> {
+    let threshold = node.available.checked_sub(distance)?;
+    let unit = unit(pressure);
+    if threshold < unit {
+        return None;
+    }
+    if !pressure.as_percentage {
+        return Some(format_in_unit(threshold, unit));
+    }
+    // Rounded down to three decimals, so that the threshold is never above the intended one.
+    let share = u128::from(threshold) * 100_000 / u128::from(node.capacity.max(threshold));
+    Some(format!("{}.{:03}%", share / 1000, share % 1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pressure(yaml: &str) -> Pressure {
+        serde_yaml::from_str(yaml).unwrap()
+    }
+
+    #[test]
+    fn thresholds_lie_below_the_available_amount() {
+        let of = |yaml: &str, available: u64| {
+            let node = SignalStatus { available, capacity: 25_000 * MIB, used_by_pods: 300 * MIB };
+            let pressure = pressure(yaml);
+            [eviction_threshold(&pressure, node), hard_eviction_threshold(&pressure, node)]
+        };
+        let some = |text: &str| Some(text.to_owned());
+        for (case, available, soft_or_hard, hard) in [
+            ("signal: memory.available", 24_000 * MIB + 5, some("23680Mi"), None),
+            ("{signal: memory.available, distance: 1Gi}", 2048 * MIB, some("1024Mi"), None),
+            ("{signal: memory.available, distance: 1Gi}", 1024 * MIB, None, None),
+            ("{signal: memory.available, as-percentage: true}", 24_000 * MIB, some("94.720%"), None),
+            ("{signal: pid.available, as-percentage: true}", 1001, some("0.000%"), None),
+            (
+                "{signal: memory.available, distance: 100Mi, soft-grace: 1s, hard-distance: 1Gi}",
+                2048 * MIB,
+                some("1948Mi"),
+                some("1024Mi"),
+            ),
+        ] {
+            assert_eq!(of(case, available), [soft_or_hard, hard], "{case}");
+        }
+    }
+
+    #[test]
+    fn kube_reservation_leaves_pods_the_distance() {
+        let reserved = pressure("{signal: memory.available, by: kube-reserved, distance: 200Mi}");
+        let node = SignalStatus { available: 24_000 * MIB, capacity: 25_000 * MIB, used_by_pods: 300 * MIB };
+        assert_eq!(kube_reservation(&reserved, node), Some("24500Mi".to_owned()));
+        assert_eq!(kube_reservation(&reserved, SignalStatus { capacity: 500 * MIB, ..node }), None);
+    }
+}

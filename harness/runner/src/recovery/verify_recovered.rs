@@ -1,0 +1,183 @@
+//! Conditions that a node has to meet before the next case.
+
+use std::time::Duration;
+
+use evictlab_cluster::wait::{self, Probe, Stalled};
+use evictlab_cluster::workload::{Namespace, StageError};
+use evictlab_cluster::{Node, is_ready};
+use evictlab_rules::quantity::MIB;
+use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
+use serde_json::Value;
+
+use crate::recovery::canary::{CanaryError, run_canary};
+
+/// Limit for a recovering node without any change of its conditions, taints or memory.
+pub(crate) const RECOVERY_PROGRESS_TIMEOUT: Duration = Duration::from_secs(90);
+/// Growth of the node's memory use between two cases that counts as recovered, in bytes: the
+/// kubelet and containerd vary by this much.
+const MEMORY_TOLERANCE: u64 = 128 * MIB;
+/// Key prefix of the taints that Kubernetes itself sets.
+const SYSTEM_TAINT_PREFIX: &str = "node.kubernetes.io/";
+
+/// A node that did not recover.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecoveryError {
+    /// Pressure conditions, taints or memory use remain.
+    #[error("node {node} did not recover: {stalled}")]
+    NotRecovered {
+        /// The node.
+        node: String,
+        /// Remaining conditions.
+        stalled: Stalled,
+    },
+    /// The canary pod failed.
+    #[error(transparent)]
+    Canary(#[from] CanaryError),
+    /// The namespace of the canary pods could not be created.
+    #[error(transparent)]
+    Namespace(#[from] StageError),
+}
+
+/// State of a node without a case.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeBaseline {
+    /// Memory of all processes (`rssBytes`), in bytes; `None` if other workloads run on the node.
+    /// The working set does not qualify: it contains page cache, which remains until memory is
+    /// needed.
+    pub rss: Option<u64>,
+    /// System taints of the node outside of cases, such as that of a cordoned node.
+    pub taints: Vec<String>,
+    /// Limit for a recovery without progress.
+    pub progress_timeout: Duration,
+}
+
+impl Default for NodeBaseline {
+    fn default() -> Self {
+        Self { rss: None, taints: Vec::new(), progress_timeout: RECOVERY_PROGRESS_TIMEOUT }
+    }
+}
+
+/// Waits until the node is ready, its pressure conditions are `False`, their taints are removed,
+/// and its processes use no more memory than in the baseline.
+///
+/// # Errors
+/// Nothing changed for the baseline's progress timeout.
+pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -> Result<(), RecoveryError> {
+    let poll = Duration::from_millis(250);
+    wait::until(baseline.progress_timeout, poll, async || {
+        let object = match node.object().await {
+            Ok(object) => object,
+            Err(error) => return Probe::Pending(error.to_string()),
+        };
+        let mut remaining = remaining_pressure(&object, &baseline.taints);
+        if let Some(before) = baseline.rss
+            && remaining.is_empty()
+        {
+            match node.summary().await {
+                Ok(summary) => remaining.extend(remaining_memory(&summary, before)),
+                Err(error) => remaining.push(error.to_string()),
+            }
+        }
+        if remaining.is_empty() { Probe::Done(()) } else { Probe::Pending(remaining.join(", ")) }
+    })
+    .await
+    .map_err(|stalled| RecoveryError::NotRecovered { node: node.name.clone(), stalled })
+}
+
+/// Waits until the node has recovered, then runs a canary pod. Returns the canary's start time.
+///
+/// # Errors
+/// The node did not recover, or the canary pod failed.
+pub(crate) async fn verify_recovered(
+    node: &Node,
+    namespace: &Namespace,
+    baseline: &NodeBaseline,
+    image: &dyn Fn(&str) -> String,
+) -> Result<Duration, RecoveryError> {
+    wait_until_recovered(node, baseline).await?;
+    Ok(run_canary(node, namespace, image).await?)
+}
+
+/// Returns the keys of a node's system taints.
+pub(crate) fn system_taints(node: &ApiNode) -> Vec<String> {
+    taints(node).map(|taint| taint.key.clone()).filter(|key| key.starts_with(SYSTEM_TAINT_PREFIX)).collect()
+}
+
+/// Returns the memory of all processes of a node (`rssBytes`), in bytes.
+pub(crate) fn process_memory(summary: &Value) -> Option<u64> {
+    summary.pointer("/node/memory/rssBytes")?.as_u64()
+}
+
+/// Returns the conditions and taints that keep a node from being recovered.
+fn remaining_pressure(node: &ApiNode, taints_before: &[String]) -> Vec<String> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let pressure = conditions
+        .filter(|condition| condition.type_.ends_with("Pressure") && condition.status != "False")
+        .map(|condition| format!("condition {} is {}", condition.type_, condition.status));
+    let tainted = system_taints(node)
+        .into_iter()
+        .filter(|key| !taints_before.contains(key))
+        .map(|key| format!("taint {key} remains"));
+    let not_ready = (!is_ready(node)).then(|| "condition Ready is not True".to_owned());
+    pressure.chain(tainted).chain(not_ready).collect()
+}
+
+fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
+}
+
+fn remaining_memory(summary: &Value, before: u64) -> Option<String> {
+    // Rounded, so that small variations do not count as progress.
+    const ROUNDING_MIB: u64 = 32;
+    let now = process_memory(summary)?;
+    let rounded = now / MIB / ROUNDING_MIB * ROUNDING_MIB;
+    (now > before + MEMORY_TOLERANCE)
+        .then(|| format!("processes use about {rounded}Mi of memory, {}Mi before the case", before / MIB))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reports_remaining_pressure_taints_and_memory() {
+        let node = |ready: &str, pressure: &str, taints: Value| -> ApiNode {
+            serde_json::from_value(json!({
+                "spec": {"taints": taints},
+                "status": {"conditions": [
+                    {"type": "MemoryPressure", "status": pressure},
+                    {"type": "Ready", "status": ready},
+                ]},
+            }))
+            .unwrap()
+        };
+        let custom = json!([{"key": "custom", "effect": "NoSchedule"}]);
+        assert!(remaining_pressure(&node("True", "False", custom), &[]).is_empty());
+        let cordoned = node(
+            "True",
+            "False",
+            json!([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]),
+        );
+        assert_eq!(remaining_pressure(&cordoned, &[]), ["taint node.kubernetes.io/unschedulable remains"]);
+        assert!(
+            remaining_pressure(&cordoned, &system_taints(&cordoned)).is_empty(),
+            "the node was cordoned before the case"
+        );
+        let taint = json!([{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}]);
+        assert_eq!(
+            remaining_pressure(&node("False", "True", taint), &[]),
+            [
+                "condition MemoryPressure is True",
+                "taint node.kubernetes.io/memory-pressure remains",
+                "condition Ready is not True"
+            ]
+        );
+        let summary = json!({"node": {"memory": {"rssBytes": 400u64 << 20}}});
+        assert_eq!(remaining_memory(&summary, 310 << 20), None);
+        assert_eq!(
+            remaining_memory(&summary, 200 << 20).unwrap(),
+            "processes use about 384Mi of memory, 200Mi before the case"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Changes of a node that a case states, and their reversal.
+
+use evictlab_case::{Case, Step};
+use evictlab_cluster::workload::{Placement, static_pod_manifest};
+use evictlab_cluster::{Node, NodeError};
+use serde_json::{Value, json};
+
+/// Applies a case's memory limit, extended resources and static pods to its node.
+pub(crate) async fn set_up_node(
+    node: &Node,
+    case: &Case,
+    placement: &Placement<'_>,
+) -> Result<(), NodeError> {
+    if let Some(memory) = &case.node.memory {
+        let bytes = u64::try_from(memory.quantity().value()).unwrap_or(0);
+        node.backend().limit_memory(Some(bytes)).await?;
+    }
+    if !case.node.capacity.is_empty() {
+        let capacity = case.node.capacity.iter();
+        let capacity = capacity.map(|(name, amount)| (name.clone(), json!(amount.as_str())));
+        node.advertise(&capacity.collect()).await?;
+    }
+    if !case.static_pods.is_empty() {
+        let pods: Vec<Value> =
+            case.static_pods.iter().map(|pod| static_pod_manifest(pod, placement)).collect();
+        node.backend().static_pods(&pods).await?;
+    }
+    Ok(())
+}
+
+/// Reverts everything that a case changes on its node in its setup and steps. Also applies to a
+/// case that was interrupted: each reversal is idempotent.
+pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
+    if case.steps.iter().any(|step| step.pause) {
+        node.backend().pause(false).await?;
+    }
+    if case.node.memory.is_some() {
+        node.backend().limit_memory(None).await?;
+    }
+    if !case.static_pods.is_empty() {
+        node.backend().static_pods(&[]).await?;
+    }
+    if case.steps.iter().any(Step::changes_node) || !case.node.capacity.is_empty() {
+        node.clean(case.steps.iter().any(|step| step.drain)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Figures and their targets.
+
+use serde::Serialize;
+
+/// Unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Percent of one core.
+    PercentOfACore,
+    /// 1048576 bytes.
+    Mebibytes,
+}
+
+/// A measured value and its target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Description.
+    pub figure: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// The target: at most this value.
+    pub at_most: f64,
+    /// The measured value; `None` if the measurement failed, for the reason in the note.
+    pub measured: Option<f64>,
+    /// The method, or the reason for the failure, in one line.
+    pub note: String,
+}
+
+impl Figure {
+    /// Returns the median of the values. Without values the measurement failed for this reason.
+    pub fn median(
+        figure: impl Into<String>,
+        (unit, at_most): (Unit, f64),
+        values: &[f64],
+        reason: &str,
+    ) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let note = match sorted.last() {
+            None => reason.to_owned(),
+            Some(worst) => format!("median of {}, worst {}", sorted.len(), unit.format(*worst)),
+        };
+        let middle = sorted.len() / 2;
+        let measured = match sorted.len() {
+            0 => None,
+            odd if odd % 2 == 1 => Some(sorted[middle]),
+            _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+        };
+        Self { figure: figure.into(), unit, at_most, measured, note }
+    }
+
+    /// Returns whether the target is reached; `None` without a value.
+    pub fn reached(&self) -> Option<bool> {
+        self.measured.map(|measured| measured <= self.at_most)
+    }
+}
+
+impl Unit {
+    /// Formats a value with its unit: `12.3 s`, `34 ms`, `0.8 %`.
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::Seconds => format!("{value:.1} s"),
+            Self::Milliseconds => format!("{value:.0} ms"),
+            Self::PercentOfACore => format!("{value:.1} %"),
+            Self::Mebibytes => format!("{value:.0} MiB"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compares_the_median_with_the_target() {
+        for (values, measured, reached, note) in [
+            (&[][..], None, None, "no case ended"),
+            (&[16.0, 9.0, 14.0], Some(14.0), Some(true), "median of 3, worst 16.0 s"),
+            (&[14.0, 18.0], Some(16.0), Some(false), "median of 2, worst 18.0 s"),
+            (&[15.0], Some(15.0), Some(true), "median of 1, worst 15.0 s"),
+        ] {
+            let figure = Figure::median("verdict", (Unit::Seconds, 15.0), values, "no case ended");
+            assert_eq!((figure.measured, figure.reached(), figure.note.as_str()), (measured, reached, note));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Measures durations from the events of a run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use evictlab_judge::Phase;
+use evictlab_report::{CaseId, Report, ReportError, RunEvent, RunEventKind, RunState};
+
+/// Durations of a run, in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RunTimes {
+    /// From the start of the run until every case of the first attempt ended; `None` if a case did
+    /// not evict its pods.
+    pub first_attempt: Option<f64>,
+    /// From the creation of the pods to the verdict, for each case that evicted its pods.
+    pub verdicts: Vec<f64>,
+    /// Time in which at least one case was observed.
+    pub observed: f64,
+    /// CPU time of this process in that time; `None` if the system does not report it.
+    pub cpu: Option<f64>,
+    /// Cases that did not evict their pods, with the reason.
+    pub invalid: Vec<String>,
+}
+
+/// Measures the times of a run.
+pub(crate) struct RunTimer {
+    times: Arc<Mutex<RunTimes>>,
+    cpu: fn() -> Option<f64>,
+    started: Option<Timestamp>,
+    watching: HashMap<CaseId, Timestamp>,
+    /// Start of the observation of any case, and the CPU time at that point.
+    since: Option<(Timestamp, Option<f64>)>,
+    ended: HashMap<CaseId, f64>,
+}
+
+impl RunTimer {
+    /// Returns a timer and its times, which are complete after the run.
+    pub(crate) fn new() -> (Self, Arc<Mutex<RunTimes>>) {
+        Self::with_cpu_clock(process_cpu_seconds)
+    }
+
+    fn with_cpu_clock(cpu: fn() -> Option<f64>) -> (Self, Arc<Mutex<RunTimes>>) {
+        let times = Arc::new(Mutex::new(RunTimes { cpu: Some(0.0), ..RunTimes::default() }));
+        let timer = Self {
+            times: Arc::clone(&times),
+            cpu,
+            started: None,
+            watching: HashMap::new(),
+            since: None,
+            ended: HashMap::new(),
+        };
+        (timer, times)
+    }
+
+    fn update(&self, update: impl FnOnce(&mut RunTimes)) {
+        update(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Starts the observation of a case: the step precedes the creation of the pods.
+    fn begin(&mut self, id: &CaseId, at: Timestamp) {
+        self.watching.entry(id.clone()).or_insert(at);
+        let cpu = self.cpu;
+        self.since.get_or_insert_with(|| (at, cpu()));
+    }
+
+    /// Ends the observation of a case, with or without a verdict.
+    fn end(&mut self, id: &CaseId, at: Timestamp) {
+        let Some(began) = self.watching.remove(id) else { return };
+        self.ended.insert(id.clone(), seconds(began, at));
+        if let Some((since, cpu)) = self.since.take_if(|_| self.watching.is_empty()) {
+            let used = (self.cpu)().zip(cpu).map(|(now, then)| now - then);
+            self.update(|times| {
+                times.observed += seconds(since, at);
+                times.cpu = times.cpu.zip(used).map(|(sum, used)| sum + used);
+            });
+        }
+    }
+}
+
+impl Report for RunTimer {
+    fn name(&self) -> &'static str {
+        "bench"
+    }
+
+    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
+        match &event.what {
+            RunEventKind::RunStarted { .. } => self.started = Some(event.at),
+            RunEventKind::CaseStep { id, phase: Phase::Stage, .. } => self.begin(id, event.at),
+            RunEventKind::CaseStep { id, phase: Phase::Reset, .. } => self.end(id, event.at),
+            RunEventKind::CaseEnded { id, evidence, judgement, .. } => {
+                self.end(id, event.at);
+                let evicted = evidence.as_ref().is_some_and(|seen| seen.seconds_to_outcome.is_some());
+                let verdict = self.ended.remove(id).filter(|_| evicted);
+                let total = self.started.map(|started| seconds(started, event.at));
+                self.update(|times| match verdict {
+                    Some(verdict) => {
+                        times.verdicts.push(verdict);
+                        if id.attempt == 1 {
+                            times.first_attempt = total;
+                        }
+                    }
+                    None => times.invalid.push(format!(
+                        "{} on {}: {}",
+                        id.case,
+                        id.kubelet,
+                        one_line(&judgement.why)
+                    )),
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
+        Ok(())
+    }
+}
+
+fn one_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64()
+}
+
+/// Returns the CPU time of this process in seconds: fields 14 and 15 of `/proc/self/stat`, in units
+/// of 1/100 s (`USER_HZ`).
+fn process_cpu_seconds() -> Option<f64> {
+    cpu_ticks(&std::fs::read_to_string("/proc/self/stat").ok()?).map(|ticks| ticks as f64 / 100.0)
+}
+
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    // The second field, the command name in parentheses, may contain any character.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+    Some(fields.next()?.ok()? + fields.next()?.ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evictlab_evidence::Observations;
+    use evictlab_judge::{CaseResult, Verdict};
+    use evictlab_report::CaseInfo;
+
+    fn id(kubelet: &str, attempt: u32) -> CaseId {
+        CaseId { suite: "s".to_owned(), case: "c".to_owned(), kubelet: kubelet.to_owned(), attempt }
+    }
+
+    fn step(kubelet: &str, attempt: u32, phase: Phase) -> RunEventKind {
+        RunEventKind::CaseStep { id: id(kubelet, attempt), phase, text: String::new() }
+    }
+
+    fn ended(kubelet: &str, attempt: u32, evicted: bool) -> RunEventKind {
+        let seen = Observations { seconds_to_outcome: evicted.then_some(1.0), ..Observations::default() };
+        let judgement = CaseResult::without_evidence(Verdict::Passed, "why\nmore");
+        RunEventKind::CaseEnded {
+            id: id(kubelet, attempt),
+            node: None,
+            seconds: 1.0,
+            judgement: Arc::new(judgement),
+            evidence: Some(Arc::new(seen)),
+        }
+    }
+
+    #[test]
+    fn measures_times_from_events() {
+        let (mut timer, times) = RunTimer::with_cpu_clock(|| Some(2.0));
+        let started = RunEventKind::RunStarted {
+            run: String::new(),
+            evictlab: String::new(),
+            backend: String::new(),
+            model: None,
+            kubelets: vec![],
+            cases: Vec::<CaseInfo>::new(),
+        };
+        let story = [
+            (0, started),
+            (10, step("a", 1, Phase::Stage)),
+            (12, step("b", 1, Phase::Stage)),
+            (18, step("a", 1, Phase::Reset)),
+            (20, ended("a", 1, true)),
+            (24, step("b", 1, Phase::Reset)),
+            (25, ended("b", 1, true)),
+            // No case is observed between the attempts.
+            (30, step("a", 2, Phase::Lease)),
+            (40, step("a", 2, Phase::Stage)),
+            (45, ended("a", 2, false)),
+        ];
+        for (at, what) in story {
+            let at = Timestamp::from_second(1_800_000_000 + at).unwrap();
+            timer.on_event(&RunEvent { at, what }, &RunState::default()).unwrap();
+        }
+        let expected = RunTimes {
+            first_attempt: Some(25.0),
+            verdicts: vec![8.0, 12.0],
+            observed: 14.0 + 5.0,
+            cpu: Some(0.0),
+            invalid: vec!["c on a: why".to_owned()],
+        };
+        assert_eq!(*times.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn reads_cpu_time_after_any_command_name() {
+        let stat = "42 (a) b (c)) S 1 42 42 0 -1 4194560 500 0 0 0 37 5 0 0 20 0 3 0 100 0 0";
+        assert_eq!(cpu_ticks(stat), Some(42));
+        assert_eq!(cpu_ticks("42 (short) S 1"), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Kubelets to test.
+
+use std::cmp::Ordering;
+
+use evictlab_rules::KubeletVersion;
+use semver::Version;
+
+use evictlab_cluster::KubeletSpec;
+use evictlab_judge::Verdict;
+
+/// A kubelet that may be the first with another verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Name from the command line: a version, an image or a path.
+    pub name: String,
+    /// Source of the kubelet.
+    pub spec: KubeletSpec,
+    /// Version of the kubelet.
+    pub version: KubeletVersion,
+}
+
+/// Classification of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// `passed` or `fixed`.
+    Good,
+    /// `failed` or `reproduced`.
+    Bad,
+}
+
+impl Standing {
+    /// Classifies a verdict; `None` for one that is not conclusive.
+    pub fn from_verdict(verdict: Verdict) -> Option<Self> {
+        match verdict {
+            Verdict::Passed | Verdict::Fixed => Some(Self::Good),
+            Verdict::Failed | Verdict::Reproduced => Some(Self::Bad),
+            Verdict::Inconclusive | Verdict::Skipped | Verdict::Error => None,
+        }
+    }
+
+    /// Returns `good` or `bad`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+impl Candidate {
+    /// Compares versions by their precedence (<https://semver.org/#spec-item-11>: build metadata
+    /// after a `+` does not count).
+    pub(super) fn by_version(&self, other: &Self) -> Ordering {
+        let precedence = |version: &KubeletVersion| {
+            let text = version.to_string();
+            Version::parse(text.trim_start_matches('v')).ok()
+        };
+        match (precedence(&self.version), precedence(&other.version)) {
+            (Some(one), Some(other)) => one.cmp_precedence(&other),
+            // The suffix is not valid in semver.
+            _ => self.version.cmp(&other.version),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The result of a search as Markdown.
+
+use std::fmt::Write;
+
+use evictlab_report::words::markdown_cell;
+
+use super::search::{CandidateState, Outcome, ProbeOutcome, Search};
+
+/// Returns a table of all kubelets with their verdicts, and the result in a sentence. `case` is the
+/// name of the case, such as `message/sidecars-are-named`.
+pub fn render(search: &Search, outcome: &Outcome, case: &str) -> String {
+    let mut text = "| kubelet | verdict | seen |\n|-|-|-|\n".to_owned();
+    for (index, candidate) in search.range.candidates.iter().enumerate() {
+        let (verdict, cluster) = candidate_cells(search, index);
+        let version = candidate.version.to_string();
+        let name =
+            if candidate.name == version { version } else { format!("{} ({version})", candidate.name) };
+        let _ = writeln!(text, "| {name} | {verdict} | {cluster} |");
+    }
+    let clusters =
+        if search.clusters == 1 { "1 cluster".to_owned() } else { format!("{} clusters", search.clusters) };
+    let _ = writeln!(text, "\n{}\n\nThe search took {clusters}.", sentence(search, outcome, case));
+    text
+}
+
+/// Returns the verdict of a candidate and the cluster where it was tested.
+fn candidate_cells(search: &Search, index: usize) -> (String, String) {
+    let range = &search.range;
+    match &search.states[index] {
+        CandidateState::Untested => {
+            let verdict = match index {
+                0 => format!("given as {}", range.first.label()),
+                index if index + 1 == range.candidates.len() => format!("given as {}", range.last().label()),
+                _ => "not needed".to_owned(),
+            };
+            (verdict, "not tested".to_owned())
+        }
+        CandidateState::Tested { outcome: ProbeOutcome::Conclusive(standing, verdict), cluster } => {
+            (format!("{}: {verdict}", standing.label()), format!("cluster {cluster}"))
+        }
+        CandidateState::Tested { outcome: ProbeOutcome::Inconclusive(reason), cluster } => {
+            (format!("skipped: {}", markdown_cell(reason)), format!("cluster {cluster}"))
+        }
+        CandidateState::Tested { outcome: ProbeOutcome::Unavailable(reason), .. } => {
+            (format!("skipped: {}", markdown_cell(reason)), "not available".to_owned())
+        }
+    }
+}
+
+fn sentence(search: &Search, outcome: &Outcome, case: &str) -> String {
+    let range = &search.range;
+    let name = |index: usize| range.candidates[index].name.as_str();
+    let end = range.candidates.len() - 1;
+    let (old, new) = (range.first.label(), range.last().label());
+    match outcome {
+        Outcome::Found { last, first } if last + 1 == *first => format!(
+            "**{}** is the first kubelet on which {case} is {new}; it is {old} on {}.",
+            name(*first),
+            name(*last)
+        ),
+        Outcome::Found { last, first } => {
+            let between: Vec<&str> = (last + 1..=*first).map(name).collect();
+            format!(
+                "The first kubelet on which {case} is {new} is one of **{}**: all of them but the last are inconclusive. It is {old} on {}.",
+                between.join("**, **"),
+                name(*last)
+            )
+        }
+        Outcome::EndMismatch(index) => {
+            let (given, observed) = if *index == 0 { (old, new) } else { (new, old) };
+            format!(
+                "{} was given as {given} and is {observed}: no search is possible between {} and {}.",
+                name(*index),
+                name(0),
+                name(end)
+            )
+        }
+        Outcome::EndInconclusive(index) => format!(
+            "{} is inconclusive: no search is possible between {} and {}.",
+            name(*index),
+            name(0),
+            name(end)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bisect::candidate::Standing;
+    use crate::bisect::search::tests::{binary, release};
+    use crate::bisect::search_range::ordered;
+
+    #[test]
+    fn renders_every_kubelet_and_the_result() {
+        let between = ["v1.31.14", "v1.32.13", "v1.33.1", "v1.36.2"].map(release).to_vec();
+        let range = ordered(binary("./kubelet", "v1.37.0"), release("v1.31.14"), between).unwrap();
+        let mut search = Search::new(range);
+        let answered = |outcome| CandidateState::Tested { outcome, cluster: 1 };
+        search.states[0] = answered(ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()));
+        search.states[1] =
+            answered(ProbeOutcome::Inconclusive("inconclusive 3 times: killed | for memory\n".to_owned()));
+        search.states[2] = answered(ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()));
+        search.clusters = 1;
+        let outcomes = [
+            Outcome::Found { last: 0, first: 2 },
+            Outcome::Found { last: 0, first: 1 },
+            Outcome::EndMismatch(0),
+            Outcome::EndInconclusive(4),
+        ];
+        let all = outcomes.map(|outcome| render(&search, &outcome, "message/sidecars-are-named"));
+        insta::assert_snapshot!(all.join("\n---\n\n"));
+    }
+}

@@ -1,0 +1,319 @@
+//! The search: which candidates share the next cluster, and the outcomes.
+
+use super::candidate::{Candidate, Standing};
+use super::search_range::SearchRange;
+use evictlab_cluster::OLDEST_KUBELET;
+
+/// Maximum number of kubelets in a cluster: each is a node, and the host may be small.
+const MAX_KUBELETS_PER_CLUSTER: usize = 5;
+
+/// Outcome of testing a kubelet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// A conclusive verdict and its name.
+    Conclusive(Standing, String),
+    /// No conclusive verdict in any attempt, with the reason.
+    Inconclusive(String),
+    /// The kubelet is not available, with the reason.
+    Unavailable(String),
+}
+
+/// State of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CandidateState {
+    /// Not tested.
+    Untested,
+    /// Tested.
+    Tested {
+        /// The outcome.
+        outcome: ProbeOutcome,
+        /// Number of the cluster, from 1.
+        cluster: usize,
+    },
+}
+
+/// Result of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Indices of the last kubelet with the standing of the first end, and of the first kubelet
+    /// with the other. Kubelets in between are inconclusive.
+    Found {
+        /// Index of the last kubelet with the standing of the first end.
+        last: usize,
+        /// Index of the first kubelet with the other standing.
+        first: usize,
+    },
+    /// An end has another standing than given.
+    EndMismatch(usize),
+    /// An end is inconclusive.
+    EndInconclusive(usize),
+}
+
+/// A search in a range of kubelets.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The kubelets from old to new.
+    pub range: SearchRange,
+    /// State of each kubelet.
+    pub states: Vec<CandidateState>,
+    /// Number of clusters so far.
+    pub clusters: usize,
+}
+
+impl Search {
+    /// Returns a search without tested candidates.
+    pub fn new(range: SearchRange) -> Self {
+        let states = vec![CandidateState::Untested; range.candidates.len()];
+        Self { range, states, clusters: 0 }
+    }
+
+    /// Tests candidates, one cluster after the other, until the search ends. `test` gets the number
+    /// of the cluster and its candidates, and returns an outcome for each.
+    ///
+    /// # Errors
+    ///
+    /// Those of `test`.
+    pub async fn run<E>(
+        &mut self,
+        mut test: impl AsyncFnMut(usize, &[Candidate]) -> Result<Vec<ProbeOutcome>, E>,
+    ) -> Result<Outcome, E> {
+        loop {
+            let indices = match self.next() {
+                Ok(indices) => indices,
+                Err(outcome) => return Ok(outcome),
+            };
+            let candidates: Vec<_> =
+                indices.iter().map(|index| self.range.candidates[*index].clone()).collect();
+            let outcomes = test(self.clusters + 1, &candidates).await?;
+            let cluster_created =
+                outcomes.iter().any(|outcome| !matches!(outcome, ProbeOutcome::Unavailable(_)));
+            self.clusters += usize::from(cluster_created);
+            for (index, outcome) in indices.into_iter().zip(outcomes) {
+                self.states[index] = CandidateState::Tested { outcome, cluster: self.clusters };
+            }
+        }
+    }
+
+    /// Returns the observed standing of a candidate, or the given one for an untested end.
+    fn standing(&self, index: usize) -> Option<Standing> {
+        match &self.states[index] {
+            CandidateState::Tested { outcome: ProbeOutcome::Conclusive(standing, _), .. } => Some(*standing),
+            CandidateState::Tested { .. } => None,
+            CandidateState::Untested if index == 0 => Some(self.range.first),
+            CandidateState::Untested if index + 1 == self.states.len() => Some(self.range.last()),
+            CandidateState::Untested => None,
+        }
+    }
+
+    fn is_untried(&self, index: usize) -> bool {
+        self.states[index] == CandidateState::Untested
+    }
+
+    /// Returns the indices of the candidates for the next cluster, or the result of the search.
+    fn next(&self) -> Result<Vec<usize>, Outcome> {
+        let end = self.states.len() - 1;
+        for (index, expected) in [(0, self.range.first), (end, self.range.last())] {
+            match self.standing(index) {
+                None => return Err(Outcome::EndInconclusive(index)),
+                Some(standing) if standing != expected => return Err(Outcome::EndMismatch(index)),
+                Some(_) => {}
+            }
+        }
+        let differs = |index: &usize| self.standing(*index) == Some(self.range.last());
+        let first = (0..=end).find(differs).unwrap_or(end);
+        let last = (0..first).rev().find(|index| self.standing(*index) == Some(self.range.first));
+        let last = last.unwrap_or(0);
+        let inside: Vec<usize> = (last + 1..first).filter(|index| self.is_untried(*index)).collect();
+        let ends: Vec<usize> = [last, first].into_iter().filter(|index| self.is_untried(*index)).collect();
+        let mut indices = self.choose(&inside, &ends);
+        for index in ends {
+            if indices.len() < MAX_KUBELETS_PER_CLUSTER && self.can_share(&indices, index) {
+                indices.push(index);
+            }
+        }
+        indices.sort_unstable();
+        if indices.is_empty() { Err(Outcome::Found { last, first }) } else { Ok(indices) }
+    }
+
+    /// Chooses candidates from `inside`, the untested ones between the two that are known to
+    /// differ, that can share a cluster and leave the fewest candidates in the worst case; among
+    /// equals, those whose cluster also has room for more of the untested `ends`.
+    fn choose(&self, inside: &[usize], ends: &[usize]) -> Vec<usize> {
+        let cost = |(chosen, whole): (Vec<usize>, usize)| {
+            let indices: Vec<usize> = chosen.iter().map(|at| inside[*at]).collect();
+            let with = ends.iter().filter(|end| self.can_share(&indices, **end)).count();
+            ((widest_gap(&chosen, whole), usize::MAX - with), indices)
+        };
+        let windows = (0..inside.len()).map(|oldest| {
+            let window =
+                inside[oldest..].iter().take_while(|index| self.can_share(&inside[oldest..=oldest], **index));
+            let chosen = spread_evenly(window.count()).into_iter().map(|at| oldest + at).collect();
+            (chosen, inside.len())
+        });
+        windows.map(cost).min_by_key(|(cost, _)| *cost).map(|(_, indices)| indices).unwrap_or_default()
+    }
+
+    /// Returns whether a candidate can share a cluster with the others: the API server has the
+    /// newest version and supports only kubelets that are up to `OLDEST_KUBELET` minors older.
+    fn can_share(&self, indices: &[usize], another: usize) -> bool {
+        let minor = |index: usize| self.range.candidates[index].version.minor;
+        indices.iter().all(|index| minor(*index).abs_diff(minor(another)) <= OLDEST_KUBELET)
+    }
+}
+
+impl SearchRange {
+    /// Returns the given standing of the last kubelet.
+    pub fn last(&self) -> Standing {
+        match self.first {
+            Standing::Good => Standing::Bad,
+            Standing::Bad => Standing::Good,
+        }
+    }
+}
+
+/// Returns the indices to test of `count` candidates: all, or as many as share a cluster, evenly
+/// spread.
+fn spread_evenly(count: usize) -> Vec<usize> {
+    let tried = count.min(MAX_KUBELETS_PER_CLUSTER);
+    if tried == count {
+        return (0..count).collect();
+    }
+    (1..=tried).map(|nth| nth * (count + 1) / (tried + 1) - 1).collect()
+}
+
+/// Returns how many of `whole` candidates remain in the worst case after testing `tried`.
+fn widest_gap(tried: &[usize], whole: usize) -> usize {
+    let mut from = 0;
+    let mut widest = 0;
+    for at in tried.iter().copied().chain([whole]) {
+        widest = widest.max(at - from);
+        from = at + 1;
+    }
+    widest
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::convert::Infallible;
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::bisect::search_range::ordered;
+
+    pub(crate) fn release(version: &str) -> Candidate {
+        Candidate {
+            name: version.to_owned(),
+            spec: version.parse().unwrap(),
+            version: version.parse().unwrap(),
+        }
+    }
+
+    pub(crate) fn binary(path: &str, version: &str) -> Candidate {
+        Candidate { name: path.to_owned(), ..release(version) }
+    }
+
+    fn range(versions: &[&str]) -> SearchRange {
+        let ends = [versions[0], versions[versions.len() - 1]].map(release);
+        let [old, new] = ends;
+        ordered(new, old, versions.iter().map(|version| release(version)).collect()).unwrap()
+    }
+
+    /// Runs a search. `bad` returns whether a kubelet is bad, `None` for an inconclusive one.
+    /// Returns the result and the kubelets of each cluster.
+    fn run_search(range: SearchRange, bad: impl Fn(&str) -> Option<bool>) -> (Outcome, Vec<Vec<String>>) {
+        let mut search = Search::new(range);
+        let mut clusters = vec![];
+        let outcome = search
+            .run(async |_, candidates: &[Candidate]| {
+                clusters.push(candidates.iter().map(|candidate| candidate.name.clone()).collect());
+                let outcome = |candidate: &Candidate| match bad(&candidate.name) {
+                    Some(true) => ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()),
+                    Some(false) => ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()),
+                    None => ProbeOutcome::Inconclusive("killed for memory".to_owned()),
+                };
+                Ok::<_, Infallible>(candidates.iter().map(outcome).collect())
+            })
+            .now_or_never()
+            .unwrap()
+            .unwrap();
+        (outcome, clusters)
+    }
+
+    #[test]
+    fn three_versions_need_one_cluster() {
+        let range = range(&["v1.31.14", "v1.32.13", "v1.36.2"]);
+        let (outcome, clusters) = run_search(range, |name| Some(name < "v1.32"));
+        assert_eq!(outcome, Outcome::Found { last: 0, first: 1 });
+        assert_eq!(clusters, [["v1.31.14", "v1.32.13"]], "1.36 cannot share their cluster and is not needed");
+    }
+
+    #[test]
+    fn finds_the_first_difference_at_any_position() {
+        let versions: Vec<String> = (27..=37).map(|minor| format!("v1.{minor}.0")).collect();
+        let names: Vec<&str> = versions.iter().map(String::as_str).collect();
+        for (first, changed) in versions.iter().enumerate().skip(1) {
+            let (outcome, clusters) = run_search(range(&names), |name| Some(*name < **changed));
+            assert_eq!(outcome, Outcome::Found { last: first - 1, first });
+            assert!(clusters.len() <= 3, "{clusters:?}");
+            for cluster in &clusters {
+                let minor = |name: &String| name[3..5].parse::<u32>().unwrap();
+                assert!(
+                    minor(&cluster[cluster.len() - 1]) - minor(&cluster[0]) <= OLDEST_KUBELET,
+                    "{cluster:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn tests_five_kubelets_of_one_minor_per_cluster() {
+        let all: Vec<Candidate> = (0..30).map(|n| binary(&format!("./{n:02}"), "v1.33.0")).collect();
+        let range = ordered(all[29].clone(), all[0].clone(), all).unwrap();
+        let (outcome, clusters) = run_search(range, |name| Some(name < "./17"));
+        assert_eq!(outcome, Outcome::Found { last: 16, first: 17 });
+        assert!(clusters.len() <= 2 && clusters.iter().all(|cluster| cluster.len() <= 5), "{clusters:?}");
+    }
+
+    #[test]
+    fn skips_inconclusive_kubelets() {
+        let range = range(&["v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0"]);
+        let (outcome, _) = run_search(range, |name| (name != "v1.31.0").then_some(name < "v1.32"));
+        assert_eq!(outcome, Outcome::Found { last: 0, first: 2 });
+    }
+
+    #[test]
+    fn unavailable_kubelets_need_no_cluster() {
+        let mut search = Search::new(range(&["v1.27.16", "v1.31.0", "v1.36.2"]));
+        let outcome = search.run(async |_, candidates: &[Candidate]| {
+            let outcome = |candidate: &Candidate| match candidate.version.minor {
+                31 => ProbeOutcome::Unavailable("not in Docker".to_owned()),
+                minor => ProbeOutcome::Conclusive(
+                    if minor < 31 { Standing::Bad } else { Standing::Good },
+                    String::new(),
+                ),
+            };
+            Ok::<_, Infallible>(candidates.iter().map(outcome).collect())
+        });
+        assert_eq!(outcome.now_or_never().unwrap().unwrap(), Outcome::Found { last: 0, first: 2 });
+        assert_eq!(search.clusters, 2, "one cluster for each end");
+    }
+
+    #[test]
+    fn stops_if_an_end_has_another_verdict() {
+        let versions = ["v1.31.14", "v1.32.13"];
+        assert_eq!(run_search(range(&versions), |_| Some(false)).0, Outcome::EndMismatch(0));
+        assert_eq!(run_search(range(&versions), |_| Some(true)).0, Outcome::EndMismatch(1));
+        assert_eq!(run_search(range(&versions), |_| None).0, Outcome::EndInconclusive(0));
+        // The versions are too far apart to share a cluster.
+        let (outcome, clusters) = run_search(range(&["v1.27.16", "v1.36.2"]), |name| Some(name < "v1.30"));
+        assert_eq!((outcome, clusters.len()), (Outcome::Found { last: 0, first: 1 }, 2));
+    }
+
+    #[test]
+    fn spreads_candidates_evenly() {
+        assert_eq!(spread_evenly(3), [0, 1, 2]);
+        assert_eq!(spread_evenly(28), [3, 8, 13, 18, 23]);
+        assert_eq!(widest_gap(&[3, 8, 13, 18, 23], 28), 4);
+    }
+}

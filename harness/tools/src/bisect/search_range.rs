@@ -1,0 +1,95 @@
+//! The kubelets of a search, from old to new.
+
+use std::cmp::Ordering;
+
+use super::candidate::{Candidate, Standing};
+
+/// The kubelets of a search. The verdicts at both ends are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchRange {
+    /// Kubelets from old to new, at least two.
+    pub candidates: Vec<Candidate>,
+    /// Given standing of the first kubelet; the last one has the opposite.
+    pub first: Standing,
+}
+
+/// Kubelets that do not form a range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// Two kubelets have the same version.
+    #[error(
+        "cannot order {0} and {1}: both are version {2}\nhelp: list the kubelets from old to new with --kubelet {0},…,{1}"
+    )]
+    SameVersion(String, String, String),
+    /// Both ends are the same kubelet.
+    #[error(
+        "--good and --bad are both {0}\nhelp: name one kubelet on which the case is good and one on which it is bad"
+    )]
+    SameKubelet(String),
+}
+
+/// Returns the candidates from the good to the bad kubelet, or vice versa, from old to new.
+/// `between` is ordered for kubelets of the same version, and may contain the ends.
+///
+/// # Errors
+///
+/// Two candidates cannot be ordered, or the ends are equal.
+pub fn ordered(good: Candidate, bad: Candidate, between: Vec<Candidate>) -> Result<SearchRange, OrderError> {
+    if good.name == bad.name {
+        return Err(OrderError::SameKubelet(good.name));
+    }
+    let mut all = between;
+    for end in [&good, &bad] {
+        if all.iter().all(|other| other.name != end.name) {
+            // A kubelet that is not in the list is placed by its version.
+            if let Some(other) = all.iter().find(|other| other.by_version(end) == Ordering::Equal) {
+                return Err(same_version(other, end));
+            }
+            all.push(end.clone());
+        }
+    }
+    // The sort is stable: kubelets of one version keep their order.
+    all.sort_by(Candidate::by_version);
+    let index = |end: &Candidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
+    let (good_at, bad_at) = (index(&good), index(&bad));
+    let first = if good_at < bad_at { Standing::Good } else { Standing::Bad };
+    let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
+    Ok(SearchRange { candidates, first })
+}
+
+fn same_version(one: &Candidate, other: &Candidate) -> OrderError {
+    OrderError::SameVersion(one.name.clone(), other.name.clone(), other.version.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bisect::search::tests::{binary, release};
+
+    fn names(range: &SearchRange) -> Vec<&str> {
+        range.candidates.iter().map(|candidate| candidate.name.as_str()).collect()
+    }
+
+    #[test]
+    fn orders_versions_and_keeps_those_in_between() {
+        let between = ["v1.36.2", "v1.30.0", "v1.37.0", "v1.37.0-rc.1", "v1.32.13"].map(release).to_vec();
+        let range = ordered(release("v1.37.0"), release("v1.31.14"), between.clone()).unwrap();
+        assert_eq!(names(&range), ["v1.31.14", "v1.32.13", "v1.36.2", "v1.37.0-rc.1", "v1.37.0"]);
+        assert_eq!(range.first, Standing::Bad);
+        let range = ordered(release("v1.31.14"), release("v1.36.2"), between).unwrap();
+        assert_eq!((names(&range), range.first), (vec!["v1.31.14", "v1.32.13", "v1.36.2"], Standing::Good));
+    }
+
+    #[test]
+    fn keeps_the_order_of_binaries_of_one_version() {
+        let [a, b, c] = ["./a", "./b", "./c"].map(|name| binary(name, "v1.33.0-alpha.1+5"));
+        let range = ordered(c.clone(), a.clone(), vec![a.clone(), b.clone(), c.clone()]).unwrap();
+        assert_eq!((names(&range), range.first), (vec!["./a", "./b", "./c"], Standing::Bad));
+        let error = ordered(a.clone(), c.clone(), vec![]).unwrap_err();
+        assert_eq!(error, OrderError::SameVersion("./a".into(), "./c".into(), "v1.33.0-alpha.1+5".into()));
+        let other = binary("./d", "v1.33.0-alpha.1+6");
+        let error = ordered(a.clone(), other, vec![a.clone(), b]).unwrap_err();
+        assert_eq!(error, OrderError::SameVersion("./a".into(), "./d".into(), "v1.33.0-alpha.1+6".into()));
+        assert_eq!(ordered(a.clone(), a, vec![]).unwrap_err(), OrderError::SameKubelet("./a".into()));
+    }
+}

@@ -1,0 +1,179 @@
+//! Rejects cases that kind and kubectl cannot reproduce.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use evictlab_case::positions::PathSegment;
+use evictlab_case::yaml_path;
+use evictlab_case::{Case, LoadedCase, PressureMechanism, Problem, Signal};
+use evictlab_cluster::SkewError;
+
+/// The script sets thresholds, so that they do not apply to the control plane.
+const THRESHOLD_FIELDS: [&str; 3] = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod"];
+
+/// Fields of an ephemeral container that `kubectl debug` can set.
+const EPHEMERAL_FIELDS: [&str; 4] = ["name", "image", "command", "args"];
+
+/// A case that cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The case uses features that kind and kubectl do not have.
+    #[error("kind and kubectl cannot reproduce {case}\n\n{}", listed(problems))]
+    Unsupported {
+        /// The case as `suite/case`.
+        case: String,
+        /// The features and their locations.
+        problems: Vec<Problem>,
+    },
+    /// The case does not support a kubelet.
+    #[error("{case} requires kubelets {range}, and {kubelet} does not match")]
+    UnsupportedKubelet {
+        /// The case.
+        case: String,
+        /// The supported kubelets.
+        range: String,
+        /// The requested kubelet.
+        kubelet: String,
+    },
+    /// A kubelet is too new.
+    #[error(transparent)]
+    Skew(#[from] SkewError),
+    /// The kubelets cannot share a control plane.
+    #[error(
+        "{} need {clusters} clusters, and an export has one: an API server supports kubelets up to three minors older\nhelp: export the case for each kubelet",
+        .kubelets.join(", ")
+    )]
+    SeveralClusters {
+        /// Number of clusters.
+        clusters: usize,
+        /// The kubelets.
+        kubelets: Vec<String>,
+    },
+    /// A file could not be serialized.
+    #[error("failed to write YAML: {0}")]
+    Yaml(#[from] serde_yaml::Error),
+    /// The kubelets share the signal under pressure.
+    #[error(
+        "{case} puts {signal} under pressure, which all nodes of a kind cluster share: {} would affect each other\nhelp: export the case for each kubelet",
+        .kubelets.join(", ")
+    )]
+    SharedHost {
+        /// The case.
+        case: String,
+        /// The signal.
+        signal: &'static str,
+        /// The kubelets.
+        kubelets: Vec<String>,
+    },
+}
+
+fn listed(problems: &[Problem]) -> impl fmt::Display {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Rejects a case that needs more than kind and kubectl.
+pub(crate) fn check(loaded: &LoadedCase, image: &dyn Fn(&str) -> String) -> Result<(), ExportError> {
+    let mut checker = Checker { loaded, problems: vec![] };
+    checker.setup(&loaded.case);
+    checker.steps(&loaded.case);
+    checker.pods(&loaded.case, image);
+    match checker.problems.is_empty() {
+        true => Ok(()),
+        false => Err(ExportError::Unsupported { case: loaded.id(), problems: checker.problems }),
+    }
+}
+
+struct Checker<'a> {
+    loaded: &'a LoadedCase,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn reject_if(&mut self, condition: bool, path: &[PathSegment], what: &str) {
+        if condition {
+            let places = vec![self.loaded.span(path, "")];
+            self.problems.push(Problem { message: what.to_owned(), spans: places });
+        }
+    }
+
+    fn setup(&mut self, case: &Case) {
+        self.reject_if(
+            !case.faults.is_empty(),
+            yaml_path!["faults"],
+            "only the embedded cluster injects faults",
+        );
+        let what = "static pods are files on a node, which kubectl does not write";
+        self.reject_if(!case.static_pods.is_empty(), yaml_path!["static-pods"], what);
+        let what = "kind does not limit the memory of a node";
+        self.reject_if(case.node.memory.is_some(), yaml_path!["node", "memory"], what);
+        let what = "extended resources are added to the node while the case runs";
+        self.reject_if(!case.node.capacity.is_empty(), yaml_path!["node", "capacity"], what);
+        for field in THRESHOLD_FIELDS {
+            let what = "thresholds of the case would also apply to the control plane";
+            self.reject_if(
+                case.kubelet_config.contains_key(field),
+                yaml_path!["kubelet-config", field],
+                what,
+            );
+        }
+        let Some(pressure) = &case.pressure else { return };
+        let what = "the reservation depends on the usage of the node's own pods";
+        self.reject_if(pressure.by == PressureMechanism::KubeReserved, yaml_path!["pressure", "by"], what);
+        let percent = pressure.as_percentage && pressure.signal != Signal::MemoryAvailable;
+        self.reject_if(
+            percent,
+            yaml_path!["pressure", "as-percentage"],
+            "only memory thresholds are supported as percentage",
+        );
+        let both = pressure.hard_distance.is_some();
+        self.reject_if(both, yaml_path!["pressure", "hard-distance"], "the script sets only one threshold");
+    }
+
+    fn steps(&mut self, case: &Case) {
+        for (place, step) in case.steps.iter().enumerate() {
+            let what = match step.actions().as_slice() {
+                [] => "a step waits for a condition that only evictlab evaluates".to_owned(),
+                does => format!("a step acts while the case runs: {}", does.join(", ")),
+            };
+            self.reject_if(true, yaml_path!["do", place], &what);
+        }
+        let expect = &case.expect;
+        let what = "the script waits for an eviction, not for a rejection by the API";
+        self.reject_if(expect.refused.is_some(), yaml_path!["expect", "refused"], what);
+        let what = "the script waits for an eviction, not for containers in the Summary";
+        self.reject_if(!expect.summary.is_empty(), yaml_path!["expect", "summary"], what);
+        let evicts_none = expect.evicted.is_empty() && expect.refused.is_none() && expect.summary.is_empty();
+        let what = "the script waits for an eviction, and the case names no evicted pod";
+        self.reject_if(evicts_none, yaml_path!["expect"], what);
+        let counted = expect.rate.as_ref().is_some_and(|rate| rate.runs > 1);
+        self.reject_if(counted, yaml_path!["expect", "rate"], "the case evaluates several runs");
+    }
+
+    fn pods(&mut self, case: &Case, image: &dyn Fn(&str) -> String) {
+        for (place, pod) in case.pods.iter().enumerate() {
+            for list in ["initContainers", "containers"] {
+                let containers = pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
+                for (item, container) in containers.into_iter().flatten().enumerate() {
+                    let path = yaml_path!["pods", place, "spec", list, item, "image"];
+                    self.image(container.get("image").and_then(Value::as_str), image, path);
+                }
+            }
+        }
+        for (place, ephemeral) in case.ephemeral_containers.iter().enumerate() {
+            let inside = |field: &str| yaml_path!["ephemeral-containers", place, "container", field].to_vec();
+            let container: &Map<String, Value> = &ephemeral.container;
+            for field in container.keys().filter(|field| !EPHEMERAL_FIELDS.contains(&field.as_str())) {
+                let what = format!("`kubectl debug` cannot set `{field}` of an ephemeral container");
+                self.reject_if(true, &inside(field), &what);
+            }
+            let name = container.get("image").and_then(Value::as_str);
+            self.image(name, image, &inside("image"));
+        }
+    }
+
+    fn image(&mut self, name: Option<&str>, image: &dyn Fn(&str) -> String, path: &[PathSegment]) {
+        let local = name.is_some_and(|name| image(name).starts_with("localhost/"));
+        self.reject_if(local, path, "no registry has this image");
+    }
+}

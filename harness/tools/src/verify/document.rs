@@ -1,0 +1,197 @@
+//! The document for an upstream issue or pull request.
+
+use std::fmt::Write;
+
+use super::comparison::{CaseComparison, LastRun};
+use super::context::ReportContext;
+use super::difference::difference;
+use crate::export::{Binary, Recipe};
+use evictlab_cluster::kubelet_config;
+use evictlab_evidence::Observations;
+use evictlab_judge::{Check, EvictionRecord};
+use evictlab_report::RunDir;
+use evictlab_report::words::markdown_cell;
+
+/// Returns the document as Markdown. Paths of pictures are relative to the run directory.
+pub(super) fn document(
+    context: &ReportContext,
+    comparisons: &[CaseComparison],
+    model: Option<&str>,
+    run_dir: &RunDir,
+) -> String {
+    let [before, after] = &context.sides;
+    let mut text = format!("# {before} against {after}\n\n");
+    for case in comparisons {
+        let sentence = case.conclusion(context).sentence(&case.name(), context.sides.each_ref());
+        let _ = writeln!(text, "- **{sentence}**");
+    }
+    if let Some(model) = model {
+        let _ = writeln!(
+            text,
+            "\n> This result is from a model ({model}), not from a kubelet, and is not a proof."
+        );
+    }
+    for case in comparisons {
+        case_section(&mut text, context, case, run_dir);
+    }
+    environment(&mut text, context, comparisons);
+    let _ = writeln!(text, "\nWith evictlab:\n\n```sh\n{}\n```", context.repro_command);
+    text
+}
+
+/// Appends a case with its results on both kubelets.
+fn case_section(text: &mut String, context: &ReportContext, case: &CaseComparison, run_dir: &RunDir) {
+    let name = case.name();
+    let _ = writeln!(text, "\n## {name}");
+    if let Some(info) = &case.info {
+        let _ = writeln!(text, "\n{}", info.about.trim_end());
+        if !info.upstream.is_empty() {
+            let _ = writeln!(text, "\nUpstream: {}", info.upstream.join(", "));
+        }
+    }
+    result_table(text, context, case);
+    check_table(text, case);
+    differences(text, context, case);
+    for (side, run) in context.sides.iter().zip(&case.runs) {
+        let Some(run) = run else { continue };
+        event_section(text, &side.name, run);
+        let picture = run_dir.case_dir(&run.id).join("timeline.svg");
+        if picture.is_file() {
+            let path = picture.strip_prefix(run_dir.path()).unwrap_or(&picture).display();
+            let _ = writeln!(
+                text,
+                "\n![Available amount of the node and its threshold, and usage of each container, on {side}]({path})"
+            );
+        }
+    }
+    reproduction(text, context.recipes.get(&name));
+}
+
+/// Appends the verdict, timing and configuration on each kubelet.
+fn result_table(text: &mut String, context: &ReportContext, case: &CaseComparison) {
+    let [before, after] = &context.sides;
+    let _ = writeln!(text, "\n| | {before} | {after} |\n|-|-|-|");
+    let mut row = |what: &str, of: &dyn Fn(&LastRun) -> Option<String>| {
+        let cells = case.runs.each_ref().map(|run| run.as_ref().and_then(of));
+        if cells.iter().any(Option::is_some) {
+            let [one, other] = cells.map(|cell| markdown_cell(&cell.unwrap_or_default()));
+            let _ = writeln!(text, "| {what} | {one} | {other} |");
+        }
+    };
+    row("verdict", &|run| Some(format!("**{}**", run.judgement.verdict)));
+    row("why", &|run| Some(run.judgement.why.clone()));
+    row("first pod created to outcome", &|run| {
+        Some(format!("{:.1} s", run.evidence.as_ref()?.seconds_to_outcome?))
+    });
+    row("evictions counted", &|run| {
+        let counted = &run.evidence.as_ref()?.evictions_counted;
+        let counts: Vec<_> = counted.iter().map(|(signal, count)| format!("{signal} {count}")).collect();
+        (!counts.is_empty()).then(|| counts.join(", "))
+    });
+    row("kubelet configuration", &|run| Some(config_changes(run.evidence.as_deref()?)));
+    row("container runtime", &|run| node_info(run.evidence.as_deref()?, "containerRuntimeVersion"));
+}
+
+/// Appends the diff of messages and annotations.
+fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison) {
+    let [before, after] = &context.sides;
+    let records = case
+        .runs
+        .each_ref()
+        .map(|run| run.iter().flat_map(|run| &run.judgement.testimony).collect::<Vec<&EvictionRecord>>());
+    let diff = difference(&records[0], &records[1]);
+    if !diff.is_empty() {
+        let _ = writeln!(text, "\n### Differences\n\nMeasured values are omitted.\n");
+        let _ = writeln!(text, "```diff\n--- {before}\n+++ {after}\n{}\n```", diff.trim_end());
+    }
+}
+
+/// Returns the changes of the kubelet configuration for the case, without those for every node.
+fn config_changes(seen: &Observations) -> String {
+    let base = kubelet_config::base(seen.cgroup == "v1");
+    let own = seen.kubelet_config_overrides.iter().filter(|(field, _)| !base.contains_key(*field));
+    let fields: Vec<String> = own.map(|(field, value)| format!("`{field}: {value}`")).collect();
+    fields.join("; ")
+}
+
+/// Appends the checks that were evaluated on both kubelets and failed on at least one.
+fn check_table(text: &mut String, case: &CaseComparison) {
+    let [Some(before), Some(after)] = &case.runs else { return };
+    let holds = |run: &LastRun, name: &str| {
+        run.judgement.checks.iter().find(|check| check.name == name).map(|check| check.holds)
+    };
+    let of_both = |check: &&Check| {
+        let [one, other] = [before, after].map(|run| holds(run, &check.name));
+        one.zip(other).is_some_and(|(one, other)| !(one && other))
+    };
+    let differing: Vec<&Check> = before.judgement.checks.iter().filter(of_both).collect();
+    if differing.is_empty() {
+        return;
+    }
+    let word = |holds: Option<bool>| if holds == Some(true) { "passed" } else { "failed" };
+    text.push_str("\n| check | before | after |\n|-|-|-|\n");
+    for check in differing {
+        let [one, other] = [before, after].map(|run| word(holds(run, &check.name)));
+        let _ = writeln!(text, "| {} | {one} | {other} |", check.name.replace('|', "\\|"));
+    }
+}
+
+/// Appends the Evicted events of a kubelet as YAML.
+fn event_section(text: &mut String, side: &str, run: &LastRun) {
+    let _ = writeln!(text, "\n### Event on {side}\n");
+    let all = run.evidence.iter().flat_map(|seen| &seen.events);
+    let evicted: Vec<String> = all
+        .filter(|event| event.get("reason").is_some_and(|reason| reason == "Evicted"))
+        .filter_map(|event| serde_yaml::to_string(event).ok())
+        .collect();
+    if evicted.is_empty() {
+        text.push_str("No Evicted event.\n");
+    } else {
+        let _ = writeln!(text, "```yaml\n{}\n```", evicted.join("---\n").trim_end());
+    }
+}
+
+fn node_info(seen: &Observations, field: &str) -> Option<String> {
+    seen.node_object.pointer("/status/nodeInfo")?.get(field)?.as_str().map(str::to_owned)
+}
+
+/// Appends the steps to reproduce the case with kind and kubectl.
+fn reproduction(text: &mut String, recipe: Option<&Result<Recipe, String>>) {
+    let Some(recipe) = recipe else { return };
+    text.push_str("\n### Reproduce with kind and kubectl\n\n");
+    let Recipe { kind_config, manifests, script, binaries } = match recipe {
+        Ok(recipe) => recipe,
+        Err(reason) => {
+            let _ = writeln!(text, "Not possible: {reason}");
+            return;
+        }
+    };
+    for (name, language, content) in [
+        ("kind-config.yaml", "yaml", kind_config),
+        ("manifests.yaml", "yaml", manifests),
+        ("run.sh", "sh", script),
+    ] {
+        let _ = writeln!(
+            text,
+            "<details><summary><code>{name}</code></summary>\n\n```{language}\n{}\n```\n\n</details>\n",
+            content.trim_end()
+        );
+    }
+    let mut with_binaries = String::new();
+    for Binary { name, from } in binaries {
+        let _ = write!(with_binaries, ", and the kubelet as `{name}` (here from `{}`)", from.display());
+    }
+    let _ = writeln!(text, "Write the three files{with_binaries} to one directory, and run `sh run.sh`.");
+}
+
+fn environment(text: &mut String, context: &ReportContext, comparisons: &[CaseComparison]) {
+    text.push_str("\n## Environment\n\n| | |\n|-|-|\n");
+    for (what, which) in &context.environment {
+        let _ = writeln!(text, "| {what} | {} |", which.replace('|', "\\|"));
+    }
+    let seen =
+        comparisons.iter().flat_map(|case| case.runs.iter().flatten()).find_map(|run| run.evidence.as_ref());
+    if let Some(image) = seen.and_then(|seen| node_info(seen, "osImage")) {
+        let _ = writeln!(text, "| nodes | {image} |");
+    }
+}

@@ -1,0 +1,94 @@
+//! The report that writes the document.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::comparison::{CaseComparison, LastRun};
+use super::conclusion::Conclusion;
+use super::context::ReportContext;
+use super::document::document;
+use evictlab_report::RunState;
+use evictlab_report::{CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, model_notice};
+
+/// The conclusion and its sentence for each case, available after the reports are finished.
+#[derive(Clone, Debug, Default)]
+pub struct Conclusions(Arc<Mutex<Vec<(Conclusion, String)>>>);
+
+impl Conclusions {
+    /// Returns the conclusions.
+    pub fn all(&self) -> Vec<(Conclusion, String)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Writes `verify.md` to the run directory as soon as every case has its verdicts, and at the end.
+#[derive(Debug)]
+pub struct VerifyReport {
+    run_dir: RunDir,
+    context: ReportContext,
+    comparisons: Vec<CaseComparison>,
+    /// The notice about a modelled cluster.
+    model: Option<String>,
+    conclusions: Conclusions,
+}
+
+impl VerifyReport {
+    /// Returns the report for this run directory, and the conclusions that it fills when it is
+    /// finished.
+    pub fn new(run_dir: RunDir, context: ReportContext) -> (Self, Conclusions) {
+        let conclusions = Conclusions::default();
+        let verification =
+            Self { run_dir, context, comparisons: vec![], model: None, conclusions: conclusions.clone() };
+        (verification, conclusions)
+    }
+
+    fn write(&self) -> Result<(), ReportError> {
+        let text = document(&self.context, &self.comparisons, self.model.as_deref(), &self.run_dir);
+        self.run_dir.write("verify.md", &text)
+    }
+}
+
+impl Report for VerifyReport {
+    fn name(&self) -> &'static str {
+        "verify"
+    }
+
+    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
+        match &event.what {
+            RunEventKind::RunStarted { cases, model, evictlab, .. } => {
+                let comparison = |info: &CaseInfo| CaseComparison {
+                    info: Some(info.clone()),
+                    ..CaseComparison::default()
+                };
+                self.comparisons = cases.iter().map(comparison).collect();
+                self.model = model.as_ref().map(model_notice);
+                self.context.environment.insert(0, ("evictlab".to_owned(), evictlab.clone()));
+            }
+            RunEventKind::CaseEnded { id, judgement, evidence, .. } => {
+                let side = self.context.sides.iter().position(|side| side.label == id.kubelet);
+                let case = |comparisons: &&mut CaseComparison| {
+                    comparisons.info.as_ref().is_some_and(|it| it.suite == id.suite && it.case == id.case)
+                };
+                if let (Some(side), Some(comparisons)) = (side, self.comparisons.iter_mut().find(case)) {
+                    let (judgement, evidence) = (judgement.clone(), evidence.clone());
+                    comparisons.runs[side] = Some(LastRun { id: id.clone(), judgement, evidence });
+                }
+                // The document is available before the cluster is deleted.
+                if self.comparisons.iter().all(|comparisons| comparisons.runs.iter().all(Option::is_some)) {
+                    return self.write();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
+        let all = self.comparisons.iter().map(|comparisons| {
+            let conclusion = comparisons.conclusion(&self.context);
+            let sentence = conclusion.sentence(&comparisons.name(), self.context.sides.each_ref());
+            (conclusion, sentence)
+        });
+        *self.conclusions.0.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();
+        self.write()
+    }
+}

@@ -1,0 +1,89 @@
+//! Evicted events, and whether the ranking predicted them.
+
+use evictlab_rules::message::EvictionMessage;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+
+use super::reading::Reading;
+use evictlab_report::describe_message;
+
+/// An Evicted event of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct EvictionEvent {
+    /// Time of the event, with a resolution of one second.
+    pub at: Option<Timestamp>,
+    /// Node of the kubelet that reported the event.
+    pub node: Option<String>,
+    /// `namespace/name`.
+    pub pod: String,
+    /// UID of the pod.
+    pub uid: String,
+    /// The message.
+    pub message: String,
+}
+
+impl EvictionEvent {
+    /// Returns `None` for any other event.
+    pub(crate) fn from_event(event: &Event) -> Option<Self> {
+        let about = &event.involved_object;
+        if event.reason.as_deref() != Some("Evicted") || about.kind.as_deref() != Some("Pod") {
+            return None;
+        }
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let host = event.source.as_ref().and_then(|source| source.host.clone());
+        let node = host.or_else(|| event.reporting_instance.clone());
+        let seconds = event.last_timestamp.as_ref().map(|time| time.0);
+        Some(Self {
+            at: seconds.or_else(|| event.event_time.as_ref().map(|time| time.0)),
+            node: node.filter(|name| !name.is_empty()),
+            pod: format!("{}/{}", text(&about.namespace), text(&about.name)),
+            uid: text(&about.uid),
+            message: text(&event.message),
+        })
+    }
+
+    /// Returns the parsed message in one line.
+    pub(crate) fn summary(&self) -> String {
+        describe_message(&self.message).join("; ")
+    }
+
+    /// Returns a sentence that compares the eviction with the last ranking.
+    pub(crate) fn describe_prediction(&self, reading: Option<&Reading>) -> String {
+        let pressure = match self.message.parse() {
+            Ok(EvictionMessage::NodePressure(pressure)) => pressure,
+            Ok(EvictionMessage::Rejected { .. }) => {
+                return "rejected at admission, the pod never ran".to_owned();
+            }
+            Ok(_) => return "exceeded its own limit, ranking does not apply".to_owned(),
+            Err(_) => return "unknown message, cannot compare with the ranking".to_owned(),
+        };
+        let Some(reading) = reading else {
+            return "no ranking: the node could not be queried".to_owned();
+        };
+        if pressure.resource != reading.signal.resource() {
+            return format!("evicted for {}, the ranking is for {}", pressure.resource, reading.signal);
+        }
+        if reading.exempt.iter().any(|never| never.uid == self.uid) {
+            return "not predicted: the pod was considered exempt from eviction".to_owned();
+        }
+        let Some(own) = reading.order.iter().find(|candidate| candidate.uid == self.uid) else {
+            return "not predicted: the pod was not on the node at the last query".to_owned();
+        };
+        let first: Vec<&str> =
+            reading.order.iter().filter(|other| other.rank == 1).map(|other| other.pod.as_str()).collect();
+        match (own.rank, first.len()) {
+            (1, 1) => format!("as predicted, first in the ranking: {}", own.reason),
+            (1, equal) => {
+                format!("as predicted, one of {equal} equal first pods in the ranking: {}", own.reason)
+            }
+            (rank, _) => {
+                let reason = &reading.order[0].reason;
+                format!(
+                    "not predicted: rank {rank} ({}); the first was {} ({reason})",
+                    own.reason,
+                    first.join(", ")
+                )
+            }
+        }
+    }
+}

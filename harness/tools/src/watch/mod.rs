@@ -1,0 +1,26 @@
+//! Watches the nodes of any cluster: available amounts and thresholds, the pods in eviction order,
+//! and changes. Modifies nothing.
+
+mod change;
+mod eviction;
+mod kubelet_client;
+mod node;
+mod node_input;
+mod node_table;
+mod options;
+mod rank_reason;
+mod ranking;
+mod reading;
+mod run;
+mod state;
+#[cfg(test)]
+mod tests;
+mod view;
+mod watches;
+
+pub use node::NodeView;
+pub use options::{ViewOptions, WatchOptions};
+pub use ranking::{EvictionCandidate, ExemptPod};
+pub use reading::{Reading, ThresholdStatus};
+pub use run::{WatchError, inspect, watch};
+pub use view::WatchView;

@@ -1,0 +1,62 @@
+//! Reasons for the rank of a pod.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request};
+use evictlab_rules::threshold::{FsLayout, Resource, Signal};
+
+use evictlab_explain::amount;
+
+/// Reason for a pod without statistics.
+const NO_STATISTICS: &str = "no statistics";
+
+/// Describes the values by which a pod is ranked.
+pub(super) fn rank_reason(
+    version: &KubeletVersion,
+    signal: Signal,
+    layout: FsLayout,
+    ranked: &RankedPod<'_>,
+) -> String {
+    let priority = format!("priority {}", ranked.pod.priority());
+    let resource = signal.resource();
+    if resource == Resource::Pids {
+        let count = ranked.stats.and_then(|stats| stats.process_stats.as_ref()?.process_count);
+        return match count {
+            Some(count) => format!("{priority}, {}", amount(count, resource)),
+            None => format!("{priority}, {NO_STATISTICS}: ranked before pods of equal priority"),
+        };
+    }
+    match compare_with_request(version, signal, layout, ranked) {
+        None => format!("{NO_STATISTICS} (no container runs): ranked first; {priority}"),
+        Some(measure) if resource == Resource::Inodes => format!("{}, {priority}", inodes(&measure)),
+        Some(measure) => format!("{}, {priority}", against_request(&measure, resource)),
+    }
+}
+
+fn against_request(measure: &RequestComparison, resource: Resource) -> String {
+    let say = |value: i64| amount(value, resource);
+    let (usage, request, excess) = (measure.usage.value(), measure.request.value(), measure.excess.value());
+    match (request, measure.exceeds) {
+        (0, false) => "uses nothing, requests nothing".to_owned(),
+        (0, true) => {
+            format!("exceeds its request by {} (uses {}, requests nothing)", say(excess), say(usage))
+        }
+        (_, true) => {
+            format!("exceeds its request by {} (uses {}, requests {})", say(excess), say(usage), say(request))
+        }
+        (_, false) => {
+            let spare = excess.saturating_neg();
+            format!("below its request by {} (uses {}, requests {})", say(spare), say(usage), say(request))
+        }
+    }
+}
+
+/// Inodes have no requests, but the kubelet subtracts the request in bytes from the inode count.
+fn inodes(measure: &RequestComparison) -> String {
+    let uses = format!("uses {}", amount(measure.usage.value(), Resource::Inodes));
+    match measure.request.is_zero() {
+        true => uses,
+        false => {
+            format!("{uses}, minus its request of {} bytes of ephemeral-storage", measure.request.value())
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The watch loop: queries every kubelet periodically and receives evictions in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::time::Duration;
+
+use evictlab_cluster::{ClusterClient, ExistingError, READ_PERMISSIONS, WATCH_PERMISSIONS, WatchBackoff};
+use evictlab_rules::threshold::Signal;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, Node as ApiNode, Pod as ApiPod};
+use kube::runtime::utils::Backoff;
+use kube::{Client, ResourceExt};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::change::Change;
+use super::eviction::EvictionEvent;
+use super::kubelet_client::{KubeletSnapshot, QueryError, query};
+use super::node::NodeView;
+use super::node_input::{NodeInput, pods_on};
+use super::options::WatchOptions;
+use super::state::WatchState;
+use super::view::WatchView;
+use super::watches::{WatchMessage, Watches};
+
+/// Number of kubelets that are queried in parallel for a single inspection.
+const MAX_PARALLEL_QUERIES: usize = 32;
+/// Time between two checks for added and removed nodes.
+const NODE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Errors of a watch.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The cluster cannot be used.
+    #[error(transparent)]
+    Cluster(#[from] ExistingError),
+    /// The output is closed or cannot be written.
+    #[error("failed to write output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Queries each node once and returns the nodes by name.
+///
+/// # Errors
+///
+/// Permissions are missing, a node does not exist, or the API server does not answer. A kubelet
+/// that does not answer is reported in its view.
+pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<NodeView>, ExistingError> {
+    client.permits(&READ_PERMISSIONS).await?;
+    let nodes = select_nodes(client, options).await?;
+    let pods = client.pods().await?;
+    let pods: Vec<&ApiPod> = pods.iter().collect();
+    let nodes: Vec<&ApiNode> = nodes.iter().collect();
+    let mut views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(views)
+}
+
+/// Watches until `stop` is cancelled.
+///
+/// # Errors
+///
+/// Initially those of [`inspect`]; later only errors of the output.
+pub async fn watch<W: Write>(
+    client: &ClusterClient,
+    options: &WatchOptions,
+    view: &mut WatchView<W>,
+    stop: &CancellationToken,
+) -> Result<(), WatchError> {
+    let start = async {
+        client.permits(&WATCH_PERMISSIONS).await?;
+        // Reports missing nodes and invalid selectors before the watches start.
+        select_nodes(client, options).await?;
+        let mut watches = Watches::open(&client.client, options);
+        let events = initial_events(&mut watches).await;
+        let (nodes, pods) = (watches.nodes.state(), watches.pods.state());
+        let nodes: Vec<&ApiNode> =
+            nodes.iter().map(AsRef::as_ref).filter(|node| options.includes(node)).collect();
+        let pods: Vec<&ApiPod> = pods.iter().map(AsRef::as_ref).collect();
+        let views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
+        Ok::<_, ExistingError>((watches, events, views))
+    };
+    let (watches, events, views) = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ok(()),
+        started = start => started?,
+    };
+    let mut state = WatchState::default();
+    for node in views {
+        state.apply(node, Timestamp::now());
+    }
+    state.started = true;
+    view.start(&state, Timestamp::now())?;
+    let (sender, results) = channel(64);
+    let known_events = events.iter().map(event_key).collect();
+    let pollers = BTreeMap::new();
+    let watch_loop = WatchLoop { client, options, watches, known_events, state, sender, pollers };
+    watch_loop.run(view, results, stop).await?;
+    Ok(())
+}
+
+/// Returns the nodes that match the options.
+async fn select_nodes(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<ApiNode>, ExistingError> {
+    let mut nodes = client.nodes(options.selector.as_deref()).await?;
+    let missing = options.nodes.iter().find(|name| !nodes.iter().any(|node| node.name_any() == **name));
+    if let Some(name) = missing {
+        return Err(ExistingError::NoSuchNode {
+            cluster: client.name.clone(),
+            name: name.clone(),
+            available: nodes.iter().map(ResourceExt::name_any).collect(),
+        });
+    }
+    nodes.retain(|node| options.includes(node));
+    Ok(nodes)
+}
+
+/// Queries every node once.
+async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &[&ApiPod], signal: Signal) -> Vec<NodeView> {
+    let evicted = BTreeSet::new();
+    let view = async |node: &ApiNode| {
+        let snapshot = query(client, &node.name_any()).await;
+        let (pods, at) = (pods_on(node, pods), Timestamp::now());
+        let snapshot = snapshot.as_ref();
+        NodeView::new(&NodeInput { node, pods: &pods, snapshot, signal, evicted: &evicted, at })
+    };
+    stream::iter(nodes).map(|node| view(node)).buffer_unordered(MAX_PARALLEL_QUERIES).collect().await
+}
+
+/// Waits until all watches have listed the existing objects; returns the existing evictions.
+async fn initial_events(watches: &mut Watches) -> Vec<Event> {
+    let (mut events, mut listed) = (Vec::new(), BTreeSet::new());
+    while listed.len() < Watches::COUNT {
+        match watches.messages.recv().await {
+            Some(WatchMessage::ListComplete(resource)) => {
+                listed.insert(resource);
+            }
+            Some(WatchMessage::Event(event)) => events.push(*event),
+            Some(WatchMessage::Denied(..)) => {}
+            None => break,
+        }
+    }
+    events
+}
+
+/// UID and count of an event: repetitions of an event increase its count.
+type EventKey = (String, i32);
+
+fn event_key(event: &Event) -> EventKey {
+    let series = event.series.as_ref().and_then(|series| series.count);
+    (event.uid().unwrap_or_default(), event.count.or(series).unwrap_or_default())
+}
+
+/// Name of a node and the result of its query.
+type QueryResult = (String, Result<KubeletSnapshot, QueryError>);
+
+struct WatchLoop<'a> {
+    client: &'a ClusterClient,
+    options: &'a WatchOptions,
+    watches: Watches,
+    /// Events that are already reported.
+    known_events: BTreeSet<EventKey>,
+    state: WatchState,
+    sender: Sender<QueryResult>,
+    /// Tasks that query the nodes, by node name.
+    pollers: BTreeMap<String, AbortOnDropHandle<()>>,
+}
+
+impl WatchLoop<'_> {
+    async fn run<W: Write>(
+        mut self,
+        view: &mut WatchView<W>,
+        mut results: Receiver<QueryResult>,
+        stop: &CancellationToken,
+    ) -> io::Result<()> {
+        let mut tick = interval(NODE_CHECK_INTERVAL);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let changes = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                Some(message) = self.watches.messages.recv() => self.handle_message(message),
+                Some((node, result)) = results.recv() => self.handle_result(&node, &result),
+                _ = tick.tick() => self.update_pollers(),
+            };
+            view.update(&self.state, &changes, Timestamp::now())?;
+        }
+    }
+
+    fn handle_message(&mut self, message: WatchMessage) -> Vec<Change> {
+        let now = Timestamp::now();
+        match message {
+            WatchMessage::ListComplete(_) => Vec::new(),
+            WatchMessage::Denied(resource, reason) => self.state.watch_denied(resource, reason, now),
+            WatchMessage::Event(event) => match EvictionEvent::from_event(&event) {
+                Some(eviction) if self.known_events.insert(event_key(&event)) => {
+                    let is_evicted = |pod: &ApiPod| pod.uid().as_ref() == Some(&eviction.uid);
+                    let pod = self.watches.pods.find(is_evicted);
+                    let node = pod.and_then(|pod| pod.spec.as_ref()?.node_name.clone());
+                    self.state.apply_eviction(&eviction, node, now)
+                }
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<Change> {
+        let now = Timestamp::now();
+        if let Err(QueryError::ApiServer(reason)) = result {
+            return self.state.set_server_error(Some(reason.clone()), now);
+        }
+        let mut changes = self.state.set_server_error(None, now);
+        let node = self.watches.nodes.find(|node| node.name_any() == name);
+        let Some(node) = node.filter(|node| self.options.includes(node)) else { return changes };
+        let pods = self.watches.pods.state();
+        let pods: Vec<&ApiPod> = pods.iter().map(AsRef::as_ref).collect();
+        let view = NodeView::new(&NodeInput {
+            node: &node,
+            pods: &pods_on(&node, &pods),
+            snapshot: result.as_ref(),
+            signal: self.options.signal,
+            evicted: &self.state.evicted,
+            at: now,
+        });
+        changes.extend(self.state.apply(view, now));
+        changes
+    }
+
+    /// Starts a poller for each new node and stops those of removed nodes.
+    fn update_pollers(&mut self) -> Vec<Change> {
+        let nodes = self.watches.nodes.state();
+        let present: BTreeSet<String> =
+            nodes.iter().filter(|node| self.options.includes(node)).map(|node| node.name_any()).collect();
+        self.pollers.retain(|name, _| present.contains(name));
+        for name in &present {
+            self.pollers.entry(name.clone()).or_insert_with(|| {
+                let client = self.client.client.clone();
+                let poll = poll_node(client, name.clone(), self.options.interval, self.sender.clone());
+                AbortOnDropHandle::new(tokio::spawn(poll))
+            });
+        }
+        let now = Timestamp::now();
+        let mut changes = self.state.retain(&present, now);
+        changes.extend(self.state.watches_recovered(now));
+        changes
+    }
+}
+
+/// Queries a node periodically, with increasing pauses while it does not answer.
+async fn poll_node(client: Client, node: String, interval: Duration, sender: Sender<QueryResult>) {
+    let mut backoff = WatchBackoff::default();
+    loop {
+        let result = query(&client, &node).await;
+        let pause = match &result {
+            Ok(_) => {
+                backoff.reset();
+                interval
+            }
+            Err(_) => backoff.next().unwrap_or(interval).max(interval),
+        };
+        if sender.send((node.clone(), result)).await.is_err() {
+            return;
+        }
+        sleep(pause).await;
+    }
+}
