@@ -11,7 +11,7 @@ use evictlab_judge::CaseResult;
 use evictlab_report::RunState;
 use evictlab_report::clock::Clock;
 use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
-use evictlab_runner::{Exclusivity, Repeat, RunRequest, exclusivity, new_run_id};
+use evictlab_runner::{Exclusivity, RunRequest, exclusivity, new_run_id};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
@@ -71,15 +71,9 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, St
         keep: KeepPolicy::Never,
         owner,
     };
-    let request = RunRequest {
-        run: kind_options.run.clone(),
-        cases: vec![test.case.clone()],
-        backend: Box::new(KindBackend::new(kind_options, docker, state.clone())),
-        repeat: Repeat::Times(1),
-        timeout: None,
-        image_catalog: Arc::new(lock),
-        baseline: None,
-    };
+    let (run, cases) = (kind_options.run.clone(), vec![test.case.clone()]);
+    let backend = Box::new(KindBackend::new(kind_options, docker, state.clone()));
+    let request = RunRequest::new(run, cases, backend, Arc::new(lock));
     let dir = results_dir().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&dir).map_err(|error| text(&error))?;
     let verdict = Arc::new(Mutex::new(None));

@@ -25,7 +25,7 @@ impl Outcome {
     pub fn completion(self) -> Result<Completion, Failed> {
         match self {
             Self::Judged(judgement) => match judgement.verdict {
-                Verdict::Passed | Verdict::Reproduced | Verdict::Fixed => Ok(Completion::Completed),
+                verdict if verdict.is_success() => Ok(Completion::Completed),
                 Verdict::Skipped => Ok(Completion::ignored_with(judgement.why)),
                 verdict => Err(format!("{verdict}: {}\n{}", judgement.why, judgement.diff).into()),
             },

@@ -12,7 +12,7 @@ use evictlab_cluster::{
 use evictlab_judge::CaseResult;
 use evictlab_report::clock::Clock;
 use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
-use evictlab_runner::{Repeat, RunRequest, new_run_id};
+use evictlab_runner::{RunRequest, new_run_id};
 use tokio::runtime::{Builder, Runtime};
 
 use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
@@ -171,16 +171,7 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
             cases.push(test.case.clone());
         }
     }
-    let lock = Arc::new(lock);
-    let request = RunRequest {
-        run: id,
-        cases,
-        backend,
-        repeat: Repeat::Times(1),
-        timeout: None,
-        image_catalog: lock,
-        baseline: None,
-    };
+    let request = RunRequest::new(id, cases, backend, Arc::new(lock));
     let run_dir = RunDir::create(&results_dir(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
     execute(&runtime, request, run_dir, clock, Box::new(VerdictSink(verdicts.clone())))

@@ -36,7 +36,8 @@ pub struct Assertion {
     /// The value is a number, and at most this.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// The expression has no value.
+    /// The last access of the expression finds nothing in a parent that exists: a key, an index, a
+    /// container or a condition. Any other expression without a value fails the assertion.
     #[serde(default)]
     pub absent: bool,
     /// Kubelet versions that the assertion applies to.

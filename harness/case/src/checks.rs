@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
-use crate::schema::{Case, Message, Resource};
+use crate::schema::Case;
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -45,15 +45,15 @@ pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
 }
 
 /// A pod of the case, with the names of its containers and volumes.
-struct Pod {
-    name: String,
-    containers: BTreeSet<String>,
-    volumes: BTreeSet<String>,
+pub(crate) struct Pod {
+    pub(crate) name: String,
+    pub(crate) containers: BTreeSet<String>,
+    pub(crate) volumes: BTreeSet<String>,
 }
 
 pub(crate) struct Checker<'a> {
     pub(crate) case: &'a Case,
-    pods: Vec<Pod>,
+    pub(crate) pods: Vec<Pod>,
     findings: Vec<Finding>,
 }
 
@@ -215,114 +215,6 @@ impl Checker<'_> {
         }
     }
 
-    fn check_expect(&mut self) {
-        let expect = &self.case.expect;
-        self.check_evicted(yaml_path!["expect", "evicted"], &expect.evicted);
-        if let Some(message) = &expect.message {
-            self.check_message(yaml_path!["expect", "message"], message, expect.evicted.first());
-        }
-        let needs_eviction = [
-            ("witnesses", expect.witnesses.is_some()),
-            ("annotations", expect.annotations.is_some()),
-            ("disruption-target", expect.disruption_target.is_some()),
-            ("killed-within", expect.killed_within.is_some()),
-        ];
-        for (field, stated) in needs_eviction {
-            if stated && expect.evicted.is_empty() {
-                self.report(
-                    yaml_path!["expect", field],
-                    format!("`{field}` needs an eviction, but `evicted` is empty"),
-                    "",
-                );
-            }
-        }
-        if expect.refused.is_some() && self.case.ephemeral_containers.is_empty() {
-            self.report(
-                yaml_path!["expect", "refused"],
-                "`refused` needs an ephemeral container, but the case has none",
-                "",
-            );
-        }
-        for (pod, containers) in &expect.summary {
-            let path = yaml_path!["expect", "summary", pod.as_str()];
-            let Some(known) = self.containers_of(pod) else {
-                self.report_unknown_pod(path, pod);
-                continue;
-            };
-            for (at, container) in containers.iter().enumerate() {
-                self.check_known("container", &join(path, yaml_path![at]), container, &known, pod);
-            }
-        }
-    }
-
-    fn check_known_bugs(&mut self) {
-        for (at, bug) in self.case.known_bugs.iter().enumerate() {
-            let path = yaml_path!["known-bugs", at];
-            let has_assertions = !bug.that.is_empty() || bug.sometimes;
-            if bug.evicted.is_none() && bug.message.is_none() && bug.killed_after.is_none() && !has_assertions
-            {
-                let note = "state `evicted`, `message`, `killed-after`, `that` or `sometimes`";
-                self.report(path, "the known bug does not state an outcome", note);
-            }
-            let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
-            if let Some(instead) = &bug.evicted {
-                self.check_evicted(&join(path, yaml_path!["evicted"]), instead);
-            }
-            if let Some(message) = &bug.message {
-                self.check_message(&join(path, yaml_path!["message"]), message, evicted.first());
-            }
-        }
-    }
-
-    fn check_evicted(&mut self, path: &[PathSegment], pods: &[Name]) {
-        for (at, pod) in pods.iter().enumerate() {
-            if self.containers_of(pod).is_none() {
-                self.report_unknown_pod(&join(path, yaml_path![at]), pod);
-            } else if pods[..at].contains(pod) {
-                self.report(&join(path, yaml_path![at]), format!("duplicate pod `{pod}`"), "");
-            }
-        }
-    }
-
-    fn check_message(&mut self, path: &[PathSegment], message: &Message, pod: Option<&Name>) {
-        let Some(pod) = pod else {
-            return self.report(path, "`message` needs an eviction, but `evicted` is empty", "");
-        };
-        if let Some(resource) = message.resource {
-            self.check_resource(&join(path, yaml_path!["resource"]), resource);
-        }
-        let Some(containers) = self.containers_of(pod) else { return };
-        for name in message.containers.iter().flat_map(|containers| containers.keys()) {
-            self.check_known(
-                "container",
-                &join(path, yaml_path!["containers", name.as_str()]),
-                name,
-                &containers,
-                pod,
-            );
-        }
-        if let Some(limit) = &message.container_limit {
-            let path = join(path, yaml_path!["container-limit", "container"]);
-            self.check_known("container", &path, &limit.container, &containers, pod);
-        }
-        if let Some(limit) = &message.emptydir_limit {
-            let volumes = self.pods.iter().find(|one| *pod == *one.name).map(|pod| pod.volumes.clone());
-            let path = join(path, yaml_path!["emptydir-limit", "volume"]);
-            self.check_known("volume", &path, &limit.volume, &volumes.unwrap_or_default(), pod);
-        }
-    }
-
-    fn check_resource(&mut self, path: &[PathSegment], resource: Resource) {
-        let under_pressure = self.case.pressure.as_ref().map(|pressure| pressure.signal.resource());
-        match under_pressure {
-            None => self.report(path, "`resource` needs a case with `pressure`", ""),
-            Some(other) if other != resource => {
-                self.report(path, "the signal under pressure belongs to another resource", "");
-            }
-            Some(_) => {}
-        }
-    }
-
     pub(crate) fn containers_of(&self, pod: &Name) -> Option<BTreeSet<String>> {
         self.pods.iter().find(|one| *pod == *one.name).map(|pod| pod.containers.clone())
     }
@@ -337,7 +229,7 @@ impl Checker<'_> {
         self.report(path, format!("the case has no pod `{pod}`"), note);
     }
 
-    fn check_known(
+    pub(crate) fn check_known(
         &mut self,
         kind: &str,
         path: &[PathSegment],
@@ -390,7 +282,7 @@ fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
 }
 
 /// Returns a path with further segments.
-fn join(path: &[PathSegment], more: &[PathSegment]) -> Vec<PathSegment> {
+pub(crate) fn join(path: &[PathSegment], more: &[PathSegment]) -> Vec<PathSegment> {
     [path, more].concat()
 }
 

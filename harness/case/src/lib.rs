@@ -24,9 +24,12 @@
 
 mod api_rejection;
 mod assertion;
+mod check_expect;
 mod check_pressure;
 mod check_steps;
 mod checks;
+mod deadline;
+mod expect;
 pub mod expression;
 mod load;
 pub mod positions;
@@ -39,12 +42,13 @@ mod values;
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
+pub use expect::{
+    ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, Resource, VolumeLimit,
+    Witness,
+};
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
-pub use schema::{
-    Case, ContainerLimit, EphemeralContainer, Expect, Figures, KnownBug, Message, Presence, Pressure,
-    PressureMechanism, Refused, Resource, Signal, VolumeLimit, Witness, json_schema,
-};
+pub use schema::{Case, EphemeralContainer, KnownBug, Pressure, PressureMechanism, Signal, json_schema};
 pub use step::{Deletion, NodeSetup, PodPlacement, Step, Taint};
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,

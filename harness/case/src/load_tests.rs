@@ -86,6 +86,26 @@ fn rejections_of_the_api_point_to_lines() {
     insta::assert_snapshot!(problems.map(|problem| problem.to_string()).join("\n\n"));
 }
 
+/// An expectation that cannot fail is an error at its line.
+#[test]
+fn an_expectation_must_be_able_to_fail() {
+    let (before, _) = GOOD.split_once("expect:").unwrap();
+    let parsed = |expect: &str| {
+        let text = format!("{before}{expect}");
+        parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).map_err(|error| error.to_string())
+    };
+    for expect in
+        ["expect: {}", "expect: {may-be-evicted: [alloc]}", "expect: {evicted: [], may-be-evicted: [alloc]}"]
+    {
+        let error = parsed(expect).unwrap_err();
+        assert!(error.contains("`expect` states nothing that can fail"), "{error}");
+        assert!(error.contains("good.yaml:18:1") && error.contains("state `evicted: []`"), "{error}");
+    }
+    for expect in ["expect: {evicted: []}", "expect: {that: [{what: a, value: size(events) > 0}]}"] {
+        assert!(parsed(expect).is_ok(), "{expect}");
+    }
+}
+
 /// Each row breaks the valid case in one place.
 #[test]
 fn errors_point_to_the_mistake() {
@@ -108,6 +128,7 @@ fn errors_point_to_the_mistake() {
         ("bad name", "name: good", "name: Good Case"),
         ("name of another file", "name: good", "name: better"),
         ("no such pod", "evicted: [alloc]", "evicted: [aloc]"),
+        ("no such container is OOM-killed", "expect:\n", "expect:\n  oom-killed: [el2]\n"),
         ("no evicted pod", "evicted: [alloc]", "evicted: []"),
         ("no such container", "containers: {side:", "containers: {sidecar:"),
         ("no such container in a known bug", "{containers: {el1: {}}}", "{containers: {xx: {}}}"),

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use evictlab_fault::Fault;
+use evictlab_rules::invariant::Invariant;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::assertion::{Assertion, Cgroup, Rate};
+use crate::assertion::{Assertion, Cgroup};
+use crate::expect::{Expect, Message, Resource};
 use crate::expression::Expression;
 use crate::step::{NodeSetup, PodPlacement, Step};
-use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream, UsageBound};
+use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
 
 /// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -76,14 +78,28 @@ pub struct Case {
     /// on other clusters the case is skipped.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// Condition that must have been observed at any time for the case to have a verdict, such as
+    /// `stats.writer.el1.rootfs.usedBytes > 20000000` in a case about a limit of 20M.
+    #[serde(default)]
+    pub trigger: Option<Expression>,
     /// Expected outcome.
     pub expect: Expect,
     /// Known bugs, with the outcome on kubelets that have them.
     #[serde(default)]
     pub known_bugs: Vec<KnownBug>,
-    /// Maximum time without progress before the case ends with an error; the default is 5m.
+    /// Maximum time without progress before the case ends; the default is 40s. Longer on slow
+    /// nodes.
     #[serde(default)]
     pub timeout: Option<Duration>,
+    /// Maximum time from the first pod to the end of the case, with or without progress; longer on
+    /// slow nodes. The default is two minutes and all times that the case states: ramp, grace
+    /// periods, waits and twice the timeout.
+    #[serde(default)]
+    pub deadline: Option<Duration>,
+    /// Reason why no defect of a kubelet can fail the case, for a case that checks an API server or
+    /// a controller. Without a reason, `evictlab mutants run` expects the case to kill a mutant.
+    #[serde(default)]
+    pub no_mutant: Option<String>,
     /// Reason why the embedded cluster cannot predict the verdict on real kubelets. If stated, the
     /// case is skipped there.
     #[serde(default)]
@@ -96,7 +112,8 @@ impl Case {
         let in_steps = self.steps.iter().filter_map(|step| step.when.as_ref());
         let in_bugs = self.known_bugs.iter().flat_map(|bug| &bug.that);
         let assertions = self.expect.that.iter().chain(in_bugs).map(|assertion| &assertion.value);
-        in_steps.chain(&self.until).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
+        let conditions = self.until.iter().chain(&self.trigger);
+        in_steps.chain(conditions).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
     }
 
     /// Returns the number of containers in all pods, including ephemeral containers.
@@ -240,153 +257,6 @@ pub struct EphemeralContainer {
     pub container: Map<String, Value>,
 }
 
-/// Expected outcome. Fields that are not stated are not checked; the invariants of eviction always
-/// are.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Expect {
-    /// Pods that are evicted, in any order; all other pods are not. `message` applies to the first
-    /// one.
-    #[serde(default)]
-    pub evicted: Vec<Name>,
-    /// Content of the eviction message.
-    #[serde(default)]
-    pub message: Option<Message>,
-    /// Reports of the eviction that must exist. Reports that exist must agree in any case.
-    #[serde(default)]
-    pub witnesses: Option<Vec<Witness>>,
-    /// Presence of the offender annotations in the Evicted event.
-    #[serde(default)]
-    pub annotations: Option<Presence>,
-    /// Presence of a `DisruptionTarget` condition in the status of the pod.
-    #[serde(default)]
-    pub disruption_target: Option<Presence>,
-    /// Maximum time from the Evicted event to the end of the last container of the pod.
-    #[serde(default)]
-    pub killed_within: Option<Duration>,
-    /// Error with which the API rejects an ephemeral container of the case.
-    #[serde(default)]
-    pub refused: Option<Refused>,
-    /// Containers that the Summary API of the node lists, by pod.
-    #[serde(default)]
-    pub summary: BTreeMap<Name, Vec<Name>>,
-    /// Pods that may be evicted or not.
-    #[serde(default)]
-    pub may_be_evicted: Vec<Name>,
-    /// Assertions on everything that was observed.
-    #[serde(default)]
-    pub that: Vec<Assertion>,
-    /// Rate at which a property holds, counted over many pods or many runs of the case.
-    #[serde(default)]
-    pub rate: Option<Rate>,
-}
-
-/// Content of an eviction message. `containers`, if stated, lists all containers that the message
-/// names, in any order.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Message {
-    /// Resource under pressure.
-    #[serde(default)]
-    pub resource: Option<Resource>,
-    /// Containers that the message names, with their figures.
-    #[serde(default)]
-    pub containers: Option<BTreeMap<Name, Figures>>,
-    /// Figures of the pod (1.34 and newer). If `containers` is stated and this is not, the message
-    /// must not have them.
-    #[serde(default)]
-    pub pod: Option<Figures>,
-    /// Limit in "Usage of EmptyDir volume … exceeds the limit …".
-    #[serde(default)]
-    pub emptydir_limit: Option<VolumeLimit>,
-    /// Limit in "Pod ephemeral local storage usage exceeds the total limit of containers …".
-    #[serde(default)]
-    pub pod_limit: Option<QuantityText>,
-    /// Limit in "Container … exceeded its local ephemeral storage limit …".
-    #[serde(default)]
-    pub container_limit: Option<ContainerLimit>,
-}
-
-/// Resource names in eviction messages and in the annotation `starved_resource`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// Memory.
-    Memory,
-    /// Bytes of nodefs, imagefs or containerfs.
-    EphemeralStorage,
-    /// Inodes of nodefs, imagefs or containerfs.
-    Inodes,
-    /// Process ids.
-    Pids,
-}
-
-/// Figures of a container or pod in an eviction message.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Figures {
-    /// Request, exactly as printed.
-    #[serde(default)]
-    pub request: Option<QuantityText>,
-    /// Bound on the usage, such as `>=200Mi`.
-    #[serde(default)]
-    pub usage: Option<UsageBound>,
-}
-
-/// An emptyDir volume that exceeds its `sizeLimit`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct VolumeLimit {
-    /// Name of the volume.
-    pub volume: Name,
-    /// Limit, exactly as printed.
-    pub limit: QuantityText,
-}
-
-/// A container that exceeds its `ephemeral-storage` limit.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ContainerLimit {
-    /// Name of the container.
-    pub container: Name,
-    /// Limit, exactly as printed.
-    pub limit: QuantityText,
-}
-
-/// Places where the kubelet reports an eviction.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Witness {
-    /// The `Evicted` event.
-    Event,
-    /// `status.reason` and `status.message` of the pod.
-    Status,
-    /// The `DisruptionTarget` condition of the pod.
-    Condition,
-}
-
-/// Presence or absence.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Presence {
-    /// Must be present.
-    Present,
-    /// Must be absent.
-    Absent,
-}
-
-/// Error of the API that rejects a request.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Refused {
-    /// HTTP status code.
-    pub code: u16,
-    /// Reason of the Status, such as `Invalid`.
-    pub reason: String,
-    /// Complete message; `$(POD)` is replaced by the name of the pod.
-    pub message: String,
-}
-
 /// Outcome on kubelets with a known bug. Fields that are not stated are as in `expect`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -414,4 +284,9 @@ pub struct KnownBug {
     /// The bug is intermittent: the property that `expect.rate` counts does not hold every time.
     #[serde(default)]
     pub sometimes: bool,
+    /// Invariants of the rules of this kubelet that a kubelet without the bug violates. Needed if
+    /// no later minor version is without the bug, so that its rules are not known.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub fixed_violates: Vec<Invariant>,
 }

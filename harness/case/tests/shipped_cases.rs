@@ -129,16 +129,16 @@ fn suites_are_complete() {
         *suites.entry(case.suite.clone()).or_default() += 1;
     }
     let expected = [
-        ("end-state", 8),
-        ("limits", 8),
+        ("end-state", 9),
+        ("limits", 11),
         ("message", 13),
         ("out-of-memory", 6),
         ("pids", 3),
-        ("ranking", 12),
-        ("relatives", 8),
-        ("signals", 6),
-        ("storage", 7),
-        ("thresholds", 12),
+        ("ranking", 16),
+        ("relatives", 12),
+        ("signals", 7),
+        ("storage", 9),
+        ("thresholds", 17),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

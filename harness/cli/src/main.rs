@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::backend::Backend;
 use commands::{
-    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, report, run,
-    schema, stress, verify, watch,
+    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, mutants,
+    report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
 
@@ -42,6 +42,7 @@ enum Command {
     Stress(Box<stress::Args>),
     Verify(Box<verify::Args>),
     Bisect(Box<bisect::Args>),
+    Mutants(mutants::Args),
     List(list::Args),
     Lint(lint::Args),
     Schema(schema::Args),
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
         Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),
+        Command::Mutants(args) => mutants::run(&args),
         Command::List(args) => list::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),

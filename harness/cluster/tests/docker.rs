@@ -155,7 +155,7 @@ async fn load_stress_image(docker: &Docker, node: &str) {
     let command =
         format!("ctr -n k8s.io images mount {} /mnt > /dev/null && /mnt/stress help", stress_image::NAME);
     let output = docker.run(node, &["sh", "-c", &command]).await.unwrap();
-    assert!(output.starts_with("Takes something of its node"), "{output}");
+    assert!(output.starts_with("Consume a resource of the node"), "{output}");
     ensure_loaded(docker, &[node], &images, &progress).await.unwrap();
     assert!(!lines.take().contains(&step), "the node has this build");
 }

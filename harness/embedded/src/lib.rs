@@ -42,6 +42,7 @@
 //! | `resource` | object kinds, selectors, tolerations, node affinity, conditions |
 //! | `storage` | objects, their history and watches |
 //! | `fault` | active faults and their effects on requests, watches and events |
+//! | `defect` | defects of a kubelet, for mutation tests of cases |
 //! | `options`, `context` | cluster options; the state of a simulation that its parts share |
 //! | `machine` | control groups, file system, processes and programs of a node |
 //! | `apiserver` | defaults, validation, admission and deletion of objects |
@@ -55,6 +56,7 @@ pub mod apiserver;
 pub mod cluster;
 mod context;
 mod controllers;
+pub mod defect;
 pub mod fault;
 pub mod http;
 pub mod kubelet;
@@ -68,6 +70,7 @@ pub mod storage;
 
 pub use cluster::Cluster;
 pub use context::SimContext;
+pub use defect::{Defect, Defects};
 pub use node::Node;
 pub use options::{CgroupVersion, NodeOptions, Options, OptionsError};
 pub use simulation::Simulation;

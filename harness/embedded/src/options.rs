@@ -7,6 +7,8 @@ use evictlab_fault::Fault;
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 
+use crate::defect::Defects;
+
 /// Options of a cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -59,6 +61,8 @@ pub struct NodeOptions {
     pub processes: u64,
     /// Number of CPUs.
     pub cpus: u32,
+    /// Defects of the kubelet.
+    pub defects: Defects,
 }
 
 impl NodeOptions {
@@ -79,6 +83,7 @@ impl NodeOptions {
             max_pid: 120_000,
             processes: 700,
             cpus: 4,
+            defects: Defects::default(),
         }
     }
 }

@@ -57,12 +57,13 @@ impl Simulation {
     /// # Errors
     /// [`OptionsError`] for nodes with impossible sizes.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
+        let defects = options.nodes.iter().flat_map(|node| node.defects.iter()).collect();
         let mut simulation = Self {
             now: Time::ZERO,
             store: Store::new(options.seed, Epoch(options.epoch)),
             nodes: BTreeMap::new(),
             faults: ActiveFaults::default(),
-            controllers: Controllers::new(options.event_ttl),
+            controllers: Controllers::new(options.event_ttl, defects),
             rng: Rng::seed_from_u64(options.seed),
             sequence: Sequence::default(),
             queue: EventQueue::default(),

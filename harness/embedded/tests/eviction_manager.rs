@@ -94,7 +94,7 @@ impl Lab {
             }
             SyncResult::Pressure(pressure) => {
                 let candidates = candidates(&self.pods);
-                match self.manager.plan(&pressure, &sample, &candidates).victim {
+                match self.manager.plan(&pressure, &sample, &candidates).victims.pop() {
                     Some(victim) => Outcome::Evicted(vec![of(&self.pods, victim)]),
                     None => Outcome::Nobody,
                 }
@@ -131,6 +131,7 @@ fn thresholds(config: Value) -> Vec<Threshold> {
 
 fn settings(config: Value) -> Settings {
     Settings {
+        defects: evictlab_embedded::Defects::default(),
         thresholds: thresholds(config),
         transition: Duration::from_secs(300),
         max_pod_grace: 5,
@@ -370,7 +371,7 @@ fn skips_critical_pods() {
     let plan = lab.plan(&memory(500 * MI));
     // The critical pod has no statistics and ranks first.
     assert_eq!((&plan.ranked[..], &plan.critical[..]), (&[0, 1][..], &[0][..]));
-    assert_eq!(plan.victim.unwrap().at, 1);
+    assert_eq!(plan.victims[0].at, 1);
 
     lab.pods.remove(1);
     assert_eq!(lab.outcome(&memory(500 * MI)), Outcome::Nobody);
@@ -381,7 +382,7 @@ fn pod_without_statistics_ranks_first_without_container_details() {
     let mut lab = Lab::new(32, settings(json!({"evictionHard": {"memory.available": "1Gi"}})));
     lab.pod("hog", -1, json!({}), working_set(9 * GI)).pod("waiting", 1, json!({}), json!({}));
     lab.stats.pop();
-    let victim = lab.plan(&memory(500 * MI)).victim.unwrap();
+    let victim = lab.plan(&memory(500 * MI)).victims.remove(0);
     assert_eq!((victim.at, victim.annotations), (1, None));
     assert_eq!(
         victim.message,

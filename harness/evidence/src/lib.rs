@@ -25,6 +25,7 @@
 mod cel_value;
 mod history;
 mod live_state;
+mod missing;
 mod observation_end;
 mod observations;
 mod sample;
@@ -32,7 +33,8 @@ mod samples;
 mod scope;
 mod views;
 
-pub use live_state::LiveState;
+pub use live_state::{LiveState, WatchedKind};
+pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};
 pub use observation_end::{EndInputs, EndLimits, ExpectedOutcome, ObservationEnd};
 pub use observations::{ApiAnswer, Observations, thresholds};
 pub use sample::sample;

@@ -1,13 +1,17 @@
 //! The state of a case while it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::history;
+use crate::missing::{EvidenceSource, MissingEvidence};
 use crate::views::{ContainerStatusView, EventView, PodView};
+
+/// Cause of gaps in a history.
+const MISSED_CHANGES: &str = "the watch expired and may have missed changes";
 
 /// Times of the observation's last changes.
 #[derive(Clone, Debug)]
@@ -29,6 +33,18 @@ impl Default for Progress {
     }
 }
 
+/// Objects that a watch delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchedKind {
+    /// The pods of the case's namespace.
+    Pods,
+    /// The case's node.
+    Node,
+}
+
+/// Names of the pods that a list contains, while a watch lists them.
+type ListedPods = BTreeSet<String>;
+
 /// Pods, events and the node as watches delivered them so far.
 #[derive(Clone, Debug, Default)]
 pub struct LiveState {
@@ -44,6 +60,12 @@ pub struct LiveState {
     pub node_history: Vec<Value>,
     /// The last version of each pod that no longer exists.
     pub gone: Vec<Value>,
+    /// Evidence that expired watches did not deliver.
+    pub missing: Vec<MissingEvidence>,
+    /// `Some` while the watch on pods lists them.
+    listed: Option<ListedPods>,
+    /// True while the watch on the node lists it.
+    is_listing_node: bool,
     pub(crate) progress: Progress,
 }
 
@@ -56,9 +78,69 @@ impl LiveState {
     /// Records a pod's new version, `t` seconds after the first pod was created.
     pub fn record_pod(&mut self, t: f64, pod: Value) {
         let name = PodView::new(&pod).case_name().to_owned();
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name.clone());
+            self.note_missed_changes(t, &name, &pod);
+        }
         let history = self.history.entry(name.clone()).or_default();
         history::push_change(history, history::pod_entry(t, &pod, false));
         self.pods.insert(name, pod);
+    }
+
+    /// Compares a listed pod with the known one of that name.
+    fn note_missed_changes(&mut self, t: f64, name: &str, listed: &Value) {
+        let Some(known) = self.pods.get(name).cloned() else { return };
+        if PodView::new(&known).uid() != PodView::new(listed).uid() {
+            self.record_vanished(t, known);
+        } else if resource_version(&known) != resource_version(listed) {
+            self.record_missing(EvidenceSource::PodHistory, MISSED_CHANGES);
+        }
+    }
+
+    /// Records that a watch begins to list its objects: at its start, and after it has expired.
+    pub fn record_list_start(&mut self, kind: WatchedKind) {
+        match kind {
+            WatchedKind::Pods => self.listed = Some(ListedPods::new()),
+            WatchedKind::Node => self.is_listing_node = true,
+        }
+    }
+
+    /// Records that a watch has listed its objects. Pods that were known and are not listed any
+    /// more were deleted while the watch had expired: their last known version is kept, and their
+    /// end is missing evidence.
+    pub fn record_list_end(&mut self, t: f64, kind: WatchedKind) {
+        match kind {
+            WatchedKind::Node => self.is_listing_node = false,
+            WatchedKind::Pods => {
+                let Some(listed) = self.listed.take() else { return };
+                self.record_unlisted_pods(t, &listed);
+            }
+        }
+    }
+
+    /// Records the deletion of each known pod that a complete list does not contain.
+    pub fn record_unlisted_pods(&mut self, t: f64, listed: &BTreeSet<String>) {
+        let vanished: Vec<Value> = self
+            .pods
+            .iter()
+            .filter(|(name, _)| !listed.contains(*name))
+            .map(|(_, pod)| pod.clone())
+            .collect();
+        vanished.into_iter().for_each(|pod| self.record_vanished(t, pod));
+    }
+
+    fn record_vanished(&mut self, t: f64, pod: Value) {
+        let name = PodView::new(&pod).case_name().to_owned();
+        let cause = "the pod was deleted, and its last version was not observed";
+        self.record_missing(EvidenceSource::Pod(name), cause);
+        self.record_pod_gone(t, pod);
+    }
+
+    fn record_missing(&mut self, source: EvidenceSource, cause: &str) {
+        let missing = MissingEvidence::new(source, cause);
+        if !self.missing.contains(&missing) {
+            self.missing.push(missing);
+        }
     }
 
     /// Records that a pod was deleted; `pod` is its last version.
@@ -74,6 +156,10 @@ impl LiveState {
 
     /// Records the node's new version.
     pub fn record_node(&mut self, t: f64, node: Value) {
+        let is_changed = !self.node.is_null() && resource_version(&self.node) != resource_version(&node);
+        if self.is_listing_node && is_changed {
+            self.record_missing(EvidenceSource::NodeHistory, MISSED_CHANGES);
+        }
         history::push_change(&mut self.node_history, history::node_entry(t, &node));
         self.node = node;
     }
@@ -116,6 +202,10 @@ impl LiveState {
     }
 }
 
+fn resource_version(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +238,48 @@ mod tests {
         state.record_event(json!({"metadata": {"uid": "1"}, "count": 2}));
         assert_eq!(state.events.len(), 2);
         assert_eq!(state.events[0]["count"], 2);
+    }
+
+    fn versioned(name: &str, version: &str) -> Value {
+        json!({"metadata": {"name": name, "uid": name, "resourceVersion": version}, "status": {"phase": "Running"}})
+    }
+
+    #[test]
+    fn a_pod_that_a_new_list_lacks_is_gone_and_its_end_is_missing() {
+        let mut state = LiveState::new();
+        let list = |state: &mut LiveState, pods: &[Value]| {
+            state.record_list_start(WatchedKind::Pods);
+            pods.iter().for_each(|pod| state.record_pod(1.0, pod.clone()));
+            state.record_list_end(2.0, WatchedKind::Pods);
+        };
+        list(&mut state, &[versioned("a", "1"), versioned("b", "2")]);
+        assert_eq!((state.pods.len(), &state.missing), (2, &vec![]));
+        list(&mut state, &[versioned("a", "1")]);
+        assert_eq!(state.pods.keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(state.gone, [versioned("b", "2")]);
+        assert_eq!(state.history["b"].last().unwrap()["gone"], true);
+        let sources: Vec<_> = state.missing.iter().map(|missing| missing.source.to_string()).collect();
+        assert_eq!(sources, ["pods/b"]);
+    }
+
+    #[test]
+    fn a_new_list_with_another_version_leaves_a_gap_in_the_history() {
+        let mut state = LiveState::new();
+        let sources = |state: &LiveState| -> Vec<String> {
+            state.missing.iter().map(|missing| missing.source.to_string()).collect()
+        };
+        for (version, expected) in [("1", &[][..]), ("1", &[]), ("2", &["history", "nodeHistory"])] {
+            state.record_list_start(WatchedKind::Pods);
+            state.record_list_start(WatchedKind::Node);
+            state.record_pod(1.0, versioned("a", version));
+            state.record_node(1.0, versioned("node", version));
+            state.record_list_end(1.0, WatchedKind::Pods);
+            state.record_list_end(1.0, WatchedKind::Node);
+            assert_eq!(sources(&state), expected, "{version}");
+        }
+        state.missing.clear();
+        state.record_pod(2.0, versioned("a", "3"));
+        state.record_node(2.0, versioned("node", "3"));
+        assert_eq!(sources(&state), [""; 0]);
     }
 }

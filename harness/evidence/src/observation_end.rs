@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -58,7 +58,8 @@ pub struct EndLimits {
 }
 
 /// Reason why an observation ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ObservationEnd {
     /// The expected outcome, or that of the known bug, was observed.
     Outcome,
@@ -68,6 +69,22 @@ pub enum ObservationEnd {
     Stuck,
     /// Nothing changed within the stall timeout.
     Stalled,
+    /// This deadline of the case elapsed before the expected outcome.
+    Deadline(Duration),
+}
+
+impl ObservationEnd {
+    /// Describes the end of an observation without the expected outcome; `None` for
+    /// [`ObservationEnd::Outcome`].
+    pub fn describe_failure(&self) -> Option<String> {
+        match self {
+            Self::Outcome => None,
+            Self::Died(why) => Some(why.clone()),
+            Self::Stuck => Some("a pod could not start".to_owned()),
+            Self::Stalled => Some("nothing changed any more".to_owned()),
+            Self::Deadline(deadline) => Some(format!("the deadline of {} s elapsed", deadline.as_secs())),
+        }
+    }
 }
 
 impl LiveState {

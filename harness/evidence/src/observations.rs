@@ -4,6 +4,8 @@ use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_threshold_conf
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::missing::MissingEvidence;
+use crate::observation_end::ObservationEnd;
 use crate::samples::Samples;
 
 /// Evidence of one case on one node, as the API server and the kubelet reported it.
@@ -92,6 +94,15 @@ pub struct Observations {
     /// Duration of the observation, in seconds since the first pod was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Sources of evidence that could not be read, or not completely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingEvidence>,
+    /// Reason why the observation ended; `None` in old recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<ObservationEnd>,
+    /// True if the case's trigger held at any time of the observation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trigger_observed: bool,
     /// The API's Status for an ephemeral container that it rejected; see
     /// [`rejection`](Self::rejection).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +122,12 @@ pub struct ApiAnswer {
 }
 
 impl Observations {
+    /// Reports whether nothing was observed: the case ended before its first object was created.
+    pub fn is_empty(&self) -> bool {
+        let lists = [&self.pods_created, &self.pods_final, &self.pods_gone, &self.events];
+        lists.into_iter().all(Vec::is_empty) && self.objects.is_empty() && self.samples.is_empty()
+    }
+
     /// Returns the eviction thresholds of the node's complete configuration if that was recorded,
     /// or of the changes to it. Empty if the kubelet would reject them.
     pub fn thresholds(&self) -> Vec<Threshold> {

@@ -18,6 +18,11 @@ impl Samples {
         self.0.push(sample.to_string().into());
     }
 
+    /// Reports whether there are no samples.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns each sample as JSON.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Value> {
         self.0.iter().map(|text| serde_json::from_str(text).unwrap_or_default())

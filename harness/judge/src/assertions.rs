@@ -1,5 +1,7 @@
 //! The assertions of a case.
 
+use crate::evidence::CaseEvidence;
+use crate::rate::Unrated;
 use crate::verdict::Check;
 use crate::verdict::Rate;
 use evictlab_case::expression::ExpressionError;
@@ -29,20 +31,41 @@ pub(crate) fn applicable<'a>(
 }
 
 /// Evaluates one assertion.
-pub(crate) fn check(assertion: &Assertion, scope: &Scope<'_>) -> Check {
+///
+/// # Errors
+/// The assertion reads missing evidence, or cannot be evaluated.
+pub(crate) fn check(
+    assertion: &Assertion,
+    scope: &Scope<'_>,
+    evidence: &CaseEvidence<'_>,
+) -> Result<Check, Undecided> {
+    if let Some(missing) = evidence.missing(&assertion.what, &assertion.value) {
+        return Err(Undecided::Lost(format!("{}: {missing}", assertion.what)));
+    }
     let (holds, observed) = match assertion.value.value(scope) {
         Ok(value) => (assertion.holds(&value), display_value(&value)),
-        Err(ExpressionError::NoValue(cause)) => (assertion.absent, format!("no value: {cause}")),
-        Err(error) => (false, error.to_string()),
+        Err(ExpressionError::Absent(cause)) => (assertion.absent, format!("absent: {cause}")),
+        Err(error @ ExpressionError::TooCostly { .. }) => {
+            return Err(Undecided::TooCostly(format!("{}: {error}", assertion.what)));
+        }
+        Err(error) => (false, format!("no value: {error}")),
     };
     let observed = match observed.char_indices().nth(MAX_VALUE_LENGTH) {
         Some((end, _)) => format!("{} …", &observed[..end]),
         None => observed,
     };
-    Check { name: assertion.what.clone(), holds, expected: assertion.to_string(), observed }
+    Ok(Check { name: assertion.what.clone(), holds, expected: assertion.to_string(), observed })
+}
+
+/// Reason why an assertion has no result.
+pub(crate) enum Undecided {
+    /// It reads evidence that was not collected.
+    Lost(String),
+    /// Its expression exceeds the cost limit.
+    TooCostly(String),
 }
 
 /// Evaluates the case's rate in one run; `None` for a case without a rate.
-pub(crate) fn rate(case: &Case, observations: &Observations) -> Option<Result<Rate, Check>> {
-    Rate::of(case, &Scope::of(observations))
+pub(crate) fn rate(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Result<Rate, Unrated>> {
+    Rate::of(case, &Scope::of(evidence.observations), evidence)
 }

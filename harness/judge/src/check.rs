@@ -1,13 +1,16 @@
 //! The check of an expectation: that of a case, or that of one of its known bugs.
 
+use std::collections::BTreeSet;
+
 use evictlab_rules::message::EvictionMessage;
 
+use crate::assertions::{self, Undecided};
 use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::message_diff;
 use crate::termination_time::{TerminationBound, check_termination_time};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
-use crate::{assertions, message_diff};
 use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
-use evictlab_evidence::Scope;
+use evictlab_evidence::{Scope, TerminatedView};
 
 /// A complete expectation.
 pub(crate) struct Expectation<'a> {
@@ -27,6 +30,8 @@ pub(crate) struct CheckResults {
     pub(crate) diff: String,
     /// The first check that was not possible because evidence is missing.
     pub(crate) evidence_lost: Option<Inconclusive>,
+    /// The first assertion that cannot be evaluated at all.
+    pub(crate) error: Option<String>,
 }
 
 impl CheckResults {
@@ -78,7 +83,7 @@ impl<'a> Expectation<'a> {
     /// Compares the expectation with the evidence.
     pub(crate) fn check(&self, evidence: &CaseEvidence<'_>) -> CheckResults {
         let mut results = CheckResults::default();
-        results.checks.push(self.check_evicted_pods(evidence));
+        self.check_evicted_pods(evidence, &mut results);
         let evicted: Vec<_> = self.evicted.iter().filter_map(|name| evidence.pod(name.as_str())).collect();
         if let Some(first) = evicted.first().filter(|pod| pod.was_evicted()) {
             self.check_message(first, &mut results);
@@ -89,30 +94,35 @@ impl<'a> Expectation<'a> {
             }
         }
         for pod in evicted.into_iter().filter(|pod| pod.was_evicted()) {
-            self.check_eviction(pod, &mut results);
+            self.check_eviction(pod, evidence, &mut results);
         }
         for (pod, containers) in &self.case.expect.summary {
             check_summary(pod.as_str(), containers, evidence, &mut results);
         }
+        if let Some(expected) = &self.case.expect.oom_killed {
+            check_oom_kills(expected, evidence, &mut results);
+        }
+        if let Some(expected) = &self.case.expect.rejected {
+            check_rejected_pods(expected, evidence, &mut results);
+        }
         if let Some(refused) = &self.case.expect.refused {
             results.checks.push(self.check_rejection(refused, evidence));
         }
-        if let Some(step) = &evidence.observations.stopped_at {
-            results.checks.push(Check {
-                name: "the steps of the case".to_owned(),
-                holds: false,
-                expected: "each is done".to_owned(),
-                observed: format!("timed out waiting: {step}"),
-            });
-        }
         let scope = Scope::of(evidence.observations);
         let assertions = assertions::applicable(self.case, self.bug, evidence.observations);
-        let assertions = assertions.into_iter().map(|assertion| assertions::check(assertion, &scope));
-        results.checks.extend(assertions);
+        for assertion in assertions {
+            match assertions::check(assertion, &scope, evidence) {
+                Ok(check) => results.checks.push(check),
+                Err(Undecided::Lost(why)) => results.record_lost_evidence(why),
+                Err(Undecided::TooCostly(why)) => results.error = results.error.or(Some(why)),
+            }
+        }
         results
     }
 
-    fn check_evicted_pods(&self, evidence: &CaseEvidence<'_>) -> Check {
+    /// Checks which pods are evicted. An eviction that was reported decides the check; that a pod
+    /// was not evicted does so only if its end was observed.
+    fn check_evicted_pods(&self, evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
         let is_expected = |pod: &PodEvidence<'_>| contains(self.evicted, pod);
         let may_be_evicted = |pod: &PodEvidence<'_>| contains(&self.case.expect.may_be_evicted, pod);
         let pods: Vec<_> = evidence.pods.iter().filter(|pod| !may_be_evicted(pod)).collect();
@@ -120,7 +130,20 @@ impl<'a> Expectation<'a> {
             (describe_evicted(&pods, is_expected), describe_evicted(&pods, |pod| pod.was_evicted()));
         let all_known = self.evicted.iter().all(|name| evidence.pod(name.as_str()).is_some());
         let holds = all_known && expected == observed;
-        Check { name: "who is evicted".to_owned(), holds, expected, observed }
+        let is_violated = |pod: &&PodEvidence<'_>| match (pod.was_evicted(), is_expected(pod)) {
+            (true, is_expected) => !is_expected,
+            (false, is_expected) => is_expected && evidence.unknown_end(pod).is_none(),
+        };
+        let unknown = pods.iter().filter(|pod| !pod.was_evicted()).find_map(|pod| evidence.unknown_end(pod));
+        match unknown {
+            Some(why) if all_known && !pods.iter().copied().any(|pod| is_violated(&pod)) => {
+                results.record_lost_evidence(why);
+            }
+            _ => {
+                let name = "who is evicted".to_owned();
+                results.checks.push(Check { name, holds, expected, observed });
+            }
+        }
     }
 
     fn check_message(&self, pod: &PodEvidence<'_>, results: &mut CheckResults) {
@@ -137,15 +160,21 @@ impl<'a> Expectation<'a> {
     }
 
     /// Checks the reports of the eviction of one pod. That they agree is an invariant.
-    fn check_eviction(&self, pod: &PodEvidence<'_>, results: &mut CheckResults) {
+    fn check_eviction(&self, pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
         let expect = &self.case.expect;
+        let unknown_status = evidence.unknown_end(pod).filter(|_| pod.status.is_none());
         for witness in expect.witnesses.iter().flatten() {
-            check_witness(*witness, pod, results);
+            match &unknown_status {
+                Some(why) if *witness != Witness::Event => results.record_lost_evidence(why.clone()),
+                _ => check_witness(*witness, pod, results),
+            }
         }
         if let Some(presence) = expect.annotations {
             check_annotations(presence, pod, results);
         }
-        if let Some(presence) = expect.disruption_target {
+        if let (Some(_), Some(why)) = (expect.disruption_target, &unknown_status) {
+            results.record_lost_evidence(why.clone());
+        } else if let Some(presence) = expect.disruption_target {
             let name = format!("DisruptionTarget of {}", pod.name);
             results.checks.push(check_presence(name, presence, pod.condition.map(str::to_owned)));
         }
@@ -246,4 +275,48 @@ fn check_summary(pod: &str, containers: &[Name], evidence: &CaseEvidence<'_>, re
     let observed = observed.unwrap_or_else(|| "no sample lists the pod".to_owned());
     let name = format!("the Summary lists containers of {pod}");
     results.checks.push(Check { name, holds, expected, observed });
+}
+
+/// Checks which pods the kubelet rejected at admission. Pods that were not created yet count as
+/// admitted.
+fn check_rejected_pods(expected: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
+    let rejected = evidence.pods.iter().filter(|pod| pod.rejection.is_some());
+    let observed: BTreeSet<&str> = rejected.map(|pod| pod.name.as_str()).collect();
+    let expected: BTreeSet<&str> = expected.iter().map(Name::as_str).collect();
+    let holds = expected == observed;
+    let missed = || evidence.pods.iter().filter(|pod| pod.rejection.is_none());
+    match missed().find_map(|pod| evidence.unknown_end(pod)) {
+        Some(why) if observed.is_subset(&expected) && !holds => results.record_lost_evidence(why),
+        _ => results.checks.push(Check {
+            name: "pods rejected at admission".to_owned(),
+            holds,
+            expected: describe_names(expected),
+            observed: describe_names(observed),
+        }),
+    }
+}
+
+/// Lists names, or `none`.
+fn describe_names(names: BTreeSet<&str>) -> String {
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.into_iter().collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Checks which containers the kernel OOM-killed, now or before their last restart.
+fn check_oom_kills(expected: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
+    if let Some(why) = evidence.pods.iter().find_map(|pod| evidence.unknown_end(pod)) {
+        return results.record_lost_evidence(why);
+    }
+    let is_oom_kill = |terminated: TerminatedView<'_>| terminated.reason() == "OOMKilled";
+    let statuses = evidence.pods.iter().flat_map(PodEvidence::container_statuses);
+    let killed = statuses.filter(|status| {
+        let terminations = [status.terminated(), status.last_terminated()];
+        terminations.into_iter().flatten().any(is_oom_kill)
+    });
+    let expected = describe_names(expected.iter().map(Name::as_str).collect());
+    let observed = describe_names(killed.map(|status| status.name()).collect());
+    let holds = expected == observed;
+    results.checks.push(Check { name: "OOM-killed containers".to_owned(), holds, expected, observed });
 }

@@ -5,6 +5,7 @@ use evictlab_rules::message::EvictionMessage;
 
 use crate::check::{CheckResults, Expectation};
 use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::rate::Unrated;
 use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
 use crate::{assertions, inconclusive, invariants};
 use evictlab_case::{Case, KnownBug};
@@ -23,15 +24,21 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         let result = CaseResult::without_evidence(Verdict::Error, why);
         return CaseResult { phase: Some(Phase::Judge), ..result };
     }
-    let evidence = CaseEvidence::new(kubelet, observations);
+    let evidence = CaseEvidence::new(case, kubelet, observations);
     let expectation = Expectation::of(case);
     let results = expectation.check(&evidence);
+    if let Some(why) = &results.error {
+        let result = verdict_with(Verdict::Error, why.clone(), &results.checks);
+        return CaseResult { phase: Some(Phase::Judge), ..result };
+    }
     // An intermittent bug is judged by the rate over all runs.
     let bug = known_bug(case, kubelet).filter(|bug| !bug.sometimes);
     let invariants = check_invariants(&evidence, &results, bug);
     let decision = Decision { case, evidence: &evidence, bug };
     let mut result = if all_hold(&invariants) {
         decision.decide(&expectation, &results)
+    } else if let Some(cause) = inconclusive::lost_event(&evidence, &invariants) {
+        inconclusive_with(cause, &results.checks)
     } else {
         verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
     };
@@ -39,10 +46,15 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
     result.testimony = evicted.map(PodEvidence::eviction_record).collect();
     result.diff = results.diff;
-    match assertions::rate(case, observations) {
+    match assertions::rate(case, &evidence) {
         None => {}
+        Some(Err(_)) if matches!(result.verdict, Verdict::Inconclusive | Verdict::Failed) => {}
+        Some(Err(Unrated::Lost(cause))) => {
+            (result.verdict, result.why, result.doubt) =
+                (Verdict::Inconclusive, cause.why, Some(cause.reason));
+        }
         Some(Ok(rate)) => result.rate = Some(rate),
-        Some(Err(check)) => {
+        Some(Err(Unrated::Failed(check))) => {
             result.verdict = Verdict::Failed;
             result.why = describe_failures(std::slice::from_ref(&check));
             result.checks.insert(0, check);
@@ -64,9 +76,16 @@ fn check_invariants(
     results: &CheckResults,
     bug: Option<&KnownBug>,
 ) -> Vec<Check> {
-    let invariants = invariants::check_all(evidence, evidence.kubelet);
+    let mut invariants = invariants::check_all(evidence, evidence.kubelet);
     if all_hold(&invariants) || !results.hold() {
         return invariants;
+    }
+    if let Some(bug) = bug {
+        let may_violate = |check: &Check| {
+            let mut names = bug.fixed_violates.iter().map(|invariant| invariant.as_str());
+            names.any(|name| check.name.strip_prefix(name).is_some_and(|rest| rest.starts_with(" (")))
+        };
+        invariants.retain(|check| check.holds || !may_violate(check));
     }
     let fixed = bug.and_then(|bug| first_minor_without(bug, evidence.kubelet));
     let of_fixed = fixed.map(|fixed| invariants::check_all(evidence, &fixed));
@@ -89,6 +108,12 @@ struct Decision<'a> {
 
 impl Decision<'_> {
     fn decide(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
+        // An eviction that neither the case nor the bug expects is a failure in any case.
+        if !self.has_unexpected_eviction(expectation)
+            && let Some(cause) = inconclusive::trigger_not_observed(self.case, self.evidence)
+        {
+            return inconclusive_with(cause, &results.checks);
+        }
         if results.hold() {
             return self.with_expected_outcome(expectation, results);
         }
@@ -113,7 +138,7 @@ impl Decision<'_> {
     }
 
     fn with_expected_outcome(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
-        if let Some(cause) = self.inconclusive(results) {
+        if let Some(cause) = self.inconclusive(results, false) {
             return inconclusive_with(cause, &results.checks);
         }
         let summary = summarize(expectation, self.evidence);
@@ -129,7 +154,7 @@ impl Decision<'_> {
         expectation: &Expectation<'_>,
         results: &CheckResults,
     ) -> CaseResult {
-        if let Some(cause) = self.inconclusive(results) {
+        if let Some(cause) = self.inconclusive(results, true) {
             return inconclusive_with(cause, &results.checks);
         }
         let about = bug.about.as_deref().unwrap_or("It shows as stated.");
@@ -138,9 +163,20 @@ impl Decision<'_> {
         CaseResult { known_bug: Some(bug_label(bug)), ..result }
     }
 
-    /// Returns the reason why checks that hold do not decide the case.
-    fn inconclusive(&self, results: &CheckResults) -> Option<Inconclusive> {
-        results.evidence_lost.clone().or_else(|| inconclusive::of_pass(self.case, self.evidence))
+    /// Returns the reason why checks that hold, of the case or of its bug, do not decide the case.
+    fn inconclusive(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
+        let lost = results.evidence_lost.clone();
+        let observations = self.evidence.observations;
+        lost.or_else(|| inconclusive::of_pass(self.case, self.evidence))
+            .or_else(|| inconclusive::end_not_reached(self.case, observations, with_bug))
+    }
+
+    fn has_unexpected_eviction(&self, expectation: &Expectation<'_>) -> bool {
+        let with_bug = self.bug.and_then(|bug| bug.evicted.as_deref()).unwrap_or_default();
+        let may_be_evicted = &self.case.expect.may_be_evicted;
+        let all = || expectation.evicted().iter().chain(with_bug).chain(may_be_evicted);
+        let pods = &self.evidence.pods;
+        pods.iter().any(|pod| pod.was_evicted() && !all().any(|name| name.as_str() == pod.name))
     }
 }
 

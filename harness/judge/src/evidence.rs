@@ -9,7 +9,11 @@ use evictlab_rules::threshold::Threshold;
 use serde_json::Value;
 
 use crate::verdict::EvictionRecord;
-use evictlab_evidence::{ApiAnswer, ContainerStatusView, EventView, Observations, PodView};
+use evictlab_case::Case;
+use evictlab_case::expression::Expression;
+use evictlab_evidence::{
+    ApiAnswer, ContainerStatusView, EventView, EvidenceSource, MissingEvidence, Observations, PodView,
+};
 
 /// Prefix of the message of a pod that failed the kubelet's admission.
 const REJECTION_PREFIX: &str = "Pod was rejected: ";
@@ -23,6 +27,11 @@ pub(crate) struct CaseEvidence<'a> {
     pub(crate) thresholds: Vec<Threshold>,
     /// The API's answer that rejected an ephemeral container.
     pub(crate) rejection: Option<ApiAnswer>,
+    /// The events, if one was lost or delivered twice.
+    unreliable_events: Option<MissingEvidence>,
+    /// The assertions that the known bug replaces with others on events: that events are missing
+    /// may be the bug itself.
+    about_lost_events: Vec<String>,
 }
 
 /// The evidence of one pod of the case.
@@ -34,6 +43,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) view: PodView<'a>,
     /// True if the pod did not exist at the end.
     pub(crate) gone: bool,
+    /// True if it did not exist at the end, and no watch reported its deletion.
+    pub(crate) vanished: bool,
     /// Its Evicted events, oldest first, without rejections at admission.
     pub(crate) events: Vec<EvictedEvent>,
     /// `status.message` if `status.reason` is `Evicted` and the pod was not rejected at admission.
@@ -49,13 +60,20 @@ pub(crate) struct PodEvidence<'a> {
 }
 
 impl<'a> CaseEvidence<'a> {
-    pub(crate) fn new(kubelet: &'a KubeletVersion, observations: &'a Observations) -> Self {
-        let evicted = evicted_events(&observations.events);
+    pub(crate) fn new(case: &Case, kubelet: &'a KubeletVersion, observations: &'a Observations) -> Self {
+        let evicted = evicted_events(&without_repeated_uids(&observations.events));
         let created = observations.pods_created.iter();
+        let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evicted)).collect();
+        let lost = unreliable_events(&pods, observations);
+        let bug = crate::decide::known_bug(case, kubelet);
+        let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
+        let about_events = of_bug.filter(|of_bug| EvidenceSource::Events.affects(&of_bug.value));
         Self {
             kubelet,
             observations,
-            pods: created.map(|pod| PodEvidence::new(pod, observations, &evicted)).collect(),
+            unreliable_events: lost,
+            about_lost_events: about_events.map(|of_bug| of_bug.what.clone()).collect(),
+            pods,
             samples: observations.samples.decode().collect(),
             thresholds: observations.thresholds(),
             rejection: observations.rejection(),
@@ -65,6 +83,61 @@ impl<'a> CaseEvidence<'a> {
     pub(crate) fn pod(&self, name: &str) -> Option<&PodEvidence<'a>> {
         self.pods.iter().find(|pod| pod.name == name)
     }
+
+    /// Returns the evidence that an expression reads and that was not collected, or whose events were
+    /// lost or delivered twice; `what` is the assertion's description.
+    pub(crate) fn missing(&self, what: &str, expression: &Expression) -> Option<&MissingEvidence> {
+        let is_about_lost_events = self.about_lost_events.iter().any(|of_bug| of_bug == what);
+        let unreliable = self.unreliable_events.iter().filter(|_| !is_about_lost_events);
+        self.observations.missing.iter().chain(unreliable).find(|missing| missing.source.affects(expression))
+    }
+
+    /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
+    /// if its end, or its state at the end of the case, was observed.
+    pub(crate) fn unknown_end(&self, pod: &PodEvidence<'_>) -> Option<String> {
+        let observed = &self.observations.missing;
+        let is_about = |source: &EvidenceSource| match source {
+            EvidenceSource::Pods | EvidenceSource::Events => true,
+            EvidenceSource::Pod(name) => *name == pod.name,
+            _ => false,
+        };
+        if let Some(missing) = observed.iter().find(|missing| is_about(&missing.source)) {
+            return Some(format!("whether {} was evicted is not known: {missing}", pod.name));
+        }
+        pod.vanished.then(|| {
+            format!(
+                "{} was deleted externally before the end of the case, and its end was not observed",
+                pod.name
+            )
+        })
+    }
+}
+
+/// Fields of an event's metadata that differ between two objects with the same content.
+const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimestamp"];
+
+/// Returns the events as missing evidence if a pod's Evicted event was lost, or was delivered twice
+/// as two objects: events are delivered at best effort.
+fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<MissingEvidence> {
+    let missing = |cause: String| MissingEvidence::new(EvidenceSource::Events, cause);
+    if let Some(pod) = pods.iter().find(|pod| pod.status.is_some() && pod.events.is_empty()) {
+        return Some(missing(format!("the Evicted event of {} is missing", pod.name)));
+    }
+    let content = |event: &Value| {
+        let mut event = event.clone();
+        let metadata = event.get_mut("metadata").and_then(Value::as_object_mut);
+        if let Some(metadata) = metadata {
+            metadata.retain(|field, _| !OWN_FIELDS.contains(&field.as_str()));
+        }
+        event
+    };
+    let evicted = observations.events.iter().filter(|event| EventView::new(event).reason() == "Evicted");
+    let contents: Vec<Value> = evicted.map(content).collect();
+    let doubled = contents.iter().enumerate().find(|(index, event)| contents[..*index].contains(event));
+    doubled.map(|(_, event)| {
+        let pod = EventView::new(event).object_name().unwrap_or_default();
+        missing(format!("an Evicted event of {pod} was delivered twice"))
+    })
 }
 
 impl<'a> PodEvidence<'a> {
@@ -73,7 +146,8 @@ impl<'a> PodEvidence<'a> {
         let uid = created.uid();
         let find = |pods: &'a [Value]| pods.iter().map(PodView::new).find(|pod| pod.uid() == uid);
         let last = find(&observations.pods_final);
-        let view = last.or_else(|| find(&observations.pods_gone)).unwrap_or(created);
+        let gone = find(&observations.pods_gone);
+        let view = last.or(gone).unwrap_or(created);
         let is_own = |event: &&EvictedEvent| uid == Some(event.uid.as_str());
         let (rejections, events): (Vec<_>, Vec<_>) =
             evicted.iter().filter(is_own).cloned().partition(|event| is_rejection(&event.message));
@@ -90,6 +164,7 @@ impl<'a> PodEvidence<'a> {
             pod: view.decode(),
             view,
             gone: last.is_none(),
+            vanished: last.is_none() && gone.is_none(),
             events,
             status: message.filter(|message| !is_rejection(message)),
             condition: view.kubelet_termination_condition().and_then(|condition| condition.message()),
@@ -134,6 +209,16 @@ impl<'a> PodEvidence<'a> {
             annotations: self.events.first().map(annotations),
         }
     }
+}
+
+/// Returns the last version of each event.
+fn without_repeated_uids(events: &[Value]) -> Vec<Value> {
+    let uid = |event: &Value| EventView::new(event).uid().map(str::to_owned);
+    let is_last = |index: usize| {
+        let of = uid(&events[index]);
+        of.is_none() || !events[index + 1..].iter().any(|later| uid(later) == of)
+    };
+    (0..events.len()).filter(|index| is_last(*index)).map(|index| events[index].clone()).collect()
 }
 
 fn warnings(events: &[EventView<'_>]) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! Reasons why the evidence does not suffice for a verdict, each with the figures behind it.
 
+use evictlab_rules::invariant::Invariant;
 use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
@@ -8,13 +9,69 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::check::Expectation;
 use crate::evidence::{CaseEvidence, PodEvidence};
-use crate::verdict::{Inconclusive, InconclusiveReason};
+use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
-use evictlab_evidence::{ContainerStatusView, TerminatedView};
+use evictlab_evidence::{ContainerStatusView, ObservationEnd, Observations, Scope, TerminatedView};
 
 /// Returns the reason why an expectation that holds does not decide the case.
 pub(crate) fn of_pass(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    deleted_externally(case, evidence).or_else(|| without_pressure(case, evidence))
+}
+
+/// Returns the reason why an observation that ended early does not decide the case, although no
+/// check failed. An end of the observation with a known bug may be that nothing changes any more.
+pub(crate) fn end_not_reached(
+    case: &Case,
+    observations: &Observations,
+    with_bug: bool,
+) -> Option<Inconclusive> {
+    let not_reached = |why: String| Inconclusive { reason: InconclusiveReason::EndNotReached, why };
+    if let Some(step) = &observations.stopped_at {
+        return Some(not_reached(format!("a step of the case was not done in time: {step}")));
+    }
+    let end = observations.ended.as_ref()?;
+    let is_accepted = with_bug && !matches!(end, ObservationEnd::Deadline(_));
+    let why = end.describe_failure().filter(|_| !is_accepted)?;
+    Some(not_reached(match &case.until {
+        Some(until) => format!("the end condition never held: {until}; {why}"),
+        None => format!("the case ended before its outcome was complete: {why}"),
+    }))
+}
+
+/// Returns the lost event that explains why a status does not repeat an event: the status and the
+/// condition of the pod agree, and the kubelet counted more evictions than events were delivered.
+/// `None` if another invariant is violated.
+pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> Option<Inconclusive> {
+    let of_pod = |pod: &PodEvidence<'_>| format!("{} ({})", Invariant::StatusRepeatsAnEvent, pod.name);
+    let is_confirmed = |pod: &&PodEvidence<'_>| pod.status.is_some() && pod.status == pod.condition;
+    let confirmed: Vec<_> = evidence.pods.iter().filter(is_confirmed).collect();
+    let is_explained = |check: &Check| confirmed.iter().any(|pod| of_pod(pod) == check.name);
+    let delivered: usize = evidence.pods.iter().map(|pod| pod.events.len()).sum();
+    let counted: u64 =
+        evidence.observations.evictions_counted.values().filter_map(serde_json::Value::as_u64).sum();
+    let violated: Vec<&Check> = invariants.iter().filter(|check| !check.holds).collect();
+    if !violated.iter().all(|check| is_explained(check)) || counted <= delivered as u64 {
+        return None;
+    }
+    let pod = confirmed.iter().find(|pod| violated.first().is_some_and(|check| of_pod(pod) == check.name))?;
+    let why = format!("an Evicted event of {} was lost: its status and condition agree", pod.name);
+    Some(evidence_lost(format!("{why}, and {counted} evictions were counted for {delivered} events")))
+}
+
+/// Returns the reason why a case whose trigger was never observed is not decided.
+pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let trigger = case.trigger.as_ref()?;
+    let observations = evidence.observations;
+    if observations.trigger_observed || trigger.holds(&Scope::of(observations)) {
+        return None;
+    }
+    let why = format!("the trigger of the case was never observed: {trigger}");
+    Some(Inconclusive { reason: InconclusiveReason::TriggerNotObserved, why })
+}
+
+/// Returns the reason why a case with pressure does not have a verdict: no evidence of pressure.
+fn without_pressure(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pressure = case.pressure.as_ref()?;
     if evidence.samples.is_empty() {
         return Some(evidence_lost("the node returned no Summary".to_owned()));
@@ -39,9 +96,12 @@ pub(crate) fn of_failure(
 ) -> Option<Inconclusive> {
     let pods = || evidence.pods.iter();
     // A case without evictions may be about the OOM kill itself.
-    let expects_eviction = case.pressure.is_some() || !expectation.evicted().is_empty();
+    let expects_eviction =
+        (case.pressure.is_some() || !expectation.evicted().is_empty()) && case.expect.oom_killed.is_none();
     let expected = || expectation.evicted().iter().filter_map(|name| evidence.pod(name.as_str()));
+    let is_about_admission = case.expect.rejected.is_some();
     pods()
+        .filter(|_| !is_about_admission)
         .find_map(rejected_at_admission)
         .or_else(|| deleted_externally(case, evidence))
         // Before `never_started`: an OOM-killed container may wait for its next start.

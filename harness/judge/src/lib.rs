@@ -41,7 +41,9 @@ mod verdict;
 
 pub use decide::{judge, known_bug};
 pub use rate::over_runs;
-pub use verdict::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Rate, Verdict};
+pub use verdict::{CaseResult, Check, EarlierTry, EvictionRecord, InconclusiveReason, Phase, Rate, Verdict};
 
+#[cfg(test)]
+mod evidence_tests;
 #[cfg(test)]
 mod recordings_tests;

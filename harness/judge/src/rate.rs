@@ -2,23 +2,47 @@
 
 use serde_json::Value;
 
-use crate::verdict::{CaseResult, Check, InconclusiveReason, Rate, Verdict, bug_label, capitalize};
+use crate::evidence::CaseEvidence;
+use crate::verdict::{
+    CaseResult, Check, Inconclusive, InconclusiveReason, Rate, Verdict, bug_label, capitalize,
+};
 use evictlab_case::{Case, KnownBug};
 use evictlab_evidence::Scope;
+
+/// Number of observations from which on an intermittent bug must not show in all of them.
+const MIN_OBSERVATIONS_OF_SOMETIMES: u64 = 5;
+
+/// Reason why a run has no rate.
+pub(crate) enum Unrated {
+    /// Evidence that the rate reads is missing.
+    Lost(Inconclusive),
+    /// The expression has no value, or a value of another type.
+    Failed(Check),
+}
 
 impl Rate {
     /// Evaluates the case's rate in one run; `None` for a case without a rate.
     ///
     /// # Errors
-    /// A check that does not hold, if the expression has no value or another value than a list of
+    /// The expression reads missing evidence, or has no value or another value than a list of
     /// booleans.
-    pub(crate) fn of(case: &Case, scope: &Scope<'_>) -> Option<Result<Self, Check>> {
+    pub(crate) fn of(
+        case: &Case,
+        scope: &Scope<'_>,
+        evidence: &CaseEvidence<'_>,
+    ) -> Option<Result<Self, Unrated>> {
         let rate = case.expect.rate.as_ref()?;
-        let failure = |observed: String| Check {
-            name: rate.what.clone(),
-            holds: false,
-            expected: "a list of true and false".to_owned(),
-            observed,
+        if let Some(missing) = evidence.missing(&rate.what, &rate.of) {
+            let why = format!("{}: {missing}", rate.what);
+            return Some(Err(Unrated::Lost(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })));
+        }
+        let failure = |observed: String| {
+            Unrated::Failed(Check {
+                name: rate.what.clone(),
+                holds: false,
+                expected: "a list of true and false".to_owned(),
+                observed,
+            })
         };
         let value = rate.of.value(scope).map_err(|cause| failure(format!("no value: {cause}")));
         Some(value.and_then(|value| {
@@ -62,13 +86,14 @@ impl std::fmt::Display for Rate {
 /// returned as the result.
 pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let mut total = Rate { what: String::new(), right: 0, of: 0 };
-    let mut last = None;
+    let (mut last, mut tries) = (None, vec![]);
     for run in runs {
         let rate = match (&run.rate, run.verdict) {
-            (Some(rate), Verdict::Passed | Verdict::Reproduced | Verdict::Fixed) => rate.clone(),
+            (Some(rate), verdict) if verdict.is_success() => rate.clone(),
             _ => return run,
         };
         total = Rate { what: rate.what, right: total.right + rate.right, of: total.of + rate.of };
+        tries.extend(run.earlier_tries.iter().cloned());
         last = Some(run);
     }
     let Some(last) = last else {
@@ -79,6 +104,7 @@ pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let verdict = match bug {
         _ if total.of == 0 => Verdict::Inconclusive,
         _ if is_right => Verdict::Passed,
+        Some(_) if total.right == 0 && total.of >= MIN_OBSERVATIONS_OF_SOMETIMES => Verdict::Failed,
         Some(_) => Verdict::Reproduced,
         None => Verdict::Failed,
     };
@@ -95,8 +121,10 @@ pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
         known_bug: bug.filter(|_| verdict == Verdict::Reproduced).map(bug_label),
         checks: [vec![check], last.checks].concat(),
         rate: Some(total),
+        earlier_tries: vec![],
         ..last
     }
+    .after_tries(tries)
 }
 
 /// Explains the verdict on a rate; `bug` is an intermittent bug.
@@ -104,6 +132,9 @@ fn explain(verdict: Verdict, bug: Option<&KnownBug>, rate: &Rate) -> String {
     match (verdict, bug) {
         (Verdict::Reproduced, Some(KnownBug { about: Some(about), .. })) => {
             format!("{about} {}", capitalize(&rate.to_string()))
+        }
+        (Verdict::Failed, Some(_)) => {
+            format!("{rate}; the known bug is intermittent, and showed every time")
         }
         (Verdict::Passed, Some(_)) => format!("{rate}; the known bug, which is intermittent, did not show"),
         _ => rate.to_string(),
@@ -124,6 +155,27 @@ mod tests {
                 (from - least).abs() < 1e-3 && (to - most).abs() < 1e-3,
                 "{right} of {of}: {from} to {to}"
             );
+        }
+    }
+
+    #[test]
+    fn an_intermittent_bug_that_shows_every_time_is_a_failure() {
+        let bug: KnownBug =
+            serde_yaml::from_str("{kubelet: '>=1.26', about: It shows at times., sometimes: true}").unwrap();
+        let run = |right: u64, of: u64| CaseResult {
+            rate: Some(Rate { what: "survivors".to_owned(), right, of }),
+            ..CaseResult::without_evidence(Verdict::Passed, "")
+        };
+        let rows = [
+            ((0, 5), Verdict::Failed),
+            ((0, 12), Verdict::Failed),
+            ((0, 4), Verdict::Reproduced),
+            ((1, 12), Verdict::Reproduced),
+            ((12, 12), Verdict::Passed),
+        ];
+        for ((right, of), verdict) in rows {
+            let result = over_runs(Some(&bug), vec![run(right, of)]);
+            assert_eq!(result.verdict, verdict, "{right} of {of}: {}", result.why);
         }
     }
 }

@@ -582,3 +582,34 @@ fn records_each_report_of_an_eviction() {
     let annotations = result.testimony[0].annotations.as_ref().unwrap();
     assert_eq!(annotations["starved_resource"], "memory");
 }
+
+/// The kubelet evicted one pod twice, and the event whose message the status repeats was lost.
+#[test]
+fn a_lost_event_explains_a_status_that_repeats_none() {
+    let case = format!(
+        "name: c\nabout: a\npressure: {{signal: memory.available}}\npods:\n{}expect: {{evicted: [rank-burstable-over, \
+         rank-besteffort]}}",
+        ["besteffort", "burstable-over", "burstable-under", "guaranteed"]
+            .map(|pod| format!("  - metadata: {{name: rank-{pod}}}\n"))
+            .concat()
+    );
+    let lose = |counted: u64, other_condition: bool| {
+        let case = case.clone();
+        let tamper = move |seen: &mut Value| {
+            let pods = seen["podsFinal"].as_array_mut().unwrap();
+            let pod = pods.iter_mut().find(|pod| pod["metadata"]["name"] == "rank-besteffort").unwrap();
+            let message = pod["status"]["message"].clone();
+            if other_condition {
+                pod["status"]["conditions"] = json!([]);
+            }
+            seen["events"].as_array_mut().unwrap().retain(|event| event["message"] != message);
+            seen["evictionsCounted"] = json!({"memory.available": counted});
+        };
+        judge_recording("v1.31.14/ranking", &case, &tamper)
+    };
+    let lost = lose(3, false);
+    assert_eq!(lost.doubt, Some(InconclusiveReason::EvidenceLost), "{lost:#?}");
+    assert!(lost.why.starts_with("an Evicted event of rank-besteffort was lost"), "{}", lost.why);
+    assert_eq!(lose(2, false).verdict, Verdict::Failed, "as many events as evictions");
+    assert_eq!(lose(3, true).verdict, Verdict::Failed, "no other witness");
+}

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// The expectation of the case holds.
     Passed,
+    /// The expectation of the case holds, but only after an earlier try was inconclusive.
+    Flaky,
     /// The expectation does not hold, and no known bug explains the difference.
     Failed,
     /// A known bug of this kubelet showed as the case states it.
@@ -23,6 +25,18 @@ pub enum Verdict {
     Skipped,
     /// The harness failed to run the case to its end.
     Error,
+}
+
+impl Verdict {
+    /// Returns whether the kubelet behaved as the case states.
+    pub fn is_success(self) -> bool {
+        matches!(self, Self::Passed | Self::Flaky | Self::Reproduced | Self::Fixed)
+    }
+
+    /// Returns whether the verdict says something about the kubelet.
+    pub fn is_conclusive(self) -> bool {
+        self.is_success() || self == Self::Failed
+    }
 }
 
 /// Reason why the evidence does not suffice for a verdict.
@@ -43,6 +57,10 @@ pub enum InconclusiveReason {
     EvidenceLost,
     /// The kubelet evicted before its container statistics showed the usage.
     StatsOutrun,
+    /// The case's trigger was never observed.
+    TriggerNotObserved,
+    /// The case ended before its end condition held or its steps were done.
+    EndNotReached,
 }
 
 /// An inconclusive verdict's reason and explanation.
@@ -109,6 +127,18 @@ pub struct Rate {
     pub of: u64,
 }
 
+/// The result of a try after which the case was run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierTry {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// One-line explanation.
+    pub why: String,
+    /// Reason of `inconclusive`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<InconclusiveReason>,
+}
+
 /// A verdict with the evidence for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CaseResult {
@@ -137,12 +167,16 @@ pub struct CaseResult {
     /// Unified diff of the expected and the observed eviction message; empty if they agree.
     #[serde(default)]
     pub diff: String,
+    /// Earlier tries of the same attempt, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_tries: Vec<EarlierTry>,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Passed => "passed",
+            Self::Flaky => "flaky",
             Self::Failed => "failed",
             Self::Reproduced => "reproduced",
             Self::Fixed => "fixed",
@@ -163,6 +197,8 @@ impl fmt::Display for InconclusiveReason {
             Self::HostUnfit => "host-unfit",
             Self::EvidenceLost => "evidence-lost",
             Self::StatsOutrun => "stats-outrun",
+            Self::TriggerNotObserved => "trigger-not-observed",
+            Self::EndNotReached => "end-not-reached",
         })
     }
 }
@@ -193,7 +229,24 @@ impl CaseResult {
             checks: vec![],
             testimony: vec![],
             diff: String::new(),
+            earlier_tries: vec![],
         }
+    }
+
+    /// Returns the result after earlier tries: `flaky` instead of `passed` if there were any.
+    pub fn after_tries(mut self, tries: Vec<EarlierTry>) -> Self {
+        if let (Verdict::Passed, Some(first)) = (self.verdict, tries.first()) {
+            let reason = first.doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
+            self.verdict = Verdict::Flaky;
+            self.why = format!("{}; try 1 was {}{reason}: {}", self.why, first.verdict, first.why.trim_end());
+        }
+        self.earlier_tries = tries;
+        self
+    }
+
+    /// Returns this result as an earlier try.
+    pub fn as_earlier_try(&self) -> EarlierTry {
+        EarlierTry { verdict: self.verdict, why: self.why.clone(), doubt: self.doubt }
     }
 }
 
@@ -208,4 +261,30 @@ pub(crate) fn capitalize(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_pass_after_earlier_tries_is_flaky() {
+        let first = EarlierTry {
+            verdict: Verdict::Inconclusive,
+            why: "el1 was not reached\n".to_owned(),
+            doubt: Some(InconclusiveReason::ThresholdNotReached),
+        };
+        let of = |verdict, tries| CaseResult::without_evidence(verdict, "as stated").after_tries(tries);
+        let flaky = of(Verdict::Passed, vec![first.clone()]);
+        assert_eq!(flaky.verdict, Verdict::Flaky);
+        assert_eq!(
+            flaky.why,
+            "as stated; try 1 was inconclusive (threshold-not-reached): el1 was not reached"
+        );
+        for verdict in [Verdict::Failed, Verdict::Reproduced, Verdict::Inconclusive] {
+            let result = of(verdict, vec![first.clone()]);
+            assert_eq!((result.verdict, result.earlier_tries.len()), (verdict, 1));
+        }
+        assert_eq!(of(Verdict::Passed, vec![]).verdict, Verdict::Passed);
+    }
 }

@@ -58,12 +58,11 @@ impl Baseline {
         of_case.get(&version.to_string()).or_else(|| of_case.get(&minor(&version))).copied()
     }
 
-    /// Records a verdict for the kubelet's minor version. Inconclusive verdicts are ignored.
+    /// Records a verdict for the kubelet's minor version, `flaky` as `passed`. Verdicts that are not
+    /// conclusive are ignored.
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {
-        if let (Some(version), false) = (
-            version(&id.kubelet),
-            matches!(verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped),
-        ) {
+        if let (Some(version), true) = (version(&id.kubelet), verdict.is_conclusive()) {
+            let verdict = if verdict == Verdict::Flaky { Verdict::Passed } else { verdict };
             let of_case = self.0.entry(format!("{}/{}", id.suite, id.case)).or_default();
             of_case.insert(minor(&version), verdict);
         }

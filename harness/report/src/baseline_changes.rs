@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::run_state::{EndedCase, RunState};
+use crate::stream::FlakyResult;
 use evictlab_judge::Verdict;
 
 /// A run compared with its baseline.
@@ -29,7 +30,6 @@ impl<'a> BaselineChanges<'a> {
                 None if ended.judgement.verdict == Verdict::Skipped => {}
                 None => changes.unknown += 1,
                 Some(expected) if matches_expected(ended, expected) => changes.unchanged += 1,
-                Some(_) if ended.judgement.verdict == Verdict::Skipped => {}
                 Some(expected) => changes.changed.push((ended, expected)),
             }
         }
@@ -58,11 +58,14 @@ impl<'a> BaselineChanges<'a> {
     }
 }
 
-/// Returns whether a case has the expected verdict. For a bug that occurs at random, `passed` and
-/// `reproduced` are equivalent.
+/// Returns whether a case has the expected verdict. `flaky` is equivalent to `passed`; for a bug
+/// that occurs at random, `passed` and `reproduced` are equivalent.
 fn matches_expected(ended: &EndedCase, expected: Verdict) -> bool {
     let random = |verdict| matches!(verdict, Verdict::Passed | Verdict::Reproduced);
-    let now = ended.judgement.verdict;
+    let now = match ended.judgement.verdict {
+        Verdict::Flaky => Verdict::Passed,
+        verdict => verdict,
+    };
     now == expected || ended.judgement.rate.is_some() && random(now) && random(expected)
 }
 
@@ -77,16 +80,21 @@ impl RunState {
         self.expected(ended).is_some_and(|expected| matches_expected(ended, expected))
     }
 
-    /// Verdicts that determine the exit status: all that the baseline does not expect.
+    /// Verdicts that determine the exit status: all that the baseline does not expect. A flaky case
+    /// that counts as failed is `failed`, whatever the baseline expects.
     pub(crate) fn unexpected_verdicts(&self) -> impl Iterator<Item = Verdict> {
-        self.ended.iter().filter(|ended| !self.is_as_expected(ended)).map(|ended| ended.judgement.verdict)
+        let flaky_fails = self.run.as_ref().is_some_and(|run| run.flaky_result == FlakyResult::Fail);
+        self.ended.iter().filter_map(move |ended| match ended.judgement.verdict {
+            Verdict::Flaky if flaky_fails => Some(Verdict::Failed),
+            verdict => (!self.is_as_expected(ended)).then_some(verdict),
+        })
     }
 
-    /// The expected verdict of a case that has another conclusive verdict.
+    /// The expected verdict of a case that has another conclusive verdict or was skipped.
     pub(crate) fn changed_from(&self, ended: &EndedCase) -> Option<Verdict> {
-        let conclusive =
-            !matches!(ended.judgement.verdict, Verdict::Inconclusive | Verdict::Error | Verdict::Skipped);
-        self.expected(ended).filter(|expected| conclusive && !matches_expected(ended, *expected))
+        let verdict = ended.judgement.verdict;
+        let is_change = verdict.is_conclusive() || verdict == Verdict::Skipped;
+        self.expected(ended).filter(|expected| is_change && !matches_expected(ended, *expected))
     }
 
     /// Returns whether any conclusive verdict differs from the baseline.

@@ -13,6 +13,7 @@ use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
 use crate::timeline::{Timeline, standalone_svg};
 use evictlab_evidence::Observations;
+use evictlab_judge::CaseResult;
 
 /// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
 #[derive(Debug)]
@@ -50,29 +51,47 @@ impl Report for Evidence {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
-        let RunEventKind::CaseEnded { id, evidence, .. } = &event.what else { return Ok(()) };
-        let Some((ended, before)) = run.ended.split_last() else { return Ok(()) };
-        if self.is_repeat(ended, before) {
-            return Ok(());
+        match &event.what {
+            RunEventKind::CaseRetried { id, try_number, judgement, evidence, .. } => {
+                let dir = self.run_dir.try_dir(id, *try_number);
+                write_case(&dir, judgement, evidence.as_deref()).map(|_| ())
+            }
+            RunEventKind::CaseEnded { id, evidence, .. } => {
+                let Some((ended, before)) = run.ended.split_last() else { return Ok(()) };
+                if self.is_repeat(ended, before) {
+                    return Ok(());
+                }
+                let dir = self.run_dir.case_dir(id);
+                let has_timeline = write_case(&dir, &ended.judgement, evidence.as_deref())?;
+                let mut summary = case_summary(run, ended, evidence.as_deref());
+                if has_timeline {
+                    summary.push_str(
+                        "\n![Available amount on the node, thresholds, and usage of each container](timeline.svg)\n",
+                    );
+                }
+                write_file(&dir.join("summary.md"), redacted_text(&summary).as_bytes())
+            }
+            _ => Ok(()),
         }
-        let dir = self.run_dir.case_dir(id);
-        make_dir(&dir)?;
-        let timeline = evidence.as_deref().and_then(Timeline::from_observations);
-        if let Some(evidence) = evidence {
-            write_observations(&dir, evidence)?;
-        }
-        if let Some(timeline) = &timeline {
-            write_file(&dir.join("timeline.svg"), standalone_svg(timeline).as_bytes())?;
-        }
-        write_file(&dir.join("judgement.json"), &pretty(&ended.judgement)?)?;
-        let mut summary = case_summary(run, ended, evidence.as_deref());
-        if timeline.is_some() {
-            summary.push_str(
-                "\n![Available amount on the node, thresholds, and usage of each container](timeline.svg)\n",
-            );
-        }
-        write_file(&dir.join("summary.md"), redacted_text(&summary).as_bytes())
     }
+}
+
+/// Writes the verdict and the evidence of one try. Returns whether the evidence has a timeline.
+fn write_case(
+    dir: &Path,
+    judgement: &CaseResult,
+    evidence: Option<&Observations>,
+) -> Result<bool, ReportError> {
+    make_dir(dir)?;
+    let timeline = evidence.and_then(Timeline::from_observations);
+    if let Some(evidence) = evidence {
+        write_observations(dir, evidence)?;
+    }
+    if let Some(timeline) = &timeline {
+        write_file(&dir.join("timeline.svg"), standalone_svg(timeline).as_bytes())?;
+    }
+    write_file(&dir.join("judgement.json"), &pretty(judgement)?)?;
+    Ok(timeline.is_some())
 }
 
 fn write_observations(dir: &Path, observations: &Observations) -> Result<(), ReportError> {
@@ -86,6 +105,9 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         "secondsToOutcome": observations.seconds_to_outcome,
         "seconds": observations.seconds,
         "evictionsCounted": observations.evictions_counted,
+        "ended": observations.ended,
+        "triggerObserved": observations.trigger_observed,
+        "missing": observations.missing,
     });
     let map =
         |map: &Map<String, Value>| if map.is_empty() { Value::Null } else { Value::Object(map.clone()) };
@@ -224,6 +246,27 @@ mod tests {
         let mut names: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         assert_eq!(names, ["v1.32.13", "v1.32.13-3", "v1.32.13-4"]);
+    }
+
+    #[test]
+    fn each_try_keeps_its_evidence() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut report = Evidence::new(RunDir::at(dir.path()).unwrap());
+        let retried = RunEventKind::CaseRetried {
+            id: fixtures::id("message", "requests-decide", "v1.32.13", 1),
+            try_number: 1,
+            text: "retrying".to_owned(),
+            judgement: Arc::new(CaseResult::without_evidence(Verdict::Inconclusive, "not reached")),
+            evidence: Some(Arc::new(fixtures::evidence())),
+        };
+        let ended = fixtures::case_ended("requests-decide", "v1.32.13", 1, Verdict::Passed, "as stated");
+        let events = [retried, ended].map(|what| fixtures::event(0.0, what));
+        fixtures::deliver(&mut report, &events);
+        let case_dir = dir.path().join("artifacts/message/requests-decide/v1.32.13");
+        let read = |path: &str| std::fs::read_to_string(case_dir.join(path)).unwrap();
+        assert!(read("try-1/judgement.json").contains("not reached"));
+        assert!(read("judgement.json").contains("as stated"));
+        assert_eq!(read("try-1/events.yaml").is_empty(), fixtures::evidence().events.is_empty());
     }
 
     #[test]

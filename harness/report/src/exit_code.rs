@@ -2,8 +2,8 @@
 //!
 //! | status | name | when |
 //! | --- | --- | --- |
-//! | 0 | [`SUCCESS`] | every verdict is `passed`, `reproduced`, `fixed` or `skipped` |
-//! | 1 | [`FAILED`] | a case `failed` |
+//! | 0 | [`SUCCESS`] | every verdict is `passed`, `flaky`, `reproduced`, `fixed` or `skipped` |
+//! | 1 | [`FAILED`] | a case `failed`, or was `flaky` with `--flaky-result fail` |
 //! | 2 | [`BAD_INPUT`] | nothing was run: the input is invalid |
 //! | 3 | [`INCONCLUSIVE`] | the evidence of a case is insufficient |
 //! | 4 | [`INFRASTRUCTURE`] | a case ended in `error` or has no verdict; a cluster or report failed |
@@ -49,7 +49,7 @@ pub fn exit_code(
             (Verdict::Failed, _) | (_, FAILED) => FAILED,
             (Verdict::Error, _) | (_, INFRASTRUCTURE) => INFRASTRUCTURE,
             (Verdict::Inconclusive, _) | (_, INCONCLUSIVE) => INCONCLUSIVE,
-            (Verdict::Passed | Verdict::Reproduced | Verdict::Fixed | Verdict::Skipped, _) => SUCCESS,
+            _ => SUCCESS,
         };
     }
     match (interrupted, changed) {
@@ -68,7 +68,7 @@ mod tests {
     fn follows_the_documented_precedence() {
         for (verdicts, infrastructure_failed, interrupted, code) in [
             (&[][..], false, false, SUCCESS),
-            (&[Passed, Reproduced, Fixed, Skipped], false, false, SUCCESS),
+            (&[Passed, Flaky, Reproduced, Fixed, Skipped], false, false, SUCCESS),
             (&[Passed, Inconclusive, Passed], false, false, INCONCLUSIVE),
             (&[Inconclusive, Error, Passed], false, false, INFRASTRUCTURE),
             (&[Error, Failed, Inconclusive], false, false, FAILED),

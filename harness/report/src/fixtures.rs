@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::run_state::RunState;
 use crate::sink::Report;
-use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
+use crate::stream::{CaseId, CaseInfo, FlakyResult, RunEvent, RunEventKind};
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Verdict};
 
@@ -68,6 +68,7 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
         model: None,
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
         cases: cases.iter().map(|case| case_info("message", case)).collect(),
+        flaky_result: FlakyResult::Pass,
     }
 }
 

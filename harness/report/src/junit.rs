@@ -19,7 +19,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use crate::markdown;
 use crate::run_dir::{RunDir, write_file};
@@ -27,7 +27,7 @@ use crate::run_state::{Cluster, Creation, Deletion, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::stream::CaseInfo;
 use crate::words::count;
-use evictlab_judge::Verdict;
+use evictlab_judge::{CaseResult, Verdict};
 
 /// Writes the file at the end of the run.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
             row.add_property(Property::new(name, value));
         }
     }
-    if matches!(judgement.verdict, Verdict::Reproduced | Verdict::Fixed) {
+    if matches!(judgement.verdict, Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed) {
         row.set_system_out(format!("{}: {}", judgement.verdict, judgement.why));
     }
     row
@@ -108,7 +108,9 @@ fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
 fn case_status(info: Option<&CaseInfo>, ended: &EndedCase) -> TestCaseStatus {
     let judgement = &ended.judgement;
     let (mut status, kind, message) = match judgement.verdict {
-        Verdict::Passed | Verdict::Reproduced | Verdict::Fixed => return TestCaseStatus::success(),
+        Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed => {
+            return flaky_runs(judgement);
+        }
         Verdict::Skipped => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(&judgement.why);
@@ -133,6 +135,19 @@ fn case_status(info: Option<&CaseInfo>, ended: &EndedCase) -> TestCaseStatus {
     // XML parsers turn line breaks in attributes into spaces; the description has all lines.
     let message = message.lines().next().unwrap_or_default();
     status.set_type(kind).set_message(message).set_description(description.trim());
+    status
+}
+
+/// The status of a successful case, with its earlier tries as flaky runs.
+fn flaky_runs(judgement: &CaseResult) -> TestCaseStatus {
+    let mut status = TestCaseStatus::success();
+    for earlier in &judgement.earlier_tries {
+        let mut rerun = TestRerun::new(NonSuccessKind::Error);
+        let reason = earlier.doubt.map(|doubt| format!(".{doubt}")).unwrap_or_default();
+        rerun.set_type(format!("{}{reason}", earlier.verdict));
+        rerun.set_message(earlier.why.lines().next().unwrap_or_default());
+        status.add_rerun(rerun);
+    }
     status
 }
 

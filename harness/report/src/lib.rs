@@ -65,5 +65,5 @@ pub use run_dir::RunDir;
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
-pub use stream::{CaseId, CaseInfo, Model, RunEvent, RunEventKind};
+pub use stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 pub use terminal::{Line, LiveTerminal, PlainLog, Screen, Style, Tally, TerminalCaps};

@@ -36,7 +36,7 @@ pub(crate) fn run_summary(state: &RunState, run_dir: Option<&RunDir>) -> String 
     if !rates.is_empty() {
         let _ = write!(text, "\n{rates}");
     }
-    let notices = known_bug_notices(state);
+    let notices = known_bug_notices(state) + &retry_notices(state);
     if !notices.is_empty() {
         let _ = write!(text, "\n{notices}");
     }
@@ -185,13 +185,30 @@ fn rates(state: &RunState) -> String {
             state.attempts(case, kubelet).map(|ended| ended.judgement.verdict).collect();
         let count = |wanted: &[Verdict]| verdicts.iter().filter(|verdict| wanted.contains(verdict)).count();
         let failed = count(&[Verdict::Failed]);
-        let conclusive = failed + count(&[Verdict::Passed, Verdict::Reproduced, Verdict::Fixed]);
+        let conclusive =
+            failed + count(&[Verdict::Passed, Verdict::Flaky, Verdict::Reproduced, Verdict::Fixed]);
         if conclusive >= MIN_RUNS_FOR_RATE {
             let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive as u64 };
             let _ = writeln!(text, "- {}/{} on {kubelet}: {rate}", case.suite, case.case);
         }
     }
     text
+}
+
+/// One line for each case that ran more than once before its verdict.
+pub(crate) fn retry_notices(state: &RunState) -> String {
+    let retried = state.ended.iter().filter(|ended| !ended.judgement.earlier_tries.is_empty());
+    let lines = retried.map(|ended| {
+        let EndedCase { id, judgement, .. } = ended;
+        let tries = judgement.earlier_tries.iter().map(|earlier| match earlier.doubt {
+            Some(reason) => format!("{} ({reason})", earlier.verdict),
+            None => earlier.verdict.to_string(),
+        });
+        let tries = tries.collect::<Vec<_>>().join(", ");
+        let (count, verdict) = (judgement.earlier_tries.len() + 1, judgement.verdict);
+        format!("- {}: {verdict} at try {count}, before: {tries}\n", id.full_title())
+    });
+    lines.collect()
 }
 
 /// One line for each known bug that was reproduced or turned out to be fixed.
@@ -273,6 +290,9 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
     }
     if !judgement.diff.is_empty() {
         let _ = writeln!(text, "\n```diff\n{}\n```", judgement.diff.trim_end());
+    }
+    for (number, earlier) in (1..).zip(&judgement.earlier_tries) {
+        let _ = writeln!(text, "\nTry {number} was {}: {}", earlier.verdict, earlier.why.trim_end());
     }
     for record in &judgement.testimony {
         write_eviction_record(text, record);

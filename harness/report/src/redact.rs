@@ -66,7 +66,7 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
         RunEventKind::ClusterDeleted { kept, error, .. } => {
             kept.iter_mut().chain(error).for_each(redact_text)
         }
-        RunEventKind::CaseEnded { judgement, .. } => {
+        RunEventKind::CaseRetried { judgement, .. } | RunEventKind::CaseEnded { judgement, .. } => {
             let judgement = Arc::make_mut(judgement);
             let CaseResult {
                 why,
@@ -74,12 +74,14 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
                 checks,
                 testimony,
                 diff,
+                earlier_tries,
                 verdict: _,
                 doubt: _,
                 phase: _,
                 rate: _,
             } = judgement;
-            [why, diff].into_iter().chain(known_bug).for_each(redact_text);
+            let of_tries = earlier_tries.iter_mut().map(|earlier| &mut earlier.why);
+            [why, diff].into_iter().chain(known_bug).chain(of_tries).for_each(redact_text);
             for Check { expected, observed, name: _, holds: _ } in checks {
                 [expected, observed].into_iter().for_each(redact_text);
             }

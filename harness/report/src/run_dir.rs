@@ -118,6 +118,11 @@ impl RunDir {
         }
         self.artifacts().join(file_name(&id.suite)).join(file_name(&id.case)).join(kubelet)
     }
+
+    /// Directory of an inconclusive try's evidence: `try-N` in that of the case.
+    pub(crate) fn try_dir(&self, id: &CaseId, try_number: u32) -> PathBuf {
+        self.case_dir(id).join(format!("try-{try_number}"))
+    }
 }
 
 /// Converts `name` to a file name: the label of a kubelet can be the path of a binary.

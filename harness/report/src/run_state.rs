@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::stream::{CaseId, CaseInfo, Model, RunEvent, RunEventKind};
+use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
@@ -34,6 +34,7 @@ pub(crate) struct RunStart {
     pub model: Option<Model>,
     pub kubelets: Vec<String>,
     pub cases: Vec<CaseInfo>,
+    pub flaky_result: FlakyResult,
 }
 
 /// A cluster of the run.
@@ -109,6 +110,12 @@ impl RunState {
                 if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
                     running.phase = *phase;
                     running.text.clone_from(text);
+                }
+            }
+            RunEventKind::CaseRetried { id, text, judgement, .. } => {
+                if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
+                    running.phase = Phase::Lease;
+                    running.text = retry_text(text, judgement);
                 }
             }
             RunEventKind::CaseEnded { id, node, seconds, judgement, evidence: _ } => {
@@ -192,8 +199,9 @@ impl RunState {
 
     /// Verdicts that occurred, with their counts, in the order of the totals.
     pub(crate) fn verdict_counts(&self) -> Vec<(Verdict, usize)> {
-        const ORDER: [Verdict; 7] = [
+        const ORDER: [Verdict; 8] = [
             Verdict::Passed,
+            Verdict::Flaky,
             Verdict::Reproduced,
             Verdict::Fixed,
             Verdict::Failed,
@@ -215,10 +223,17 @@ impl RunState {
     }
 }
 
+/// Describes why a case runs again: `retrying more slowly: the kernel was faster`.
+pub(crate) fn retry_text(text: &str, judgement: &CaseResult) -> String {
+    format!("{text}: {}", judgement.why.trim_end())
+}
+
 impl RunStart {
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
-        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases } = &event.what else {
+        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result } =
+            &event.what
+        else {
             return None;
         };
         Some(Self {
@@ -229,6 +244,7 @@ impl RunStart {
             model: model.clone(),
             kubelets: kubelets.clone(),
             cases: cases.clone(),
+            flaky_result: *flaky_result,
         })
     }
 }

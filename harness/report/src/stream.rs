@@ -51,6 +51,9 @@ pub enum RunEventKind {
         kubelets: Vec<String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
+        /// Effect of flaky cases on the exit status.
+        #[serde(default, skip_serializing_if = "FlakyResult::is_default")]
+        flaky_result: FlakyResult,
     },
     /// Creation of a cluster started, or an existing one is being reused.
     ClusterStarted {
@@ -128,6 +131,21 @@ pub enum RunEventKind {
         /// The measurement in one line, such as `el-sidecar1 at 212Mi, 44Mi to go`.
         text: String,
     },
+    /// A try of a case was inconclusive; the case runs again on the same node.
+    CaseRetried {
+        /// The case.
+        #[serde(flatten)]
+        id: CaseId,
+        /// Number of the try that ended, from 1.
+        try_number: u32,
+        /// The difference between this try and the next one, such as `retrying more slowly`.
+        text: String,
+        /// The verdict and the reasons for it.
+        judgement: Arc<CaseResult>,
+        /// The evidence. Not serialized: its files are written beside the reports.
+        #[serde(skip)]
+        evidence: Option<Arc<Observations>>,
+    },
     /// A case ended.
     CaseEnded {
         /// The case.
@@ -155,6 +173,23 @@ pub enum RunEventKind {
         /// Duration of the run, in seconds.
         seconds: f64,
     },
+}
+
+/// Effect of a flaky case on the exit status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlakyResult {
+    /// As of a passed case.
+    #[default]
+    Pass,
+    /// As of a failed case.
+    Fail,
+}
+
+impl FlakyResult {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The model of a run without real kubelets.

@@ -30,13 +30,9 @@
 //! #     events: EventSender,
 //! # ) -> std::io::Result<()> {
 //! let request = RunRequest {
-//!     run: new_run_id(),
-//!     cases,
-//!     backend,
 //!     repeat: Repeat::UntilConclusive(3),
 //!     timeout: Some(Duration::from_secs(30 * 60)),
-//!     image_catalog,
-//!     baseline: None,
+//!     ..RunRequest::new(new_run_id(), cases, backend, image_catalog)
 //! };
 //! run(request, events, Interrupt::listen()?).await;
 //! # Ok(())

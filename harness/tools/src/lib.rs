@@ -1,4 +1,4 @@
-//! Commands built on runs: verify, bisect, bench, export, watch and doctor.
+//! Commands built on runs: verify, bisect, mutants, bench, export, watch and doctor.
 //!
 //! Each module is one command without its command line, which is in the crate `evictlab`. For
 //! example, [`bisect::Search`] finds the first kubelet with another verdict, given a function that
@@ -34,5 +34,6 @@ pub mod bench;
 pub mod bisect;
 pub mod doctor;
 pub mod export;
+pub mod mutants;
 pub mod verify;
 pub mod watch;

@@ -6,20 +6,20 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use cel::context::VariableResolver;
-use cel::{Context, Program};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use super::functions::{ENVIRONMENT, FUNCTIONS};
+use super::functions::FUNCTIONS;
+use super::program::{KeysRead, Program};
 use crate::did_you_mean;
 
 /// An expression in CEL (<https://cel.dev>), such as `pods.hog.status.reason`.
 #[derive(Clone)]
 pub struct Expression {
     text: String,
-    program: Arc<Program>,
+    program: Program,
     variables: Arc<[&'static str]>,
 }
 
@@ -44,9 +44,19 @@ pub enum ExpressionError {
         /// A similar name, or the valid names.
         hint: Option<String>,
     },
+    /// The last access of the expression found nothing, in a parent that exists: a key, an index, a
+    /// container or a condition. Nothing else counts as an absent value.
+    #[error("{0}")]
+    Absent(String),
     /// A value that the expression reads does not exist (yet), or has another type.
     #[error("{0}")]
     NoValue(String),
+    /// The macros of the expression iterate too often.
+    #[error("the expression is too costly: its macros iterate more than {max} times")]
+    TooCostly {
+        /// The maximum.
+        max: u64,
+    },
 }
 
 /// The variables. `cases/README.md` describes them.
@@ -108,14 +118,9 @@ impl Expression {
     /// Evaluates the expression.
     ///
     /// # Errors
-    /// [`ExpressionError::NoValue`] if a value that the expression reads does not exist.
+    /// [`ExpressionError::Absent`], [`ExpressionError::NoValue`] or [`ExpressionError::TooCostly`].
     pub fn value(&self, variables: &dyn VariableResolver) -> Result<Value, ExpressionError> {
-        let no_value = |why: String| ExpressionError::NoValue(why);
-        let environment = ENVIRONMENT.clone().map_err(|error| no_value(error.to_string()))?;
-        let mut context = Context::with_env(environment);
-        context.set_variable_resolver(variables);
-        let value = self.program.execute(&context).map_err(|error| no_value(error.to_string()))?;
-        value.json().map(sort_keys).map_err(|error| no_value(error.to_string()))
+        self.program.value(variables).map(sort_keys)
     }
 
     /// Reports whether the value is `true`. An expression without a value does not hold.
@@ -126,6 +131,16 @@ impl Expression {
     /// Reports whether the expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.variables.contains(&variable)
+    }
+
+    /// Returns the variables that the expression reads.
+    pub fn variables(&self) -> &[&'static str] {
+        &self.variables
+    }
+
+    /// Returns the keys of a map variable, such as `objects`, that the expression reads.
+    pub fn keys_read(&self, variable: &str) -> KeysRead {
+        self.program.keys_read(variable)
     }
 }
 
@@ -146,7 +161,7 @@ impl FromStr for Expression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
-        let program = Program::compile(text).map_err(|errors| {
+        let program = cel::Program::compile(text).map_err(|errors| {
             let why = errors.to_string();
             let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
             ExpressionError::Syntax { text: text.to_owned(), why }
@@ -155,12 +170,12 @@ impl FromStr for Expression {
         let references = program.references();
         let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
         drop(references);
-        Ok(Self { text: text.to_owned(), program: Arc::new(program), variables })
+        Ok(Self { text: text.to_owned(), program: Program::new(program.expression()), variables })
     }
 }
 
 /// Checks that all variables and functions of a program exist.
-fn check_names(program: &Program, text: &str) -> Result<(), ExpressionError> {
+fn check_names(program: &cel::Program, text: &str) -> Result<(), ExpressionError> {
     let bound: BTreeSet<&str> = MACRO_VARIABLE
         .iter()
         .flat_map(|pattern| pattern.captures_iter(text))
@@ -225,5 +240,140 @@ impl JsonSchema for Expression {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "description": "CEL expression (https://cel.dev)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelNull, CelString};
+    use cel::common::value::{CowVal, Val};
+    use serde_json::json;
+    use std::collections::HashMap;
+
+    /// Variables `pods` and `samples`.
+    struct Variables {
+        pods: Box<dyn Val>,
+        samples: Box<dyn Val>,
+    }
+
+    impl Variables {
+        fn new(samples: usize) -> Self {
+            let pods = json!({"web": {"status": {"conditions": [{"type": "Ready"}], "message": null}}});
+            Self { pods: val(&pods), samples: val(&Value::from(vec![1; samples])) }
+        }
+    }
+
+    impl VariableResolver for Variables {
+        fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+            match name {
+                "pods" => Some(CowVal::Borrowed(&*self.pods)),
+                "samples" => Some(CowVal::Borrowed(&*self.samples)),
+                _ => None,
+            }
+        }
+    }
+
+    fn val(json: &Value) -> Box<dyn Val> {
+        match json {
+            Value::String(text) => Box::new(CelString::from(text.clone())),
+            Value::Number(number) => Box::new(CelInt::from(number.as_i64().unwrap())),
+            Value::Array(list) => Box::new(CelList::from(list.iter().map(val).collect::<Vec<_>>())),
+            Value::Object(map) => {
+                let entries = map.iter().map(|(key, value)| (CelMapKey::from(key.clone()), val(value)));
+                Box::new(CelMap::from(entries.collect::<HashMap<_, _>>()))
+            }
+            _ => Box::new(CelNull),
+        }
+    }
+
+    fn value(text: &str, samples: usize) -> Result<Value, ExpressionError> {
+        text.parse::<Expression>()?.value(&Variables::new(samples))
+    }
+
+    #[test]
+    fn only_the_last_access_in_an_existing_parent_is_absent() {
+        let absent = [
+            "pods.web.status.reason",
+            "pods['web']['metadata']",
+            "pods.dog",
+            "samples[3]",
+            "pods.web.status.conditions[1]",
+            "condition(pods.web, 'DisruptionTarget')",
+            "container(pods.web, 'el1')",
+        ];
+        for text in absent {
+            assert!(
+                matches!(value(text, 3), Err(ExpressionError::Absent(_))),
+                "{text}: {:?}",
+                value(text, 3)
+            );
+        }
+        let no_value = [
+            "pods.dog.status.reason",
+            "pods.web.statuz.reason",
+            "pods.web.status.message.text",
+            "pods.web.status.conditions[1].status",
+            "condition(pods.web, 'DisruptionTarget').reason",
+            "condition(pods, 'DisruptionTarget')",
+            "condition(pods.dog, 'DisruptionTarget')",
+            "container(pods.web.status, 'el1')",
+            "samples.filter(s, s > 5)[0] + pods.dog",
+            "!pods.web.status.ready",
+            "node.status",
+        ];
+        for text in no_value {
+            assert!(
+                matches!(value(text, 3), Err(ExpressionError::NoValue(_))),
+                "{text}: {:?}",
+                value(text, 3)
+            );
+        }
+    }
+
+    #[test]
+    fn nested_macros_over_long_lists_are_too_costly() {
+        let nested = |inner: &str| format!("samples.all(a, samples.all(b, samples.all(c, {inner})))");
+        let rows = [
+            nested("true"),
+            nested("pods.dog == 1"),
+            format!("{} || true", nested("true")),
+            "samples.exists(a, samples.exists(b, samples.exists(c, false)))".to_owned(),
+            "samples.exists_one(a, samples.exists_one(b, samples.exists_one(c, false)))".to_owned(),
+            "samples.map(a, samples.map(b, samples.map(c, 1)))".to_owned(),
+            "samples.filter(a, samples.filter(b, samples.filter(c, true) != []) != [])".to_owned(),
+            "samples.map(a, true, samples.map(b, true, samples.map(c, true, 1)))".to_owned(),
+        ];
+        for text in rows {
+            let error = value(&text, 1000).unwrap_err();
+            assert!(matches!(error, ExpressionError::TooCostly { .. }), "{text}: {error}");
+            assert!(error.to_string().contains("too costly"), "{error}");
+        }
+    }
+
+    #[test]
+    fn counted_macros_have_their_value() {
+        let rows = [
+            ("samples.all(s, s == 1) && !samples.all(s, s == 2)", json!(true)),
+            ("samples.exists(s, s == 1) && !samples.exists(s, s == 2)", json!(true)),
+            ("[samples.exists_one(s, s == 1), [1, 2].exists_one(s, s == 1)]", json!([false, true])),
+            ("[1, 2, 3].map(n, [n, n + 1])", json!([[1, 2], [2, 3], [3, 4]])),
+            ("[1, 2, 3].map(n, n > 1, n * 2)", json!([4, 6])),
+            ("[1, 2, 3].filter(n, [1, 2].exists(m, m == n))", json!([1, 2])),
+            ("[].map(n, n)", json!([])),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(value(text, 1000), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_that_an_expression_reads() {
+        let keys = |text: &str| text.parse::<Expression>().unwrap().keys_read("objects");
+        let of = |names: &[&str]| KeysRead::Keys(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(keys("objects.web.status.replicas + objects['db'].status.replicas"), of(&["web", "db"]));
+        assert_eq!(keys("samples.all(s, has(objects.web.status))"), of(&["web"]));
+        assert_eq!(keys("pods.web"), of(&[]));
+        assert_eq!(keys("objects.exists(name, name == 'web')"), KeysRead::All);
     }
 }

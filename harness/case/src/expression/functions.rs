@@ -67,15 +67,17 @@ fn running<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
 
 fn container<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let name = text(Some(&*arguments[1]));
-    let why = || format!("no status of container `{}`", name.unwrap_or_default());
-    found(status_of(&*arguments[0], name), "container", why)
+    require_status(&*arguments[0], "container")?;
+    let absent = || format!("container `{}`", name.unwrap_or_default());
+    found(status_of(&*arguments[0], name), absent)
 }
 
 fn condition<'b, 'v>(arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
     let kind = text(Some(&*arguments[1]));
+    require_status(&*arguments[0], "condition")?;
     let mut conditions = list(&*arguments[0], &["status", "conditions"]).iter();
-    let why = || format!("no condition `{}`", kind.unwrap_or_default());
-    found(conditions.find(|condition| text(field(&***condition, "type")) == kind), "condition", why)
+    let absent = || format!("condition `{}`", kind.unwrap_or_default());
+    found(conditions.find(|condition| text(field(&***condition, "type")) == kind), absent)
 }
 
 fn status_of<'b, 'v>(pod: &'b (dyn Val + 'v), container: Option<&str>) -> Option<&'b CelValue<'v>> {
@@ -104,12 +106,15 @@ fn text<'b>(value: Option<&'b (dyn Val + '_)>) -> Option<&'b str> {
     value?.downcast_ref::<CelString<'_>>().map(CelString::inner)
 }
 
-fn found<'b, 'v>(
-    value: Option<&CelValue<'v>>,
-    function: &str,
-    otherwise: impl FnOnce() -> String,
-) -> FunctionResult<'b, 'v> {
-    value.map(|value| CowVal::Owned(value.clone())).ok_or_else(|| function_error(function, otherwise()))
+/// Requires that a value is an object with a status: in any other value, neither a container nor a
+/// condition can be absent.
+fn require_status(object: &(dyn Val + '_), function: &str) -> Result<(), ExecutionError> {
+    let status = at(object, &["status"]).and_then(|status| status.downcast_ref::<CelMap<'_>>());
+    status.map(|_| ()).ok_or_else(|| function_error(function, "the object has no status".to_owned()))
+}
+
+fn found<'b, 'v>(value: Option<&CelValue<'v>>, absent: impl FnOnce() -> String) -> FunctionResult<'b, 'v> {
+    value.map(|value| CowVal::Owned(value.clone())).ok_or_else(|| ExecutionError::no_such_key(&absent()))
 }
 
 fn function_error(function: &str, message: String) -> ExecutionError {

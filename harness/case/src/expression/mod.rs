@@ -2,6 +2,8 @@
 
 mod cel_expression;
 mod functions;
+mod program;
 
 pub use cel_expression::{Expression, ExpressionError, VARIABLES};
 pub use functions::CONTAINER_STATUS_FIELDS;
+pub use program::KeysRead;

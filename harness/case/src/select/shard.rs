@@ -88,7 +88,7 @@ mod tests {
                 _ => ("", ""),
             };
             let text = format!(
-                "name: {name}\nabout: b.\n{more}pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: i{grows}}}]}}}}]\nexpect: {{}}\n"
+                "name: {name}\nabout: b.\n{more}pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: i{grows}}}]}}}}]\nexpect: {{evicted: []}}\n"
             );
             let file = format!("s/{name}.yaml");
             Arc::new(parse("s", &file, &file, text.as_bytes()).unwrap())

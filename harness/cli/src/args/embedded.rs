@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
-use evictlab_embedded::{CgroupVersion, OptionsError};
+use evictlab_embedded::{CgroupVersion, Defect, OptionsError};
 use evictlab_fault::Fault;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
@@ -38,6 +38,9 @@ pub(crate) struct EmbeddedArgs {
     /// (repeatable)
     #[arg(long = "fault", value_name = "SCRIPT")]
     faults: Vec<FaultScript>,
+    /// Defect of the kubelets, see `evictlab mutants list` (repeatable)
+    #[arg(long = "defect", value_name = "NAME")]
+    defects: Vec<Defect>,
 }
 
 /// A fault script and its text from the command line.
@@ -75,6 +78,7 @@ impl EmbeddedArgs {
             disk: bytes(&self.node_disk),
             pids: self.node_pids,
             faults: self.faults.iter().flat_map(|script| script.faults.clone()).collect(),
+            defects: self.defects.iter().copied().collect(),
         }
     }
 
@@ -105,8 +109,12 @@ impl EmbeddedArgs {
             ("--node-pids", self.node_pids.map(|pids| pids.to_string())),
         ];
         let faults = self.faults.iter().map(|script| ("--fault", Some(script.text.clone())));
-        let given =
-            single.into_iter().chain(faults).filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        let defects = self.defects.iter().map(|defect| ("--defect", Some(defect.to_string())));
+        let given = single
+            .into_iter()
+            .chain(faults)
+            .chain(defects)
+            .filter_map(|(name, value)| Some([name.to_owned(), value?]));
         given.flatten().collect()
     }
 

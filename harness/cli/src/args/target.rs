@@ -84,15 +84,7 @@ impl TargetArgs {
         let catalog = self.kubelets.image_catalog()?;
         let run = new_run_id();
         let backend = self.backend(backend, (&run, &catalog), clock, kind_command).await?;
-        Ok(RunRequest {
-            run,
-            cases,
-            backend,
-            repeat,
-            timeout: None,
-            image_catalog: Arc::new(catalog),
-            baseline: None,
-        })
+        Ok(RunRequest { repeat, ..RunRequest::new(run, cases, backend, Arc::new(catalog)) })
     }
 
     /// Returns the backend for the run `run`.

@@ -253,14 +253,10 @@ async fn run_on_cluster(
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         print(format!("cluster {nth}: {}", names.join(", ")))?;
+        let catalog = Arc::new(context.catalog.clone());
         let request = RunRequest {
-            run,
-            cases: vec![case.clone()],
-            backend,
             repeat: Repeat::UntilConclusive(MAX_ATTEMPTS),
-            timeout: None,
-            image_catalog: Arc::new(context.catalog.clone()),
-            baseline: None,
+            ..RunRequest::new(run, vec![case.clone()], backend, catalog)
         };
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
         let options = ReportOptions {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
-use evictlab_report::{ReportOptions, RunDir, TerminalCaps};
+use evictlab_report::{FlakyResult, ReportOptions, RunDir, TerminalCaps};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::Backend;
@@ -61,8 +61,28 @@ pub(crate) struct Args {
     /// Write the verdicts to this file, as the baseline of later runs
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     write_baseline: Option<PathBuf>,
+    /// Exit status of a run in which a case passed only after an inconclusive try: that of a passed
+    /// or of a failed case
+    #[arg(long, value_name = "RESULT", value_enum, default_value_t = FlakyArg::Pass)]
+    flaky_result: FlakyArg,
     #[command(flatten)]
     target: TargetArgs,
+}
+
+/// Values of `--flaky-result`.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum FlakyArg {
+    Pass,
+    Fail,
+}
+
+impl From<FlakyArg> for FlakyResult {
+    fn from(value: FlakyArg) -> Self {
+        match value {
+            FlakyArg::Pass => Self::Pass,
+            FlakyArg::Fail => Self::Fail,
+        }
+    }
 }
 
 impl Args {
@@ -89,7 +109,8 @@ impl Args {
         let request =
             self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose().map_err(bad_input)?;
-        Ok(RunRequest { timeout: self.timeout, baseline, ..request })
+        let flaky_result = self.flaky_result.into();
+        Ok(RunRequest { timeout: self.timeout, baseline, flaky_result, ..request })
     }
 }
 

@@ -60,7 +60,10 @@ fn every_verdict_matches_the_baseline() {
     let bad: Vec<_> = ran
         .verdicts
         .iter()
-        .filter(|(_, (verdict, _))| !matches!(verdict.as_str(), "passed" | "reproduced" | "skipped"))
+        // A try that did not reach its threshold is repeated; the reports show it as flaky.
+        .filter(|(_, (verdict, _))| {
+            !matches!(verdict.as_str(), "passed" | "flaky" | "reproduced" | "skipped")
+        })
         .collect();
     assert!(bad.is_empty(), "{bad:#?}\n{}", ran.out);
     let sidecars = |kubelet: &str| {
@@ -105,7 +108,8 @@ fn no_fault_causes_a_wrong_verdict() {
                 *verdict != without.verdicts[*case].0 && !may.contains(&verdict.as_str())
             })
             .collect();
-        assert!(wrong.is_empty() && with.verdicts.len() == 42, "{fault}: {wrong:#?}\n{}", with.out);
+        assert!(wrong.is_empty(), "{fault}: {wrong:#?}\n{}", with.out);
+        assert_eq!(with.verdicts.len(), without.verdicts.len(), "{fault}");
     }
 }
 

@@ -4,7 +4,7 @@ use evictlab_fault::Fault;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_embedded::{CgroupVersion, Cluster, NodeOptions, Options, OptionsError};
+use evictlab_embedded::{CgroupVersion, Cluster, Defects, NodeOptions, Options, OptionsError};
 use evictlab_report::Model;
 use evictlab_report::clock::Clock;
 use futures::FutureExt;
@@ -46,6 +46,8 @@ pub struct EmbeddedOptions {
     pub pids: Option<u64>,
     /// Faults of every case.
     pub faults: Vec<Fault>,
+    /// Defects of every kubelet.
+    pub defects: Defects,
 }
 
 impl EmbeddedOptions {
@@ -78,6 +80,7 @@ impl EmbeddedOptions {
                 node.disk = disk;
             }
             node.max_pid = self.pids.unwrap_or(node.max_pid);
+            node.defects = self.defects.clone();
             node
         };
         let nodes = self.names().into_iter().map(node).collect();

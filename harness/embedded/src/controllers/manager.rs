@@ -11,6 +11,7 @@ use super::taint_eviction::TaintEviction;
 use super::workloads::Workloads;
 use super::{bootstrap, disruption, event_ttl, garbage_collector, namespaces, taints};
 use crate::context::SimContext;
+use crate::defect::Defects;
 use crate::resource::Kind;
 use crate::sim::{EventQueue, Slot};
 use crate::storage::{Change, ChangeKind};
@@ -18,6 +19,8 @@ use crate::storage::{Change, ChangeKind};
 /// State of the control plane.
 pub struct Controllers {
     event_ttl: Duration,
+    /// Defects of the kubelets, as far as they show in the control plane: those of taints.
+    defects: Defects,
     /// Version of the store up to which changes were handled.
     seen: u64,
     queue: EventQueue<ControllerEvent>,
@@ -31,9 +34,10 @@ pub struct Controllers {
 
 impl Controllers {
     /// Creates a control plane that keeps events for `event_ttl`.
-    pub(crate) fn new(event_ttl: Duration) -> Self {
+    pub(crate) fn new(event_ttl: Duration, defects: Defects) -> Self {
         Self {
             event_ttl,
+            defects,
             seen: 0,
             queue: EventQueue::default(),
             recorder: Recorder::default(),
@@ -63,7 +67,7 @@ impl Controllers {
             match change.kind {
                 Kind::Namespace | Kind::ServiceAccount | Kind::ConfigMap => namespaces::changed(change, ctx),
                 Kind::Node => {
-                    taints::changed(change, ctx);
+                    taints::changed(change, &self.defects, ctx);
                     self.taint_eviction.node_changed(change, ctx);
                     self.pod_gc.node_changed(change, ctx);
                 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::context::ControllerContext;
+use crate::defect::{Defect, Defects};
 use crate::resource::Kind;
 use crate::resource::object::meta;
 use crate::storage::{Change, ChangeKind};
@@ -23,7 +24,7 @@ pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// Updates the `NoSchedule` taints of a node after a change of its conditions
 /// (`doNoScheduleTaintingPass`).
-pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
+pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoSchedule";
     if change.what == ChangeKind::Deleted {
         return;
@@ -38,6 +39,7 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
             };
             BY_CONDITION.iter().find(fits).map(|(_, _, key)| *key)
         })
+        .filter(|key| !is_missing(key, defects))
         .collect();
     if node["spec"]["unschedulable"] == true {
         wanted.push(UNSCHEDULABLE);
@@ -54,6 +56,16 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     if !missing.is_empty() || !extra.is_empty() {
         let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
         swap(name, EFFECT, &missing, &extra, ctx);
+    }
+}
+
+/// Returns whether a defect keeps a taint from a node.
+fn is_missing(key: &str, defects: &Defects) -> bool {
+    match key {
+        "node.kubernetes.io/memory-pressure" => defects.has(Defect::MemoryTaintMissing),
+        "node.kubernetes.io/disk-pressure" => defects.has(Defect::DiskTaintMissing),
+        "node.kubernetes.io/pid-pressure" => defects.has(Defect::PidTaintMissing),
+        _ => false,
     }
 }
 

@@ -13,6 +13,7 @@ use super::recorder::Recorder;
 use super::stats::Stats;
 use super::status::NodeStatus;
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{EventQueue, Slot, Time};
 
@@ -56,6 +57,11 @@ pub struct Kubelet {
 }
 
 impl Kubelet {
+    /// Returns whether the kubelet has a defect.
+    pub(super) fn has(&self, defect: Defect) -> bool {
+        self.identity.options.defects.has(defect)
+    }
+
     /// Returns the slot of the next event.
     pub(crate) fn next(&self) -> Option<Slot> {
         self.queue.next()

@@ -74,9 +74,10 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
         let lines: String = expected.iter().map(line).collect();
         write_details(&mut text, &format!("Expected failures: {}", expected.len()), false, &lines);
     }
-    let notices = markdown::known_bug_notices(state);
-    if !notices.is_empty() {
-        write_details(&mut text, &format!("Known bugs: {}", notices.lines().count()), false, &notices);
+    let notices =
+        [("Known bugs", markdown::known_bug_notices(state)), ("Retried", markdown::retry_notices(state))];
+    for (title, lines) in notices.iter().filter(|(_, lines)| !lines.is_empty()) {
+        write_details(&mut text, &format!("{title}: {}", lines.lines().count()), false, lines);
     }
     let cases = state.run.as_ref().map_or(0, |run| run.cases.len());
     write_details(&mut text, "All cases", cases <= MAX_OPEN_ROWS, &markdown::matrix(state));

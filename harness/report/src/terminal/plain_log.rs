@@ -9,7 +9,7 @@ use super::caps::TerminalCaps;
 use super::style::{Line, Style, colour_markdown, strip_controls};
 use crate::markdown::{duration, run_summary};
 use crate::run_dir::RunDir;
-use crate::run_state::RunState;
+use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use crate::words::count;
@@ -34,7 +34,7 @@ impl LogFormatter {
         let start = *self.start.get_or_insert(at);
         let mut log = LogLines { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
         match &event.what {
-            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases } => {
+            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result: _ } => {
                 self.set_widths(kubelets, cases);
                 let model = if model.is_some() { ", a model" } else { "" };
                 let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
@@ -60,6 +60,16 @@ impl LogFormatter {
                     self.progress.insert(id.clone(), (*phase, at));
                     self.add_case(&mut log, id, &phase.to_string(), Style::Plain, text);
                 }
+            }
+            RunEventKind::CaseRetried { id, text, judgement, .. } => {
+                let text = retry_text(text, judgement);
+                self.add_case(
+                    &mut log,
+                    id,
+                    &judgement.verdict.to_string(),
+                    Style::of(judgement.verdict),
+                    &text,
+                );
             }
             RunEventKind::CaseEnded { id, seconds, judgement, .. } => {
                 self.progress.remove(id);

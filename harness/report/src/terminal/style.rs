@@ -33,7 +33,7 @@ impl Style {
             Verdict::Failed | Verdict::Error => Self::Red,
             Verdict::Reproduced => Self::Cyan,
             Verdict::Fixed => Self::Magenta,
-            Verdict::Inconclusive => Self::Yellow,
+            Verdict::Flaky | Verdict::Inconclusive => Self::Yellow,
             Verdict::Skipped => Self::Dim,
         }
     }
@@ -171,8 +171,9 @@ pub(super) fn colour_markdown(text: &str, colour: bool) -> String {
     painted
 }
 
-const VERDICTS: [Verdict; 7] = [
+const VERDICTS: [Verdict; 8] = [
     Verdict::Passed,
+    Verdict::Flaky,
     Verdict::Failed,
     Verdict::Reproduced,
     Verdict::Fixed,

@@ -66,9 +66,11 @@ fn is_routine(what: &RunEventKind) -> bool {
     match what {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
-        | RunEventKind::CaseProgress { .. } => true,
+        | RunEventKind::CaseProgress { .. }
+        | RunEventKind::CaseRetried { .. } => true,
         RunEventKind::CaseEnded { judgement, .. } => {
-            !needs_attention(judgement.verdict) && judgement.verdict != Verdict::Skipped
+            !needs_attention(judgement.verdict)
+                && !matches!(judgement.verdict, Verdict::Skipped | Verdict::Flaky)
         }
         _ => false,
     }

@@ -56,10 +56,14 @@ pub(crate) struct Observer<'a> {
     began: Instant,
     /// Limit for the case, and for a Summary request, without progress.
     progress_timeout: Duration,
+    /// Limit for the case with or without progress, from `began`.
+    deadline: Duration,
     settling_time: Duration,
     expected: ExpectedOutcome,
     steps: StepQueue<'a>,
     until: Option<CachedCondition<'a>>,
+    /// The case's trigger, until it was observed.
+    trigger: Option<CachedCondition<'a>>,
     /// Indexes of the ephemeral containers that are not yet added.
     ephemeral_containers: Vec<usize>,
     live: LiveState,
@@ -87,10 +91,12 @@ impl<'a> Observer<'a> {
             placement,
             began,
             progress_timeout: speed.scale(progress_timeout) + speed.extra_timeout,
+            deadline: speed.scale(case.deadline()) + speed.extra_timeout + speed.ramp_duration,
             settling_time: speed.scale(SETTLING_TIME) + speed.extra_timeout,
             expected: expected_outcome(runner),
             steps: StepQueue::new(&case.steps),
             until: case.until.as_ref().map(CachedCondition::new),
+            trigger: case.trigger.as_ref().map(CachedCondition::new),
             ephemeral_containers: (0..case.ephemeral_containers.len()).collect(),
             live: LiveState::new(),
             latest_sample: None,
@@ -132,6 +138,7 @@ impl<'a> Observer<'a> {
             };
             self.add_ephemeral_container(observations).await?;
             self.note_outcome(observations);
+            self.note_trigger(changed, observations);
             self.execute_due_step(changed, observations).await?;
             if let Some(end) = self.end(changed, observations)? {
                 return Ok((self.live, Some(end)));
@@ -153,6 +160,8 @@ impl<'a> Observer<'a> {
                 self.runner.report_warning(&event);
                 self.live.record_event(event);
             }
+            WatchUpdate::ListStarted(kind) => self.live.record_list_start(kind),
+            WatchUpdate::ListEnded(kind) => self.live.record_list_end(self.seconds(), kind),
             WatchUpdate::Failed(error) => self.connection_failure = Some(error),
         }
         changed
@@ -223,6 +232,18 @@ impl<'a> Observer<'a> {
         }
     }
 
+    /// Records that the case's trigger holds. It is not evaluated again.
+    fn note_trigger(&mut self, changed: &[&str], observations: &mut Observations) {
+        let Some(trigger) = &mut self.trigger else { return };
+        let scope = Scope::live(observations, self.began.elapsed().as_secs_f64(), &self.live);
+        let is_observed = trigger.holds(changed, &scope);
+        drop(scope);
+        if is_observed {
+            observations.trigger_observed = true;
+            self.trigger = None;
+        }
+    }
+
     async fn execute_due_step(
         &mut self,
         changed: &[&str],
@@ -266,8 +287,12 @@ impl<'a> Observer<'a> {
             refused: is_refused,
             limits: EndLimits { stall_timeout: self.progress_timeout, settle_time: self.settling_time },
         });
+        let is_overdue = self.began.elapsed() >= self.deadline;
+        let end = end.or_else(|| is_overdue.then_some(ObservationEnd::Deadline(self.deadline)));
         match (end, self.connection_failure.take()) {
-            (Some(ObservationEnd::Stalled), Some(failure)) => Err(CaseError::Unreachable(failure)),
+            (Some(ObservationEnd::Stalled | ObservationEnd::Deadline(_)), Some(failure)) => {
+                Err(CaseError::Unreachable(failure))
+            }
             (end, failure) => {
                 self.connection_failure = failure;
                 Ok(end)

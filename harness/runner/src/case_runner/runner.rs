@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use evictlab_case::LoadedCase;
 use evictlab_cluster::workload::Namespace;
-use evictlab_evidence::{LiveState, ObservationEnd, Observations};
+use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
-use evictlab_judge::{CaseResult, Phase, Verdict, judge};
+use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict, judge};
 use evictlab_report::{CaseId, EventSender};
 use evictlab_rules::quantity::MIB;
+use kube::api::ApiResource;
+use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +56,7 @@ pub(crate) struct CaseRunner<'a> {
 pub(crate) struct CaseOutcome {
     /// The verdict.
     pub result: CaseResult,
-    /// The evidence; `None` if the case created no pod.
+    /// The evidence; `None` if nothing was observed.
     pub evidence: Option<Arc<Observations>>,
 }
 
@@ -73,6 +75,8 @@ pub(crate) struct NodeSpeed {
     pub container_start: Duration,
     /// Time to add to progress timeouts.
     pub extra_timeout: Duration,
+    /// Duration of the case's ramp.
+    pub ramp_duration: Duration,
 }
 
 impl NodeSpeed {
@@ -94,7 +98,7 @@ impl CaseRunner<'_> {
             Ok(result) => result,
             Err(error) => error.into_result(execution.phase),
         };
-        let has_evidence = !execution.observations.pods_created.is_empty();
+        let has_evidence = !execution.observations.is_empty();
         CaseOutcome { result, evidence: has_evidence.then(|| Arc::new(execution.observations)) }
     }
 
@@ -105,6 +109,8 @@ impl CaseRunner<'_> {
         if self.leased.is_dirty().await {
             self.report_step(Phase::Lease, "waiting for the node to recover");
             self.cancellable(self.leased.reset()).await?;
+        } else if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
+            self.cancel.run_until_cancelled(self.leased.wait_for_steady_memory()).await;
         }
         let container_start = self.leased.container_start().await;
         let plan = self.cancellable(self.plan_pressure()).await?;
@@ -116,9 +122,11 @@ impl CaseRunner<'_> {
         let namespace = Namespace::create(node.client(), self.run, case.name.as_str()).await?;
         let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
-        let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace };
+        let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
+        let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace, ramp_duration };
         let observed = self.stage_and_observe(&namespace, ramp.as_ref(), speed, execution).await;
-        if let Ok((live, _)) = &observed {
+        if let Ok((live, end)) = &observed {
+            execution.observations.ended.clone_from(end);
             self.read_final_state(&namespace, live, &mut execution.observations).await;
         }
         let restored = restore_node(node, case).await;
@@ -188,8 +196,12 @@ impl CaseRunner<'_> {
         let case = &self.case.case;
         if case.references("logs") {
             for (name, pod) in &live.pods {
-                let logs = container_logs(self.leased.node.client(), &namespace.name, pod).await;
-                observations.container_logs.entry(name.clone()).or_insert(Value::Object(logs));
+                if observations.container_logs.contains_key(name) {
+                    continue;
+                }
+                let read = container_logs(self.leased.node.client(), &namespace.name, pod).await;
+                observations.missing.extend(read.missing);
+                observations.container_logs.insert(name.clone(), Value::Object(read.logs));
             }
         }
         let created = case.steps.iter().filter_map(|step| step.create.as_ref());
@@ -202,7 +214,11 @@ impl CaseRunner<'_> {
                     let name = evictlab_evidence::pod_name(&manifest);
                     observations.objects.insert(name, object);
                 }
-                Err(error) => self.report_step(Phase::Observe, error.to_string()),
+                Err(error) => {
+                    let missing = MissingEvidence::new(object_source(&manifest), error);
+                    self.report_step(Phase::Observe, format!("evidence is incomplete: {missing}"));
+                    observations.missing.push(missing);
+                }
             }
         }
     }
@@ -221,8 +237,9 @@ impl CaseRunner<'_> {
             before,
             full_kubelet_log: case.references("kubeletLog"),
         };
-        for failure in collector.collect(live, &mut execution.observations).await {
-            self.report_step(Phase::Observe, format!("evidence is incomplete: {failure}"));
+        for missing in collector.collect(live, &mut execution.observations).await {
+            self.report_step(Phase::Observe, format!("evidence is incomplete: {missing}"));
+            execution.observations.missing.push(missing);
         }
         execution.phase = Phase::Judge;
         judge(case, &self.leased.node.version, &execution.observations)
@@ -252,11 +269,21 @@ impl CaseRunner<'_> {
         result: Option<CaseResult>,
     ) -> Result<CaseResult, CaseError> {
         let (Some(end), Some(mut result)) = (end, result) else { return Err(CaseError::Interrupted) };
-        let is_as_expected = matches!(result.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed);
+        let is_as_expected = result.verdict.is_success();
         if is_as_expected && let Some(start) = live.first_container_start(&self.case.case.pods) {
             self.leased.mark_healthy(start).await;
         }
-        if let (Verdict::Inconclusive, ObservationEnd::Died(why)) = (result.verdict, end) {
+        if is_as_expected && self.case.case.pressure.is_some() {
+            self.leased.record_followed_ramp().await;
+        }
+        // The verdict may be inconclusive for this very reason.
+        let is_explained = result.doubt == Some(InconclusiveReason::EndNotReached);
+        let is_unexpected = match end {
+            ObservationEnd::Died(_) => result.verdict == Verdict::Inconclusive,
+            ObservationEnd::Deadline(_) => true,
+            _ => false,
+        };
+        if let Some(why) = end.describe_failure().filter(|_| is_unexpected && !is_explained) {
             result.why = format!("{}; {why}", result.why);
         }
         Ok(result)
@@ -278,6 +305,13 @@ impl CaseRunner<'_> {
     }
 }
 
+/// Returns the source of an object of the case.
+fn object_source(manifest: &Value) -> EvidenceSource {
+    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "", kind)).plural;
+    EvidenceSource::Object { resource, name: evictlab_evidence::pod_name(manifest) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,8 +319,11 @@ mod tests {
     #[test]
     fn timeouts_are_longer_on_slow_nodes() {
         let timeout = Duration::from_secs(40);
-        let scaled =
-            |container_start| NodeSpeed { container_start, extra_timeout: Duration::ZERO }.scale(timeout);
+        let scaled = |container_start| {
+            let speed =
+                NodeSpeed { container_start, extra_timeout: Duration::ZERO, ramp_duration: Duration::ZERO };
+            speed.scale(timeout)
+        };
         assert_eq!(scaled(Duration::from_millis(700)), timeout);
         assert_eq!(scaled(Duration::from_secs(20)), timeout * 10);
     }

@@ -101,9 +101,10 @@ impl CaseRunner<'_> {
             }
             StepAction::ReadLogs(pod_name) => {
                 if let Some(pod) = live.pods.get(pod_name.as_str()) {
-                    let logs = container_logs(self.leased.node.client(), &namespace.name, pod).await;
+                    let read = container_logs(self.leased.node.client(), &namespace.name, pod).await;
                     let pod_name = evictlab_evidence::pod_name(pod);
-                    observations.container_logs.insert(pod_name, Value::Object(logs));
+                    observations.missing.extend(read.missing);
+                    observations.container_logs.insert(pod_name, Value::Object(read.logs));
                 }
                 Ok(())
             }

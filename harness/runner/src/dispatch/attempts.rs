@@ -1,5 +1,8 @@
 //! Attempts of one case on its node: repetition for rates, and retries.
 
+use std::fmt;
+use std::sync::Arc;
+
 use evictlab_case::LoadedCase;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, known_bug, over_runs};
 use evictlab_report::{CaseId, RunEventKind};
@@ -47,7 +50,7 @@ impl RunContext {
     }
 
     /// Runs a case on its node. Repeats it more slowly while its pressure is faster than the node's
-    /// statistics, and once if the threshold was not reached.
+    /// statistics, and once if the threshold was not reached or the trigger not observed.
     async fn run_with_retries(
         &self,
         case: &LoadedCase,
@@ -55,7 +58,7 @@ impl RunContext {
         leased: &LeasedNode,
         exclusivity: Exclusivity,
     ) -> CaseOutcome {
-        let mut attempts = 1;
+        let mut tries = vec![];
         loop {
             let runner = CaseRunner {
                 run: &self.request.run,
@@ -69,29 +72,80 @@ impl RunContext {
                 cancel: &self.cancel,
             };
             let outcome = runner.run().await;
-            let doubt = outcome.result.doubt;
-            let retry = match doubt {
-                Some(InconclusiveReason::StatsOutrun) if attempts < MAX_SPEED_ATTEMPTS => {
-                    "retrying more slowly"
-                }
-                // Memory that the node freed after the measurement lowers the effective threshold;
-                // the second measurement does not include it any more.
-                Some(InconclusiveReason::ThresholdNotReached) if attempts == 1 => "retrying",
-                _ => return outcome,
+            let number = tries.len() as u32 + 1;
+            let retry = Retry::after(&outcome.result, number).filter(|_| !self.cancel.is_cancelled());
+            let Some(retry) = retry else {
+                return CaseOutcome { result: outcome.result.after_tries(tries), ..outcome };
             };
-            if self.cancel.is_cancelled() {
-                return outcome;
-            }
-            attempts += 1;
-            if doubt == Some(InconclusiveReason::StatsOutrun) {
+            if retry == Retry::MoreSlowly {
                 leased.slow_down().await;
             }
-            let text = format!("{retry}: {}", outcome.result.why);
-            self.events.send(RunEventKind::CaseStep { id: id.clone(), phase: Phase::Lease, text });
+            tries.push(outcome.result.as_earlier_try());
+            self.events.send(RunEventKind::CaseRetried {
+                id: id.clone(),
+                try_number: number,
+                text: retry.to_string(),
+                judgement: Arc::new(outcome.result),
+                evidence: outcome.evidence,
+            });
         }
+    }
+}
+
+/// Repetition of an inconclusive try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Retry {
+    /// With the same speed.
+    Same,
+    /// With half the speed.
+    MoreSlowly,
+}
+
+impl Retry {
+    /// Returns how to repeat a case after its try with this number, from 1.
+    fn after(result: &CaseResult, number: u32) -> Option<Self> {
+        match result.doubt? {
+            InconclusiveReason::StatsOutrun if number < MAX_SPEED_ATTEMPTS => Some(Self::MoreSlowly),
+            // Memory that the node freed after the measurement lowers the effective threshold; the
+            // second measurement does not include it any more.
+            InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
+            // Other load of the host may have come before the trigger.
+            InconclusiveReason::TriggerNotObserved if number == 1 => Some(Self::Same),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Same => "retrying",
+            Self::MoreSlowly => "retrying more slowly",
+        })
     }
 }
 
 fn is_all_right(result: &CaseResult) -> bool {
     result.rate.as_ref().is_some_and(|rate| rate.right == rate.of)
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_judge::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn retries_are_limited() {
+        let after = |doubt, number| {
+            let result = CaseResult::without_evidence(Verdict::Inconclusive, "why");
+            Retry::after(&CaseResult { doubt, ..result }, number)
+        };
+        let outrun = Some(InconclusiveReason::StatsOutrun);
+        assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);
+        let not_reached = Some(InconclusiveReason::ThresholdNotReached);
+        assert_eq!([1, 2].map(|number| after(not_reached, number)), [Some(Retry::Same), None]);
+        assert_eq!(after(Some(InconclusiveReason::EvidenceLost), 1), None);
+        assert_eq!(after(None, 1), None);
+    }
 }

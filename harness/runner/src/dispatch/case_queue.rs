@@ -1,10 +1,10 @@
-//! Queue of the cases of one kubelet. Cases with disk pressure take turns, because all nodes of a
-//! host share its disk.
+//! Queue of the cases of a cluster: which node may take which case now.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::rc::Rc;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Notify;
 
 use crate::lease::exclusivity::Exclusivity;
 
@@ -16,70 +16,151 @@ pub(crate) struct QueuedCase<C> {
     pub nodes: Vec<String>,
 }
 
-/// Cases of one kubelet that wait for one of its nodes.
+/// Cases that a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkerKind {
+    /// All cases. A node has one such worker.
+    Any,
+    /// Cases that share their node with others.
+    SharedOnly,
+}
+
+/// Cases of a cluster that wait for a node, in their order.
+///
+/// A node takes its next case as soon as it has completed the last one, whatever other nodes do.
+/// One case at a time has disk pressure; others may overtake a case that waits for the disk. A case
+/// that needs the host waits until every case before it has ended, and nothing overtakes it.
 pub(crate) struct CaseQueue<C> {
-    state: Mutex<QueueState<C>>,
-    /// Held by the case with disk pressure; shared by all queues of the run.
-    disk: Arc<Mutex<()>>,
+    state: RefCell<QueueState<C>>,
+    /// Notified whenever a waiting worker may proceed.
+    changed: Notify,
 }
 
 struct QueueState<C> {
     cases: VecDeque<QueuedCase<C>>,
-    /// Nodes that take a case only if no other node can run it.
+    /// Number of cases that run.
+    running: usize,
+    /// A case that needs the disk runs.
+    disk_in_use: bool,
+    /// A case that needs the host runs.
+    host_in_use: bool,
+    /// Nodes that take a case that does not share them only if no other node can run it.
     withdrawn: BTreeSet<String>,
 }
 
+/// Right to run a case, until it is dropped.
+pub(crate) struct RunPermit<C> {
+    queue: Rc<CaseQueue<C>>,
+    exclusivity: Exclusivity,
+}
+
+/// State of a queue for one worker.
+enum Availability {
+    /// The case at this position may run now.
+    Ready(usize),
+    /// Every case for the worker waits for others to end.
+    Blocked,
+    /// No case for the worker is left.
+    Empty,
+}
+
 impl<C> QueueState<C> {
-    /// Returns whether a node may take a case.
-    fn can_take(&self, case: &QueuedCase<C>, node: &str) -> bool {
+    fn can_take(&self, case: &QueuedCase<C>, node: &str, worker: WorkerKind) -> bool {
+        let is_shared = case.exclusivity == Exclusivity::Shared;
+        let is_left_to_others =
+            || self.withdrawn.contains(node) && !case.nodes.iter().all(|name| self.withdrawn.contains(name));
         case.nodes.iter().any(|name| name == node)
-            && (!self.withdrawn.contains(node) || case.nodes.iter().all(|name| self.withdrawn.contains(name)))
+            && (is_shared || worker == WorkerKind::Any && !is_left_to_others())
+    }
+
+    fn availability(&self, node: &str, worker: WorkerKind) -> Availability {
+        for (position, case) in self.cases.iter().enumerate() {
+            if self.host_in_use {
+                break;
+            }
+            let is_possible = self.can_take(case, node, worker);
+            match case.exclusivity {
+                Exclusivity::Host if is_possible && position == 0 && self.running == 0 => {
+                    return Availability::Ready(position);
+                }
+                Exclusivity::Host => break,
+                Exclusivity::Disk if self.disk_in_use => {}
+                _ if is_possible => return Availability::Ready(position),
+                _ => {}
+            }
+        }
+        match self.cases.iter().any(|case| self.can_take(case, node, worker)) {
+            true => Availability::Blocked,
+            false => Availability::Empty,
+        }
     }
 }
 
-/// Exclusive use of the host's disk, until it is dropped.
-pub(crate) type DiskLock = OwnedMutexGuard<()>;
-
 impl<C> CaseQueue<C> {
-    pub(crate) fn new(cases: impl IntoIterator<Item = QueuedCase<C>>, disk: Arc<Mutex<()>>) -> Self {
-        let state = QueueState { cases: cases.into_iter().collect(), withdrawn: BTreeSet::new() };
-        Self { state: Mutex::new(state), disk }
+    pub(crate) fn new(cases: impl IntoIterator<Item = QueuedCase<C>>) -> Self {
+        let state = QueueState {
+            cases: cases.into_iter().collect(),
+            running: 0,
+            disk_in_use: false,
+            host_in_use: false,
+            withdrawn: BTreeSet::new(),
+        };
+        Self { state: RefCell::new(state), changed: Notify::new() }
     }
 
     /// Appends a case.
-    pub(crate) async fn push(&self, case: QueuedCase<C>) {
-        self.state.lock().await.cases.push_back(case);
+    pub(crate) fn push(&self, case: QueuedCase<C>) {
+        self.state.borrow_mut().cases.push_back(case);
+        self.changed.notify_waiters();
     }
 
-    /// Leaves cases to the other nodes that can run them.
-    pub(crate) async fn withdraw(&self, node: &str) {
-        self.state.lock().await.withdrawn.insert(node.to_owned());
+    /// Leaves cases that would not share the node to the other nodes that can run them.
+    pub(crate) fn withdraw(&self, node: &str) {
+        self.state.borrow_mut().withdrawn.insert(node.to_owned());
+        self.changed.notify_waiters();
     }
 
-    /// Removes and returns the next case for a node, with the disk lock if the case needs it;
-    /// `None` if no case for the node is left. Cases that need a locked disk are passed over while
-    /// there are others.
-    pub(crate) async fn next(&self, node: &str) -> Option<(QueuedCase<C>, Option<DiskLock>)> {
-        let mut awaited_lock = None;
+    /// Removes and returns the next case for a worker of a node, as soon as it may run; `None` if
+    /// no case for the worker is left.
+    pub(crate) async fn next(
+        self: &Rc<Self>,
+        node: &str,
+        worker: WorkerKind,
+    ) -> Option<(QueuedCase<C>, RunPermit<C>)> {
         loop {
-            let mut state = self.state.lock().await;
-            let lock = awaited_lock.take().or_else(|| self.disk.clone().try_lock_owned().ok());
-            let is_ready = |case: &QueuedCase<C>| {
-                state.can_take(case, node) && (lock.is_some() || case.exclusivity != Exclusivity::Disk)
-            };
-            let position = state.cases.iter().position(is_ready);
-            if let Some(case) = position.and_then(|position| state.cases.remove(position)) {
-                let lock = lock.filter(|_| case.exclusivity == Exclusivity::Disk);
-                return Some((case, lock));
+            // Created before the check, so that no notification is missed.
+            let changed = self.changed.notified();
+            {
+                let mut state = self.state.borrow_mut();
+                match state.availability(node, worker) {
+                    Availability::Ready(position) => {
+                        let case = state.cases.remove(position)?;
+                        state.running += 1;
+                        state.disk_in_use |= case.exclusivity == Exclusivity::Disk;
+                        state.host_in_use |= case.exclusivity == Exclusivity::Host;
+                        let permit = RunPermit { queue: self.clone(), exclusivity: case.exclusivity };
+                        return Some((case, permit));
+                    }
+                    Availability::Empty => return None,
+                    Availability::Blocked => {}
+                }
             }
-            if !state.cases.iter().any(|case| state.can_take(case, node)) {
-                return None;
-            }
-            drop((state, lock));
-            // All remaining cases need the disk. The lock is kept for the next pass: if it were
-            // released and requested again, waiting nodes would pass it to each other forever.
-            awaited_lock = Some(self.disk.clone().lock_owned().await);
+            changed.await;
         }
+    }
+}
+
+impl<C> Drop for RunPermit<C> {
+    fn drop(&mut self) {
+        let mut state = self.queue.state.borrow_mut();
+        state.running -= 1;
+        match self.exclusivity {
+            Exclusivity::Disk => state.disk_in_use = false,
+            Exclusivity::Host => state.host_in_use = false,
+            Exclusivity::Shared | Exclusivity::Node => {}
+        }
+        drop(state);
+        self.queue.changed.notify_waiters();
     }
 }
 
@@ -91,61 +172,92 @@ mod tests {
 
     use super::*;
 
+    type TestQueue = Rc<CaseQueue<&'static str>>;
+
     fn queued(case: &'static str, exclusivity: Exclusivity, nodes: &[&str]) -> QueuedCase<&'static str> {
         QueuedCase { case, exclusivity, nodes: nodes.iter().map(|node| (*node).to_owned()).collect() }
     }
 
-    async fn next(queue: &CaseQueue<&'static str>, node: &str) -> Option<(&'static str, Option<DiskLock>)> {
-        let next = timeout(Duration::from_secs(1), queue.next(node)).await;
-        next.expect("`next` blocks forever").map(|(queued, lock)| (queued.case, lock))
+    fn queue(cases: impl IntoIterator<Item = QueuedCase<&'static str>>) -> TestQueue {
+        Rc::new(CaseQueue::new(cases))
+    }
+
+    async fn next(queue: &TestQueue, node: &str) -> Option<(&'static str, RunPermit<&'static str>)> {
+        let next = timeout(Duration::from_secs(1), queue.next(node, WorkerKind::Any)).await;
+        next.expect("`next` blocks forever").map(|(queued, permit)| (queued.case, permit))
     }
 
     /// Returns whether `next` blocks.
-    async fn blocks(queue: &CaseQueue<&'static str>, node: &str) -> bool {
-        timeout(Duration::from_secs(1), queue.next(node)).await.is_err()
+    async fn blocks(queue: &TestQueue, node: &str) -> bool {
+        timeout(Duration::from_secs(1), queue.next(node, WorkerKind::Any)).await.is_err()
     }
 
     #[tokio::test(start_paused = true)]
     async fn cases_take_turns_at_the_disk_and_others_overtake_them() {
-        let cases = [
+        let queue = queue([
             queued("logs", Exclusivity::Disk, &["a", "b"]),
             queued("inodes", Exclusivity::Disk, &["a", "b"]),
             queued("memory", Exclusivity::Node, &["a", "b"]),
-        ];
-        let queue = CaseQueue::new(cases, Arc::default());
-        let (first, lock) = next(&queue, "a").await.unwrap();
-        assert_eq!((first, lock.is_some()), ("logs", true));
-        let (second, none) = next(&queue, "b").await.unwrap();
-        assert_eq!((second, none.is_some()), ("memory", false), "memory pressure needs no disk lock");
-        assert!(blocks(&queue, "b").await, "logs holds the disk lock");
-        drop(lock);
-        let (third, lock) = next(&queue, "b").await.unwrap();
-        assert_eq!((third, lock.is_some()), ("inodes", true));
+        ]);
+        let (first, disk) = next(&queue, "a").await.unwrap();
+        let (second, memory) = next(&queue, "b").await.unwrap();
+        assert_eq!((first, second), ("logs", "memory"), "memory pressure does not need the disk");
+        drop(memory);
+        assert!(blocks(&queue, "b").await, "logs uses the disk");
+        drop(disk);
+        let (third, _disk) = next(&queue, "b").await.unwrap();
+        assert_eq!(third, "inodes");
         assert!(next(&queue, "a").await.is_none(), "the queue is empty");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_queues_of_all_kubelets_share_the_disk_lock() {
-        let disk = Arc::<Mutex<()>>::default();
-        let of = |case| CaseQueue::new([queued(case, Exclusivity::Disk, &["a"])], disk.clone());
-        let (old, new) = (of("old"), of("new"));
-        let lock = next(&old, "a").await.unwrap().1;
-        assert!(blocks(&new, "a").await);
-        drop(lock);
-        assert!(!blocks(&new, "a").await);
+    async fn no_case_overtakes_one_that_needs_the_host() {
+        let queue = queue([
+            queued("memory", Exclusivity::Node, &["a"]),
+            queued("pids", Exclusivity::Host, &["a", "b"]),
+            queued("later", Exclusivity::Shared, &["a", "b"]),
+        ]);
+        let (first, memory) = next(&queue, "a").await.unwrap();
+        assert_eq!(first, "memory");
+        assert!(blocks(&queue, "b").await, "pids waits for memory, and later for pids");
+        drop(memory);
+        let (second, pids) = next(&queue, "b").await.unwrap();
+        assert_eq!(second, "pids");
+        assert!(blocks(&queue, "a").await, "pids needs the host for itself");
+        drop(pids);
+        assert_eq!(next(&queue, "a").await.map(|(case, _)| case), Some("later"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_node_keeps_no_other_node_idle() {
+        let cases = (0..7).map(|_| queued("case", Exclusivity::Node, &["slow", "fast"]));
+        let queue = queue(cases);
+        let work_on = |node: &'static str, seconds: u64| {
+            let queue = queue.clone();
+            async move {
+                let mut done = 0;
+                while let Some((_, _permit)) = queue.next(node, WorkerKind::Any).await {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    done += 1;
+                }
+                done
+            }
+        };
+        let began = tokio::time::Instant::now();
+        let done = tokio::join!(work_on("slow", 60), work_on("fast", 10));
+        assert_eq!((done, began.elapsed().as_secs()), ((1, 6), 60));
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_node_that_waits_for_the_disk_gets_it() {
-        let cases = (0..6).map(|_| queued("disk", Exclusivity::Disk, &["a", "b", "c"]));
-        let queue = Arc::new(CaseQueue::new(cases, Arc::default()));
+        let queue = queue((0..6).map(|_| queued("disk", Exclusivity::Disk, &["a", "b", "c"])));
         let work_on = |node: &'static str| {
             let queue = queue.clone();
             async move {
                 let mut done = 0;
-                while let Some((_, lock)) = queue.next(node).await {
+                while let Some((_, permit)) = queue.next(node, WorkerKind::Any).await {
                     tokio::time::sleep(Duration::from_secs(1)).await;
-                    drop(lock);
+                    drop(permit);
                     done += 1;
                 }
                 done
@@ -160,23 +272,25 @@ mod tests {
     async fn a_withdrawn_node_leaves_its_cases_to_others() {
         let cases = ["both", "only-a", "another"]
             .map(|case| queued(case, Exclusivity::Node, if case == "only-a" { &["a"] } else { &["a", "b"] }));
-        let queue = CaseQueue::new(cases, Arc::default());
-        queue.withdraw("a").await;
+        let queue = queue(cases);
+        queue.withdraw("a");
         assert_eq!(next(&queue, "a").await.map(|(case, _)| case), Some("only-a"), "no other node can run it");
         assert!(next(&queue, "a").await.is_none());
         assert_eq!(next(&queue, "b").await.map(|(case, _)| case), Some("both"));
-        queue.withdraw("b").await;
-        assert_eq!(
-            next(&queue, "a").await.map(|(case, _)| case),
-            Some("another"),
-            "all nodes have withdrawn"
-        );
+        queue.withdraw("b");
+        let last = next(&queue, "a").await.map(|(case, _)| case);
+        assert_eq!(last, Some("another"), "all nodes have withdrawn");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_takes_only_cases_that_it_may_run() {
-        let queue = CaseQueue::new([queued("tainted", Exclusivity::Node, &["b"])], Arc::default());
+    async fn a_worker_takes_only_cases_that_it_may_run() {
+        let queue = queue([
+            queued("memory", Exclusivity::Node, &["b"]),
+            queued("shared", Exclusivity::Shared, &["b"]),
+        ]);
         assert!(next(&queue, "a").await.is_none());
-        assert_eq!(next(&queue, "b").await.map(|(case, _)| case), Some("tainted"));
+        let shared = queue.next("b", WorkerKind::SharedOnly).await.map(|(queued, _)| queued.case);
+        assert_eq!(shared, Some("shared"));
+        assert!(queue.next("b", WorkerKind::SharedOnly).await.is_none());
     }
 }

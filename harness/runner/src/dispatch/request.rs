@@ -6,6 +6,7 @@ use std::time::Duration;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::Backend;
 use evictlab_cluster::images::ImageCatalog;
+use evictlab_report::FlakyResult;
 use evictlab_report::baseline::Baseline;
 
 use crate::dispatch::repeat::Repeat;
@@ -26,6 +27,29 @@ pub struct RunRequest {
     pub image_catalog: Arc<ImageCatalog>,
     /// Verdicts to compare the run with.
     pub baseline: Option<Baseline>,
+    /// Effect of flaky cases on the exit status.
+    pub flaky_result: FlakyResult,
+}
+
+impl RunRequest {
+    /// Returns a request that runs each case once, without a time limit or a baseline.
+    pub fn new(
+        run: String,
+        cases: Vec<Arc<LoadedCase>>,
+        backend: Box<dyn Backend>,
+        image_catalog: Arc<ImageCatalog>,
+    ) -> Self {
+        Self {
+            run,
+            cases,
+            backend,
+            repeat: Repeat::Times(1),
+            timeout: None,
+            image_catalog,
+            baseline: None,
+            flaky_result: FlakyResult::Pass,
+        }
+    }
 }
 
 /// Returns a random run id of eight letters and digits, which is valid in Kubernetes names.

@@ -3,14 +3,12 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evictlab_case::LoadedCase;
 use evictlab_cluster::{ClusterPlan, Kubelet};
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind};
-use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
@@ -34,8 +32,6 @@ pub(crate) struct RunContext {
     pub conclusive: RefCell<HashSet<CaseId>>,
     /// Memory budget of the host.
     pub host: HostBudget,
-    /// Held by the case with disk pressure.
-    pub disk: Arc<Mutex<()>>,
 }
 
 /// Runs the requested cases and sends everything that happens to `events`.
@@ -51,7 +47,6 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
     let timeout = request.timeout;
     let context = Rc::new(RunContext {
         host: HostBudget::new(request.backend.is_one_host()),
-        disk: Arc::default(),
         request,
         events,
         cancel: interrupt.stop.child_token(),
@@ -141,6 +136,7 @@ fn run_started(request: &RunRequest) -> RunEventKind {
         model: request.backend.model(),
         cases: request.cases.iter().map(|case| case_info(case, request, &kubelets)).collect(),
         kubelets,
+        flaky_result: request.flaky_result,
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use evictlab_case::LoadedCase;
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
-use evictlab_report::{CaseId, RunEventKind};
+use evictlab_report::{CaseId, FlakyResult, RunEventKind};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::case_runner::runner::CaseOutcome;
-use crate::dispatch::case_queue::{CaseQueue, QueuedCase};
+use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
 use crate::lease::exclusivity::Exclusivity;
@@ -39,6 +39,16 @@ impl QueuedCase<CaseJob> {
     }
 }
 
+/// A worker: takes cases from a queue and runs them on one node.
+pub(crate) struct Worker {
+    pub leased: Arc<LeasedNode>,
+    pub queue: Rc<CaseQueue<CaseJob>>,
+    /// Cases that it takes.
+    pub kind: WorkerKind,
+    /// Start of the cluster's cases, for the time limit of a stress run.
+    pub since: Instant,
+}
+
 /// A case that ended.
 pub(crate) struct EndedCase {
     /// Id of the case.
@@ -54,17 +64,13 @@ pub(crate) struct EndedCase {
 }
 
 impl RunContext {
-    /// Runs cases from the queue on a node until the queue is empty or the run is cancelled.
-    /// `since`: start of the cluster's cases, for the time limit of a stress run.
-    pub(super) async fn work(
-        self: Rc<Self>,
-        leased: Arc<LeasedNode>,
-        queue: Arc<CaseQueue<CaseJob>>,
-        since: Instant,
-    ) {
+    /// Runs cases from the queue on a node until no case for the worker is left or the run is
+    /// cancelled.
+    pub(super) async fn work(self: Rc<Self>, worker: Worker) {
+        let Worker { leased, queue, kind, since } = worker;
         let node = &leased.node.name;
-        let next = || self.cancel.run_until_cancelled(queue.next(node));
-        while let Some((queued, _disk)) = next().await.flatten() {
+        let next = || self.cancel.run_until_cancelled(queue.next(node, kind));
+        while let Some((queued, _permit)) = next().await.flatten() {
             let id = queued.case.id.clone();
             let exclusivity = queued.exclusivity;
             let began = Instant::now();
@@ -80,9 +86,9 @@ impl RunContext {
             let (node, seconds) = (Some(node.clone()), began.elapsed().as_secs_f64());
             self.end_case(EndedCase { id, node, seconds, result, evidence });
             if exclusivity != Exclusivity::Shared && leased.unusable_reason().await.is_some() {
-                queue.withdraw(&leased.node.name).await;
+                queue.withdraw(&leased.node.name);
             } else if let Some(next_run) = self.next_stress_run(&queued, since) {
-                queue.push(next_run).await;
+                queue.push(next_run);
             }
         }
     }
@@ -104,7 +110,11 @@ impl RunContext {
                 (None, Some(leased.access.write().await))
             }
         };
-        self.run_for_rate(&job.case, &job.id, &leased, exclusivity).await
+        let outcome = self.run_for_rate(&job.case, &job.id, &leased, exclusivity).await;
+        if exclusivity == Exclusivity::Shared {
+            leased.mark_shared_use().await;
+        }
+        outcome
     }
 
     /// Returns the next run of a case in a stress run, unless its limit is reached.
@@ -130,7 +140,14 @@ impl RunContext {
             result.verdict = Verdict::Error;
             result.why = format!("the run timed out after {}", humantime::format_duration(timeout));
         }
-        if !matches!(result.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Skipped) {
+        let is_flaky_failure =
+            result.verdict == Verdict::Flaky && self.request.flaky_result == FlakyResult::Fail;
+        if is_flaky_failure
+            || !matches!(
+                result.verdict,
+                Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Skipped
+            )
+        {
             self.failed.store(true, Ordering::Relaxed);
         }
         if matches!(result.verdict, Verdict::Failed | Verdict::Error) {

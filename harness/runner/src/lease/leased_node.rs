@@ -7,13 +7,23 @@ use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{Node, NodeError};
+use evictlab_rules::quantity::MIB;
+use serde_json::Value;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::lease::node_policy::NodePolicy;
+use crate::lease::slowdown::Slowdown;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
     NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_recovered,
 };
+
+/// Time limit for steady memory: cAdvisor updates the statistics of a node every 10 to 15 s.
+const STEADY_MEMORY_LIMIT: Duration = Duration::from_secs(45);
+/// Interval of requests for new statistics.
+const STATISTICS_POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Maximum difference of two statistics that agree, in bytes.
+const STEADY_MEMORY: u64 = 16 * MIB;
 
 /// Function from an image of a case to its full name.
 pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -53,12 +63,14 @@ pub(crate) struct LeasedNode {
 struct LeaseState {
     /// Container start time, as last measured.
     container_start: Duration,
-    /// Factor on the measured start time, for a node whose statistics lag behind.
-    slowdown_factor: u32,
+    /// Slowdown of ramps, for a node whose statistics lag behind.
+    slowdown: Slowdown,
     /// State of the node without a case.
     baseline: NodeBaseline,
     /// Changes of exclusive cases since the last recovery.
     dirty: DirtyState,
+    /// Cases shared the node since the last statistics that an exclusive case waited for.
+    was_shared: bool,
     /// Reason why no case may use the node any more.
     unusable: Option<String>,
 }
@@ -94,9 +106,10 @@ impl LeasedNode {
         }
         let state = Mutex::new(LeaseState {
             container_start,
-            slowdown_factor: 1,
+            slowdown: Slowdown::NONE,
             baseline,
             dirty: DirtyState::Clean,
+            was_shared: false,
             unusable: None,
         });
         Ok(Self { node, access: RwLock::new(()), policy, state, canary_namespace, image_names })
@@ -113,18 +126,23 @@ impl LeasedNode {
     /// Returns the container start time, multiplied by the slowdown factor.
     pub(crate) async fn container_start(&self) -> Duration {
         let state = self.state.lock().await;
-        state.container_start * state.slowdown_factor
+        state.container_start * state.slowdown.factor()
     }
 
     /// Returns the minimum time of a ramp to the crossing of a threshold.
     pub(crate) async fn min_ramp_duration(&self) -> Duration {
-        let factor = self.state.lock().await.slowdown_factor;
+        let factor = self.state.lock().await.slowdown.factor();
         self.policy.as_ref().map_or(Duration::ZERO, |_| NodePolicy::MIN_RAMP_DURATION * factor)
     }
 
-    /// Doubles the slowdown factor after a ramp that was faster than the node's statistics.
+    /// Slows ramps down after one that was faster than the node's statistics.
     pub(crate) async fn slow_down(&self) {
-        self.state.lock().await.slowdown_factor *= 2;
+        self.state.lock().await.slowdown.increase();
+    }
+
+    /// Records a ramp that the node's statistics followed.
+    pub(crate) async fn record_followed_ramp(&self) {
+        self.state.lock().await.slowdown.record_followed_ramp();
     }
 
     /// Returns why no exclusive case may use the node any more.
@@ -153,6 +171,41 @@ impl LeasedNode {
     /// Returns whether the node needs a [`reset`](Self::reset).
     pub(crate) async fn is_dirty(&self) -> bool {
         self.state.lock().await.dirty != DirtyState::Clean
+    }
+
+    /// Records that a case shared the node.
+    pub(crate) async fn mark_shared_use(&self) {
+        self.state.lock().await.was_shared = true;
+    }
+
+    /// Waits until two successive statistics after the last case that shared the node agree: until
+    /// then they include memory that becomes free, and a threshold below them may be out of reach.
+    /// After a time limit the case goes on: if it then does not reach its threshold, it is run again.
+    pub(crate) async fn wait_for_steady_memory(&self) {
+        let mut state = self.state.lock().await;
+        if !std::mem::take(&mut state.was_shared) {
+            return;
+        }
+        let read = async || self.node.summary().await.ok().and_then(|summary| memory_sample(&summary));
+        let steady = async {
+            // The first statistics may be older than the end of the case.
+            let (mut last, mut updates) = (read().await, 0);
+            loop {
+                tokio::time::sleep(STATISTICS_POLL_INTERVAL).await;
+                let Some((time, available)) = read().await else { continue };
+                let Some((last_time, last_available)) = last.replace((time.clone(), available)) else {
+                    continue;
+                };
+                if time == last_time {
+                    continue;
+                }
+                updates += 1;
+                if updates > 1 && available.abs_diff(last_available) < STEADY_MEMORY {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(STEADY_MEMORY_LIMIT, steady).await;
     }
 
     /// Restores the base configuration and waits until the node has recovered. A canary pod runs
@@ -193,6 +246,12 @@ impl LeasedNode {
         }
         Ok(verify_recovered(&self.node, &self.canary_namespace, baseline, &*self.image_names).await?)
     }
+}
+
+/// Returns the time of the node's memory statistics, and the available memory in bytes.
+fn memory_sample(summary: &Value) -> Option<(String, u64)> {
+    let memory = summary.pointer("/node/memory")?;
+    Some((memory.get("time")?.as_str()?.to_owned(), memory.get("availableBytes")?.as_u64()?))
 }
 
 async fn read_process_memory(node: &Node) -> Option<u64> {

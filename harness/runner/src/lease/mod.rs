@@ -3,3 +3,4 @@
 pub(crate) mod exclusivity;
 pub(crate) mod leased_node;
 pub(crate) mod node_policy;
+pub(crate) mod slowdown;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use evictlab_cluster::{Node, without_managed_fields};
-use evictlab_evidence::{LiveState, Observations};
+use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, Observations};
 
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
@@ -38,36 +38,61 @@ pub(crate) struct Collector<'a> {
 
 impl Collector<'_> {
     /// Completes the observations with the live state and with readings of the API server and the
-    /// node. Returns a message for each reading that failed; the others are kept.
-    pub(crate) async fn collect(&self, live: &LiveState, observations: &mut Observations) -> Vec<String> {
-        copy_live_state(live, observations);
-        let mut failures = Vec::new();
+    /// node. Returns the sources that could not be read; the others are kept.
+    pub(crate) async fn collect(
+        &self,
+        live: &LiveState,
+        observations: &mut Observations,
+    ) -> Vec<MissingEvidence> {
+        let mut missing = Vec::new();
+        let mut live = live.clone();
         match self.final_pods().await {
-            Ok(pods) => observations.pods_final = pods,
-            Err(error) => failures.push(format!("failed to list pods: {error}")),
+            Ok(pods) => {
+                let listed = pods.iter().map(evictlab_evidence::pod_name).collect();
+                live.record_unlisted_pods(observations.seconds.unwrap_or_default(), &listed);
+                copy_live_state(&live, observations);
+                observations.pods_final = pods;
+            }
+            Err(error) => {
+                copy_live_state(&live, observations);
+                missing.push(MissingEvidence::new(EvidenceSource::Pods, error));
+            }
         }
-        self.add_missed_events(&mut observations.events, &mut failures).await;
+        missing.extend(live.missing);
+        self.add_missed_events(&mut observations.events, &mut missing).await;
+        self.read_node(observations, &mut missing).await;
+        if observations.samples.is_empty() {
+            missing.push(MissingEvidence::new(EvidenceSource::Summary, "the node returned no Summary"));
+        }
+        missing
+    }
+
+    async fn read_node(&self, observations: &mut Observations, missing: &mut Vec<MissingEvidence>) {
         match self.node.object().await {
             Ok(node) => {
                 let conditions = node.status.and_then(|status| status.conditions);
                 let taints = node.spec.and_then(|spec| spec.taints);
                 observations.node_status = json!({"conditions": conditions, "taints": taints});
             }
-            Err(error) => failures.push(error.to_string()),
+            Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Node, error)),
         }
         match self.node.evictions().await {
             Ok(after) => observations.evictions_counted = increases(&self.before.evictions, &after),
-            Err(error) => failures.push(error.to_string()),
+            Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Metrics, error)),
         }
         match self.node.kubelet_log(self.before.at).await {
             Ok(Some(lines)) => {
                 let keep = |line: &String| self.full_kubelet_log || is_about_eviction(line);
                 observations.kubelet_log = lines.into_iter().filter(keep).collect();
             }
-            Ok(None) => {}
-            Err(error) => failures.push(error.to_string()),
+            Ok(None) => {
+                let cause = "the node does not give access to it";
+                missing.extend(
+                    self.full_kubelet_log.then(|| MissingEvidence::new(EvidenceSource::KubeletLog, cause)),
+                );
+            }
+            Err(error) => missing.push(MissingEvidence::new(EvidenceSource::KubeletLog, error)),
         }
-        failures
     }
 
     async fn final_pods(&self) -> Result<Vec<Value>, kube::Error> {
@@ -81,16 +106,18 @@ impl Collector<'_> {
     }
 
     /// Adds the events that a failed watch may have missed. Events about a node are in the
-    /// namespace
-    /// `default`.
-    async fn add_missed_events(&self, events: &mut Vec<Value>, failures: &mut Vec<String>) {
+    /// namespace `default`.
+    async fn add_missed_events(&self, events: &mut Vec<Value>, missing: &mut Vec<MissingEvidence>) {
         let node = &self.node.name;
         let of_node = format!("involvedObject.kind=Node,involvedObject.name={node}");
         let of_node = ListParams::default().fields(&of_node);
         for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
             match list_events(self.node.client(), namespace, &filter, self.before.at).await {
                 Ok(listed) => listed.into_iter().for_each(|event| add_unless_known(events, event)),
-                Err(error) => failures.push(format!("failed to list events in {namespace}: {error}")),
+                Err(error) => {
+                    let cause = format!("failed to list events in {namespace}: {error}");
+                    missing.push(MissingEvidence::new(EvidenceSource::Events, cause));
+                }
             }
         }
     }

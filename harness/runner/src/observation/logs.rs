@@ -1,5 +1,6 @@
 //! Logs of a pod's containers.
 
+use evictlab_evidence::{EvidenceSource, MissingEvidence};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, Client};
@@ -20,18 +21,33 @@ struct ContainerName {
     name: String,
 }
 
-/// Returns the log of each container of a pod, by container name. The log of a container that the
-/// kubelet has removed is empty.
-pub(crate) async fn container_logs(client: &Client, namespace: &str, pod: &Value) -> Map<String, Value> {
+/// Logs of a pod's containers.
+#[derive(Default)]
+pub(crate) struct ContainerLogs {
+    /// The logs by container name.
+    pub(crate) logs: Map<String, Value>,
+    /// Each log that could not be read.
+    pub(crate) missing: Vec<MissingEvidence>,
+}
+
+/// Reads the log of each container of a pod.
+pub(crate) async fn container_logs(client: &Client, namespace: &str, pod: &Value) -> ContainerLogs {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let pod_name = evictlab_evidence::pod_name(pod);
     let spec = pod.get("spec").and_then(|spec| ContainerNames::deserialize(spec).ok()).unwrap_or_default();
-    let mut logs = Map::new();
+    let mut read = ContainerLogs::default();
     for container in [spec.init_containers, spec.containers, spec.ephemeral_containers].into_iter().flatten()
     {
         let params = LogParams { container: Some(container.name.clone()), ..LogParams::default() };
-        let log = api.logs(&pod_name, &params).await.unwrap_or_default();
-        logs.insert(container.name, log.into());
+        match api.logs(&pod_name, &params).await {
+            Ok(log) => {
+                read.logs.insert(container.name, log.into());
+            }
+            Err(error) => {
+                let source = EvidenceSource::Log { pod: pod_name.clone(), container: container.name };
+                read.missing.push(MissingEvidence::new(source, error));
+            }
+        }
     }
-    logs
+    read
 }

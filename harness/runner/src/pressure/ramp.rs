@@ -39,6 +39,11 @@ impl Ramp {
         self.total() + self.others
     }
 
+    /// Returns the time from the first to the last step.
+    pub fn duration(&self) -> Duration {
+        self.pause * u32::try_from(self.steps).unwrap_or(u32::MAX)
+    }
+
     /// Returns the variables that `$(NAME)` in a case refers to.
     ///
     /// `STEP`, `PAUSE` and `TOTAL` have the notation of agnhost's `stress`; the others are plain

@@ -155,14 +155,11 @@ impl KindBench {
             keep: KeepPolicy::Never,
             owner: Owner::this(),
         };
+        let backend = Box::new(KindBackend::new(options, self.docker.clone(), self.state.clone()));
+        let cases = vec![self.case.clone()];
         let request = RunRequest {
-            run: run.to_owned(),
-            cases: vec![self.case.clone()],
-            backend: Box::new(KindBackend::new(options, self.docker.clone(), self.state.clone())),
             repeat: Repeat::Times(self.repeat),
-            timeout: None,
-            image_catalog: self.catalog.clone(),
-            baseline: None,
+            ..RunRequest::new(run.to_owned(), cases, backend, self.catalog.clone())
         };
         evictlab_runner::run(request, reports.events(), interrupt.clone()).await;
         reports.finish();

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use evictlab_evidence::Observations;
     use evictlab_judge::{CaseResult, Verdict};
-    use evictlab_report::CaseInfo;
+    use evictlab_report::{CaseInfo, FlakyResult};
 
     fn id(kubelet: &str, attempt: u32) -> CaseId {
         CaseId { suite: "s".to_owned(), case: "c".to_owned(), kubelet: kubelet.to_owned(), attempt }
@@ -177,6 +177,7 @@ mod tests {
             model: None,
             kubelets: vec![],
             cases: Vec::<CaseInfo>::new(),
+            flaky_result: FlakyResult::Pass,
         };
         let story = [
             (0, started),

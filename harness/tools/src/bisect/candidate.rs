@@ -22,7 +22,7 @@ pub struct Candidate {
 /// Classification of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// `passed` or `fixed`.
+    /// `passed`, `flaky` or `fixed`.
     Good,
     /// `failed` or `reproduced`.
     Bad,
@@ -32,7 +32,7 @@ impl Standing {
     /// Classifies a verdict; `None` for one that is not conclusive.
     pub fn from_verdict(verdict: Verdict) -> Option<Self> {
         match verdict {
-            Verdict::Passed | Verdict::Fixed => Some(Self::Good),
+            Verdict::Passed | Verdict::Flaky | Verdict::Fixed => Some(Self::Good),
             Verdict::Failed | Verdict::Reproduced => Some(Self::Bad),
             Verdict::Inconclusive | Verdict::Skipped | Verdict::Error => None,
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ConfigError;
 use super::file::map;
+use crate::defect::{Defect, Defects};
 
 /// Fields without a default, which `configz` serves only if they are set.
 const OPTIONAL: [&str; 49] = [
@@ -83,6 +84,7 @@ const PLAIN_NUMBERS: [&str; 7] = [
 pub(super) fn complete(
     file: &Map<String, Value>,
     version: &KubeletVersion,
+    defects: &Defects,
 ) -> Result<(Map<String, Value>, Vec<String>), ConfigError> {
     let mut all = defaults(version);
     let mut unknown = Vec::new();
@@ -108,7 +110,13 @@ pub(super) fn complete(
     {
         all.insert("nodeStatusReportFrequency".to_owned(), json!(go_duration(update)));
     }
-    if all.get("mergeDefaultEvictionSettings") == Some(&json!(true))
+    if defects.has(Defect::TransitionZeroKept)
+        && let Some(period) = file.get("evictionPressureTransitionPeriod").and_then(length)
+    {
+        all.insert("evictionPressureTransitionPeriod".to_owned(), json!(go_duration(period)));
+    }
+    let merges = all.get("mergeDefaultEvictionSettings") == Some(&json!(true));
+    if (merges || defects.has(Defect::ThresholdDefaultsMerged))
         && let Some(Value::Object(hard)) = all.get_mut("evictionHard")
     {
         for (signal, amount) in map(default_hard(version)) {

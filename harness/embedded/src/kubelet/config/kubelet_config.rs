@@ -52,7 +52,7 @@ impl KubeletConfig {
     /// # Errors
     /// [`ConfigError`] if the kubelet rejects the file.
     pub(super) fn read(&mut self, identity: &Identity) -> Result<Vec<String>, ConfigError> {
-        let (all, unknown) = fields::complete(&self.file, &identity.version)?;
+        let (all, unknown) = fields::complete(&self.file, &identity.version, &identity.options.defects)?;
         self.settings = Settings::read(&all, identity)?;
         self.all = all;
         Ok(unknown)

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
-use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, parse_threshold_config};
+use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config};
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
 use super::fields::length;
+use crate::defect::Defect;
 use crate::kubelet::state::Identity;
 use crate::options::CgroupVersion;
 
@@ -90,7 +91,10 @@ impl Settings {
         }
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
-        let thresholds = parse_threshold_config(&config)?;
+        let mut thresholds = parse_threshold_config(&config)?;
+        if identity.options.defects.has(Defect::HundredPercentMet) {
+            thresholds.extend(hundred_percent(&config));
+        }
         let reserved = reserved(all)?;
         let settings = Self {
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
@@ -146,6 +150,12 @@ impl Settings {
         }
         if errors.is_empty() { Ok(()) } else { Err(ConfigError::Allocatable(errors.join(" "))) }
     }
+}
+
+/// Returns the hard thresholds of 100 %, which are disabled.
+fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> {
+    let whole = config.eviction_hard.iter().filter(|(_, value)| *value == "100%");
+    whole.filter_map(|(signal, _)| Some(Threshold::hard(signal.parse().ok()?, ThresholdValue::Fraction(1.0))))
 }
 
 /// Validates numbers, as `ValidateKubeletConfiguration` does.

@@ -1,11 +1,13 @@
 //! Admission of pods under node pressure (`managerImpl.Admit`).
 
-use evictlab_rules::pod::Pod;
+use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::ranking::{AdmitAttributes, admission_rejection};
 use evictlab_rules::threshold::NodeCondition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::resource::scheduling;
 
@@ -17,17 +19,53 @@ impl Kubelet {
 
     /// Returns the reason why a pod is rejected under a pressure condition.
     pub fn rejects(&self, pod: &Value) -> Option<String> {
-        let conditions = self.conditions();
+        let conditions = self.conditions_for_admission();
         if conditions.is_empty() {
             return None;
         }
         let applicant = Pod::deserialize(pod).ok()?;
-        let applicant = AdmitAttributes {
+        let attributes = AdmitAttributes {
             qos: applicant.qos_class(),
-            critical: applicant.is_critical(),
+            critical: applicant.is_critical() && !self.has(Defect::AdmissionRejectsCritical),
             tolerates_memory_pressure: tolerates_memory_pressure(pod),
         };
-        admission_rejection(conditions, applicant).map(|message| message.to_string())
+        let message = admission_rejection(&conditions, attributes);
+        self.rejection_with_defects(message, &conditions, &attributes).map(|message| message.to_string())
+    }
+
+    /// Returns the conditions that admission considers.
+    fn conditions_for_admission(&self) -> Vec<NodeCondition> {
+        let is_ignored = |condition: &NodeCondition| match condition {
+            NodeCondition::MemoryPressure => false,
+            NodeCondition::DiskPressure => self.has(Defect::AdmissionIgnoresDisk),
+            NodeCondition::PidPressure => self.has(Defect::AdmissionIgnoresPids),
+        };
+        self.conditions().iter().copied().filter(|condition| !is_ignored(condition)).collect()
+    }
+
+    /// Returns the rejection of a kubelet whose admission has defects.
+    fn rejection_with_defects(
+        &self,
+        message: Option<EvictionMessage>,
+        conditions: &[NodeCondition],
+        pod: &AdmitAttributes,
+    ) -> Option<EvictionMessage> {
+        let AdmitAttributes { qos, critical, tolerates_memory_pressure } = *pod;
+        let memory_only = conditions == [NodeCondition::MemoryPressure];
+        let is_best_effort = qos == QosClass::BestEffort;
+        let is_admitted = if memory_only {
+            self.has(Defect::AdmissionAdmitsBestEffort)
+        } else {
+            self.has(Defect::AdmissionDiskSparesBurstable) && !is_best_effort
+                || self.has(Defect::AdmissionDiskSparesTolerant) && tolerates_memory_pressure
+        };
+        let is_rejected = memory_only
+            && !critical
+            && (self.has(Defect::AdmissionRejectsBurstable) && qos == QosClass::Burstable
+                || self.has(Defect::AdmissionRejectsGuaranteed) && qos == QosClass::Guaranteed
+                || self.has(Defect::AdmissionIgnoresToleration) && is_best_effort);
+        let rejected = || EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false };
+        if is_rejected { Some(rejected()) } else { message.filter(|_| !is_admitted) }
     }
 }
 

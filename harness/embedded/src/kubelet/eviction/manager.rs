@@ -5,18 +5,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::message::{ThresholdClause, local_storage_eviction, pressure_eviction};
+use evictlab_rules::message::ThresholdClause;
 use evictlab_rules::pod::Pod;
-use evictlab_rules::ranking::{RankedPod, rank_pods};
+use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
 use evictlab_rules::threshold::{
-    FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold, reclaim_actions,
-    sort_by_eviction_priority, update_containerfs_thresholds,
+    FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold, ThresholdValue,
+    reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
 use rand::seq::SliceRandom;
 
+use super::limits::exceeded_limit;
+use super::message::{EvictionTexts, eviction_texts};
+use super::ranking::rank;
+use crate::defect::{Defect, Defects};
 use crate::sim::{Rng, Time};
+
+/// Lowest priority of a critical pod (`SystemCriticalPriority`).
+const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
 
 /// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +38,8 @@ pub struct Settings {
     pub local_storage: bool,
     /// Layout of the file systems.
     pub disks: FsLayout,
+    /// Defects of the kubelet.
+    pub defects: Defects,
 }
 
 /// Pod that may be evicted.
@@ -86,8 +95,8 @@ pub struct Plan {
     pub ranked: Vec<usize>,
     /// Critical pods that are skipped before the victim.
     pub critical: Vec<usize>,
-    /// Pod to evict, unless all are critical.
-    pub victim: Option<Victim>,
+    /// Pod to evict; none if all are critical.
+    pub victims: Vec<Victim>,
 }
 
 /// State of the eviction manager between passes.
@@ -112,7 +121,7 @@ impl Manager {
     pub fn new(version: KubeletVersion, settings: Settings) -> Self {
         Self {
             version,
-            thresholds: settings.thresholds.clone(),
+            thresholds: defective(settings.thresholds.clone(), &settings.defects),
             settings,
             learned: None,
             knows_disks: false,
@@ -159,9 +168,10 @@ impl Manager {
         candidates: &[Candidate<'_>],
         rng: &mut Rng,
     ) -> SyncResult {
-        let observations = observations(&sample.node);
-        let mut met = met(&self.thresholds, &observations, false);
-        for threshold in self::met(&self.met, &observations, true) {
+        let observations = observations(&sample.node, &self.settings.defects);
+        let has = |defect: Defect| self.settings.defects.has(defect);
+        let mut met = met(&self.thresholds, &observations, has(Defect::MinimumReclaimAlways));
+        for threshold in self::met(&self.met, &observations, !has(Defect::MinimumReclaimIgnored)) {
             let same = |other: &Threshold| {
                 (other.signal, &other.value, other.grace)
                     == (threshold.signal, &threshold.value, threshold.grace)
@@ -180,16 +190,25 @@ impl Manager {
             (threshold, since)
         };
         self.first_met = met.into_iter().map(first_met).collect();
-        for (threshold, _) in &self.first_met {
-            self.conditions_met.insert(threshold.signal.condition(), now);
+        let mut conditions_met = std::mem::take(&mut self.conditions_met);
+        for (threshold, since) in &self.first_met {
+            if !self.is_condition_late(threshold, now.since(*since)) {
+                conditions_met.insert(threshold.signal.condition(), now);
+            }
         }
-        let reported =
-            self.conditions_met.iter().filter(|(_, at)| now.since(**at) < self.settings.transition);
+        let transition = self.transition();
+        let reported = conditions_met.iter().filter(|(_, at)| now.since(**at) < transition);
         self.conditions = reported.map(|(condition, _)| *condition).collect();
+        self.conditions_met = conditions_met;
         // Thresholds and conditions are maps in the kubelet, so their order is random.
         self.conditions.shuffle(rng);
+        let grace = |threshold: &Threshold| match threshold.grace {
+            Some(_) if has(Defect::SoftActsAtOnce) => Duration::ZERO,
+            Some(grace) if has(Defect::SoftWaitsTwice) => grace * 2,
+            grace => grace.unwrap_or_default(),
+        };
         let long_enough = |(threshold, since): &(Threshold, Time)| {
-            (now.since(*since) >= threshold.grace.unwrap_or_default()).then(|| threshold.clone())
+            (now.since(*since) >= grace(threshold)).then(|| threshold.clone())
         };
         let mut due: Vec<Threshold> = self.first_met.iter().filter_map(long_enough).collect();
         due.shuffle(rng);
@@ -212,9 +231,26 @@ impl Manager {
         SyncResult::Pressure(Pressure { thresholds: due, observations })
     }
 
+    /// Returns whether a met threshold does not change its condition yet.
+    fn is_condition_late(&self, threshold: &Threshold, met_for: Duration) -> bool {
+        self.settings.defects.has(Defect::SoftConditionLate)
+            && threshold.grace.is_some_and(|grace| met_for < grace)
+    }
+
+    fn transition(&self) -> Duration {
+        const DEFAULT: Duration = Duration::from_secs(300);
+        match () {
+            // A condition holds at least until the next pass.
+            () if self.settings.defects.has(Defect::TransitionIgnored) => Duration::from_nanos(1),
+            () if self.settings.defects.has(Defect::TransitionIsDefault) => DEFAULT,
+            () => self.settings.transition,
+        }
+    }
+
     /// Returns whether no threshold is met after a reclaim.
     pub fn relieved(&self, sample: &Sample) -> bool {
-        met(&self.thresholds, &observations(&sample.node), true).is_empty()
+        !self.settings.defects.has(Defect::ReclaimWithoutCheck)
+            && met(&self.thresholds, &observations(&sample.node, &self.settings.defects), true).is_empty()
     }
 
     /// Returns the actions that are tried before a pod is evicted.
@@ -225,53 +261,93 @@ impl Manager {
     /// Plans the eviction for a threshold. Equal candidates keep their order.
     pub fn plan(&self, pressure: &Pressure, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
         let [first, ..] = &pressure.thresholds[..] else {
-            return Plan { ranked: Vec::new(), critical: Vec::new(), victim: None };
+            return Plan { ranked: Vec::new(), critical: Vec::new(), victims: Vec::new() };
         };
         let mut ranked: Vec<RankedPod<'_>> = candidates
             .iter()
             .map(|candidate| RankedPod { pod: candidate.pod, stats: sample.pod(&candidate.pod.metadata.uid) })
             .collect();
-        rank_pods(&self.version, first.signal, self.settings.disks, &mut ranked);
+        let defects = &self.settings.defects;
+        rank(&self.version, first.signal, self.settings.disks, &mut ranked, defects);
         let place = |ranked: &RankedPod<'_>| {
             candidates.iter().position(|candidate| std::ptr::eq(candidate.pod, ranked.pod))
         };
         let order: Vec<usize> = ranked.iter().filter_map(place).collect();
         let mut critical = Vec::new();
-        let mut victim = None;
+        let mut victims = Vec::new();
         for (at, ranked) in order.iter().zip(&ranked) {
-            if ranked.pod.is_critical() {
+            if self.is_critical(ranked.pod) {
                 critical.push(*at);
+                if defects.has(Defect::CriticalStopsEviction) {
+                    break;
+                }
                 continue;
             }
-            let resource = first.signal.resource();
-            let message =
-                pressure_eviction(&self.version, ranked.pod, ranked.stats, resource, pressure.clause());
-            victim = Some(Victim {
-                at: *at,
-                message: message.message.to_string(),
-                annotations: message.annotations.map(|annotations| annotations.to_map()),
-                grace: self.grace(first, candidates[*at].grace),
-                disruption: true,
-                signal: first.signal.as_str(),
-            });
-            break;
+            victims.push(self.victim(pressure, first, ranked, (*at, candidates[*at].grace)));
+            if victims.len() > usize::from(defects.has(Defect::RankEvictsTwo)) {
+                break;
+            }
         }
-        Plan { ranked: order, critical, victim }
+        Plan { ranked: order, critical, victims }
+    }
+
+    fn victim(
+        &self,
+        pressure: &Pressure,
+        first: &Threshold,
+        ranked: &RankedPod<'_>,
+        (at, grace): (usize, i64),
+    ) -> Victim {
+        let (defects, resource) = (&self.settings.defects, first.signal.resource());
+        let EvictionTexts { message, annotations } =
+            eviction_texts(&self.version, ranked, resource, pressure.clause(), defects);
+        Victim {
+            at,
+            message,
+            annotations,
+            grace: self.grace(first, grace),
+            disruption: !defects.has(Defect::DisruptionMissing),
+            signal: match defects.has(Defect::MetricSignalIsMemory) {
+                true => Signal::MemoryAvailable.as_str(),
+                false => first.signal.as_str(),
+            },
+        }
+    }
+
+    /// Returns whether a pod is never evicted.
+    fn is_critical(&self, pod: &Pod) -> bool {
+        let has = |defect: Defect| self.settings.defects.has(defect);
+        if has(Defect::PriorityIsCritical) && pod.priority() > 0 {
+            return true;
+        }
+        let has_class = pod.priority() >= SYSTEM_CRITICAL_PRIORITY;
+        pod.is_critical() && !has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }
 
     /// Returns the pods that exceed their own limits, without critical ones.
     fn over_limits(&self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
         let dedicated = self.settings.disks == FsLayout::DedicatedImagefs;
+        let defects = &self.settings.defects;
         let over = |(at, candidate): (usize, &Candidate<'_>)| {
-            let stats = sample.pod(&candidate.pod.metadata.uid).filter(|_| !candidate.pod.is_critical())?;
-            let message = local_storage_eviction(&self.version, candidate.pod, stats, dedicated)?;
+            let is_spared = candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced);
+            let stats = sample.pod(&candidate.pod.metadata.uid).filter(|_| !is_spared)?;
+            let message = exceeded_limit(&self.version, candidate.pod, stats, dedicated, defects)?;
+            let annotations =
+                || BTreeMap::from([("starved_resource".to_owned(), "ephemeral-storage".to_owned())]);
             Some(Victim {
                 at,
                 message: message.to_string(),
-                annotations: None,
-                grace: self.immediate(),
-                disruption: false,
-                signal: limit_label(&message),
+                annotations: defects.has(Defect::AnnotationsOnLimits).then(annotations),
+                grace: match () {
+                    () if defects.has(Defect::LimitGraceIsOwn) => candidate.grace,
+                    () if defects.has(Defect::LimitGraceTenSeconds) => 10,
+                    () => self.immediate(),
+                },
+                disruption: defects.has(Defect::DisruptionOnLimits),
+                signal: match defects.has(Defect::MetricLimitIsPod) {
+                    true => "ephemeralpodfs.limit",
+                    false => limit_label(&message),
+                },
             })
         };
         candidates.iter().enumerate().filter_map(over).collect()
@@ -280,8 +356,14 @@ impl Manager {
     /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never
     /// extends the pod's own.
     fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
+        let has = |defect: Defect| self.settings.defects.has(defect);
         match threshold.grace {
+            None if has(Defect::HardGraceIsOwn) => own,
+            None if has(Defect::HardGraceTenSeconds) => 10,
             None => self.immediate(),
+            Some(_) if has(Defect::SoftGraceIsImmediate) => 1,
+            Some(_) if has(Defect::SoftGraceIsOwn) => own,
+            Some(_) if has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
             Some(_) if self.version.at_least(32) => self.settings.max_pod_grace.min(own),
             Some(_) => self.settings.max_pod_grace,
         }
@@ -318,8 +400,14 @@ impl Pressure {
     }
 }
 
-fn observations(node: &NodeStats) -> Vec<Observation> {
-    Signal::ALL.into_iter().filter_map(|signal| Observation::from_node_stats(signal, node)).collect()
+/// Returns the observations of all signals, with the defects in them.
+fn observations(node: &NodeStats, defects: &Defects) -> Vec<Observation> {
+    let observed = |signal| Observation::from_node_stats(signal, node);
+    let mut all: Vec<Observation> = Signal::ALL.into_iter().filter_map(observed).collect();
+    if defects.has(Defect::PercentOfAvailable) {
+        all.iter_mut().for_each(|one| one.capacity = Some(one.available.clone()));
+    }
+    all
 }
 
 fn met(thresholds: &[Threshold], observations: &[Observation], with_min_reclaim: bool) -> Vec<Threshold> {
@@ -328,6 +416,15 @@ fn met(thresholds: &[Threshold], observations: &[Observation], with_min_reclaim:
         observed.is_some_and(|observed| threshold.is_met(observed, with_min_reclaim))
     };
     thresholds.iter().filter(is_met).cloned().collect()
+}
+
+/// Returns the thresholds with the defects in them.
+fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold> {
+    let is_fraction = |threshold: &Threshold| matches!(threshold.value, ThresholdValue::Fraction(_));
+    if defects.has(Defect::PercentIgnored) {
+        thresholds.retain(|threshold| !is_fraction(threshold));
+    }
+    thresholds
 }
 
 /// Returns whether an observation is newer than the last one (`thresholdsUpdatedStats`).

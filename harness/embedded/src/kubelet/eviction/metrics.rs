@@ -21,7 +21,7 @@ const BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 impl Metrics {
     /// Counts an eviction by its signal or limit.
-    pub(super) fn count_eviction(&mut self, signal: &'static str) {
+    pub(in crate::kubelet) fn count_eviction(&mut self, signal: &'static str) {
         *self.evictions.entry(signal).or_default() += 1;
     }
 

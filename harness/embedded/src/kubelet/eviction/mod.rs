@@ -6,10 +6,13 @@
 //! (`managerImpl.Start`).
 
 mod admission;
+mod limits;
 mod log_message;
 pub mod manager;
+mod message;
 mod metrics;
 mod notifier;
+mod ranking;
 mod reclaim;
 mod state;
 mod sync_loop;

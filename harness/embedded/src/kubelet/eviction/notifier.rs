@@ -10,6 +10,7 @@ use rand::RngExt;
 use super::log_message;
 use super::state::{Notifier, SyncLoop, Work};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::EvictionEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
@@ -24,7 +25,8 @@ impl Kubelet {
     /// Creates a notifier with its own loop for each memory threshold.
     pub(super) fn start_notifiers(&mut self) {
         let settings = &self.config.settings;
-        if !settings.memcg_notification || self.identity.cgroup != CgroupVersion::V1 {
+        let is_v1 = self.identity.cgroup == CgroupVersion::V1;
+        if !settings.memcg_notification || !is_v1 || self.has(Defect::NotifierMissing) {
             return;
         }
         let notifier = |threshold: &Threshold| {
@@ -45,6 +47,7 @@ impl Kubelet {
             return;
         }
         self.eviction.armed = Some(ctx.now);
+        let ignores_threshold = self.has(Defect::NotifierIgnoresThreshold);
         for (place, notifier) in self.eviction.notifiers.iter_mut().enumerate() {
             let memory = match notifier.group {
                 Cgroup::Root => sample.node.memory.as_ref(),
@@ -56,7 +59,11 @@ impl Kubelet {
                     .and_then(|pods| pods.memory.as_ref()),
             };
             let usage = machine.memory(&notifier.group).map_or(0, |memory| memory.usage);
-            if let Some(mark) = memory.and_then(|memory| notifier.mark(memory, usage)) {
+            let mark = match ignores_threshold {
+                true => memory.and_then(|memory| u64::try_from(memory.capacity()?).ok()),
+                false => memory.and_then(|memory| notifier.mark(memory, usage)),
+            };
+            if let Some(mark) = mark {
                 notifier.mark = mark;
                 machine.set_memory_threshold(&format!("memory {place}"), notifier.group.clone(), mark);
             }

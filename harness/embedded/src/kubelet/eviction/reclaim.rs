@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use evictlab_rules::threshold::ReclaimAction;
 
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 
@@ -18,6 +19,8 @@ impl Kubelet {
     ) {
         for way in actions {
             match way {
+                ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}
+                ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
                 ReclaimAction::DeleteContainers => self.collect_containers(machine, ctx),
                 ReclaimAction::DeleteImages => {
                     let used = self.images_in_use();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::log_message::{LogMessage, name, names};
 use super::state::{Killing, PlannedEviction, SYNC_LOOP, Work};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::EvictionEvent;
 use crate::kubelet::pods::ActivePod;
 use crate::kubelet::state::Kubelet;
@@ -83,7 +84,14 @@ impl Kubelet {
         let Work::Killing(killing) = std::mem::take(&mut self.eviction.loops[index].work) else { return };
         let Killing { now, next, mut done, .. } = *killing;
         self.eviction.loops[index].killed = true;
-        self.eviction.metrics.count_eviction(now.victim.signal);
+        let times = match () {
+            () if self.has(Defect::MetricMissing) => 0,
+            () if self.has(Defect::MetricDoubled) => 2,
+            () => 1,
+        };
+        for _ in 0..times {
+            self.eviction.metrics.count_eviction(now.victim.signal);
+        }
         done.push(now.pod);
         self.evict_next(index, next, done, machine, ctx);
     }

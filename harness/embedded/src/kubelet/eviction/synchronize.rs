@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evictlab_rules::summary::Sample;
+use evictlab_rules::threshold::Resource;
 use rand::seq::SliceRandom;
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use super::log_message::{LogMessage, name, names};
 use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, Victim};
 use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
@@ -31,6 +33,7 @@ impl Kubelet {
                 max_pod_grace: settings.max_pod_grace,
                 local_storage: settings.local_storage,
                 disks: evictlab_rules::threshold::FsLayout::Single,
+                defects: self.identity.options.defects.clone(),
             },
         );
         self.eviction.manager = Some(manager);
@@ -103,7 +106,7 @@ impl Kubelet {
                     return Vec::new();
                 }
                 let plan = self.eviction_plan(manager, &pressure, &sample, &active, ctx);
-                evictions(plan.and_then(|plan| plan.victim), &active)
+                evictions(plan.map(|plan| plan.victims).unwrap_or_default(), &active)
             }
         }
     }
@@ -119,8 +122,7 @@ impl Kubelet {
         let resource = pressure.resource();
         let pair = format!("resourceName=\"{resource}\"");
         self.log_eviction(LogMessage::Reclaiming, &pair, ctx);
-        let message = format!("Attempting to reclaim {resource}");
-        self.record_event(ObjectReference::Node, EventBody::warning("EvictionThresholdMet", &message), ctx);
+        self.record_threshold_met(resource, ctx);
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
             self.eviction_reclaim_node_level(actions, machine, ctx);
@@ -132,6 +134,15 @@ impl Kubelet {
         }
         self.log_eviction(LogMessage::MustEvict, &pair, ctx);
         false
+    }
+
+    fn record_threshold_met(&mut self, resource: Resource, ctx: &mut SimContext) {
+        if self.has(Defect::ThresholdEventMissing) {
+            return;
+        }
+        let named = if self.has(Defect::ThresholdEventIsMemory) { Resource::Memory } else { resource };
+        let message = format!("Attempting to reclaim {named}");
+        self.record_event(ObjectReference::Node, EventBody::warning("EvictionThresholdMet", &message), ctx);
     }
 
     /// Ranks the pods, and returns the plan; `None` without pods.
@@ -156,7 +167,7 @@ impl Kubelet {
                 self.log_eviction(LogMessage::Critical, &format!("pod={:?}", name(pod)), ctx);
             }
         }
-        if plan.victim.is_none() {
+        if plan.victims.is_empty() {
             self.log_eviction(LogMessage::Unable, "", ctx);
         }
         Some(plan)
@@ -180,12 +191,21 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let Victim { message, annotations, grace, disruption, .. } = &job.victim;
-        let about = ObjectReference::Pod(&job.pod.object, None);
-        let event =
-            EventBody::warning("Evicted", message).annotated(annotations.as_ref().map(|all| json!(all)));
-        self.record_event(about, event, ctx);
+        let about = match self.has(Defect::EvictedEventOfNode) {
+            true => ObjectReference::Node,
+            false => ObjectReference::Pod(&job.pod.object, None),
+        };
+        let event = match self.has(Defect::EvictedEventNormal) {
+            true => EventBody::normal("Evicted", message),
+            false => EventBody::warning("Evicted", message),
+        };
+        let event = event.annotated(annotations.as_ref().map(|all| json!(all)));
+        if !self.has(Defect::EvictedEventMissing) {
+            self.record_event(about, event, ctx);
+        }
+        let differs = self.has(Defect::StatusMessageDiffers);
         let eviction = PodEviction {
-            message: message.clone(),
+            message: if differs { message.trim_end().to_owned() } else { message.clone() },
             disruption: *disruption,
             grace: Some(Duration::from_secs(u64::try_from(*grace).unwrap_or(0))),
         };

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::worker::Worker;
 use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
 use crate::resource::{Kind, scheduling};
@@ -63,10 +64,11 @@ impl Kubelet {
         };
         let shortages = self.shortages(&manifest.pod, &node);
         let affine = scheduling::matches_node(&worker.object["spec"], &node);
-        if manifest.pod.is_critical() && affine && !shortages.is_empty() {
+        let preempts = manifest.pod.is_critical() && !self.has(Defect::PreemptionRefused);
+        if preempts && affine && !shortages.is_empty() {
             return self.preempt(worker, &shortages, machine, ctx);
         }
-        if let Some(short) = shortages.first().filter(|_| !manifest.pod.is_critical()) {
+        if let Some(short) = shortages.first().filter(|_| !preempts) {
             return Err(Rejection {
                 reason: format!("OutOf{}", short.resource),
                 message: format!(
@@ -75,7 +77,7 @@ impl Kubelet {
                 ),
             });
         }
-        if !affine {
+        if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
         }
         if !tolerates_all(&worker.object["spec"]["tolerations"], &node["spec"]["taints"]) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::threshold::Signal;
 use serde_json::{Value, json};
 
 use super::admit::Rejection;
@@ -12,6 +13,7 @@ use super::phase::Phase;
 use super::spec::Manifest;
 use super::worker::{Stage, Worker};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
@@ -67,6 +69,8 @@ impl Kubelet {
     pub(super) fn add_pod(&mut self, object: Arc<Value>, machine: &mut Machine, ctx: &mut SimContext) {
         let manifest = Manifest::read(&object, self.identity.version.at_least(28));
         let uid = manifest.uid.clone();
+        let reverts = self.has(Defect::StatusRevertsAtRestart) && object["status"]["reason"] == "Evicted";
+        let object = if reverts { Arc::new(without_status(&object)) } else { object };
         let ended = Phase::read(&object["status"]).is_some_and(Phase::is_terminal);
         let deleted = !object["metadata"]["deletionTimestamp"].is_null();
         let is_known = self.pods.runtime.pods.get(&uid).is_some_and(|pod| pod.sandbox.is_some());
@@ -100,11 +104,19 @@ impl Kubelet {
 
     fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut SimContext) {
         let Rejection { reason, message } = rejection;
-        self.record_event(
-            ObjectReference::Pod(&worker.object, None),
-            EventBody::warning(&reason, &message),
-            ctx,
-        );
+        if !self.has(Defect::AdmissionWithoutEvent) {
+            self.record_event(
+                ObjectReference::Pod(&worker.object, None),
+                EventBody::warning(&reason, &message),
+                ctx,
+            );
+        }
+        let is_eviction = reason == "Evicted";
+        if is_eviction && self.has(Defect::AdmissionIsCounted) {
+            self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
+        }
+        let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
+        let reason = if differs { "NodePressure".to_owned() } else { reason };
         let mut status = json!({
             "phase": Phase::Failed.name(),
             "reason": reason,
@@ -166,4 +178,10 @@ impl Kubelet {
             machine.remove_volumes(uid);
         }
     }
+}
+
+fn without_status(object: &Value) -> Value {
+    let mut object = object.clone();
+    object["status"] = json!({});
+    object
 }

@@ -7,6 +7,7 @@ use super::status::{self, Reason};
 use super::worker::{Stage, Worker};
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
@@ -172,7 +173,8 @@ impl Kubelet {
             kubelet.keep_status(worker, status, ctx);
             worker.stage = Stage::Finished;
             machine.remove_volumes(&worker.manifest.uid);
-            if worker.is_deleted() && !worker.reporting {
+            let is_deleted = worker.is_deleted() || worker.evicted && kubelet.has(Defect::StatusDeletesPod);
+            if is_deleted && !worker.reporting {
                 let at = ctx.now + latency::between(ctx.rng, 5, 40);
                 kubelet.schedule_pod(at, PodEvent::Delete(worker.manifest.uid.clone()), ctx);
             }

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use evictlab_rules::pod::{Pod, QosClass};
+use evictlab_rules::threshold::Signal;
 
 use super::admit::{Rejection, Shortage, request};
 use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
@@ -40,13 +42,18 @@ impl Kubelet {
             let Some(object) = self.pods.workers.get(victim).map(|worker| worker.object.clone()) else {
                 continue;
             };
-            self.record_event(
-                ObjectReference::Pod(&object, None),
-                EventBody::warning("Preempting", MESSAGE),
-                ctx,
-            );
+            if !self.has(Defect::PreemptionWithoutEvent) {
+                self.record_event(
+                    ObjectReference::Pod(&object, None),
+                    EventBody::warning("Preempting", MESSAGE),
+                    ctx,
+                );
+            }
+            if self.has(Defect::PreemptionIsCounted) {
+                self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
+            }
             let reason = Reason {
-                reason: "Preempting",
+                reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" },
                 message: MESSAGE.to_owned(),
                 disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
             };
@@ -75,16 +82,30 @@ impl Kubelet {
         if !missing.is_empty() {
             return Err(unexpected(&missing));
         }
-        let first = nearest(guaranteed, without(&wants, best_effort.iter().chain(&burstable)))?;
-        let second = nearest(burstable, without(&wants, best_effort.iter().chain(&first)))?;
-        let third = nearest(best_effort, without(&wants, second.iter().chain(&first)))?;
+        if self.has(Defect::PreemptionTakesAll) {
+            let all = best_effort.iter().chain(&burstable).chain(&guaranteed);
+            return Ok(all.map(|candidate| candidate.uid.clone()).collect());
+        }
+        let (best_effort, guaranteed) = match self.has(Defect::PreemptionByHighestQos) {
+            true => (guaranteed, best_effort),
+            false => (best_effort, guaranteed),
+        };
+        let largest = self.has(Defect::PreemptionTakesLargest);
+        let first = nearest(guaranteed, without(&wants, best_effort.iter().chain(&burstable)), largest)?;
+        let second = nearest(burstable, without(&wants, best_effort.iter().chain(&first)), largest)?;
+        let third = nearest(best_effort, without(&wants, second.iter().chain(&first)), largest)?;
         let victims = third.iter().chain(&second).chain(&first);
         Ok(victims.map(|candidate| candidate.uid.clone()).collect())
     }
 }
 
-/// Selects the pods whose requests come closest to the missing amounts, until nothing is missing.
-fn nearest<'a>(mut pods: Vec<Candidate<'a>>, mut wants: Wants) -> Result<Vec<Candidate<'a>>, Rejection> {
+/// Selects the pods whose requests come closest to the missing amounts, until nothing is missing;
+/// of equally close ones the smallest, or the largest with `largest`.
+fn nearest<'a>(
+    mut pods: Vec<Candidate<'a>>,
+    mut wants: Wants,
+    largest: bool,
+) -> Result<Vec<Candidate<'a>>, Rejection> {
     let mut taken = Vec::new();
     while !wants.is_empty() {
         let distance = |candidate: &Candidate| -> f64 {
@@ -101,7 +122,11 @@ fn nearest<'a>(mut pods: Vec<Candidate<'a>>, mut wants: Wants) -> Result<Vec<Can
         for (index, candidate) in pods.iter().enumerate() {
             let far = distance(candidate);
             let better = best.is_none_or(|(at, least)| {
-                far < least || (far == least && size(candidate) <= size(&pods[at]))
+                let is_preferred = match largest {
+                    true => size(candidate) >= size(&pods[at]),
+                    false => size(candidate) <= size(&pods[at]),
+                };
+                far < least || far == least && is_preferred
             });
             if better {
                 best = Some((index, far));

@@ -3,38 +3,51 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Container, Pod, QosClass};
 
+use crate::defect::{Defect, Defects};
+
 use super::spec::{Group, Manifest, Place};
 
 const GUARANTEED: i64 = -997;
 const BEST_EFFORT: i64 = 1000;
 /// Priority class of node-critical pods.
 const NODE_CRITICAL: &str = "system-node-critical";
+/// Priority class of cluster-critical pods.
+const CLUSTER_CRITICAL: &str = "system-cluster-critical";
 
 /// Returns the `oom_score_adj` of a container on a node with `memory` bytes.
 pub(super) fn oom_score_adj(
     manifest: &Manifest,
     place: Place,
     capacity: u64,
-    version: &KubeletVersion,
+    (version, defects): (&KubeletVersion, &Defects),
 ) -> i32 {
     let pod = &manifest.pod;
     // `IsNodeCriticalPod` needs the class; static pods and other critical pods do not qualify.
-    let critical = pod.is_critical() && manifest.spec.priority_class_name.as_deref() == Some(NODE_CRITICAL);
+    let is_protected = |class: &str| match class {
+        NODE_CRITICAL => !defects.has(Defect::OomNodeCriticalByQos),
+        CLUSTER_CRITICAL => defects.has(Defect::OomClusterCriticalProtected),
+        _ => false,
+    };
+    let critical =
+        pod.is_critical() && manifest.spec.priority_class_name.as_deref().is_some_and(is_protected);
     let score = if critical {
         GUARANTEED
     } else {
         match pod.qos_class() {
+            QosClass::Guaranteed if defects.has(Defect::OomGuaranteedDiffers) => GUARANTEED - 1,
             QosClass::Guaranteed => GUARANTEED,
+            QosClass::BestEffort if defects.has(Defect::OomBestEffortLowered) => BEST_EFFORT - 1,
             QosClass::BestEffort => BEST_EFFORT,
+            QosClass::Burstable if defects.has(Defect::OomBurstableIgnoresRequest) => BEST_EFFORT - 1,
             QosClass::Burstable => {
-                burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), version)
+                burstable(pod, place, i64::try_from(capacity).unwrap_or(i64::MAX).max(1), (version, defects))
             }
         }
     };
     i32::try_from(score).unwrap_or(i32::MAX)
 }
 
-fn burstable(pod: &Pod, place: Place, capacity: i64, version: &KubeletVersion) -> i64 {
+fn burstable(pod: &Pod, place: Place, capacity: i64, (version, defects): (&KubeletVersion, &Defects)) -> i64 {
     let list = match place.group {
         Group::Init => &pod.spec.init_containers,
         Group::Regular => &pod.spec.containers,
@@ -58,7 +71,8 @@ fn burstable(pod: &Pod, place: Place, capacity: i64, version: &KubeletVersion) -
     };
     let mut adjust = score(request(container));
     // Since 1.32 the score of a sidecar does not exceed that of any regular container of its pod.
-    if version.at_least(32) && place.group == Group::Init && container.is_sidecar() {
+    let shares = version.at_least(32) && !defects.has(Defect::OomSidecarByOwnRequest);
+    if shares && place.group == Group::Init && container.is_sidecar() {
         let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
         adjust = adjust.min(score(least));
     }
@@ -86,7 +100,7 @@ mod tests {
                 &pod,
                 Place { group: Group::Regular, index },
                 1 << 30,
-                &KubeletVersion::from_minor(31),
+                (&KubeletVersion::from_minor(31), &Defects::default()),
             )
         };
         assert_eq!((score(0), score(1)), (750, 999));
@@ -103,7 +117,7 @@ mod tests {
                 &pod,
                 Place { group: Group::Init, index: 0 },
                 1 << 30,
-                &KubeletVersion::from_minor(minor),
+                (&KubeletVersion::from_minor(minor), &Defects::default()),
             )
         };
         assert_eq!((score(31), score(32)), (999, 750));

@@ -13,6 +13,7 @@ use super::spec::{Container, Group, Manifest, Place, PullPolicy};
 use super::worker::{Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
@@ -332,18 +333,26 @@ impl Kubelet {
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
         let allocatable = node.and_then(|node| bytes(&node["status"]["allocatable"]["memory"]));
-        let memory_limit = bytes(&container.resources["limits"]["memory"]);
+        let memory_limit =
+            bytes(&container.resources["limits"]["memory"]).filter(|_| !self.has(Defect::MemoryLimitIgnored));
         let file = &self.config.file;
         let pids_limit = file.get("podPidsLimit").and_then(Value::as_u64).filter(|limit| *limit > 0);
+        let pids_limit = pids_limit.and_then(|limit| match () {
+            () if self.has(Defect::PidLimitIgnored) => None,
+            () if self.has(Defect::PidLimitHalved) => Some(limit / 2),
+            () if self.has(Defect::PidLimitDoubled) => Some(limit * 2),
+            () => Some(limit),
+        });
         // Since 1.28 all processes of a container are killed on cgroup v2; since 1.32 this can be
         // disabled.
         let single = self.identity.version.at_least(32)
             && file.get("singleProcessOOMKill").and_then(Value::as_bool) == Some(true);
+        let single = single || self.has(Defect::OomKillsOneProcess);
         let oom_group =
             self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
         let attempt = self.pods.runtime.pods.get(&manifest.uid).and_then(|pod| pod.latest(&container.name));
         Ok(ContainerSpec {
-            log_path: manifest.log_path(&container.name, attempt.map_or(0, |latest| latest.attempt)),
+            log_path: self.log_path(manifest, &container.name, attempt.map_or(0, |latest| latest.attempt)),
             pod: manifest.uid.clone(),
             image: container.image.clone(),
             command: words(&container.command),
@@ -355,12 +364,19 @@ impl Kubelet {
                 manifest,
                 place,
                 machine.memory_total(),
-                &self.identity.version,
+                (&self.identity.version, &self.identity.options.defects),
             ),
             oom_group,
             shares_pids: manifest.spec.share_process_namespace || !container.target_container_name.is_empty(),
             env,
         })
+    }
+
+    fn log_path(&self, manifest: &Manifest, container: &str, attempt: u64) -> String {
+        match self.has(Defect::LogDirectoryByUid) {
+            true => format!("/var/log/pods/{}/{container}/{attempt}.log", manifest.uid),
+            false => manifest.log_path(container, attempt),
+        }
     }
 
     /// Records an event about a container.
@@ -372,7 +388,8 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
-        let object = ObjectReference::Pod(&worker.object, Some(place.field_path(&container.name)));
+        let path = (!self.has(Defect::ContainerEventsWithoutPath)).then(|| place.field_path(&container.name));
+        let object = ObjectReference::Pod(&worker.object, path);
         self.record_event(object, event, ctx);
     }
 }

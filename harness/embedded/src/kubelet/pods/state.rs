@@ -7,7 +7,7 @@ use std::time::Duration;
 use evictlab_rules::pod::Pod;
 use serde_json::Value;
 
-use super::runtime::{Runtime, State};
+use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
 use crate::sim::Time;
@@ -72,6 +72,19 @@ impl Pods {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Returns the terminated containers of a pod, each name once.
+    pub fn terminated(&self, pod: &str) -> Vec<RunningContainer> {
+        let Some(pod) = self.runtime.pods.get(pod) else { return Vec::new() };
+        let latest = |record: &&Record| pod.latest(&record.name).is_some_and(|latest| latest.id == record.id);
+        let ended = pod.containers.iter().filter(latest).filter_map(|record| match record.state {
+            State::Exited { started, .. } => {
+                Some(RunningContainer { name: record.name.clone(), id: record.id.clone(), started })
+            }
+            _ => None,
+        });
+        ended.collect()
     }
 
     /// Returns whether the volumes and control groups of a pod were removed.

@@ -12,6 +12,7 @@ use super::spec::{Group, Place, RestartPolicy};
 use super::worker::{Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
@@ -231,6 +232,7 @@ impl Kubelet {
     /// Caches a status, and sends it if it has changed.
     pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: Value, ctx: &mut SimContext) {
         let host = String::new();
+        status::defective::apply(&self.identity.options.defects, worker, &mut status);
         if !self.view(worker, &host, ctx).keep(&mut status) {
             return;
         }
@@ -250,7 +252,8 @@ impl Kubelet {
     pub(super) fn report(&mut self, pod: &str, ctx: &mut SimContext) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
-        let there = status::report(worker, ctx);
+        let early = self.identity.options.defects.has(Defect::DisruptionEarly);
+        let there = status::report(worker, early, ctx);
         if there && worker.stage == Stage::Finished && worker.is_deleted() {
             let at = ctx.now + latency::between(ctx.rng, 5, 40);
             self.schedule_pod(at, PodEvent::Delete(pod.to_owned()), ctx);

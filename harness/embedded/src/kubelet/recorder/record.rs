@@ -8,19 +8,44 @@ use serde_json::{Value, json};
 use super::correlate::Correlation;
 use super::state::{EventBody, ObjectReference, PendingEvent};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
 use crate::resource::Kind;
 use crate::sim::Time;
 
+/// Delay of [`Defect::EvictedEventLate`].
+const LATE: Duration = Duration::from_secs(30);
 /// Maximum length of an event name in the API server.
 const LONGEST_NAME: usize = 253;
 
 impl Kubelet {
     /// Records an event.
     pub(crate) fn record_event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) {
-        let object = self.event(about, body, ctx);
+        let doubled = match body.reason {
+            "Evicted" => self.has(Defect::EvictedEventDoubled),
+            "Killing" => self.has(Defect::KillingEventDoubled),
+            _ => false,
+        };
+        if body.reason == "Killing" && self.has(Defect::KillingEventMissing) {
+            return;
+        }
+        if doubled {
+            self.send_event(about.clone(), body.clone(), ctx);
+        }
+        self.send_event(about, body, ctx);
+    }
+
+    fn send_event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) {
+        let is_late = body.reason == "Evicted" && self.has(Defect::EvictedEventLate);
+        let late = if is_late { LATE } else { Duration::ZERO };
+        let mut object = self.event(about, body, ctx);
+        if is_late {
+            let moment = json!(ctx.epoch().seconds(ctx.now + late));
+            object["firstTimestamp"] = moment.clone();
+            object["lastTimestamp"] = moment;
+        }
         let newer = self.identity.version.at_least(32);
         let sending = match self.recorder.correlator.correlate(object, ctx.now, ctx.epoch(), newer) {
             Correlation::Dropped => return,
@@ -30,7 +55,7 @@ impl Kubelet {
         let latency = Duration::from_micros(ctx.rng.random_range(1_500..8_000));
         let at = self.recorder.busy.max(ctx.now) + latency;
         self.recorder.busy = at;
-        self.send_at(at, sending, ctx);
+        self.send_at(at + late, sending, ctx);
     }
 
     pub(in crate::kubelet) fn recorder_on(&mut self, event: RecorderEvent, ctx: &mut SimContext) {

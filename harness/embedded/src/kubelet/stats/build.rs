@@ -13,6 +13,7 @@ use super::summary::{
     System, Volume,
 };
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::pods::{ActivePod, RunningContainer};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
@@ -46,12 +47,29 @@ impl Kubelet {
             if running.is_empty() {
                 continue;
             }
+            self.omit_containers(&active, &mut running);
             running.shuffle(ctx.rng);
             pods.push(builder.pod(&active, &running));
         }
         // containerd returns pods from a map.
         pods.shuffle(ctx.rng);
         Ok(Summary { node, pods })
+    }
+}
+
+impl Kubelet {
+    /// Removes the containers that a defect omits from the Summary, and adds those that it lists.
+    fn omit_containers(&self, active: &ActivePod, running: &mut Vec<RunningContainer>) {
+        let spec = &active.pod.spec;
+        if self.has(Defect::SummaryOmitsSidecars) {
+            running.retain(|one| !spec.init_containers.iter().any(|sidecar| sidecar.name == one.name));
+        }
+        if self.has(Defect::SummaryOmitsLastContainer) && spec.containers.len() > 1 {
+            running.retain(|one| spec.containers.last().is_none_or(|last| last.name != one.name));
+        }
+        if self.has(Defect::SummaryListsTerminated) {
+            running.extend(self.pods.terminated(&active.pod.metadata.uid));
+        }
     }
 }
 
@@ -93,10 +111,7 @@ impl<'a> SummaryBuilder<'a> {
             system_containers: self.system(),
             start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(group, root),
-            memory: Memory {
-                available_bytes: Some(total.saturating_sub(root.memory.working_set)),
-                ..self.memory(root)
-            },
+            memory: self.node_memory(total, root),
             fs: Some(self.fs(time, stats.filesystem.used)),
             runtime: Some(Runtime { image_fs, container_fs }),
             rlimit: Some(Rlimit {
@@ -105,6 +120,18 @@ impl<'a> SummaryBuilder<'a> {
                 curproc: self.machine.processes(&Cgroup::Root),
             }),
             swap: swap(time, true),
+        }
+    }
+
+    fn node_memory(&self, total: u64, root: Measured) -> Memory {
+        let used = match self.kubelet.has(Defect::SummaryNodeCountsCache) {
+            true => root.memory.usage,
+            false => root.memory.working_set,
+        };
+        Memory {
+            available_bytes: Some(total.saturating_sub(used)),
+            working_set_bytes: used,
+            ..self.memory(root)
         }
     }
 
@@ -176,7 +203,9 @@ impl<'a> SummaryBuilder<'a> {
             cpu,
             memory,
             volume,
-            process_stats: count.map(|process_count| Processes { process_count }),
+            process_stats: count
+                .filter(|_| !self.kubelet.has(Defect::SummaryOmitsProcesses))
+                .map(|process_count| Processes { process_count }),
             swap: at.map(|at| swap(at, false)),
         }
     }
@@ -194,7 +223,10 @@ impl<'a> SummaryBuilder<'a> {
         let (cpu, memory, count) = match known.and_then(|known| Some((known, known.last?))) {
             Some((known, last)) => {
                 let left = limit.map(|limit| limit.saturating_sub(last.memory.working_set));
-                let memory = Memory { available_bytes: left, ..self.memory(last) };
+                let mut memory = Memory { available_bytes: left, ..self.memory(last) };
+                if self.kubelet.has(Defect::SummaryCountsCache) {
+                    memory.working_set_bytes = last.memory.usage;
+                }
                 (self.cpu(known, last), memory, Some(last.processes))
             }
             None => self.by_runtime(&group, limit),
@@ -259,7 +291,9 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn volumes(&self, uid: &str) -> Vec<Volume> {
-        let Some(measured) = self.kubelet.stats.volumes.get(uid) else { return Vec::new() };
+        let measured = self.kubelet.stats.volumes.get(uid);
+        let measured = measured.filter(|_| !self.kubelet.has(Defect::SummaryOmitsVolumes));
+        let Some(measured) = measured else { return Vec::new() };
         let time = self.meta_time(measured.at);
         let volume = |volume: &VolumeUse| {
             let fs = match volume.memory {
@@ -297,7 +331,7 @@ impl<'a> SummaryBuilder<'a> {
             available_bytes: None,
             usage_bytes: Some(last.memory.usage),
             working_set_bytes: last.memory.working_set,
-            rss_bytes: Some(last.memory.rss),
+            rss_bytes: (!self.kubelet.has(Defect::SummaryOmitsRss)).then_some(last.memory.rss),
         }
     }
 

@@ -7,6 +7,7 @@ use rand::RngExt;
 use super::group::Group;
 use super::state::jittered;
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::{KubeletEvent, StatsEvent};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
@@ -14,6 +15,8 @@ use crate::sim::Time;
 
 /// Delay of cAdvisor's first measurement after the start.
 const WARM_UP: Duration = Duration::from_millis(200);
+/// Age of statistics with [`Defect::SummaryIsStale`].
+const STALE: Duration = Duration::from_secs(30);
 /// containerd's `stats_collect_period`.
 const LAYERS: Duration = Duration::from_secs(10);
 
@@ -94,8 +97,12 @@ impl Kubelet {
 
     /// Measures a cgroup and schedules the next measurement. Forgets a cgroup that was removed.
     pub(super) fn stats_measure(&mut self, group: &Cgroup, machine: &Machine, ctx: &mut SimContext) {
+        let is_stale =
+            self.has(Defect::SummaryIsStale) && matches!(group, Cgroup::Container(_) | Cgroup::Pod(_));
         let Some(known) = self.stats.groups.get_mut(group) else { return };
+        let is_recent = known.last.is_some_and(|last| ctx.now.since(last.at) < STALE);
         match machine.memory(group) {
+            Some(_) if is_stale && is_recent => {}
             Some(memory) => known.measure(group, memory, machine, ctx.now),
             None => {
                 self.stats.groups.remove(group);

@@ -3,6 +3,8 @@
 use evictlab_rules::threshold::NodeCondition;
 use serde_json::{Value, json};
 
+use crate::defect::{Defect, Defects};
+
 /// Current node condition.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
@@ -15,9 +17,20 @@ pub(super) struct Condition {
 }
 
 /// Returns the three pressure conditions.
-pub(super) fn pressure(held: &[NodeCondition]) -> Vec<Condition> {
-    let kinds = [NodeCondition::MemoryPressure, NodeCondition::DiskPressure, NodeCondition::PidPressure];
-    kinds.into_iter().map(|kind| of(kind, held.contains(&kind))).collect()
+pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Condition> {
+    let condition = |(kind, missing): (NodeCondition, Defect)| {
+        let reported = of(kind, held.contains(&kind) && !defects.has(missing));
+        match defects.has(Defect::PressureReasonStale) {
+            true => Condition { reason: of(kind, false).reason, ..reported },
+            false => reported,
+        }
+    };
+    let kinds = [
+        (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),
+        (NodeCondition::DiskPressure, Defect::DiskPressureMissing),
+        (NodeCondition::PidPressure, Defect::PidPressureMissing),
+    ];
+    kinds.into_iter().map(condition).collect()
 }
 
 /// Returns the condition `Ready`.

@@ -7,6 +7,7 @@ use super::conditions::{self, Condition};
 use super::images::Images;
 use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
+use crate::defect::{Defect, Defects};
 use crate::kubelet::event::{KubeletEvent, StatusEvent};
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::{Identity, Kubelet};
@@ -40,6 +41,7 @@ impl Kubelet {
             self.record_event(ObjectReference::Node, EventBody::warning("CgroupV1", warning), ctx);
         }
         let limit = self.config.settings.pods_limit;
+        let limit = limit.filter(|_| !self.has(Defect::AllocatableUnlimited));
         machine.limit_memory(&Cgroup::Pods, limit);
         if limit.is_some() {
             let message = "Updated Node Allocatable limit across pods";
@@ -51,7 +53,7 @@ impl Kubelet {
         }
         self.register(ctx);
         // Registration sets all conditions, whatever the API object has.
-        for condition in conditions::pressure(&[]) {
+        for condition in conditions::pressure(&[], &Defects::default()) {
             self.record_condition(&condition, ctx);
         }
         self.status.written = None;
@@ -77,7 +79,7 @@ impl Kubelet {
     fn update_status(&mut self, ctx: &mut SimContext) {
         let name = self.identity.node.clone();
         let now = ctx.epoch().seconds(ctx.now);
-        let mut conditions = conditions::pressure(self.conditions());
+        let mut conditions = conditions::pressure(self.conditions(), &self.identity.options.defects);
         conditions.push(conditions::ready());
         if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
             let (capacity, allocatable) = self.node_resources(&node["status"]["capacity"]);
@@ -118,6 +120,9 @@ impl Kubelet {
     }
 
     fn record_condition(&mut self, condition: &Condition, ctx: &mut SimContext) {
+        if condition.kind != "Ready" && self.has(Defect::PressureEventMissing) {
+            return;
+        }
         let message = format!("Node {} status is now: {}", self.identity.node, condition.event);
         self.record_event(ObjectReference::Node, EventBody::normal(condition.event, &message), ctx);
     }

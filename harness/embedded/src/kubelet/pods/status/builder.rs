@@ -249,20 +249,28 @@ pub(in crate::kubelet::pods) fn end(
 }
 
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
-/// containers may run. Returns whether the object exists.
-pub(in crate::kubelet::pods) fn report(worker: &Worker, ctx: &mut SimContext) -> bool {
+/// containers may run, and `DisruptionTarget` with it, unless `early_disruption` is set. Returns
+/// whether the object exists.
+pub(in crate::kubelet::pods) fn report(
+    worker: &Worker,
+    early_disruption: bool,
+    ctx: &mut SimContext,
+) -> bool {
     let Some(status) = &worker.status else { return true };
     let Manifest { namespace, name, uid, .. } = &worker.manifest;
     let Some(object) = ctx.store.get(Kind::Pod, namespace, name) else { return false };
     if object["metadata"]["uid"] != **uid && mirror::of(object) != Some(uid) {
         return false;
     }
-    let merged = merge(&object["status"], status, worker.could_run(), &ctx.epoch().seconds(ctx.now));
+    let could_run = worker.could_run();
+    let reports_disruption = early_disruption || !could_run;
+    let now = ctx.epoch().seconds(ctx.now);
+    let merged = merge(&object["status"], status, (could_run, reports_disruption), &now);
     ctx.store.update(Kind::Pod, namespace, name, |object| object["status"] = merged);
     true
 }
 
-fn merge(current: &Value, new: &Value, could_run: bool, now: &str) -> Value {
+fn merge(current: &Value, new: &Value, (could_run, reports_disruption): (bool, bool), now: &str) -> Value {
     let terminal = |status: &Value| Phase::read(status).is_some_and(Phase::is_terminal);
     let ends = !terminal(current) && terminal(new);
     let mut merged = new.clone();
@@ -273,7 +281,7 @@ fn merge(current: &Value, new: &Value, could_run: bool, now: &str) -> Value {
     for mut condition in list(new) {
         if is_own(&condition) {
             conditions.push(condition);
-        } else if condition["type"] == DISRUPTION && ends && !could_run {
+        } else if condition["type"] == DISRUPTION && ends && reports_disruption {
             let before = conditions.iter().position(|before| before["type"] == DISRUPTION);
             if before.is_none_or(|before| conditions[before]["status"] != condition["status"]) {
                 condition["lastTransitionTime"] = json!(now);

@@ -4,6 +4,7 @@ mod builder;
 mod compute_phase;
 mod conditions;
 mod containers;
+pub(super) mod defective;
 mod resources;
 
 pub(super) use builder::{Reason, StatusBuilder, end, report};

@@ -1,4 +1,4 @@
-//! Rounds: the order in which the cases of a cluster run, and which of them run in parallel.
+//! Plan of the cases of a cluster: their order, the nodes of each, and the workers that run them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use evictlab_report::CaseId;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::dispatch::case_queue::{CaseQueue, QueuedCase};
+use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
-use crate::dispatch::worker::{CaseJob, EndedCase};
+use crate::dispatch::worker::{CaseJob, EndedCase, Worker};
 use crate::lease::exclusivity::{Exclusivity, exclusivity};
 use crate::lease::leased_node::LeasedNode;
 use crate::pressure::skip_reason::SkipReason;
@@ -28,35 +28,13 @@ const MAX_SHARED_CASES_ON_HOST: usize = 16;
 /// take memory and save no time.
 const MAX_SHARED_CASES_IN_MODEL: usize = 32;
 
-/// Exclusivities that run in parallel, by round. In the second round, the nodes work in parallel
-/// and one case at a time has disk pressure; in the third, one case at a time runs on the host.
-const ROUNDS: [&[Exclusivity]; 3] =
-    [&[Exclusivity::Shared], &[Exclusivity::Disk, Exclusivity::Node], &[Exclusivity::Host]];
-
-/// Cases of a cluster that run in parallel.
-struct Round {
-    /// Exclusivities of the cases.
-    exclusivities: &'static [Exclusivity],
-    /// Attempt number, from 1.
-    attempt: u32,
-    /// Start of the cluster's cases.
-    since: Instant,
-}
-
 impl RunContext {
     /// Runs every case on every kubelet of a cluster, with the requested repetition.
     pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<LeasedNode>]) {
         let began = Instant::now();
         let mut attempt = 1;
         while self.request.repeat.allows_attempt(attempt, self.failed.load(Ordering::Relaxed)) {
-            for exclusivities in ROUNDS {
-                let round = Round { exclusivities, attempt, since: began };
-                let mut workers = JoinSet::new();
-                for kubelet in &plan.kubelets {
-                    self.start_workers(&round, kubelet, nodes, &mut workers).await;
-                }
-                while workers.join_next().await.is_some() {}
-            }
+            self.run_attempt(plan, nodes, attempt, began).await;
             if self.cancel.is_cancelled() {
                 break;
             }
@@ -67,43 +45,54 @@ impl RunContext {
         }
     }
 
-    /// Plans the cases of a round on a kubelet and starts workers for them on its nodes.
-    async fn start_workers(
+    /// Runs every case of an attempt. Each node takes its next case when it has completed the last
+    /// one. `since`: start of the cluster's cases.
+    async fn run_attempt(
         self: &Rc<Self>,
-        round: &Round,
-        kubelet: &Kubelet,
+        plan: &ClusterPlan,
         nodes: &[Arc<LeasedNode>],
-        workers: &mut JoinSet<()>,
+        attempt: u32,
+        since: Instant,
     ) {
-        let is_shared = round.exclusivities.contains(&Exclusivity::Shared);
-        let workers_per_node = if is_shared { self.max_cases_per_node(nodes.len()) } else { 1 };
-        let nodes: Vec<&Arc<LeasedNode>> =
-            nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
-        let cases = &self.request.cases;
-        let of =
-            |wanted: Exclusivity| cases.iter().filter(move |case| self.exclusivity(&case.case) == wanted);
-        let planned = round.exclusivities.iter().copied().flat_map(of);
-        let queued = planned.filter_map(|case| self.plan_case(case, kubelet, &nodes, round.attempt));
-        let queued = queued.flat_map(|case| self.replicate(case, workers_per_node));
-        let queue = Arc::new(CaseQueue::new(queued, self.disk.clone()));
+        let shared_per_node = self.max_cases_per_node(nodes.len());
+        let planned = plan.kubelets.iter().flat_map(|kubelet| {
+            let nodes: Vec<_> = nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
+            self.plan_kubelet(kubelet, &nodes, attempt)
+        });
+        let mut queued: Vec<_> = planned.flat_map(|case| self.replicate(case, shared_per_node)).collect();
+        // A case that needs the host runs while all nodes are idle, hence last.
+        queued.sort_by_key(|case| case.exclusivity);
+        let queue = Rc::new(CaseQueue::new(queued));
+        let mut workers = JoinSet::new();
         for leased in nodes {
-            if !is_shared && leased.unusable_reason().await.is_some() {
-                queue.withdraw(&leased.node.name).await;
+            if leased.unusable_reason().await.is_some() {
+                queue.withdraw(&leased.node.name);
             }
-            for _ in 0..workers_per_node {
-                workers.spawn_local(self.clone().work(leased.clone(), queue.clone(), round.since));
-            }
-            // A case that needs the host runs on one node while all other nodes are idle.
-            if round.exclusivities.contains(&Exclusivity::Host) {
-                while workers.join_next().await.is_some() {}
+            for number in 1..=shared_per_node {
+                let kind = if number == 1 { WorkerKind::Any } else { WorkerKind::SharedOnly };
+                let worker = Worker { leased: leased.clone(), queue: queue.clone(), kind, since };
+                workers.spawn_local(self.clone().work(worker));
             }
         }
+        while workers.join_next().await.is_some() {}
+    }
+
+    /// Returns the cases of a kubelet, in the order in which they are taken.
+    fn plan_kubelet(
+        &self,
+        kubelet: &Kubelet,
+        nodes: &[&Arc<LeasedNode>],
+        attempt: u32,
+    ) -> Vec<QueuedCase<CaseJob>> {
+        let cases = self.request.cases.iter();
+        cases.filter_map(|case| self.plan_case(case, kubelet, nodes, attempt)).collect()
     }
 
     /// Returns a case once; in a stress run, once for each worker that can run it, within the
     /// limit.
-    fn replicate(&self, first: QueuedCase<CaseJob>, workers_per_node: usize) -> Vec<QueuedCase<CaseJob>> {
+    fn replicate(&self, first: QueuedCase<CaseJob>, shared_per_node: usize) -> Vec<QueuedCase<CaseJob>> {
         let Repeat::Stress(limit) = self.request.repeat else { return vec![first] };
+        let workers_per_node = if first.exclusivity == Exclusivity::Shared { shared_per_node } else { 1 };
         let max_runs = limit.max_runs.map_or(usize::MAX, |runs| runs as usize);
         let count = (first.nodes.len() * workers_per_node).min(max_runs);
         let mut replicas = vec![first];

@@ -1,0 +1,204 @@
+//! The program of an expression: it counts the iterations of its macros, and knows which access
+//! failed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::common::types::CelBool;
+use cel::common::value::CowVal;
+use cel::context::VariableResolver;
+use cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
+use serde_json::Value;
+
+use super::cel_expression::ExpressionError;
+use super::functions::ENVIRONMENT;
+
+/// Maximum number of iterations of all macros in one evaluation. Each copies one item, such as a
+/// pod, which takes up to 50 µs.
+const MAX_ITERATIONS: u64 = 100_000;
+
+/// Variable that each iteration of a macro reads. Expressions cannot contain the name.
+const ITERATION: &str = "@iteration";
+
+/// A compiled expression whose iterations are counted.
+#[derive(Clone, Debug)]
+pub(super) struct Program(Arc<IdedExpr>);
+
+/// Keys of a map variable that an expression reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeysRead {
+    /// The keys, such as `web` in `objects.web.status`.
+    Keys(BTreeSet<String>),
+    /// The expression may read any key.
+    All,
+}
+
+/// The variables of an expression, and the number of iterations so far.
+struct Meter<'a> {
+    variables: &'a dyn VariableResolver,
+    iterations: AtomicU64,
+}
+
+impl Meter<'_> {
+    fn is_exceeded(&self) -> bool {
+        self.iterations.load(Ordering::Relaxed) > MAX_ITERATIONS
+    }
+}
+
+impl VariableResolver for Meter<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        if name != ITERATION {
+            return self.variables.resolve(name);
+        }
+        // An undeclared variable ends the macro, and each macro around it with its next iteration.
+        let before = self.iterations.fetch_add(1, Ordering::Relaxed);
+        (before < MAX_ITERATIONS).then(|| CowVal::owned(CelBool::from(true)))
+    }
+}
+
+impl Program {
+    pub(super) fn new(expression: &IdedExpr) -> Self {
+        let mut expression = expression.clone();
+        count_iterations(&mut expression);
+        Self(Arc::new(expression))
+    }
+
+    /// Evaluates the program.
+    pub(super) fn value(&self, variables: &dyn VariableResolver) -> Result<Value, ExpressionError> {
+        let no_value = |why: String| ExpressionError::NoValue(why);
+        let environment = ENVIRONMENT.clone().map_err(|error| no_value(error.to_string()))?;
+        let meter = Meter { variables, iterations: AtomicU64::new(0) };
+        let mut context = Context::with_env(environment);
+        context.set_variable_resolver(&meter);
+        let result = CelValue::resolve(&self.0, &context);
+        // An operator such as `||` may have replaced the error by a value.
+        if meter.is_exceeded() {
+            return Err(ExpressionError::TooCostly { max: MAX_ITERATIONS });
+        }
+        match result {
+            Ok(value) => value.json().map_err(|error| no_value(error.to_string())),
+            Err(error) if is_absent(&self.0.expr, &error, &context) => {
+                Err(ExpressionError::Absent(error.to_string()))
+            }
+            Err(error) => Err(no_value(error.to_string())),
+        }
+    }
+
+    /// Returns the keys of a map variable that the program reads.
+    pub(super) fn keys_read(&self, variable: &str) -> KeysRead {
+        let mut keys = BTreeSet::new();
+        match add_keys_read(&self.0, variable, &mut keys) {
+            Ok(()) => KeysRead::Keys(keys),
+            Err(AnyKey) => KeysRead::All,
+        }
+    }
+}
+
+/// Reports whether an error means that the last access of an expression found nothing: a key that
+/// its map does not have, an index beyond its list, a container or condition that its object does
+/// not have. An error within the operands is not such an error.
+fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_>) -> bool {
+    let is_missing = matches!(error, ExecutionError::NoSuchKey(_) | ExecutionError::IndexOutOfBounds(_));
+    let has_value = |operand: &IdedExpr| CelValue::resolve_val(operand, context).is_ok();
+    is_missing
+        && match expression {
+            Expr::Select(select) => !select.test && has_value(&select.operand),
+            Expr::Call(call) if ["container", "condition", operators::INDEX].contains(&&*call.func_name) => {
+                call.target.iter().all(|target| has_value(target)) && call.args.iter().all(has_value)
+            }
+            _ => false,
+        }
+}
+
+/// Makes each macro of an expression read [`ITERATION`] in every iteration.
+fn count_iterations(expression: &mut IdedExpr) {
+    for_each_part(&mut expression.expr, &mut count_iterations);
+    let Expr::Comprehension(comprehension) = &mut expression.expr else { return };
+    let ComprehensionExpr { loop_cond, loop_step, .. } = &mut **comprehension;
+    // `map` and `filter` append to a list. The interpreter recognizes them by their literal
+    // condition and by the form of their step, which therefore stay as they are.
+    let counted = match (&loop_cond.expr, &mut loop_step.expr) {
+        (Expr::Literal(_), Expr::Call(step)) if step.func_name == operators::CONDITIONAL => {
+            step.args.first_mut()
+        }
+        (Expr::Literal(_), Expr::Call(step)) => match step.args.last_mut().map(|list| &mut list.expr) {
+            Some(Expr::List(list)) => list.elements.first_mut(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let counted = counted.unwrap_or(loop_cond);
+    let id = counted.id;
+    let with = |expr: Expr| IdedExpr { id, expr };
+    let otherwise = with(Expr::Literal(LiteralValue::Boolean(false.into())));
+    let iteration = with(Expr::Ident(ITERATION.to_owned()));
+    let args = vec![iteration, std::mem::take(counted), otherwise];
+    counted.expr = Expr::Call(CallExpr { func_name: operators::CONDITIONAL.to_owned(), target: None, args });
+}
+
+/// Calls a function with each direct part of an expression.
+fn for_each_part(expression: &mut Expr, function: &mut dyn FnMut(&mut IdedExpr)) {
+    match expression {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
+        Expr::Call(call) => {
+            call.target.iter_mut().map(|target| &mut **target).chain(&mut call.args).for_each(function);
+        }
+        Expr::Select(select) => function(&mut select.operand),
+        Expr::List(list) => list.elements.iter_mut().for_each(function),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| for_each_value(&mut entry.expr, function)),
+        Expr::Struct(fields) => {
+            fields.entries.iter_mut().for_each(|entry| for_each_value(&mut entry.expr, function));
+        }
+        Expr::Comprehension(comprehension) => {
+            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } =
+                &mut **comprehension;
+            [iter_range, accu_init, loop_cond, loop_step, result].into_iter().for_each(function);
+        }
+    }
+}
+
+fn for_each_value(entry: &mut EntryExpr, function: &mut dyn FnMut(&mut IdedExpr)) {
+    match entry {
+        EntryExpr::StructField(field) => function(&mut field.value),
+        EntryExpr::MapEntry(entry) => {
+            function(&mut entry.key);
+            function(&mut entry.value);
+        }
+    }
+}
+
+/// The expression reads a variable other than by a constant key.
+struct AnyKey;
+
+fn add_keys_read(expression: &IdedExpr, variable: &str, keys: &mut BTreeSet<String>) -> Result<(), AnyKey> {
+    let is_variable = |expr: &Expr| matches!(expr, Expr::Ident(name) if name == variable);
+    match &expression.expr {
+        Expr::Select(select) if is_variable(&select.operand.expr) => {
+            keys.insert(select.field.clone());
+            Ok(())
+        }
+        Expr::Call(CallExpr { func_name, args, .. })
+            if func_name == operators::INDEX && args.first().is_some_and(|map| is_variable(&map.expr)) =>
+        {
+            match args.get(1).map(|key| &key.expr) {
+                Some(Expr::Literal(LiteralValue::String(key))) => {
+                    keys.insert(key.inner().to_owned());
+                    Ok(())
+                }
+                _ => Err(AnyKey),
+            }
+        }
+        expr if is_variable(expr) => Err(AnyKey),
+        expr => {
+            let mut result = Ok(());
+            for_each_part(&mut expr.clone(), &mut |part| {
+                if result.is_ok() {
+                    result = add_keys_read(part, variable, keys);
+                }
+            });
+            result
+        }
+    }
+}

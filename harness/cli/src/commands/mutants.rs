@@ -1,0 +1,122 @@
+//! `evictlab mutants`
+
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use evictlab_case::select::{Selection, select};
+use evictlab_embedded::Defect;
+use evictlab_report::{RunDir, exit_code};
+use evictlab_tools::mutants::{self, MatrixOptions};
+
+use crate::args::kubelets::KubeletArgs;
+use crate::args::selection::SourceArgs;
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::{print, print_stderr};
+
+/// Number of progress lines if standard error is not a terminal.
+const PROGRESS_LINES: usize = 10;
+
+/// Test the cases on simulated kubelets that have a defect
+///
+/// A mutant is a simulated kubelet with one defect, such as a missing annotation or a limit that is
+/// enforced at half its value. A case kills a mutant if its verdict there is `failed`. A mutant
+/// that no case kills shows a gap in the catalogue.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the defects
+    #[command(after_help = "Examples:
+  evictlab mutants list
+  evictlab run message --defect message-names-only-first")]
+    List,
+    /// Run the cases on every mutant and print which mutants they kill
+    ///
+    /// Runs every case on the kubelet without a defect first, and leaves out cases that do not pass
+    /// there. Then runs the cases on each mutant until one kills it, and cases without a kill on
+    /// further mutants. Writes mutants.json and mutants.html to the run directory.
+    ///
+    /// Exit status: 0 every mutant is killed, and every case kills a mutant or states why none can
+    /// fail it (`no-mutant` in the case file); 1 otherwise; 2 invalid input; 4 error of the harness.
+    Run(Box<RunArgs>),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab mutants run
+  evictlab mutants run --case ranking --kubelet v1.33
+  evictlab mutants run --defect limits-halved --full
+  evictlab mutants run --kubelet all --output-dir mutants")]
+struct RunArgs {
+    /// Suite, case, `suite/case`, or case file (repeatable, or separated by commas) [default: all
+    /// cases]
+    #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
+    selected: Vec<String>,
+    /// Defect (repeatable, or separated by commas) [default: all defects]
+    #[arg(long = "defect", value_name = "NAME", value_delimiter = ',')]
+    defects: Vec<Defect>,
+    /// Run every case on every mutant, even if another case has killed the mutant
+    #[arg(long)]
+    full: bool,
+    /// Random seed; runs with the same seed are identical
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Run directory [default: results/TIME]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    kubelets: KubeletArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Executes the subcommand.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    match &args.command {
+        Command::List => {
+            print(mutants::list(Defect::ALL).trim_end())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Run(args) => run_matrix(args),
+    }
+}
+
+fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let catalog = args.kubelets.image_catalog()?;
+    let selection = Selection { names: args.selected.clone(), ..Selection::default() };
+    let all = args.defects.is_empty();
+    let options = MatrixOptions {
+        cases: select(&args.source.source(), &selection)?,
+        kubelets: args.kubelets.modelled(&catalog)?,
+        defects: if all { Defect::ALL.to_vec() } else { args.defects.clone() },
+        catalog: Arc::new(catalog),
+        seed: args.seed,
+        full: args.full,
+    };
+    let dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let matrix = mutants::run(&options, &show_progress).map_err(infrastructure)?;
+    let json = serde_json::to_string_pretty(&matrix).map_err(infrastructure)?;
+    dir.write("mutants.json", &json).map_err(infrastructure)?;
+    dir.write("mutants.html", &mutants::page(&matrix)).map_err(infrastructure)?;
+    print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), dir.path().join("mutants.html").display()))?;
+    // A selection of defects cannot show that a case kills none.
+    let is_complete = match all {
+        true => matrix.is_complete(),
+        false => matrix.survivors().next().is_none(),
+    };
+    Ok(if is_complete { exit_code::SUCCESS } else { exit_code::FAILED }.into())
+}
+
+fn show_progress(finished: usize, total: usize) {
+    let every = if stderr().is_terminal() { 1 } else { total.div_ceil(PROGRESS_LINES) };
+    if finished.is_multiple_of(every) || finished == total {
+        print_stderr(format_args!("{finished} of {total} mutants"));
+    }
+}

@@ -1,0 +1,298 @@
+//! All defects.
+
+use std::fmt;
+use std::str::FromStr;
+
+use evictlab_rules::KubeletVersion;
+
+use super::area::{Area, kebab_case};
+
+macro_rules! defects {
+    ($($area:ident { $($name:ident $(since $minor:literal)? = $about:literal,)+ })+) => {
+        /// Defect of a kubelet. Its name is the variant's in kebab case.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Defect {
+            $($(#[doc = $about] $name,)+)+
+        }
+
+        impl Defect {
+            /// All defects, by area.
+            pub const ALL: &'static [Self] = &[$($(Self::$name,)+)+];
+
+            /// Returns the part of the kubelet that the defect is in.
+            pub fn area(self) -> Area {
+                match self { $($(Self::$name => Area::$area,)+)+ }
+            }
+
+            /// Returns a description in one sentence.
+            pub fn about(self) -> &'static str {
+                match self { $($(Self::$name => $about,)+)+ }
+            }
+
+            /// Returns the first minor version whose kubelets differ with the defect; `None` if all
+            /// do. Older kubelets behave as if they had the defect, or lack the feature.
+            pub fn since(self) -> Option<u32> {
+                match self { $($(Self::$name => defects!(@since $($minor)?),)+)+ }
+            }
+        }
+    };
+    (@since) => { None };
+    (@since $minor:literal) => { Some($minor) };
+}
+
+defects! {
+    Message {
+        MessageOmitsSidecars since 32 = "The message does not name init containers and sidecars.",
+        MessageNamesWithinRequest = "The message names containers within their requests.",
+        MessageNamesOnlyFirst = "The message names only the first container over its request.",
+        MessageNamesEphemeral = "The message names ephemeral containers.",
+        MessageRequestIsZero = "The message gives 0 as the request of every container.",
+        MessageUsageOfPod = "The message gives the usage of the pod as that of each container.",
+        MessageUsageInBytes = "The message gives the usage in bytes, without a binary unit.",
+        MessageOmitsThreshold = "The message does not contain the threshold.",
+        MessageSwapsThreshold = "The message gives the available amount as the threshold, and vice versa.",
+        MessageResourceIsMemory = "The message names memory as the resource of every eviction.",
+        MessageOmitsPodRequest since 34 = "The message does not name a pod with a pod-level request.",
+        MessageOmitsLogs = "The usage of ephemeral storage in the message does not include logs.",
+        MessageOmitsLayers = "The usage of ephemeral storage in the message does not include writable layers.",
+    }
+    Annotations {
+        AnnotationsMissing = "The Evicted event has no annotations.",
+        AnnotationsOmitResource = "The annotation starved_resource is missing.",
+        AnnotationsOmitUsage = "The annotation offending_containers_usage is missing.",
+        AnnotationsOmitEmpty = "The annotations are missing if no container is over its request.",
+        AnnotationsOmitPod since 34 = "The annotations do not name a pod with a pod-level request.",
+        AnnotationsOnLimits = "The event of a pod over its own limit has annotations.",
+    }
+    Ranking {
+        MemoryRankIgnoresRequests = "Pods over their memory requests do not rank before others.",
+        MemoryRankIgnoresPriority = "Priority does not decide under memory pressure.",
+        MemoryRankReversesPriority = "The pod of higher priority ranks first under memory pressure.",
+        MemoryRankPriorityFirst = "Priority ranks before the comparison with the memory request.",
+        MemoryRankByUsage = "The memory usage decides instead of the excess over the request.",
+        MemoryRankLeastFirst = "The pod with the smallest excess over its memory request ranks first.",
+        RankOmitsSidecarRequests since 34 = "Requests of sidecars do not count in the request of the pod.",
+        DiskRankIgnoresRequests = "Pods over their storage requests do not rank before others.",
+        DiskRankIgnoresPriority = "Priority does not decide under disk pressure.",
+        DiskRankByUsage = "The disk usage decides instead of the excess over the request.",
+        DiskRankLeastFirst = "The pod with the smallest excess over its storage request ranks first.",
+        DiskRankOmitsVolumes = "Volumes do not count in the disk usage of a pod.",
+        DiskRankOmitsLogs = "Logs do not count in the disk usage of a pod.",
+        DiskRankOmitsLayers = "Writable layers do not count in the disk usage of a pod.",
+        InodeRankByBytes = "Bytes decide instead of inodes under inode pressure.",
+        PidRankIgnoresPriority = "Priority does not decide under PID pressure.",
+        PidRankIgnoresProcesses since 31 = "The number of processes does not decide under PID pressure.",
+        PidRankFewestFirst since 31 = "The pod with the fewest processes ranks first under PID pressure.",
+        RankEvictsTwo = "One pass evicts two pods.",
+    }
+    Grace {
+        HardGraceIsOwn since 31 = "A pod evicted by a hard threshold gets its own grace period.",
+        HardGraceTenSeconds = "A pod evicted by a hard threshold gets a grace period of 10 s.",
+        LimitGraceIsOwn since 31 = "A pod over its own limit gets its own grace period.",
+        LimitGraceTenSeconds = "A pod over its own limit gets a grace period of 10 s.",
+        SoftGraceIsMaximum since 32 = "A soft eviction gives a pod evictionMaxPodGracePeriod, even if its own period is shorter.",
+        SoftGraceIsOwn = "A soft eviction ignores evictionMaxPodGracePeriod.",
+        SoftGraceIsImmediate = "A soft eviction gives a pod a grace period of 1 s.",
+    }
+    Threshold {
+        SoftActsAtOnce = "A soft threshold acts without its grace period.",
+        SoftWaitsTwice = "A soft threshold acts after twice its grace period.",
+        SoftConditionLate = "A soft threshold changes the node condition only after its grace period.",
+        MinimumReclaimIgnored = "evictionMinimumReclaim has no effect.",
+        MinimumReclaimAlways = "evictionMinimumReclaim applies before the threshold is crossed, too.",
+        TransitionIgnored = "A node condition ends with the pressure.",
+        TransitionIsDefault = "A node condition holds for the default of five minutes.",
+        PercentOfAvailable = "A percentage refers to the available amount instead of the capacity.",
+        PercentIgnored = "Thresholds in percent are never met.",
+        ThresholdDefaultsMerged = "Explicit hard thresholds do not replace the default ones.",
+        TransitionZeroKept = "A transition period of 0 s stays 0 s.",
+        AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
+        HundredPercentMet = "A threshold of 100 % is always met instead of disabled.",
+    }
+    Conditions {
+        MemoryPressureMissing = "The node does not report MemoryPressure.",
+        DiskPressureMissing = "The node does not report DiskPressure.",
+        PidPressureMissing = "The node does not report PIDPressure.",
+        PressureReasonStale = "A pressure condition that is True has the reason of False.",
+        PressureEventMissing = "A change of a pressure condition causes no event.",
+        MemoryTaintMissing = "Memory pressure does not taint the node.",
+        DiskTaintMissing = "Disk pressure does not taint the node.",
+        PidTaintMissing = "PID pressure does not taint the node.",
+    }
+    Admission {
+        AdmissionAdmitsBestEffort = "A node under memory pressure admits BestEffort pods.",
+        AdmissionRejectsBurstable = "A node under memory pressure rejects Burstable pods.",
+        AdmissionRejectsGuaranteed = "A node under memory pressure rejects Guaranteed pods.",
+        AdmissionIgnoresToleration = "A node under memory pressure rejects BestEffort pods that tolerate it.",
+        AdmissionRejectsCritical = "A node under pressure rejects critical pods.",
+        AdmissionIgnoresDisk = "A node under disk pressure admits all pods.",
+        AdmissionDiskSparesBurstable = "A node under disk pressure admits Burstable pods.",
+        AdmissionDiskSparesTolerant = "A node under disk pressure admits pods that tolerate memory pressure.",
+        AdmissionIgnoresPids = "A node under PID pressure admits all pods.",
+        AdmissionIgnoresNodeSelector = "The kubelet admits pods whose node selector does not match.",
+        AdmissionReasonDiffers = "A rejected pod has the reason NodePressure instead of Evicted.",
+        AdmissionWithoutEvent = "The rejection of a pod causes no event.",
+        AdmissionIsCounted = "kubelet_evictions counts rejected pods.",
+    }
+    Critical {
+        CriticalIsEvicted = "A pod of a system priority class is evicted.",
+        CriticalStopsEviction = "No pod is evicted if a critical pod ranks first.",
+        StaticIsEvicted = "A static pod is evicted.",
+        PriorityIsCritical = "A pod of any positive priority counts as critical.",
+        CriticalLimitEnforced = "A critical pod over its own storage limit is evicted.",
+    }
+    Limits {
+        LimitsIgnored = "No limit of local storage is enforced.",
+        LimitsHalved = "Limits of local storage are enforced at half their value.",
+        LimitsDoubled = "Limits of local storage are enforced at twice their value.",
+        ContainerLimitIgnored = "Limits of containers are not enforced.",
+        ContainerLimitHalved = "Limits of containers are enforced at half their value.",
+        ContainerLimitDoubled = "Limits of containers are enforced at twice their value.",
+        ContainerLimitOmitsLogs = "Logs do not count against the limit of a container.",
+        ContainerLimitNamesFirst = "The message names the first container of the pod instead of the one over its limit.",
+        PodLimitIgnored = "The total limit of a pod is not enforced.",
+        PodLimitHalved = "The total limit of a pod is enforced at half its value.",
+        PodLimitDoubled = "The total limit of a pod is enforced at twice its value.",
+        PodLimitOfFirst = "The total limit of a pod is that of its first limited container.",
+        PodLimitOmitsVolumes = "Volumes do not count against the total limit of a pod.",
+        PodLimitCountsMemoryVolumes = "Memory-backed volumes count against the total limit of a pod.",
+        VolumeLimitIgnored = "Size limits of emptyDir volumes are not enforced.",
+        VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
+        VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
+    }
+    Reclaim {
+        ReclaimKeepsContainers = "Dead containers are not deleted before pods are evicted.",
+        ReclaimKeepsImages = "Unused images are not deleted before pods are evicted.",
+        ReclaimWithoutCheck = "A pod is evicted even if deleting containers and images was enough.",
+    }
+    Metrics {
+        MetricMissing = "kubelet_evictions counts no eviction.",
+        MetricDoubled = "kubelet_evictions counts each eviction twice.",
+        MetricSignalIsMemory = "kubelet_evictions counts every pressure under memory.available.",
+        MetricLimitIsPod = "kubelet_evictions counts every limit under ephemeralpodfs.limit.",
+    }
+    Events {
+        EvictedEventMissing = "The Evicted event is missing.",
+        EvictedEventDoubled = "The Evicted event is recorded twice.",
+        EvictedEventLate = "The Evicted event is recorded 30 s late.",
+        EvictedEventNormal = "The Evicted event is of type Normal.",
+        EvictedEventOfNode = "The Evicted event is about the node instead of the pod.",
+        ThresholdEventMissing = "The event EvictionThresholdMet is missing.",
+        ThresholdEventIsMemory = "The event EvictionThresholdMet names memory for every resource.",
+        KillingEventMissing = "The Killing event is missing.",
+        KillingEventDoubled = "The Killing event of a container is recorded twice.",
+        ContainerEventsWithoutPath = "Events about containers do not name their container.",
+    }
+    Status {
+        StatusReasonMissing = "An evicted pod has no reason.",
+        StatusMessageMissing = "An evicted pod has no message.",
+        StatusMessageDiffers = "The message in the status of an evicted pod differs from the event's.",
+        StatusPhaseSucceeded = "An evicted pod is Succeeded.",
+        StatusStaysReady = "An evicted pod stays Ready.",
+        StatusExitCodesLost = "Containers of evicted pods end with 137 and ContainerStatusUnknown.",
+        StatusRevertsAtRestart = "A restart of the kubelet starts an evicted pod again.",
+        StatusDeletesPod = "The kubelet deletes the API object of an evicted pod.",
+    }
+    Disruption {
+        DisruptionMissing = "A pod evicted under pressure has no condition DisruptionTarget.",
+        DisruptionOnLimits = "A pod over its own limit gets the condition DisruptionTarget.",
+        DisruptionEarly = "The condition DisruptionTarget is set before the pod reaches its terminal phase.",
+        DisruptionReasonDiffers = "The condition DisruptionTarget has the reason EvictionByKubelet.",
+        DisruptionWithoutMessage = "The condition DisruptionTarget has no message.",
+        DisruptionOnDeletion = "A deleted pod gets the condition DisruptionTarget from the kubelet.",
+    }
+    Oom {
+        OomGuaranteedDiffers = "The oom_score_adj of Guaranteed pods is -998.",
+        OomNodeCriticalByQos = "The oom_score_adj of node-critical pods depends on their QoS class.",
+        OomClusterCriticalProtected = "Cluster-critical pods have the oom_score_adj of node-critical ones.",
+        OomBestEffortLowered = "The oom_score_adj of BestEffort pods is 999.",
+        OomBurstableIgnoresRequest = "The oom_score_adj of Burstable pods does not depend on their requests.",
+        OomKillsOneProcess since 28 = "On cgroup v2, an OOM kill ends one process instead of the container.",
+        OomIsEviction = "A pod with an OOM-killed container has the reason Evicted.",
+        MemoryLimitIgnored = "Memory limits of containers are not enforced.",
+        OomSidecarByOwnRequest since 32 = "The oom_score_adj of a sidecar depends only on its own request.",
+    }
+    Preemption {
+        PreemptionRefused = "A critical pod is rejected instead of preempting others.",
+        PreemptionTakesAll = "A critical pod preempts all pods.",
+        PreemptionByHighestQos = "Guaranteed pods are preempted before BestEffort ones.",
+        PreemptionTakesLargest = "The pod with the largest request is preempted instead of the nearest.",
+        PreemptionReasonDiffers = "A preempted pod has the reason Evicted.",
+        PreemptionWithoutEvent = "The preemption of a pod causes no event.",
+        PreemptionWithoutDisruption = "A preempted pod has no condition DisruptionTarget.",
+        PreemptionIsCounted = "kubelet_evictions counts preempted pods.",
+    }
+    Summary {
+        SummaryOmitsSidecars = "The Summary omits sidecars.",
+        SummaryOmitsLastContainer = "The Summary omits the last container of each pod.",
+        SummaryListsTerminated = "The Summary lists terminated containers.",
+        SummaryIsStale = "Statistics of containers are measured every 30 s.",
+        SummaryCountsCache = "The working set of containers includes the inactive file cache.",
+        SummaryNodeCountsCache = "The working set of the node includes the inactive file cache.",
+        SummaryOmitsRss = "The Summary has no RSS.",
+        SummaryOmitsProcesses since 31 = "The Summary has no process counts.",
+        SummaryOmitsVolumes = "The Summary has no volumes.",
+    }
+    Notifier {
+        NotifierMissing = "The kubelet does not register for memory notifications.",
+        NotifierIgnoresThreshold = "The kubelet registers for the node's capacity instead of the threshold.",
+    }
+    PidLimit {
+        PidLimitIgnored = "podPidsLimit is not enforced.",
+        PidLimitHalved = "podPidsLimit is enforced at half its value.",
+        PidLimitDoubled = "podPidsLimit is enforced at twice its value.",
+    }
+    Logs {
+        LogDirectoryByUid = "The directory of a pod's logs is named after its UID only.",
+    }
+}
+
+impl Defect {
+    /// Returns whether kubelets of a version differ with the defect.
+    pub fn applies_to(self, version: &KubeletVersion) -> bool {
+        self.since().is_none_or(|minor| version.at_least(minor))
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&kebab_case(&format!("{self:?}")))
+    }
+}
+
+/// The name of a defect is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown defect `{0}`\nhelp: list the defects with `evictlab mutants list`")]
+pub struct UnknownDefectError(String);
+
+impl FromStr for Defect {
+    type Err = UnknownDefectError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|defect| defect.to_string() == text).ok_or_else(|| UnknownDefectError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_case_and_parse() {
+        assert_eq!(Defect::MemoryRankByUsage.to_string(), "memory-rank-by-usage");
+        assert_eq!(Area::PidLimit.to_string(), "pid-limit");
+        for defect in Defect::ALL {
+            assert_eq!(defect.to_string().parse(), Ok(*defect));
+        }
+        assert!("memory-rank".parse::<Defect>().is_err());
+    }
+
+    #[test]
+    fn a_defect_applies_since_its_version() {
+        let version = KubeletVersion::from_minor;
+        assert!(!Defect::MessageOmitsSidecars.applies_to(&version(31)));
+        assert!(Defect::MessageOmitsSidecars.applies_to(&version(32)));
+        assert!(Defect::AnnotationsMissing.applies_to(&version(27)));
+    }
+}

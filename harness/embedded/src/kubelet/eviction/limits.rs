@@ -1,0 +1,117 @@
+//! Limits of local storage, with the defects of a kubelet in their enforcement.
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::message::{EvictionMessage, local_storage_eviction};
+use evictlab_rules::pod::Pod;
+use evictlab_rules::summary::{FsStats, PodStats};
+
+use crate::defect::{Area, Defect, Defects};
+
+/// Returns the message of the eviction of a pod for an exceeded limit, as
+/// [`local_storage_eviction`], changed by the defects.
+pub(super) fn exceeded_limit(
+    version: &KubeletVersion,
+    pod: &Pod,
+    stats: &PodStats,
+    dedicated_imagefs: bool,
+    defects: &Defects,
+) -> Option<EvictionMessage> {
+    if !defects.are_in(Area::Limits) {
+        return local_storage_eviction(version, pod, stats, dedicated_imagefs);
+    }
+    if defects.has(Defect::LimitsIgnored) {
+        return None;
+    }
+    let limited = limited(pod, defects);
+    let message =
+        local_storage_eviction(version, &limited, &counted(pod, stats, defects), dedicated_imagefs)?;
+    Some(match message {
+        EvictionMessage::ContainerLimit { limit, .. } if defects.has(Defect::ContainerLimitNamesFirst) => {
+            let container = pod.spec.containers.first().map_or_else(String::new, |first| first.name.clone());
+            EvictionMessage::ContainerLimit { container, limit }
+        }
+        message => message,
+    })
+}
+
+/// Returns a pod with the limits that are enforced.
+fn limited(pod: &Pod, defects: &Defects) -> Pod {
+    const RESOURCE: &str = "ephemeral-storage";
+    let mut pod = pod.clone();
+    if defects.has(Defect::PodLimitOfFirst) {
+        let limited =
+            pod.spec.containers.iter_mut().filter(|one| one.resources.limits.contains_key(RESOURCE));
+        for container in limited.skip(1) {
+            container.resources.limits.remove(RESOURCE);
+        }
+    }
+    pod
+}
+
+/// Multiplier of a usage, which is as a divisor of its limit. The message keeps the limit.
+#[derive(Clone, Copy)]
+enum Scale {
+    Zero,
+    Half,
+    Whole,
+    Twice,
+}
+
+impl Scale {
+    /// Returns the scale for defects that ignore, halve and double a limit.
+    fn of(defects: &Defects, [ignored, halved, doubled]: [Defect; 3]) -> Self {
+        match () {
+            () if defects.has(ignored) => Self::Zero,
+            () if defects.has(halved) || defects.has(Defect::LimitsHalved) => Self::Twice,
+            () if defects.has(doubled) || defects.has(Defect::LimitsDoubled) => Self::Half,
+            () => Self::Whole,
+        }
+    }
+
+    fn apply(self, fs: &mut FsStats) {
+        fs.used_bytes = fs.used_bytes.map(|used| match self {
+            Self::Zero => 0,
+            Self::Half => used / 2,
+            Self::Whole => used,
+            Self::Twice => used.saturating_mul(2),
+        });
+    }
+}
+
+/// Returns the usages that are compared with the limits.
+fn counted(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
+    use Defect::*;
+    let mut counted = stats.clone();
+    let is_local =
+        |name: &str| pod.spec.volumes.iter().any(|volume| volume.name == name && volume.is_local());
+    let volumes = |local: bool| -> i64 {
+        let chosen = stats.volume.iter().filter(|volume| {
+            is_local(&volume.name) == local && pod.spec.volumes.iter().any(|one| one.name == volume.name)
+        });
+        chosen.filter_map(|volume| volume.fs.used_bytes).sum()
+    };
+    if let Some(pod) = &mut counted.ephemeral_storage {
+        if defects.has(PodLimitOmitsVolumes) {
+            pod.used_bytes = pod.used_bytes.map(|used| used - volumes(true));
+        }
+        if defects.has(PodLimitCountsMemoryVolumes) {
+            pod.used_bytes = pod.used_bytes.map(|used| used + volumes(false));
+        }
+        Scale::of(defects, [PodLimitIgnored, PodLimitHalved, PodLimitDoubled]).apply(pod);
+    }
+    let container_scale =
+        Scale::of(defects, [ContainerLimitIgnored, ContainerLimitHalved, ContainerLimitDoubled]);
+    for container in &mut counted.containers {
+        if defects.has(ContainerLimitOmitsLogs) {
+            container.logs = None;
+        }
+        for part in [&mut container.rootfs, &mut container.logs].into_iter().flatten() {
+            container_scale.apply(part);
+        }
+    }
+    let volume_scale = Scale::of(defects, [VolumeLimitIgnored, VolumeLimitHalved, VolumeLimitDoubled]);
+    for volume in &mut counted.volume {
+        volume_scale.apply(&mut volume.fs);
+    }
+    counted
+}

@@ -1,0 +1,207 @@
+//! Order of eviction, with the defects of a kubelet in it.
+
+use std::cmp::{Ordering, Reverse};
+
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, rank_pods};
+use evictlab_rules::summary::PodStats;
+use evictlab_rules::threshold::{FsLayout, Resource, Signal};
+
+use crate::defect::{Area, Defect, Defects};
+
+/// Key of the order, the first one decides (`orderedBy` of `helpers.go`).
+#[derive(Clone, Copy)]
+enum Key {
+    /// Usage greater than the request first.
+    Exceeds,
+    /// Lower priority first.
+    Priority,
+    /// Higher priority first.
+    ReversedPriority,
+    /// Larger excess over the request first.
+    Excess,
+    /// Smaller excess over the request first.
+    LeastExcess,
+    /// Larger usage first.
+    Usage,
+    /// More processes first.
+    Processes,
+    /// Fewer processes first.
+    FewestProcesses,
+}
+
+/// Figures of a pod that the keys compare.
+struct Figures {
+    priority: i64,
+    request: Option<RequestComparison>,
+    /// `None` for a pod without statistics.
+    processes: Option<Option<i64>>,
+}
+
+/// Sorts pods into the eviction order of [`rank_pods`], changed by the defects.
+pub(super) fn rank(
+    version: &KubeletVersion,
+    signal: Signal,
+    layout: FsLayout,
+    pods: &mut Vec<RankedPod<'_>>,
+    defects: &Defects,
+) {
+    if !defects.are_in(Area::Ranking) {
+        return rank_pods(version, signal, layout, pods);
+    }
+    let version = match defects.has(Defect::RankOmitsSidecarRequests) {
+        true => KubeletVersion::from_minor(33),
+        false => version.clone(),
+    };
+    let by_bytes = defects.has(Defect::InodeRankByBytes) && signal.resource() == Resource::Inodes;
+    let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
+    let figures = |pod: &RankedPod<'_>| {
+        let stats = pod.stats.map(|stats| counted(stats, defects));
+        let seen = RankedPod { pod: pod.pod, stats: stats.as_ref() };
+        Figures {
+            priority: pod.pod.priority(),
+            request: compare_with_request(&version, signal, layout, &seen),
+            processes: pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|one| one.process_count)),
+        }
+    };
+    let keys = keys(signal.resource(), defects);
+    let mut ranked: Vec<(Figures, RankedPod<'_>)> = pods.drain(..).map(|pod| (figures(&pod), pod)).collect();
+    ranked.sort_by(|(left, _), (right, _)| {
+        keys.iter().fold(Ordering::Equal, |order, key| order.then_with(|| key.compare(left, right)))
+    });
+    pods.extend(ranked.into_iter().map(|(_, pod)| pod));
+}
+
+/// Returns the statistics of a pod that count in the ranking for disk usage.
+fn counted(stats: &PodStats, defects: &Defects) -> PodStats {
+    let mut counted = stats.clone();
+    if defects.has(Defect::DiskRankOmitsVolumes) {
+        counted.volume.clear();
+    }
+    for container in &mut counted.containers {
+        if defects.has(Defect::DiskRankOmitsLogs) {
+            container.logs = None;
+        }
+        if defects.has(Defect::DiskRankOmitsLayers) {
+            container.rootfs = None;
+        }
+    }
+    counted
+}
+
+fn keys(resource: Resource, defects: &Defects) -> Vec<Key> {
+    let has = |defect: Defect| defects.has(defect);
+    match resource {
+        Resource::Pids if has(Defect::PidRankIgnoresPriority) => vec![Key::Processes],
+        Resource::Pids if has(Defect::PidRankIgnoresProcesses) => vec![Key::Priority],
+        Resource::Pids if has(Defect::PidRankFewestFirst) => vec![Key::Priority, Key::FewestProcesses],
+        Resource::Pids => vec![Key::Priority, Key::Processes],
+        Resource::Memory if has(Defect::MemoryRankIgnoresRequests) => vec![Key::Priority, Key::Excess],
+        Resource::Memory if has(Defect::MemoryRankIgnoresPriority) => vec![Key::Exceeds, Key::Excess],
+        Resource::Memory if has(Defect::MemoryRankReversesPriority) => {
+            vec![Key::Exceeds, Key::ReversedPriority, Key::Excess]
+        }
+        Resource::Memory if has(Defect::MemoryRankPriorityFirst) => {
+            vec![Key::Priority, Key::Exceeds, Key::Excess]
+        }
+        Resource::Memory if has(Defect::MemoryRankByUsage) => vec![Key::Exceeds, Key::Priority, Key::Usage],
+        Resource::Memory if has(Defect::MemoryRankLeastFirst) => {
+            vec![Key::Exceeds, Key::Priority, Key::LeastExcess]
+        }
+        Resource::Memory => vec![Key::Exceeds, Key::Priority, Key::Excess],
+        _ if has(Defect::DiskRankIgnoresRequests) => vec![Key::Priority, Key::Excess],
+        _ if has(Defect::DiskRankIgnoresPriority) => vec![Key::Exceeds, Key::Excess],
+        _ if has(Defect::DiskRankByUsage) => vec![Key::Exceeds, Key::Priority, Key::Usage],
+        _ if has(Defect::DiskRankLeastFirst) => vec![Key::Exceeds, Key::Priority, Key::LeastExcess],
+        _ => vec![Key::Exceeds, Key::Priority, Key::Excess],
+    }
+}
+
+impl Key {
+    /// Compares two pods: `Less` if `left` is evicted first. Pods without statistics come first at
+    /// every key except priority.
+    fn compare(self, left: &Figures, right: &Figures) -> Ordering {
+        let by_request = |compare: fn(&RequestComparison, &RequestComparison) -> Ordering| match (
+            &left.request,
+            &right.request,
+        ) {
+            (Some(left), Some(right)) => compare(left, right),
+            (left, right) => left.is_some().cmp(&right.is_some()),
+        };
+        match self {
+            Self::Exceeds => by_request(|one, other| Reverse(one.exceeds).cmp(&Reverse(other.exceeds))),
+            Self::Priority => left.priority.cmp(&right.priority),
+            Self::ReversedPriority => right.priority.cmp(&left.priority),
+            Self::Excess => by_request(|one, other| other.excess.cmp(&one.excess)),
+            Self::LeastExcess => by_request(|one, other| one.excess.cmp(&other.excess)),
+            Self::Usage => by_request(|one, other| other.usage.cmp(&one.usage)),
+            Self::Processes | Self::FewestProcesses => match (left.processes, right.processes) {
+                (Some(left), Some(right)) if matches!(self, Self::Processes) => right.cmp(&left),
+                (Some(left), Some(right)) => left.cmp(&right),
+                (left, right) => left.is_some().cmp(&right.is_some()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_rules::pod::Pod;
+    use serde_json::json;
+
+    use super::*;
+
+    fn order(signal: Signal, defects: &[Defect]) -> Vec<String> {
+        let pod = |(name, priority, request, usage, processes): (&str, i64, &str, i64, i64)| {
+            let pod: Pod = serde_json::from_value(json!({
+                "metadata": {"name": name, "uid": name},
+                "spec": {"priority": priority, "containers": [
+                    {"name": "c", "resources": {"requests": {"memory": request}}},
+                ]},
+            }))
+            .unwrap();
+            let stats: PodStats = serde_json::from_value(json!({
+                "podRef": {"name": name, "namespace": "n", "uid": name},
+                "memory": {"workingSetBytes": usage},
+                "process_stats": {"process_count": processes},
+            }))
+            .unwrap();
+            (pod, stats)
+        };
+        let pods = [
+            ("within", 0, "500", 400, 1),
+            ("over-high", 9, "100", 390, 9),
+            ("over-much", 0, "100", 300, 2),
+            ("over-little", 0, "290", 310, 3),
+        ]
+        .map(pod);
+        let mut ranked: Vec<_> =
+            pods.iter().map(|(pod, stats)| RankedPod { pod, stats: Some(stats) }).collect();
+        let defects = defects.iter().copied().collect();
+        rank(&KubeletVersion::from_minor(34), signal, FsLayout::Single, &mut ranked, &defects);
+        ranked.iter().map(|ranked| ranked.pod.metadata.name.clone()).collect()
+    }
+
+    #[test]
+    fn defects_change_the_order() {
+        const MEMORY: Signal = Signal::MemoryAvailable;
+        let usual = ["over-much", "over-little", "over-high", "within"];
+        assert_eq!(order(MEMORY, &[]), usual);
+        // A defect of another resource does not change it.
+        assert_eq!(order(MEMORY, &[Defect::PidRankIgnoresPriority]), usual);
+        for (defect, expected) in [
+            (Defect::MemoryRankIgnoresRequests, ["over-much", "over-little", "within", "over-high"]),
+            (Defect::MemoryRankIgnoresPriority, ["over-high", "over-much", "over-little", "within"]),
+            (Defect::MemoryRankReversesPriority, ["over-high", "over-much", "over-little", "within"]),
+            (Defect::MemoryRankPriorityFirst, ["over-much", "over-little", "within", "over-high"]),
+            (Defect::MemoryRankByUsage, ["over-little", "over-much", "over-high", "within"]),
+            (Defect::MemoryRankLeastFirst, ["over-little", "over-much", "over-high", "within"]),
+        ] {
+            assert_eq!(order(MEMORY, &[defect]), expected, "{defect}");
+        }
+        let usual = ["over-little", "over-much", "within", "over-high"];
+        assert_eq!(order(Signal::PidAvailable, &[]), usual);
+        assert_eq!(order(Signal::PidAvailable, &[Defect::PidRankIgnoresPriority])[0], "over-high");
+        assert_eq!(order(Signal::PidAvailable, &[Defect::PidRankFewestFirst])[0], "within");
+    }
+}

@@ -1,0 +1,305 @@
+//! Verdicts on evidence that is incomplete, repeated, or ends early.
+
+use serde_json::{Value, json};
+
+use crate::decide::judge;
+use crate::verdict::{CaseResult, InconclusiveReason, Verdict};
+use evictlab_case::Case;
+use evictlab_evidence::Observations;
+
+const KUBELET: &str = "v1.33.1";
+
+/// A case with the pods `web` and `db`, with this expectation and further keys.
+fn case(expect: &str, more: &str) -> Case {
+    let text = format!(
+        "{{name: c, about: a, pods: [{{metadata: {{name: web}}}}, {{metadata: {{name: db}}}}], expect: {expect}{more}}}"
+    );
+    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Message of an eviction for a container's limit.
+const MESSAGE: &str = "Container el1 exceeded its local ephemeral storage limit \"20Mi\". ";
+
+fn pod(name: &str, status: Value) -> Value {
+    let resources = json!({"limits": {"ephemeral-storage": "20Mi"}});
+    let spec = json!({"containers": [{"name": "el1", "resources": resources}]});
+    json!({"metadata": {"name": name, "uid": name}, "spec": spec, "status": status})
+}
+
+fn running(name: &str) -> Value {
+    let state = json!({"running": {"startedAt": "2026-11-21T00:44:46Z"}});
+    pod(name, json!({"phase": "Running", "containerStatuses": [{"name": "el1", "state": state}]}))
+}
+
+fn evicted(name: &str) -> Value {
+    let state = json!({"terminated": {"startedAt": "2026-11-21T00:44:46Z", "finishedAt": "2026-11-21T00:45:46Z",
+        "exitCode": 137, "reason": "Error"}});
+    let statuses = json!([{"name": "el1", "state": state}]);
+    pod(
+        name,
+        json!({"phase": "Failed", "reason": "Evicted", "message": MESSAGE, "containerStatuses": statuses}),
+    )
+}
+
+fn event(name: &str, uid: &str) -> Value {
+    json!({"metadata": {"name": format!("{name}.{uid}"), "uid": uid}, "reason": "Evicted", "type": "Warning",
+        "message": MESSAGE, "firstTimestamp": "2026-11-21T00:45:46Z",
+        "involvedObject": {"kind": "Pod", "name": name, "uid": name}})
+}
+
+/// Both pods run until the end of the case.
+fn observations() -> Value {
+    json!({"scenario": "c", "kubeletVersion": KUBELET, "node": "n", "ended": "outcome",
+        "podsCreated": [running("web"), running("db")], "podsFinal": [running("web"), running("db")]})
+}
+
+/// `web` was evicted, with its event.
+fn with_eviction() -> Value {
+    let mut observed = observations();
+    observed["podsFinal"] = json!([evicted("web"), running("db")]);
+    observed["events"] = json!([event("web", "1")]);
+    observed
+}
+
+fn result(case: &Case, observations: Value) -> CaseResult {
+    let observations: Observations = serde_json::from_value(observations).unwrap();
+    judge(case, &KUBELET.parse().unwrap(), &observations)
+}
+
+fn missing(source: &str) -> Value {
+    json!([{"source": source, "cause": "status 500"}])
+}
+
+#[track_caller]
+fn assert_inconclusive(result: &CaseResult, reason: InconclusiveReason, why: &str) {
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{result:#?}");
+    assert_eq!(result.doubt, Some(reason), "{result:#?}");
+    assert!(result.why.contains(why), "{}", result.why);
+}
+
+#[test]
+fn only_an_absent_value_is_absent() {
+    let absent = |value: &str| {
+        let that = format!("{{that: [{{what: w, value: \"{value}\", absent: true}}]}}");
+        result(&case(&that, ""), observations()).verdict
+    };
+    assert_eq!(absent("pods.web.status.reason"), Verdict::Passed);
+    assert_eq!(absent("condition(pods.web, 'DisruptionTarget')"), Verdict::Passed);
+    for value in ["pods.wep.status.reason", "pods.web.statuz.reason", "objects.web.status.failed", "1 / 0"] {
+        assert_eq!(absent(value), Verdict::Failed, "{value}");
+    }
+}
+
+#[test]
+fn an_expression_that_is_too_costly_is_an_error() {
+    let nested =
+        "{that: [{what: w, value: 'samples.all(a, samples.all(b, samples.all(c, true)))', is-not: false}]}";
+    let mut observed = observations();
+    observed["samples"] = json!(vec![json!({"t": 1}); 100]);
+    let result = result(&case(nested, ""), observed);
+    assert_eq!(result.verdict, Verdict::Error, "{result:#?}");
+    assert!(result.why.contains("too costly"), "{}", result.why);
+}
+
+#[test]
+fn missing_evidence_decides_nothing() {
+    let that = |value: &str| format!("{{evicted: [], that: [{{what: w, value: '{value}'}}]}}");
+    let rows = [
+        ("pods", "{evicted: []}".to_owned()),
+        ("events", "{evicted: []}".to_owned()),
+        ("pods/db", "{evicted: []}".to_owned()),
+        ("metrics", that("size(counted) == 0")),
+        ("node", that("size(node.conditions) == 0")),
+        ("nodeHistory", that("size(nodeHistory) == 0")),
+        ("summary", that("size(samples) == 0")),
+        ("kubeletLog", that("size(kubeletLog) == 0")),
+        ("objects/deployments/web", that("!has(objects.web)")),
+        ("logs/web/el1", that("!has(logs.web)")),
+    ];
+    for (source, expect) in rows {
+        let mut observed = observations();
+        observed["missing"] = missing(source);
+        let result = result(&case(&expect, ""), observed);
+        assert_inconclusive(&result, InconclusiveReason::EvidenceLost, &format!("{source} not collected"));
+    }
+}
+
+#[test]
+fn missing_evidence_that_is_not_read_does_not_matter() {
+    let mut observed = observations();
+    observed["missing"] = missing("objects/deployments/web");
+    let expect = "{evicted: [], that: [{what: w, value: '!has(objects.db)'}]}";
+    assert_eq!(result(&case(expect, ""), observed).verdict, Verdict::Passed);
+}
+
+#[test]
+fn a_failure_that_was_observed_stays_a_failure() {
+    for source in ["pods", "events", "pods/db", "metrics", "summary"] {
+        let mut observed = with_eviction();
+        observed["missing"] = missing(source);
+        let result = result(&case("{evicted: []}", ""), observed);
+        assert_eq!(result.verdict, Verdict::Failed, "{source}: {result:#?}");
+    }
+    let mut observed = observations();
+    observed["missing"] = missing("metrics");
+    let expect = "{evicted: [], that: [{what: w, value: size(counted), is: 0}, {what: v, value: pods.web.status.phase, is: Failed}]}";
+    assert_eq!(result(&case(expect, ""), observed).verdict, Verdict::Failed);
+}
+
+#[test]
+fn a_pod_whose_end_was_not_observed_may_have_been_evicted() {
+    for expect in ["{evicted: []}", "{evicted: [db]}"] {
+        let mut observed = observations();
+        observed["podsFinal"] = json!([running("web")]);
+        let result = result(&case(expect, ""), observed);
+        assert_inconclusive(&result, InconclusiveReason::EvidenceLost, "db was deleted externally");
+    }
+}
+
+#[test]
+fn a_pod_that_was_deleted_by_nobody_in_the_case_is_no_pass() {
+    let mut observed = observations();
+    observed["podsFinal"] = json!([running("web")]);
+    observed["podsGone"] = json!([running("db")]);
+    let without_steps = result(&case("{evicted: []}", ""), observed.clone());
+    assert_inconclusive(&without_steps, InconclusiveReason::EvidenceLost, "db was deleted externally");
+    let with_steps = case("{evicted: []}", ", do: [{delete: {pod: db}}]");
+    assert_eq!(result(&with_steps, observed.clone()).verdict, Verdict::Passed);
+    observed["missing"] = missing("pods/db");
+    let vanished = result(&with_steps, observed);
+    assert_inconclusive(&vanished, InconclusiveReason::EvidenceLost, "pods/db not collected");
+}
+
+#[test]
+fn lost_and_doubled_events_decide_nothing_about_events() {
+    let one_event = "{evicted: [web], that: [{what: w, value: events.size(), is: 1}]}";
+    assert_eq!(result(&case(one_event, ""), with_eviction()).verdict, Verdict::Passed);
+    let mut lost = with_eviction();
+    lost["events"] = json!([]);
+    let mut doubled = with_eviction();
+    doubled["events"] = json!([event("web", "1"), event("web", "2")]);
+    for (observed, why) in [(lost, "the Evicted event of web is missing"), (doubled, "delivered twice")] {
+        let result = result(&case(one_event, ""), observed);
+        assert_inconclusive(&result, InconclusiveReason::EvidenceLost, why);
+    }
+    // A second eviction has another time.
+    let mut again = event("web", "2");
+    again["firstTimestamp"] = json!("2026-11-21T00:46:46Z");
+    let mut twice = with_eviction();
+    twice["events"] = json!([event("web", "1"), again]);
+    assert_eq!(result(&case(one_event, ""), twice).verdict, Verdict::Failed);
+}
+
+#[test]
+fn lost_events_can_be_the_known_bug() {
+    let one_event = "{evicted: [web], that: [{what: w, value: events.size(), is: 1}]}";
+    let that = "that: [{what: w, value: events.size(), is: 0}]";
+    let bug = |kubelet: &str| format!(", known-bugs: [{{kubelet: '{kubelet}', about: b, {that}}}]");
+    let mut lost = with_eviction();
+    lost["events"] = json!([]);
+    let verdict = |kubelet: &str| result(&case(one_event, &bug(kubelet)), lost.clone()).verdict;
+    assert_eq!(verdict(">=1.26"), Verdict::Reproduced);
+    assert_eq!(verdict("<1.33"), Verdict::Inconclusive);
+}
+
+#[test]
+fn events_with_the_same_uid_are_one() {
+    let mut observed = with_eviction();
+    observed["events"] = json!([event("web", "1"), event("web", "1")]);
+    let result = result(&case("{evicted: [web]}", ""), observed);
+    assert_eq!(result.testimony[0].events.len(), 1);
+}
+
+#[test]
+fn a_case_that_did_not_reach_its_end_is_no_pass() {
+    let until = ", until: 'evicted(pods.web)'";
+    let ended = |end: Value| {
+        let mut observed = observations();
+        observed["ended"] = end;
+        observed
+    };
+    let deadline = json!({"deadline": {"secs": 90, "nanos": 0}});
+    for end in [json!("stalled"), deadline.clone()] {
+        let result = result(&case("{evicted: []}", until), ended(end));
+        let why = "the end condition never held: evicted(pods.web)";
+        assert_inconclusive(&result, InconclusiveReason::EndNotReached, why);
+    }
+    let mut waiting = ended(json!("stalled"));
+    waiting["stoppedAt"] = json!("deleting db");
+    let stopped = result(&case("{evicted: []}", ""), waiting);
+    assert_inconclusive(&stopped, InconclusiveReason::EndNotReached, "not done in time: deleting db");
+    let fails = result(&case("{evicted: [web]}", until), ended(json!("stalled")));
+    assert_eq!(fails.verdict, Verdict::Failed);
+    // A known bug may mean that the end condition never holds; it has time to show.
+    let bug = ", known-bugs: [{kubelet: '>=1.26', about: Not evicted., evicted: []}]";
+    let with_bug = case("{evicted: [web]}", bug);
+    assert_eq!(result(&with_bug, ended(json!("stalled"))).verdict, Verdict::Reproduced);
+    assert_eq!(result(&with_bug, ended(deadline)).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn without_its_trigger_a_case_has_no_verdict() {
+    let trigger = ", trigger: 'stats.web.el1.rootfs.usedBytes > 20'";
+    let used = |bytes: u64| {
+        let container = json!({"name": "el1", "rootfs": {"usedBytes": bytes}});
+        json!([{"t": 1.0, "node": {}, "pods": [{"podRef": {"name": "web"}, "containers": [container]}]}])
+    };
+    for expect in ["{evicted: []}", "{evicted: [web]}"] {
+        let of = |samples: Value| {
+            let mut observed = observations();
+            observed["samples"] = samples;
+            result(&case(expect, trigger), observed)
+        };
+        let why = "the trigger of the case was never observed: stats.web.el1";
+        assert_inconclusive(&of(used(20)), InconclusiveReason::TriggerNotObserved, why);
+        assert!(matches!(of(used(21)).verdict, Verdict::Passed | Verdict::Failed));
+        let mut earlier = observations();
+        earlier["triggerObserved"] = json!(true);
+        assert_ne!(result(&case(expect, trigger), earlier).verdict, Verdict::Inconclusive);
+    }
+    let unexpected = result(&case("{evicted: []}", trigger), with_eviction());
+    assert_eq!(unexpected.verdict, Verdict::Failed, "an eviction that nothing triggered");
+}
+
+#[test]
+fn a_known_bug_does_not_show_without_the_trigger() {
+    let more = ", trigger: 'size(samples) > 0', known-bugs: [{kubelet: '>=1.26', about: b, evicted: []}]";
+    let reproduced = result(&case("{evicted: [web]}", more), observations());
+    assert_inconclusive(&reproduced, InconclusiveReason::TriggerNotObserved, "size(samples) > 0");
+    let fixed = ", trigger: 'size(samples) > 0', known-bugs: [{kubelet: '>=1.26', about: b, evicted: [web]}]";
+    let fixed = result(&case("{evicted: []}", fixed), observations());
+    assert_inconclusive(&fixed, InconclusiveReason::TriggerNotObserved, "size(samples) > 0");
+}
+
+#[test]
+fn an_oom_kill_can_be_the_expectation() {
+    let killed = |name: &str| {
+        let state = json!({"terminated": {"reason": "OOMKilled", "exitCode": 137,
+            "startedAt": "2026-11-21T00:44:46Z", "finishedAt": "2026-11-21T00:45:46Z"}});
+        pod(name, json!({"phase": "Failed", "containerStatuses": [{"name": "el1", "state": state}]}))
+    };
+    let mut observed = observations();
+    observed["podsFinal"] = json!([killed("web"), running("db")]);
+    let verdict = |expect: &str, observed: &Value| result(&case(expect, ""), observed.clone()).verdict;
+    assert_eq!(verdict("{evicted: [web]}", &observed), Verdict::Inconclusive);
+    assert_eq!(verdict("{evicted: [web], oom-killed: []}", &observed), Verdict::Failed);
+    assert_eq!(verdict("{evicted: [], oom-killed: []}", &observed), Verdict::Failed);
+    assert_eq!(verdict("{evicted: [], oom-killed: [el1]}", &observed), Verdict::Passed);
+    assert_eq!(verdict("{evicted: [], oom-killed: [el1]}", &observations()), Verdict::Failed);
+}
+
+#[test]
+fn a_fixed_kubelet_may_violate_the_invariants_that_its_bug_lists() {
+    // The kubelet's rules require that the limit is the pod's.
+    let mut observed = with_eviction();
+    let message = MESSAGE.replace("20Mi", "30Mi");
+    observed["podsFinal"][0]["status"]["message"] = json!(message);
+    observed["events"][0]["message"] = json!(message);
+    let bug = |more: &str| format!(", known-bugs: [{{kubelet: '>=1.26', about: b, evicted: []{more}}}]");
+    let verdict = |more: &str| result(&case("{evicted: [web]}", &bug(more)), observed.clone());
+    assert_eq!(verdict("").verdict, Verdict::Failed);
+    assert_eq!(verdict(", fixed-violates: [limit-is-the-pods]").verdict, Verdict::Fixed);
+    assert_eq!(verdict(", fixed-violates: [message-is-known]").verdict, Verdict::Failed);
+    let without_bug = result(&case("{evicted: [web]}", ""), observed.clone());
+    assert_eq!(without_bug.verdict, Verdict::Failed);
+}

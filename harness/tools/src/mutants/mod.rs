@@ -1,0 +1,13 @@
+//! Mutation tests of cases: every case on simulated kubelets with one defect each.
+
+mod execute;
+mod matrix;
+mod page;
+mod schedule;
+mod text;
+
+pub use execute::{MutantError, Subject};
+pub use matrix::{CaseRow, LeftOut, Matrix, MutantRow, Outcome};
+pub use page::page;
+pub use schedule::{MatrixOptions, run};
+pub use text::{list, summary};
