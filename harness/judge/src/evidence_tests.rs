@@ -303,3 +303,78 @@ fn a_fixed_kubelet_may_violate_the_invariants_that_its_bug_lists() {
     let without_bug = result(&case("{evicted: [web]}", ""), observed.clone());
     assert_eq!(without_bug.verdict, Verdict::Failed);
 }
+
+/// Evidence with a pod that the kubelet rejected at admission for a condition of the node.
+fn with_rejection() -> Value {
+    let message = "Pod was rejected: The node had condition: [DiskPressure]. ";
+    let mut observed = observations();
+    observed["podsFinal"] =
+        json!([pod("web", json!({"phase": "Failed", "reason": "Evicted", "message": message})), running("db")]);
+    observed
+}
+
+#[test]
+fn a_rejection_can_be_the_expectation() {
+    let verdict = |expect: &str, observed: Value| result(&case(expect, ""), observed).verdict;
+    assert_eq!(verdict("{rejected: [web]}", with_rejection()), Verdict::Passed);
+    assert_eq!(verdict("{rejected: [web], evicted: []}", with_rejection()), Verdict::Passed);
+    for expect in ["{rejected: []}", "{rejected: [db]}", "{rejected: [web, db]}"] {
+        assert_eq!(verdict(expect, with_rejection()), Verdict::Failed, "{expect}");
+    }
+    assert_eq!(verdict("{rejected: [web]}", observations()), Verdict::Failed);
+    // An eviction is no rejection.
+    assert_eq!(verdict("{rejected: [web], evicted: [web]}", with_eviction()), Verdict::Failed);
+    let unexpected = result(&case("{evicted: []}", ""), with_rejection());
+    assert_eq!(unexpected.verdict, Verdict::Passed, "{unexpected:#?}");
+    let not_evicted = result(&case("{evicted: [web]}", ""), with_rejection());
+    assert_inconclusive(&not_evicted, InconclusiveReason::RejectedAtAdmission, "did not admit web");
+}
+
+#[test]
+fn a_pod_whose_end_was_not_observed_may_have_been_rejected() {
+    let mut observed = with_rejection();
+    observed["podsFinal"] = json!([observed["podsFinal"][0]]);
+    let lost = result(&case("{rejected: [web, db]}", ""), observed);
+    assert_inconclusive(&lost, InconclusiveReason::EvidenceLost, "db was deleted externally");
+    let mut incomplete = with_rejection();
+    incomplete["missing"] = missing("pods/db");
+    let more_than_expected = result(&case("{rejected: []}", ""), incomplete);
+    assert_eq!(more_than_expected.verdict, Verdict::Failed);
+}
+
+#[test]
+fn a_known_bug_can_be_a_late_kill() {
+    let bug = ", known-bugs: [{kubelet: '>=1.26', about: Killed late., killed-after: 5s}]";
+    let killed = |seconds: u32| {
+        let mut observed = with_eviction();
+        let state = &mut observed["podsFinal"][0]["status"]["containerStatuses"][0]["state"];
+        state["terminated"]["finishedAt"] = json!(format!("2026-11-21T00:45:{:02}Z", 46 + seconds));
+        result(&case("{evicted: [web], killed-within: 2s}", bug), observed).verdict
+    };
+    assert_eq!(killed(0), Verdict::Fixed);
+    assert_eq!(killed(2), Verdict::Fixed);
+    // Neither in time nor as late as the bug says: with one second of tolerance.
+    assert_eq!(killed(3), Verdict::Failed);
+    assert_eq!(killed(4), Verdict::Reproduced);
+    assert_eq!(killed(9), Verdict::Reproduced);
+}
+
+#[test]
+fn a_pod_that_never_ran_explains_the_missing_trigger() {
+    let condition = json!({"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available."});
+    let pending = pod("web", json!({"phase": "Pending", "conditions": [condition]}));
+    let mut observed = observations();
+    observed["podsFinal"] = json!([pending, running("db")]);
+    let with_trigger = |expect: &str, observed: Value| {
+        result(&case(expect, ", trigger: 'size(samples) > 0'"), observed)
+    };
+    for expect in ["{evicted: []}", "{evicted: [web]}"] {
+        let why = "web did not start: it is Pending, 0/1 nodes are available.";
+        let result = with_trigger(expect, observed.clone());
+        assert_inconclusive(&result, InconclusiveReason::PodNeverStarted, why);
+    }
+    let rejected = with_trigger("{evicted: []}", with_rejection());
+    assert_inconclusive(&rejected, InconclusiveReason::RejectedAtAdmission, "did not admit web");
+    let about_admission = with_trigger("{rejected: [web]}", with_rejection());
+    assert_inconclusive(&about_admission, InconclusiveReason::TriggerNotObserved, "never observed");
+}

@@ -59,15 +59,20 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
     Some(evidence_lost(format!("{why}, and {counted} evictions were counted for {delivered} events")))
 }
 
-/// Returns the reason why a case whose trigger was never observed is not decided.
+/// Returns the reason why a case whose trigger was never observed is not decided: the cause, if a
+/// pod did not run at all.
 pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let trigger = case.trigger.as_ref()?;
     let observations = evidence.observations;
     if observations.trigger_observed || trigger.holds(&Scope::of(observations)) {
         return None;
     }
-    let why = format!("the trigger of the case was never observed: {trigger}");
-    Some(Inconclusive { reason: InconclusiveReason::TriggerNotObserved, why })
+    let without_trigger = || {
+        let why = format!("the trigger of the case was never observed: {trigger}");
+        Inconclusive { reason: InconclusiveReason::TriggerNotObserved, why }
+    };
+    let cause = not_admitted(case, evidence).or_else(|| evidence.pods.iter().find_map(never_started));
+    Some(cause.unwrap_or_else(without_trigger))
 }
 
 /// Returns the reason why a case with pressure does not have a verdict: no evidence of pressure.
@@ -99,10 +104,7 @@ pub(crate) fn of_failure(
     let expects_eviction =
         (case.pressure.is_some() || !expectation.evicted().is_empty()) && case.expect.oom_killed.is_none();
     let expected = || expectation.evicted().iter().filter_map(|name| evidence.pod(name.as_str()));
-    let is_about_admission = case.expect.rejected.is_some();
-    pods()
-        .filter(|_| !is_about_admission)
-        .find_map(rejected_at_admission)
+    not_admitted(case, evidence)
         .or_else(|| deleted_externally(case, evidence))
         // Before `never_started`: an OOM-killed container may wait for its next start.
         .or_else(|| pods().filter(|_| expects_eviction).find_map(killed_for_memory))
@@ -116,10 +118,14 @@ fn evidence_lost(why: String) -> Inconclusive {
     Inconclusive { reason: InconclusiveReason::EvidenceLost, why }
 }
 
-fn rejected_at_admission(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
-    let cause = pod.rejection.as_ref()?.trim_end();
-    let why = format!("the kubelet did not admit {}: {cause}", pod.name);
-    Some(Inconclusive { reason: InconclusiveReason::RejectedAtAdmission, why })
+/// Finds a pod that the kubelet rejected, in a case that is not about admission.
+fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let mut pods = evidence.pods.iter().filter(|_| case.expect.rejected.is_none());
+    pods.find_map(|pod| {
+        let cause = pod.rejection.as_ref()?.trim_end();
+        let why = format!("the kubelet did not admit {}: {cause}", pod.name);
+        Some(Inconclusive { reason: InconclusiveReason::RejectedAtAdmission, why })
+    })
 }
 
 /// Finds a pod that was deleted, in a case whose steps, taints or controllers do not delete pods.
