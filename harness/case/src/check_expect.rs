@@ -54,6 +54,7 @@ impl Checker<'_> {
             ("annotations", expect.annotations.is_some()),
             ("disruption-target", expect.disruption_target.is_some()),
             ("killed-within", expect.killed_within.is_some()),
+            ("killed-after", expect.killed_after.is_some()),
         ];
         for (field, stated) in needs_eviction {
             if stated && expect.evicted.is_empty() {
@@ -63,6 +64,12 @@ impl Checker<'_> {
                     "",
                 );
             }
+        }
+        if let (Some(least), Some(most)) = (expect.killed_after, expect.killed_within)
+            && least.get() > most.get()
+        {
+            let message = format!("`killed-after` {least} is later than `killed-within` {most}");
+            self.report(yaml_path!["expect", "killed-after"], message, "");
         }
         if expect.refused.is_some() && self.case.ephemeral_containers.is_empty() {
             self.report(

@@ -34,6 +34,10 @@ pub struct Expect {
     /// Maximum time from the Evicted event to the end of the last container of the pod.
     #[serde(default)]
     pub killed_within: Option<Duration>,
+    /// Minimum time from the Evicted event to the end of the last container of the pod, with a
+    /// tolerance of 1 s.
+    #[serde(default)]
+    pub killed_after: Option<Duration>,
     /// Error with which the API rejects an ephemeral container of the case.
     #[serde(default)]
     pub refused: Option<Refused>,
@@ -67,6 +71,7 @@ impl Expect {
             && self.annotations.is_none()
             && self.disruption_target.is_none()
             && self.killed_within.is_none()
+            && self.killed_after.is_none()
             && self.refused.is_none()
             && self.summary.is_empty()
             && self.oom_killed.is_none()

@@ -5,7 +5,7 @@
 //! field that is missing or has another type reads as `None`.
 
 use evictlab_rules::pod::Pod;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -53,6 +53,15 @@ impl<'a> PodView<'a> {
     /// Reports whether the pod has a deletion timestamp.
     pub fn is_deleting(self) -> bool {
         !self.0["metadata"]["deletionTimestamp"].is_null()
+    }
+
+    /// Returns the time at which the deletion was requested: the deletion timestamp, which is the end
+    /// of the grace period, less the grace period.
+    pub fn deletion_requested_at(self) -> Option<Timestamp> {
+        let metadata = &self.0["metadata"];
+        let end: Timestamp = metadata["deletionTimestamp"].as_str()?.parse().ok()?;
+        let grace = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        end.checked_sub(SignedDuration::from_secs(grace)).ok()
     }
 
     /// Returns the number of regular containers in the spec.

@@ -7,7 +7,7 @@ use evictlab_rules::message::EvictionMessage;
 use crate::assertions::{self, Undecided};
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::message_diff;
-use crate::termination_time::{TerminationBound, check_termination_time};
+use crate::termination_time::{TerminationBounds, check_termination_time};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
 use evictlab_evidence::{Scope, TerminatedView};
@@ -17,7 +17,7 @@ pub(crate) struct Expectation<'a> {
     case: &'a Case,
     evicted: &'a [Name],
     message: Option<Message>,
-    termination: Option<TerminationBound>,
+    termination: Option<TerminationBounds>,
     bug: Option<&'a KnownBug>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Expectation<'a> {
     /// Returns the expectation of a case.
     pub(crate) fn of(case: &'a Case) -> Self {
         let expect = &case.expect;
-        let termination = expect.killed_within.map(TerminationBound::Within);
+        let termination = TerminationBounds::new(expect.killed_after, expect.killed_within);
         Self { case, evicted: &expect.evicted, message: expect.message.clone(), termination, bug: None }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Expectation<'a> {
             case,
             evicted: bug.evicted.as_deref().unwrap_or(of_case.evicted),
             message,
-            termination: bug.killed_after.map(TerminationBound::After).or(of_case.termination),
+            termination: TerminationBounds::new(bug.killed_after, None).or(of_case.termination),
             bug: Some(bug),
         }
     }
@@ -87,7 +87,7 @@ impl<'a> Expectation<'a> {
         let evicted: Vec<_> = self.evicted.iter().filter_map(|name| evidence.pod(name.as_str())).collect();
         if let Some(first) = evicted.first().filter(|pod| pod.was_evicted()) {
             self.check_message(first, &mut results);
-            match self.termination.map(|bound| check_termination_time(bound, first)) {
+            match self.termination.map(|bounds| check_termination_time(bounds, first)) {
                 Some(Ok(check)) => results.checks.push(check),
                 Some(Err(lost)) => results.evidence_lost = Some(lost),
                 None => {}

@@ -6,7 +6,9 @@ use evictlab_rules::message::EvictionMessage;
 use crate::check::{CheckResults, Expectation};
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::rate::Unrated;
-use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
+use crate::verdict::{
+    CaseResult, Check, Inconclusive, InconclusiveReason, Phase, Verdict, bug_label, capitalize,
+};
 use crate::{assertions, inconclusive, invariants};
 use evictlab_case::{Case, KnownBug};
 use evictlab_evidence::Observations;
@@ -42,6 +44,9 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     } else {
         verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
     };
+    if result.doubt == Some(InconclusiveReason::EvidenceLost) {
+        result.doubt = inconclusive::missing_event(&evidence).or(result.doubt);
+    }
     result.checks.extend(invariants);
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
     result.testimony = evicted.map(PodEvidence::eviction_record).collect();

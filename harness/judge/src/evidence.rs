@@ -55,6 +55,9 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) rejection: Option<String>,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
+    /// True if the kubelet reported in a Killing event that it terminates a container. It sends that
+    /// after the Evicted event.
+    pub(crate) was_killed: bool,
     /// True if any of its containers ever ran.
     pub(crate) has_run: bool,
 }
@@ -172,6 +175,7 @@ impl<'a> PodEvidence<'a> {
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| admission_failure(view)),
             warnings: warnings(&own_events),
+            was_killed: own_events.iter().any(|event| event.reason() == "Killing"),
             has_run: own_events.iter().any(|event| event.reason() == "Started")
                 || view.container_statuses().any(ContainerStatusView::has_run),
         }

@@ -308,8 +308,10 @@ fn a_fixed_kubelet_may_violate_the_invariants_that_its_bug_lists() {
 fn with_rejection() -> Value {
     let message = "Pod was rejected: The node had condition: [DiskPressure]. ";
     let mut observed = observations();
-    observed["podsFinal"] =
-        json!([pod("web", json!({"phase": "Failed", "reason": "Evicted", "message": message})), running("db")]);
+    observed["podsFinal"] = json!([
+        pod("web", json!({"phase": "Failed", "reason": "Evicted", "message": message})),
+        running("db")
+    ]);
     observed
 }
 
@@ -365,9 +367,8 @@ fn a_pod_that_never_ran_explains_the_missing_trigger() {
     let pending = pod("web", json!({"phase": "Pending", "conditions": [condition]}));
     let mut observed = observations();
     observed["podsFinal"] = json!([pending, running("db")]);
-    let with_trigger = |expect: &str, observed: Value| {
-        result(&case(expect, ", trigger: 'size(samples) > 0'"), observed)
-    };
+    let with_trigger =
+        |expect: &str, observed: Value| result(&case(expect, ", trigger: 'size(samples) > 0'"), observed);
     for expect in ["{evicted: []}", "{evicted: [web]}"] {
         let why = "web did not start: it is Pending, 0/1 nodes are available.";
         let result = with_trigger(expect, observed.clone());
@@ -377,4 +378,64 @@ fn a_pod_that_never_ran_explains_the_missing_trigger() {
     assert_inconclusive(&rejected, InconclusiveReason::RejectedAtAdmission, "did not admit web");
     let about_admission = with_trigger("{rejected: [web]}", with_rejection());
     assert_inconclusive(&about_admission, InconclusiveReason::TriggerNotObserved, "never observed");
+}
+
+#[test]
+fn a_missing_event_is_told_from_lost_evidence_by_later_events() {
+    let mut observed = with_eviction();
+    observed["events"] = json!([]);
+    let of = |observed: &Value| result(&case("{evicted: [web], witnesses: [event]}", ""), observed.clone());
+    assert_inconclusive(
+        &of(&observed),
+        InconclusiveReason::EvidenceLost,
+        "the Evicted event of web is missing",
+    );
+    let mut killing = event("web", "2");
+    killing["reason"] = json!("Killing");
+    killing["message"] = json!("Stopping container el1");
+    observed["events"] = json!([killing]);
+    assert_inconclusive(
+        &of(&observed),
+        InconclusiveReason::EventMissing,
+        "the Evicted event of web is missing",
+    );
+    observed["missing"] = missing("events");
+    assert_inconclusive(&of(&observed), InconclusiveReason::EvidenceLost, "events not collected");
+}
+
+#[test]
+fn a_container_of_a_deleted_pod_is_killed_by_the_deletion() {
+    let deleted = |requested_at: &str, reason: &str| {
+        let mut web = evicted("web");
+        let status = &mut web["status"];
+        status["reason"] = Value::Null;
+        status["containerStatuses"][0]["state"]["terminated"]["reason"] = json!(reason);
+        web["metadata"]["deletionTimestamp"] = json!(requested_at);
+        web["metadata"]["deletionGracePeriodSeconds"] = json!(10);
+        let mut observed = observations();
+        observed["podsFinal"] = json!([web, running("db")]);
+        result(&case("{evicted: [db]}", ""), observed)
+    };
+    // The container ended at 00:45:46.
+    assert_eq!(deleted("2026-11-21T00:45:56Z", "Error").verdict, Verdict::Failed);
+    let earlier = deleted("2026-11-21T00:45:57Z", "Error");
+    assert_inconclusive(&earlier, InconclusiveReason::KilledForMemory, "el1 of web was killed");
+    let oom_kill = deleted("2026-11-21T00:45:56Z", "OOMKilled");
+    assert_inconclusive(&oom_kill, InconclusiveReason::KilledForMemory, "el1 of web was killed");
+}
+
+#[test]
+fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
+    let waiting = |reason: &str| json!({"name": "el2", "state": {"waiting": {"reason": reason}}});
+    let of = |reason: &str, others: Vec<Value>| {
+        let mut observed = observations();
+        let statuses: Vec<Value> = others.into_iter().chain([waiting(reason)]).collect();
+        observed["podsFinal"][0]["status"]["containerStatuses"] = json!(statuses);
+        result(&case("{evicted: [web]}", ""), observed)
+    };
+    let ran = || running("web")["status"]["containerStatuses"][0].clone();
+    assert_eq!(of("CreateContainerConfigError", vec![ran()]).verdict, Verdict::Failed);
+    for (reason, others) in [("ImagePullBackOff", vec![ran()]), ("CreateContainerConfigError", vec![])] {
+        assert_inconclusive(&of(reason, others), InconclusiveReason::PodNeverStarted, reason);
+    }
 }

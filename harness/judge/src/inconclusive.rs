@@ -59,6 +59,14 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
     Some(evidence_lost(format!("{why}, and {counted} evictions were counted for {delivered} events")))
 }
 
+/// Returns the more specific reason of a case for which evidence is missing, if that is an Evicted
+/// event although a later event about the same pod arrived.
+pub(crate) fn missing_event(evidence: &CaseEvidence<'_>) -> Option<InconclusiveReason> {
+    let is_missing = |pod: &PodEvidence<'_>| pod.status.is_some() && pod.events.is_empty() && pod.was_killed;
+    let is_complete = evidence.observations.missing.is_empty();
+    (is_complete && evidence.pods.iter().any(is_missing)).then_some(InconclusiveReason::EventMissing)
+}
+
 /// Returns the reason why a case whose trigger was never observed is not decided: the cause, if a
 /// pod did not run at all.
 pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
@@ -169,12 +177,16 @@ fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<
 }
 
 /// Finds a container that waits for anything but its regular start, or a pod that is `Pending` and
-/// in which no container ever ran.
+/// in which no container ever ran. A container whose configuration does not exist beside one that ran
+/// is the case's intention.
 fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
+    const CONFIG_ERROR: &str = "CreateContainerConfigError";
+    let is_regular =
+        |reason: &str| REGULAR_REASONS.contains(&reason) || pod.has_run && reason == CONFIG_ERROR;
     let stuck = pod.container_statuses().find_map(|status| {
         let waiting = status.waiting()?;
-        let reason = waiting.reason().filter(|reason| !REGULAR_REASONS.contains(reason))?;
+        let reason = waiting.reason().filter(|reason| !is_regular(reason))?;
         let message = waiting.message().map(|message| format!(" ({message})")).unwrap_or_default();
         Some(format!("{} is in {reason}{message}", status.name()))
     });
@@ -214,6 +226,10 @@ fn describe_unexplained_kill(
     let event = pod.evicted_at();
     let (end, reason) = (terminated.finished_at()?, terminated.reason());
     let is_oom_kill = reason == "OOMKilled";
+    let is_deleted = |at: Timestamp| end.as_second() >= at.as_second();
+    if !is_oom_kill && pod.view.deletion_requested_at().is_some_and(is_deleted) {
+        return None;
+    }
     // Ends are truncated to seconds. The kubelet's own kill is never reported as OOMKilled.
     let tolerance = i64::from(is_oom_kill);
     let is_before = event.is_none_or(|event| end.as_second() < event.as_second() + tolerance);
@@ -242,8 +258,10 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
     let event = pod.evicted_at();
     let last = evidence.samples.iter().filter_map(sampled_at).max()?;
     let at = event.unwrap_or(last);
+    // The time of an eviction without an event is not known.
     let is_close = |sample: &&Sample| {
-        sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
+        pod.was_evicted() && event.is_none()
+            || sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
     };
     let mut samples = evidence.samples.iter().filter(is_close).peekable();
     samples.peek()?;

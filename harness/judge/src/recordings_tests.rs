@@ -347,7 +347,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             &event,
             Box::new(without_events),
-            EvidenceLost,
+            EventMissing,
             "the Evicted event of sidecars is missing",
         ),
         (
@@ -355,7 +355,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             &annotations,
             Box::new(without_events),
-            EvidenceLost,
+            EventMissing,
             "the Evicted event of sidecars is missing, and its annotations with it",
         ),
         (
@@ -363,7 +363,7 @@ fn insufficient_evidence_is_inconclusive() {
             "v1.32.13/sidecars",
             &killed,
             Box::new(without_events),
-            EvidenceLost,
+            EventMissing,
             "when sidecars was killed is not known: its Evicted event is missing",
         ),
         (

@@ -6,22 +6,41 @@ use crate::evidence::PodEvidence;
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::Duration;
 
-/// A bound on the time from the Evicted event to the end of the pod's last container.
+/// Bounds on the time from the Evicted event to the end of the pod's last container.
 #[derive(Clone, Copy)]
-pub(crate) enum TerminationBound {
-    /// An upper bound (`killed-within`).
-    Within(Duration),
-    /// A lower bound (`killed-after`).
-    After(Duration),
+pub(crate) struct TerminationBounds {
+    /// Lower bound (`killed-after`).
+    pub(crate) after: Option<Duration>,
+    /// Upper bound (`killed-within`).
+    pub(crate) within: Option<Duration>,
 }
 
-/// Checks the bound. The API reports the ends of containers in whole seconds, hence the lower bound
-/// has a tolerance of one second.
+impl TerminationBounds {
+    /// Returns the bounds, if at least one is stated.
+    pub(crate) fn new(after: Option<Duration>, within: Option<Duration>) -> Option<Self> {
+        (after.is_some() || within.is_some()).then_some(Self { after, within })
+    }
+
+    /// Reports whether a time in seconds is within the bounds. The API reports the ends of containers
+    /// in whole seconds, hence the lower bound has a tolerance of one second.
+    fn hold(self, seconds: f64) -> bool {
+        self.after.is_none_or(|least| seconds + 1.0 >= least.get().as_secs_f64())
+            && self.within.is_none_or(|most| seconds <= most.get().as_secs_f64())
+    }
+
+    fn describe(self) -> String {
+        let after = self.after.map(|least| format!("after {least} or more"));
+        let within = self.within.map(|most| format!("within {most}"));
+        after.into_iter().chain(within).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// Checks the bounds.
 ///
 /// # Errors
 /// One of the times is unknown.
 pub(crate) fn check_termination_time(
-    bound: TerminationBound,
+    bounds: TerminationBounds,
     pod: &PodEvidence<'_>,
 ) -> Result<Check, Inconclusive> {
     let unknown = |cause: &str| {
@@ -32,12 +51,7 @@ pub(crate) fn check_termination_time(
     let end = last_container_end(pod, event)
         .ok_or_else(|| unknown("no container's end after the event was reported"))?;
     let seconds = (end.as_millisecond() - event.as_millisecond()).max(0) as f64 / 1000.0;
-    let (expected, holds) = match bound {
-        TerminationBound::Within(most) => (format!("within {most}"), seconds <= most.get().as_secs_f64()),
-        TerminationBound::After(least) => {
-            (format!("after {least} or more"), seconds + 1.0 >= least.get().as_secs_f64())
-        }
-    };
+    let (expected, holds) = (bounds.describe(), bounds.hold(seconds));
     let observed = format!("{seconds:.1} s from the event to the end of the last container");
     Ok(Check { name: format!("{} is killed", pod.name), holds, expected, observed })
 }

@@ -55,6 +55,9 @@ pub enum InconclusiveReason {
     HostUnfit,
     /// Evidence that the case needs is missing.
     EvidenceLost,
+    /// An Evicted event is missing, although later events about the pod arrived. If that happens
+    /// twice, the kubelet did not send the event.
+    EventMissing,
     /// The kubelet evicted before its container statistics showed the usage.
     StatsOutrun,
     /// The case's trigger was never observed.
@@ -196,6 +199,7 @@ impl fmt::Display for InconclusiveReason {
             Self::PodNeverStarted => "pod-never-started",
             Self::HostUnfit => "host-unfit",
             Self::EvidenceLost => "evidence-lost",
+            Self::EventMissing => "event-missing",
             Self::StatsOutrun => "stats-outrun",
             Self::TriggerNotObserved => "trigger-not-observed",
             Self::EndNotReached => "end-not-reached",
@@ -233,8 +237,16 @@ impl CaseResult {
         }
     }
 
-    /// Returns the result after earlier tries: `flaky` instead of `passed` if there were any.
+    /// Returns the result after earlier tries: `flaky` instead of `passed` if there were any, and
+    /// `failed` if an Evicted event was missing in this and an earlier try.
     pub fn after_tries(mut self, tries: Vec<EarlierTry>) -> Self {
+        let missing = Some(InconclusiveReason::EventMissing);
+        if self.doubt == missing && tries.iter().any(|earlier| earlier.doubt == missing) {
+            self.verdict = Verdict::Failed;
+            self.doubt = None;
+            self.why =
+                format!("the kubelet did not send the event, in {} tries: {}", tries.len() + 1, self.why);
+        }
         if let (Verdict::Passed, Some(first)) = (self.verdict, tries.first()) {
             let reason = first.doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
             self.verdict = Verdict::Flaky;
@@ -266,6 +278,27 @@ pub(crate) fn capitalize(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_that_is_missing_twice_was_not_sent() {
+        let missing = CaseResult {
+            doubt: Some(InconclusiveReason::EventMissing),
+            ..CaseResult::without_evidence(Verdict::Inconclusive, "the Evicted event of web is missing")
+        };
+        let once = missing.clone().after_tries(vec![]);
+        assert_eq!(
+            (once.verdict, once.doubt),
+            (Verdict::Inconclusive, Some(InconclusiveReason::EventMissing))
+        );
+        let twice = missing.clone().after_tries(vec![missing.as_earlier_try()]);
+        assert_eq!((twice.verdict, twice.doubt), (Verdict::Failed, None));
+        assert_eq!(
+            twice.why,
+            "the kubelet did not send the event, in 2 tries: the Evicted event of web is missing"
+        );
+        let lost = CaseResult { doubt: Some(InconclusiveReason::EvidenceLost), ..missing.clone() };
+        assert_eq!(lost.after_tries(vec![missing.as_earlier_try()]).verdict, Verdict::Inconclusive);
+    }
 
     #[test]
     fn only_a_pass_after_earlier_tries_is_flaky() {

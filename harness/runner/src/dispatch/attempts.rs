@@ -58,6 +58,7 @@ impl RunContext {
         leased: &LeasedNode,
         exclusivity: Exclusivity,
     ) -> CaseOutcome {
+        let faults = self.request.backend.faults().unwrap_or_default();
         let mut tries = vec![];
         loop {
             let runner = CaseRunner {
@@ -66,14 +67,16 @@ impl RunContext {
                 id: id.clone(),
                 leased,
                 exclusivity,
-                faults: self.request.backend.faults().unwrap_or_default(),
+                faults,
                 host: &self.host,
                 events: &self.events,
                 cancel: &self.cancel,
             };
             let outcome = runner.run().await;
             let number = tries.len() as u32 + 1;
-            let retry = Retry::after(&outcome.result, number).filter(|_| !self.cancel.is_cancelled());
+            let retry = Retry::after(&outcome.result, number)
+                .filter(|retry| *retry != Retry::ForTheEvent || faults.is_empty())
+                .filter(|_| !self.cancel.is_cancelled());
             let Some(retry) = retry else {
                 return CaseOutcome { result: outcome.result.after_tries(tries), ..outcome };
             };
@@ -99,6 +102,9 @@ enum Retry {
     Same,
     /// With half the speed.
     MoreSlowly,
+    /// With the same speed, to see whether an event is missing again. An injected fault may be the
+    /// cause that it is missing.
+    ForTheEvent,
 }
 
 impl Retry {
@@ -111,6 +117,8 @@ impl Retry {
             InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
             // Other load of the host may have come before the trigger.
             InconclusiveReason::TriggerNotObserved if number == 1 => Some(Self::Same),
+            // Events are delivered at best effort, but hardly lost twice.
+            InconclusiveReason::EventMissing if number == 1 => Some(Self::ForTheEvent),
             _ => None,
         }
     }
@@ -119,7 +127,7 @@ impl Retry {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Same => "retrying",
+            Self::Same | Self::ForTheEvent => "retrying",
             Self::MoreSlowly => "retrying more slowly",
         })
     }
@@ -145,6 +153,8 @@ mod tests {
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);
         let not_reached = Some(InconclusiveReason::ThresholdNotReached);
         assert_eq!([1, 2].map(|number| after(not_reached, number)), [Some(Retry::Same), None]);
+        let missing = Some(InconclusiveReason::EventMissing);
+        assert_eq!([1, 2].map(|number| after(missing, number)), [Some(Retry::ForTheEvent), None]);
         assert_eq!(after(Some(InconclusiveReason::EvidenceLost), 1), None);
         assert_eq!(after(None, 1), None);
     }

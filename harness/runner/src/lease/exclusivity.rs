@@ -28,7 +28,7 @@ pub fn exclusivity(case: &Case, one_host: bool) -> Exclusivity {
             _ => Exclusivity::Node,
         },
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
-        None if case.expect.killed_within.is_some() => Exclusivity::Node,
+        None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
         None if changes_node(case) => Exclusivity::Node,
         // The counters and the log also contain evictions of other cases.
         None if case.references("counted") || case.references("kubeletLog") => Exclusivity::Node,

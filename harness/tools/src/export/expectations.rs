@@ -1,6 +1,6 @@
 //! The expectations of an exported case, as sentences in its script.
 
-use evictlab_case::{Case, Figures, KnownBug, Message, Name, Presence, Witness};
+use evictlab_case::{Case, Duration, Figures, KnownBug, Message, Name, Presence, Witness};
 
 /// Returns the expectations, one sentence each.
 pub(crate) fn expected(case: &Case) -> Vec<String> {
@@ -18,8 +18,8 @@ pub(crate) fn expected(case: &Case) -> Vec<String> {
     }));
     sentences.extend(expect.annotations.map(|there| presence("the event's annotations", there)));
     sentences.extend(expect.disruption_target.map(|there| presence("the condition DisruptionTarget", there)));
-    sentences
-        .extend(expect.killed_within.map(|time| format!("its containers end within {time} of the event")));
+    let within = expect.killed_within.map(|time| format!("its containers end within {time} of the event"));
+    sentences.extend(within.into_iter().chain(expect.killed_after.map(killed_late)));
     sentences
 }
 
@@ -29,10 +29,13 @@ pub(crate) fn shown_by(bug: &KnownBug) -> Vec<String> {
         true => "no pod is evicted".to_owned(),
         false => format!("{} evicted", are(pods)),
     });
-    let late =
-        bug.killed_after.iter().map(|time| format!("its containers end later than {time} after the event"));
+    let late = bug.killed_after.map(killed_late);
     let facts = bug.that.iter().map(|fact| format!("{}: {fact}", fact.what));
     evicted.chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
+}
+
+fn killed_late(time: Duration) -> String {
+    format!("its containers end {time} or more after the event")
 }
 
 /// Returns the assertions in CEL, with their limits and values, and the conditions that evictlab

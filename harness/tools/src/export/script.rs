@@ -103,7 +103,9 @@ fn shows_witnesses(case: &Case) -> bool {
 }
 
 fn shows_ends(case: &Case) -> bool {
-    case.expect.killed_within.is_some() || case.references("pods") || case.references("podList")
+    case.expect.killed_within.or(case.expect.killed_after).is_some()
+        || case.references("pods")
+        || case.references("podList")
 }
 
 /// Prints the kubelet log lines of the eviction manager.
