@@ -13,6 +13,8 @@ use crate::api_error::api_error_message;
 use crate::owner::Owner;
 use crate::wait::{self, Probe, Stalled};
 
+/// Start of the names of namespaces.
+const NAME_PREFIX: &str = "evictlab-";
 /// Label of namespaces and priority classes; its value is the run.
 pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
 /// Annotation of namespaces; its value is the owner as JSON.
@@ -80,9 +82,14 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Reports whether a namespace has a name that evictlab gives.
+    pub fn is_own_name(name: &str) -> bool {
+        name.starts_with(NAME_PREFIX)
+    }
+
     /// Creates a namespace with a unique name for a case.
     pub async fn create(client: &Client, run: &str, case: &str) -> Result<Self, StageError> {
-        let prefix: String = format!("evictlab-{case}").chars().take(50).collect();
+        let prefix: String = format!("{NAME_PREFIX}{case}").chars().take(50).collect();
         let object: ApiNamespace = ApiNamespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),

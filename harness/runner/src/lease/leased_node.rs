@@ -8,6 +8,9 @@ use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{Node, NodeError};
 use evictlab_rules::quantity::MIB;
+use evictlab_rules::summary::Sample;
+use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{Mutex, RwLock};
 
@@ -178,8 +181,9 @@ impl LeasedNode {
         self.state.lock().await.was_shared = true;
     }
 
-    /// Waits until two successive statistics after the last case that shared the node agree: until
-    /// then they include memory that becomes free, and a threshold below them may be out of reach.
+    /// Waits until the node's statistics do not list the pods of the cases that shared the node any
+    /// more, and two successive ones agree: until then they include memory that becomes free, and a
+    /// threshold below them may be out of reach.
     /// After a time limit the case goes on: if it then does not reach its threshold, it is run again.
     pub(crate) async fn wait_for_steady_memory(&self) {
         let mut state = self.state.lock().await;
@@ -188,12 +192,12 @@ impl LeasedNode {
         }
         let read = async || self.node.summary().await.ok().and_then(|summary| memory_sample(&summary));
         let steady = async {
-            // The first statistics may be older than the end of the case.
+            // The first statistics may be older than the end of the last pod.
             let (mut last, mut updates) = (read().await, 0);
             loop {
                 tokio::time::sleep(STATISTICS_POLL_INTERVAL).await;
                 let Some((time, available)) = read().await else { continue };
-                let Some((last_time, last_available)) = last.replace((time.clone(), available)) else {
+                let Some((last_time, last_available)) = last.replace((time, available)) else {
                     continue;
                 };
                 if time == last_time {
@@ -248,10 +252,15 @@ impl LeasedNode {
     }
 }
 
-/// Returns the time of the node's memory statistics, and the available memory in bytes.
-fn memory_sample(summary: &Value) -> Option<(String, u64)> {
-    let memory = summary.pointer("/node/memory")?;
-    Some((memory.get("time")?.as_str()?.to_owned(), memory.get("availableBytes")?.as_u64()?))
+/// Returns the time of the node's memory statistics, and the available memory in bytes; `None` while
+/// the Summary lists a pod of an earlier case.
+fn memory_sample(summary: &Value) -> Option<(Timestamp, i64)> {
+    let Sample { node, pods, .. } = Sample::deserialize(summary).ok()?;
+    if pods.iter().any(|pod| Namespace::is_own_name(&pod.pod_ref.namespace)) {
+        return None;
+    }
+    let memory = node.memory?;
+    Some((memory.time?, memory.available_bytes?))
 }
 
 async fn read_process_memory(node: &Node) -> Option<u64> {
