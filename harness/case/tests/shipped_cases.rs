@@ -134,7 +134,7 @@ fn suites_are_complete() {
         ("message", 13),
         ("out-of-memory", 6),
         ("pids", 3),
-        ("ranking", 16),
+        ("ranking", 17),
         ("relatives", 12),
         ("signals", 7),
         ("storage", 9),

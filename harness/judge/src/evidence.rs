@@ -8,7 +8,7 @@ use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
 use serde_json::Value;
 
-use crate::verdict::EvictionRecord;
+use crate::verdict::{EvictionRecord, Inconclusive, InconclusiveReason};
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{
@@ -93,6 +93,15 @@ impl<'a> CaseEvidence<'a> {
         let is_about_lost_events = self.about_lost_events.iter().any(|of_bug| of_bug == what);
         let unreliable = self.unreliable_events.iter().filter(|_| !is_about_lost_events);
         self.observations.missing.iter().chain(unreliable).find(|missing| missing.source.affects(expression))
+    }
+
+    /// Returns the reason why an eviction that the status reports is not decided: its event is missing,
+    /// and the known bug is not about that.
+    pub(crate) fn lost_event(&self) -> Option<Inconclusive> {
+        let is_lost = |pod: &&PodEvidence<'_>| pod.status.is_some() && pod.events.is_empty();
+        let pod = self.pods.iter().find(is_lost).filter(|_| self.about_lost_events.is_empty())?;
+        let why = format!("the Evicted event of {} is missing", pod.name);
+        Some(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })
     }
 
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`

@@ -80,7 +80,7 @@ fn every_verdict_matches_the_baseline() {
 /// Possible verdicts with a fault, apart from the verdict without it.
 const FAULTS: [(&str, &[&str]); 12] = [
     ("event-lost: {}", &["inconclusive"]),
-    ("event-doubled: {}", &[]),
+    ("event-doubled: {}", &["inconclusive"]),
     ("event-late: {by: 5s}", &[]),
     ("event-late: {by: 1m}", &["inconclusive"]),
     ("watch-closed: {at: 2s}", &[]),
