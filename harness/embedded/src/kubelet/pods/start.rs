@@ -111,6 +111,7 @@ impl Kubelet {
         }
         let image = &container.image;
         let found = images::find(image);
+        self.status.images.restore(image);
         let here = found == ImageLookup::Here || self.pods.runtime.images.contains(image);
         let policy = container.image_pull_policy;
         if found == ImageLookup::Invalid {

@@ -18,7 +18,7 @@ struct Image {
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     all: Vec<Image>,
-    freed: u64,
+    deleted: Vec<Image>,
 }
 
 /// Bytes per file in images, as counted on kind's nodes.
@@ -42,33 +42,43 @@ impl Images {
             ("docker.io/kindest/local-path-helper:v20241212-8ac705d0".to_owned(), 3_076_152),
             (format!("registry.k8s.io/pause:{pause}"), 320_368),
         ];
-        Self { all: all.into_iter().map(|(name, bytes)| Image { name, bytes }).collect(), freed: 0 }
+        let all = all.into_iter().map(|(name, bytes)| Image { name, bytes }).collect();
+        Self { all, deleted: Vec::new() }
     }
 
     /// Returns the disk usage of the images.
     pub fn used(&self) -> DiskUse {
-        let bytes = self.all.iter().map(|image| image.bytes).sum();
-        DiskUse { bytes, inodes: bytes / BYTES_A_FILE }
+        disk_use(&self.all)
     }
 
     /// Returns a file system without the space that deleted images have freed.
     pub fn without_freed(&self, whole: Filesystem) -> Filesystem {
+        let freed = disk_use(&self.deleted);
         let used = DiskUse {
-            bytes: whole.used.bytes.saturating_sub(self.freed),
-            inodes: whole.used.inodes.saturating_sub(self.freed / BYTES_A_FILE),
+            bytes: whole.used.bytes.saturating_sub(freed.bytes),
+            inodes: whole.used.inodes.saturating_sub(freed.inodes),
         };
         Filesystem { used, ..whole }
     }
 
     /// Deletes images that no container uses, except for the sandbox image.
     pub fn delete_unused(&mut self, used: &BTreeSet<String>) {
-        let stays = |image: &Image| image.name.contains("/pause:") || used.contains(&image.name);
-        self.freed += self.all.iter().filter(|image| !stays(image)).map(|image| image.bytes).sum::<u64>();
-        self.all.retain(stays);
+        let goes = |image: &mut Image| !image.name.contains("/pause:") && !used.contains(&image.name);
+        self.deleted.extend(self.all.extract_if(.., goes));
+    }
+
+    /// Brings a deleted image back, which a container needs again.
+    pub fn restore(&mut self, name: &str) {
+        self.all.extend(self.deleted.extract_if(.., |image| image.name == name));
     }
 
     /// Returns the images as `status.images` of the node.
     pub fn listed(&self) -> Value {
         self.all.iter().map(|image| json!({"names": [image.name], "sizeBytes": image.bytes})).collect()
     }
+}
+
+fn disk_use(images: &[Image]) -> DiskUse {
+    let bytes = images.iter().map(|image| image.bytes).sum();
+    DiskUse { bytes, inodes: bytes / BYTES_A_FILE }
 }
