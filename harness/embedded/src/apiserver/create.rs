@@ -1,5 +1,6 @@
 //! Creation of objects.
 
+use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
@@ -61,7 +62,7 @@ pub fn create(
 pub fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
     decode(Kind::Pod, pod, FieldValidation::Ignore)?;
     pod::set_defaults(pod, version);
-    let name = metadata::text(pod, "name").to_owned();
+    let name = pod.name().to_owned();
     validate(Kind::Pod, pod).into_result(Kind::Pod, &name)
 }
 

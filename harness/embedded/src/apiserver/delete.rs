@@ -1,5 +1,6 @@
 //! Deletion of objects.
 
+use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
@@ -34,8 +35,8 @@ pub fn delete(
         let propagation = options.propagation.unwrap_or(workload::default_propagation(kind));
         metadata::set_propagation_finalizer(&mut object, propagation);
     }
-    if metadata::finalizers(&object).next().is_some() {
-        if object["metadata"]["deletionTimestamp"].is_null() {
+    if object.finalizers().next().is_some() {
+        if !object.is_deleting() {
             object["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
             increment_generation(&mut object);

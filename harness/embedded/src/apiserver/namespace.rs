@@ -1,5 +1,6 @@
 //! Namespaces.
 
+use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::objects::{check_preconditions, find, replace};
@@ -33,7 +34,7 @@ pub(super) fn delete(ctx: &mut SimContext, name: &str, options: &DeleteOptions) 
     }
     let old = find(ctx, ObjectPath { kind: Kind::Namespace, namespace: "", name })?;
     check_preconditions(Kind::Namespace, name, &old, &options.preconditions)?;
-    if old["metadata"]["deletionTimestamp"].is_string() {
+    if old.is_deleting() {
         return Ok(Deleted::Object(old));
     }
     let mut namespace = Value::clone(&old);

@@ -1,5 +1,6 @@
 //! Context and events of the controllers.
 
+use crate::resource::ObjectExt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -98,5 +99,5 @@ impl<'a> DerefMut for ControllerContext<'_, 'a> {
 /// (`PodObservedGenerationTracking`, KEP-5067).
 pub(super) fn observed_generation(pod: &Value, ctx: &SimContext) -> Option<i64> {
     let reports = control_plane_version(ctx).at_least(34);
-    pod["metadata"]["generation"].as_i64().filter(|_| reports)
+    pod.generation().filter(|_| reports)
 }

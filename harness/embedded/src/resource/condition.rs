@@ -56,13 +56,3 @@ impl<'a> Condition<'a> {
         }
     }
 }
-
-/// Returns the status of a pod's or node's condition, or an empty string.
-pub(crate) fn status<'a>(object: &'a Value, kind: &str) -> &'a str {
-    find(object, kind).and_then(|condition| condition["status"].as_str()).unwrap_or_default()
-}
-
-/// Returns a pod's or node's condition.
-pub(crate) fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
-}

@@ -3,7 +3,8 @@
 pub(crate) mod condition;
 mod kind;
 pub(crate) mod label_selector;
-pub(crate) mod object;
+mod object;
 pub(crate) mod scheduling;
 
 pub use kind::{Kind, Scope};
+pub(crate) use object::ObjectExt;

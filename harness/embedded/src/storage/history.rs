@@ -1,5 +1,6 @@
 //! Past states of objects.
 
+use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl Store {
 }
 
 fn key(object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let text = |field: &str| object["metadata"].text(field).to_owned();
     (text("namespace"), text("name"))
 }
 

@@ -1,5 +1,6 @@
 //! Store of objects and of their last changes.
 
+use crate::resource::ObjectExt;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
@@ -119,7 +120,7 @@ impl Store {
     pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
         let (namespace, name) = key(kind, &object);
         let old = self.get(kind, namespace, name).cloned().ok_or(StoreError::Missing)?;
-        let stated = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let stated = object["metadata"].text("resourceVersion");
         if !stated.is_empty() && old["metadata"]["resourceVersion"] != stated {
             return Err(StoreError::Conflict);
         }
@@ -233,7 +234,7 @@ impl Store {
 
 /// Returns namespace, empty for cluster-scoped kinds, and name.
 fn key(kind: Kind, object: &Value) -> (&str, &str) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let text = |field: &str| object["metadata"].text(field);
     match kind.scope() {
         Scope::Namespaced => (text("namespace"), text("name")),
         Scope::Cluster => ("", text("name")),

@@ -1,13 +1,14 @@
 //! Defaults of pods: `pkg/apis/core/v1/defaults.go`.
 
+use crate::resource::ObjectExt;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::containers::{CONTAINER_LISTS, items_mut};
-use crate::apiserver::objects::remove;
+/// Lists of containers in a spec.
+const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// Sets the defaults of a pod. Pod-level resources exist since 1.34 (`PodLevelResources`,
 /// KEP-2837); older versions drop them.
@@ -16,12 +17,12 @@ pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &Kubele
     let spec = &mut pod["spec"];
     default(spec, "enableServiceLinks", json!(true));
     for list in ["containers", "initContainers"] {
-        items_mut(spec, list).for_each(set_requests_from_limits);
+        spec.items_mut(list).for_each(set_requests_from_limits);
     }
     if control_plane.at_least(34) {
         set_pod_level_requests(pod);
     } else {
-        remove(spec, "resources");
+        spec.remove("resources");
     }
 }
 
@@ -45,20 +46,19 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
     }
     let host_network = spec["hostNetwork"] == true;
     for list in CONTAINER_LISTS {
-        for container in items_mut(spec, list) {
+        for container in spec.items_mut(list) {
             set_container_defaults(container);
             if list != "ephemeralContainers" && host_network {
                 set_host_ports(container);
             }
         }
     }
-    items_mut(spec, "volumes").for_each(set_volume_defaults);
+    spec.items_mut("volumes").for_each(set_volume_defaults);
 }
 
 /// Sets the defaults of a container.
 pub(super) fn set_container_defaults(container: &mut Value) {
-    let policy =
-        if is_latest(container["image"].as_str().unwrap_or_default()) { "Always" } else { "IfNotPresent" };
+    let policy = if is_latest(container.text("image")) { "Always" } else { "IfNotPresent" };
     for (field, value) in [
         ("resources", json!({})),
         ("terminationMessagePath", json!("/dev/termination-log")),
@@ -67,10 +67,10 @@ pub(super) fn set_container_defaults(container: &mut Value) {
     ] {
         default(container, field, value);
     }
-    for port in items_mut(container, "ports") {
+    for port in container.items_mut("ports") {
         default(port, "protocol", json!("TCP"));
     }
-    for variable in items_mut(container, "env") {
+    for variable in container.items_mut("env") {
         variable.get_mut("valueFrom").into_iter().for_each(set_reference_defaults);
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -81,7 +81,7 @@ pub(super) fn set_container_defaults(container: &mut Value) {
                 ("successThreshold", 1),
                 ("failureThreshold", 3),
             ] {
-                if probe[field].as_i64().unwrap_or(0) == 0 {
+                if probe.integer(field) == 0 {
                     probe[field] = json!(value);
                 }
             }
@@ -126,7 +126,7 @@ fn set_requests_from_limits(container: &mut Value) {
 }
 
 fn set_host_ports(container: &mut Value) {
-    for port in items_mut(container, "ports") {
+    for port in container.items_mut("ports") {
         let same = port["containerPort"].clone();
         default(port, "hostPort", same);
     }
@@ -148,16 +148,15 @@ fn set_volume_defaults(volume: &mut Value) {
         path["type"] = json!("");
     }
     if let Some(downward) = fields.get_mut("downwardAPI") {
-        items_mut(downward, "items").for_each(set_reference_defaults);
+        downward.items_mut("items").for_each(set_reference_defaults);
     }
-    for source in
-        fields.get_mut("projected").into_iter().flat_map(|projected| items_mut(projected, "sources"))
+    for source in fields.get_mut("projected").into_iter().flat_map(|projected| projected.items_mut("sources"))
     {
         if let Some(token) = source.get_mut("serviceAccountToken") {
             default(token, "expirationSeconds", json!(3600));
         }
         if let Some(downward) = source.get_mut("downwardAPI") {
-            items_mut(downward, "items").for_each(set_reference_defaults);
+            downward.items_mut("items").for_each(set_reference_defaults);
         }
     }
 }

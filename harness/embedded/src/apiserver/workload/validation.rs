@@ -1,5 +1,6 @@
 //! Validation of workloads: `pkg/apis/apps/validation`, `pkg/apis/batch/validation`.
 
+use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
@@ -24,7 +25,7 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors 
     validate_selector(spec, &path, &mut errors);
     pod::validate_template(&spec["template"], &template, &mut errors);
     let path = template.child("spec").child("restartPolicy");
-    let policy = spec["template"]["spec"]["restartPolicy"].as_str().unwrap_or_default();
+    let policy = spec["template"]["spec"].text("restartPolicy");
     match kind {
         Kind::Job if policy == "Always" => {
             errors.required(&path, r#"valid values: "OnFailure", "Never""#);

@@ -8,16 +8,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ownership::{owned_by, reference};
-use super::pods::Owner;
+use super::pods::{Owner, reference};
 use super::reconcile::{ReconcileError, Reconciled, count, number};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::recorder::EventType;
-use crate::resource::object::meta;
-use crate::resource::{Kind, condition};
+use crate::resource::{Kind, ObjectExt};
 
 /// Label with the hash of the template.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -26,7 +24,7 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::Deployment, object, component: "deployment-controller" };
     let replicas = number(&object["spec"]["replicas"]);
-    if object["metadata"]["deletionTimestamp"].is_null() {
+    if !object.is_deleting() {
         let (current, outdated) = replica_sets(object, ctx);
         for set in outdated {
             scale(&owner, &set, 0, ctx);
@@ -37,7 +35,7 @@ pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
         }
     }
     let status = status(object, ctx);
-    ctx.store.update(Kind::Deployment, meta(object, "namespace"), meta(object, "name"), |object| {
+    ctx.store.update(Kind::Deployment, object.namespace(), object.name(), |object| {
         object["status"] = status;
     });
     Ok(None)
@@ -45,8 +43,8 @@ pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
 
 /// Returns the ReplicaSet of the current template, and those of earlier templates.
 fn replica_sets(object: &Value, ctx: &SimContext) -> (Option<Arc<Value>>, Vec<Arc<Value>>) {
-    let sets = ctx.store.list(Kind::ReplicaSet, Some(meta(object, "namespace")));
-    let sets = sets.filter(|set| owned_by(set, meta(object, "uid"))).cloned();
+    let sets = ctx.store.list(Kind::ReplicaSet, Some(object.namespace()));
+    let sets = sets.filter(|set| set.is_controlled_by(object.uid())).cloned();
     let (mut current, outdated): (Vec<_>, Vec<_>) =
         sets.partition(|set| without_hash(&set["spec"]["template"]) == object["spec"]["template"]);
     (current.pop(), outdated)
@@ -56,7 +54,7 @@ fn replica_sets(object: &Value, ctx: &SimContext) -> (Option<Arc<Value>>, Vec<Ar
 fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(), ReconcileError> {
     let object = owner.object;
     let hash = hash(&object["spec"]["template"]);
-    let name = format!("{}-{hash}", meta(object, "name"));
+    let name = format!("{}-{hash}", object.name());
     let mut template = object["spec"]["template"].clone();
     template["metadata"]["labels"][TEMPLATE_HASH] = json!(hash);
     let mut selector = object["spec"]["selector"].clone();
@@ -73,7 +71,7 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
     if object["spec"]["minReadySeconds"].is_number() {
         set["spec"]["minReadySeconds"] = object["spec"]["minReadySeconds"].clone();
     }
-    match apiserver::create(ctx, Kind::ReplicaSet, meta(object, "namespace"), set, WriteOptions::default()) {
+    match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, WriteOptions::default()) {
         Ok(_) => {
             if replicas > 0 {
                 record_scaling(owner, &name, None, replicas, ctx);
@@ -94,11 +92,11 @@ fn scale(owner: &Owner, set: &Value, replicas: i64, ctx: &mut ControllerContext)
     if before == replicas {
         return;
     }
-    ctx.store.update(Kind::ReplicaSet, meta(set, "namespace"), meta(set, "name"), |set| {
+    ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
         set["spec"]["replicas"] = json!(replicas);
         set["metadata"]["generation"] = json!(number(&set["metadata"]["generation"]) + 1);
     });
-    record_scaling(owner, meta(set, "name"), Some(before), replicas, ctx);
+    record_scaling(owner, set.name(), Some(before), replicas, ctx);
 }
 
 /// Records the event about a ReplicaSet that was scaled, or created if `before` is `None`.
@@ -154,7 +152,7 @@ fn available_condition(object: &Value, is_available: bool, ctx: &SimContext) -> 
         false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
     };
     let now = ctx.epoch().seconds(ctx.now);
-    (condition::status(object, "Available") != status).then(|| {
+    (object.condition("Available").is_none_or(|old| old["status"] != status)).then(|| {
         json!({
             "type": "Available",
             "status": status,

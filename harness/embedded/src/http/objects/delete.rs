@@ -1,5 +1,6 @@
 //! DELETE of one object and of collections.
 
+use crate::resource::ObjectExt;
 use axum::response::Response;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use serde_json::json;
@@ -51,7 +52,7 @@ pub(crate) fn delete_collection(
             let all = ctx.store.list(endpoint.kind, Some(namespace));
             let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
             for object in &selected {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let name = object.name();
                 match apiserver::delete(ctx, endpoint.kind, namespace, name, options.clone()) {
                     // 404: deleted together with another object.
                     Err(status) if status.code != 404 => return Err(status),

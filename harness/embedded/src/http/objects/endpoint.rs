@@ -1,5 +1,6 @@
 //! Endpoints of stored objects, and GET of one object.
 
+use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -43,7 +44,7 @@ impl Endpoint {
                 "the object provided is unrecognized (must be of type {kind})"
             )));
         }
-        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| object.text(field).to_owned();
         let (stated_kind, stated_version) = (text("kind"), text("apiVersion"));
         if !stated_kind.is_empty() && stated_kind != kind {
             return Err(Status::bad_request(format!(
@@ -62,7 +63,7 @@ impl Endpoint {
 
     /// Rejects an object in another namespace than that of the request.
     pub(super) fn check_namespace(&self, request: &ApiRequest, object: &Value) -> Result<(), Status> {
-        let stated = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let stated = object.namespace();
         let is_namespaced = self.kind.scope() == Scope::Namespaced;
         if is_namespaced && !stated.is_empty() && stated != request.target.namespace() {
             return Err(Status::bad_request(
@@ -74,7 +75,7 @@ impl Endpoint {
 
     /// Rejects an object with another name or namespace than that of the request.
     pub(super) fn check_path(&self, request: &ApiRequest, object: &Value) -> Result<(), Status> {
-        let (stated, name) = (object["metadata"]["name"].as_str().unwrap_or_default(), request.target.name());
+        let (stated, name) = (object.name(), request.target.name());
         if stated != name {
             return Err(Status::bad_request(format!(
                 "the name of the object ({stated}) does not match the name on the URL ({name})"

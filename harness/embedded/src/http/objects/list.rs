@@ -1,5 +1,6 @@
 //! GET of lists.
 
+use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -64,6 +65,6 @@ fn objects_at(
 }
 
 fn sort_key(object: &Value) -> (&str, &str) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let text = |field: &str| object["metadata"].text(field);
     (text("namespace"), text("name"))
 }

@@ -1,5 +1,6 @@
 //! Binding and eviction of pods.
 
+use crate::resource::ObjectExt;
 use axum::response::Response;
 use serde_json::Value;
 
@@ -12,11 +13,11 @@ use crate::http::responses;
 pub(crate) fn bind(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
     let binding = parse(request)?;
     let (namespace, pod) = (request.target.namespace(), request.target.name());
-    let stated = binding["metadata"]["name"].as_str().unwrap_or_default();
+    let stated = binding.name();
     if pod != stated && !stated.is_empty() {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));
     }
-    let node = binding["target"]["name"].as_str().unwrap_or_default();
+    let node = binding["target"].text("name");
     cluster.with(|simulation| simulation.with(|_, _, ctx| apiserver::bind(ctx, namespace, pod, node)))?;
     Ok(responses::json(201, &apiserver::success()))
 }

@@ -1,5 +1,6 @@
 //! POST and PUT.
 
+use crate::resource::ObjectExt;
 use axum::response::Response;
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ pub(crate) fn update(
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
     let metadata = &object["metadata"];
-    if metadata["name"].as_str().unwrap_or_default().is_empty() && metadata["generateName"].is_null() {
+    if metadata.text("name").is_empty() && metadata["generateName"].is_null() {
         return Err(Status::bad_request("name must be provided"));
     }
     endpoint.check_path(request, &object)?;

@@ -1,5 +1,6 @@
 //! Selection of objects by labels and fields.
 
+use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use super::field_selector::FieldSelector;
@@ -34,6 +35,6 @@ impl ObjectSelector {
 
     /// Returns true if the selector matches a stored object.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
-        self.labels.matches(&stored["metadata"]["labels"]) && self.fields.matches(stored)
+        self.labels.matches(stored.labels()) && self.fields.matches(stored)
     }
 }

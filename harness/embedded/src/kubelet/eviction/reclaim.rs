@@ -1,5 +1,6 @@
 //! Node-level reclaim.
 
+use crate::resource::ObjectExt;
 use std::collections::BTreeSet;
 
 use evictlab_rules::threshold::ReclaimAction;
@@ -34,7 +35,7 @@ impl Kubelet {
         let mut used = BTreeSet::new();
         for active in self.pods.active() {
             for list in ["containers", "initContainers", "ephemeralContainers"] {
-                let containers = active.object["spec"][list].as_array().into_iter().flatten();
+                let containers = active.object["spec"].items(list);
                 used.extend(containers.filter_map(|one| one["image"].as_str()).map(str::to_owned));
             }
         }

@@ -1,5 +1,6 @@
 //! Additions, updates and removals of pod objects (`syncLoopIteration`).
 
+use crate::resource::ObjectExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl Kubelet {
             None => self.all_pods(ctx),
         };
         for (removed, object) in changes {
-            let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+            let uid = object.uid().to_owned();
             if !self.pods.workers.contains_key(&uid) {
                 if !removed {
                     self.add_pod(object, machine, ctx);
@@ -72,7 +73,7 @@ impl Kubelet {
         let reverts = self.has(Defect::StatusRevertsAtRestart) && object["status"]["reason"] == "Evicted";
         let object = if reverts { Arc::new(without_status(&object)) } else { object };
         let ended = Phase::read(&object["status"]).is_some_and(Phase::is_terminal);
-        let deleted = !object["metadata"]["deletionTimestamp"].is_null();
+        let deleted = object.is_deleting();
         let is_known = self.pods.runtime.pods.get(&uid).is_some_and(|pod| pod.sandbox.is_some());
         let mut worker = Worker::new(object, manifest);
         if ended && self.pods.running(&uid).is_empty() {

@@ -11,7 +11,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::{EventBody, ObjectReference};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, MachineEvent, PodUid};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 impl Kubelet {
     pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
@@ -143,9 +143,7 @@ impl Kubelet {
     /// Returns the address of the node.
     pub(super) fn host(&self, ctx: &SimContext) -> String {
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-        let addresses = node.and_then(|node| node["status"]["addresses"].as_array());
-        let internal = addresses.into_iter().flatten().find(|address| address["type"] == "InternalIP");
-        internal.and_then(|address| address["address"].as_str()).unwrap_or("172.18.0.2").to_owned()
+        node.and_then(|node| node.internal_ip()).unwrap_or("172.18.0.2").to_owned()
     }
 
     pub(super) fn forget_dead(&mut self, pod: &str, keep: usize, machine: &mut Machine) {

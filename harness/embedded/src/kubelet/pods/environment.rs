@@ -1,6 +1,7 @@
 //! Environment variables of containers, and their expansion (`makeEnvironmentVariables`,
 //! `third_party/forked/golang/expansion`).
 
+use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 
 use evictlab_rules::pod::{Pod, ResourceRequirements};
@@ -31,7 +32,7 @@ impl Sources<'_> {
     pub fn variables(&self, container: &Container) -> Result<BTreeMap<String, String>, Missing> {
         let mut variables = BTreeMap::from([("HOSTNAME".to_owned(), self.manifest.name.clone())]);
         for from in &container.env_from {
-            let prefix = from["prefix"].as_str().unwrap_or_default();
+            let prefix = from.text("prefix");
             let Some(name) = from["configMapRef"]["name"].as_str() else { continue };
             let optional = from["configMapRef"]["optional"] == true;
             match self.store.get(Kind::ConfigMap, &self.manifest.namespace, name) {

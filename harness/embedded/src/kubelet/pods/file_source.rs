@@ -1,5 +1,6 @@
 //! Static pods from files (`pkg/kubelet/config/file.go`, `common.go`).
 
+use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +123,7 @@ impl Kubelet {
         if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
             return Err("couldn't parse as pod: not a v1 Pod".to_owned());
         }
-        let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = pod.name().to_owned();
         if name.is_empty() {
             return Err("invalid pod: name is needed for the pod".to_owned());
         }

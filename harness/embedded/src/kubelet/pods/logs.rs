@@ -1,5 +1,6 @@
 //! Container logs as the kubelet serves them: `containerLogs/NAMESPACE/POD/CONTAINER`.
 
+use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -70,7 +71,7 @@ impl Kubelet {
 /// Returns the ID of the container whose log is requested (`validateContainerLogStatus`).
 fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<String, String> {
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
-    let mut all = lists.iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
+    let mut all = lists.iter().flat_map(|list| status.items(list));
     let Some(of) = all.find(|status| status["name"] == *container) else {
         return Err(format!("container {container:?} in pod {pod:?} is not available"));
     };
@@ -91,7 +92,7 @@ fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<St
     if !of["lastState"]["terminated"].is_null() {
         return last.ok_or_else(ended);
     }
-    let why = match state["waiting"]["reason"].as_str().unwrap_or_default() {
+    let why = match state["waiting"].text("reason") {
         "ErrImagePull" => "image can't be pulled",
         "ImagePullBackOff" => "trying and failing to pull image",
         reason => reason,

@@ -1,6 +1,7 @@
 //! Sync of a pod: the steps that its containers need, in order (`computePodActions`,
 //! `computeInitContainerActions`).
 
+use crate::resource::ObjectExt;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ impl Kubelet {
         let status = self.view(worker, &host, ctx).status(false);
         let ended = Phase::read(&status).is_some_and(Phase::is_terminal);
         if status["reason"] == "DeadlineExceeded" && worker.known_status()["reason"] != "DeadlineExceeded" {
-            let message = status["message"].as_str().unwrap_or_default().to_owned();
+            let message = status.text("message").to_owned();
             self.record_event(
                 ObjectReference::Pod(&worker.object, None),
                 EventBody::normal("DeadlineExceeded", &message),

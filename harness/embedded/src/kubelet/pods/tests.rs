@@ -1,3 +1,4 @@
+use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
@@ -130,7 +131,7 @@ impl Lab {
         self.all_events(name)
             .iter()
             .map(|event| {
-                let path = event["involvedObject"]["fieldPath"].as_str().unwrap_or_default();
+                let path = event["involvedObject"].text("fieldPath");
                 let container = path.split(['{', '}']).nth(1).unwrap_or_default();
                 format!("{} {container}", event["reason"].as_str().unwrap()).trim().to_owned()
             })

@@ -1,5 +1,6 @@
 //! Workers: the kubelet's state of a pod.
 
+use crate::resource::ObjectExt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,6 +181,6 @@ impl Worker {
 
     /// Returns whether the pod is being deleted.
     pub fn is_deleted(&self) -> bool {
-        self.removed || !self.object["metadata"]["deletionTimestamp"].is_null()
+        self.removed || self.object.is_deleting()
     }
 }

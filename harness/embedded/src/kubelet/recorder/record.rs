@@ -1,5 +1,6 @@
 //! Recording and delivery of events.
 
+use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use rand::RngExt;
@@ -90,7 +91,7 @@ impl Kubelet {
         let alive = ctx
             .store
             .get(Kind::Namespace, "", &namespace)
-            .is_some_and(|namespace| namespace["status"]["phase"] != "Terminating");
+            .is_some_and(|namespace| namespace.phase() != "Terminating");
         let name = text("/metadata/name").to_owned();
         if !alive || name.len() > LONGEST_NAME {
             return;
@@ -133,7 +134,7 @@ impl Kubelet {
             }
             ObjectReference::Pod(pod, part) => {
                 let metadata = &pod["metadata"];
-                let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+                let text = |field: &str| metadata.text(field).to_owned();
                 let mut involved = json!({"apiVersion": "v1"});
                 if let Some(part) = part {
                     involved["fieldPath"] = json!(part);

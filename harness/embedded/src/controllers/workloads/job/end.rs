@@ -1,5 +1,6 @@
 //! End of a job: decision, conditions and event.
 
+use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::failure_policy;
@@ -42,7 +43,7 @@ impl End {
     fn decided(outcome: Outcome, status: &Value) -> Option<Self> {
         let [interim, _] = outcome.conditions();
         let condition = find(status, interim).filter(|condition| condition["status"] == "True")?;
-        let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| condition.text(field).to_owned();
         Some(Self { outcome, reason: text("reason"), message: text("message") })
     }
 
@@ -118,9 +119,7 @@ impl Job<'_> {
         if self.spec()["template"]["spec"]["restartPolicy"] != "OnFailure" {
             return 0;
         }
-        let runs = |pod: &&std::sync::Arc<Value>| {
-            ["Running", "Pending"].contains(&pod["status"]["phase"].as_str().unwrap_or_default())
-        };
+        let runs = |pod: &&std::sync::Arc<Value>| ["Running", "Pending"].contains(&pod.phase());
         let lists = ["initContainerStatuses", "containerStatuses"];
         let statuses = self.pods.iter().filter(runs).flat_map(|pod| lists.map(|list| &pod["status"][list]));
         statuses

@@ -1,5 +1,6 @@
 //! Pod statuses: computed from the containers, cached by the kubelet, written to the API.
 
+use crate::resource::ObjectExt;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
@@ -148,7 +149,7 @@ impl StatusBuilder<'_> {
         let now = self.epoch.seconds(self.now);
         if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
             for condition in conditions {
-                let kind = condition["type"].as_str().unwrap_or_default().to_owned();
+                let kind = condition.text("type").to_owned();
                 let before =
                     condition_of(old, &kind).filter(|before| before["status"] == condition["status"]);
                 condition["lastTransitionTime"] =

@@ -1,5 +1,6 @@
 //! Pod conditions (`pkg/kubelet/status/generate.go`).
 
+use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::builder::{DISRUPTION, OWN, StatusBuilder, condition_of};
@@ -147,7 +148,7 @@ impl StatusBuilder<'_> {
                     .push(format!("corresponding condition of pod readiness gate {gate:?} does not exist.")),
                 Some(condition) if condition["status"] != "True" => messages.push(format!(
                     "the status of pod readiness gate {gate:?} is not \"True\", but {}",
-                    condition["status"].as_str().unwrap_or_default()
+                    condition.text("status")
                 )),
                 Some(_) => {}
             }

@@ -1,5 +1,6 @@
 //! Defects of a kubelet in pod statuses.
 
+use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::builder::DISRUPTION;
@@ -20,7 +21,7 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
 }
 
 fn has_oom_kill(status: &Value) -> bool {
-    let mut containers = status["containerStatuses"].as_array().into_iter().flatten();
+    let mut containers = status.items("containerStatuses");
     containers.any(|container| container["state"]["terminated"]["reason"] == "OOMKilled")
 }
 

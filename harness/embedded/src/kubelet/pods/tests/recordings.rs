@@ -1,5 +1,6 @@
 //! Evictions of recorded pods: statuses and events must equal the recorded ones.
 
+use crate::resource::ObjectExt;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -27,7 +28,7 @@ fn time(value: &Value) -> Timestamp {
 }
 
 fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
-    value[field].as_array().into_iter().flatten()
+    value.items(field)
 }
 
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
