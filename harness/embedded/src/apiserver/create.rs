@@ -1,6 +1,5 @@
 //! Creation of objects.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
@@ -13,7 +12,7 @@ use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
 use super::{event, metadata, names, namespace, pod, priority_class, workload};
 use crate::context::SimContext;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 
 /// Creates an object. `namespace` is empty for cluster-scoped kinds.
 ///

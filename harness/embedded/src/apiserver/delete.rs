@@ -1,6 +1,5 @@
 //! Deletion of objects.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
@@ -8,7 +7,7 @@ use super::options::{DeleteOptions, Deleted, ObjectPath, WriteOptions};
 use super::status::{self, Status};
 use super::{metadata, namespace, pod, workload};
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Deletes an object: a pod with its grace period, a namespace by its controller, an object with
 /// finalizers once these are removed.

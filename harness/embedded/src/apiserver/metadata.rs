@@ -1,6 +1,5 @@
 //! Object metadata: names, namespaces, server-set fields, finalizers.
 
-use crate::resource::ObjectExt;
 use serde_json::{Map, Value, json};
 
 use super::field_errors::{FieldErrors, FieldPath};
@@ -8,7 +7,7 @@ use super::names::{self, NameRule};
 use super::options::{ObjectPath, Propagation};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 
 /// Completes the metadata of a new object and returns its name: sets the namespace, generates the
 /// name from `generateName`, removes server-set fields.

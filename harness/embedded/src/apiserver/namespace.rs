@@ -1,13 +1,12 @@
 //! Namespaces.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::objects::{check_preconditions, find, replace};
 use super::options::{DeleteOptions, Deleted, ObjectPath};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Namespaces that cannot be deleted (`NamespaceLifecycle`).
 const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];

@@ -1,6 +1,5 @@
 //! Access to stored objects, with the API server's errors.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use super::options::{ObjectPath, Preconditions, Stored, WriteOptions};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::StoreError;
 
 /// Returns a stored object, or 404.

@@ -1,13 +1,12 @@
 //! Priority classes.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::field_errors::{FieldErrors, FieldPath};
 use super::status::Status;
 use super::{metadata, names};
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Largest value of a user-defined class.
 const MAX_USER_VALUE: i64 = 1_000_000_000;

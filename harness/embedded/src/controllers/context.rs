@@ -1,15 +1,14 @@
 //! Context and events of the controllers.
 
-use crate::resource::ObjectExt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::recorder::{EventBody, Recorder, Related};
+use super::recorder::{Recorder, Related};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::{EventQueue, Time};
 
 /// Work of a controller.

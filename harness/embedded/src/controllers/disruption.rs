@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::{ControllerContext, ControllerEvent};
-use super::recorder::{self, EventBody, EventType};
+use super::recorder;
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt, label_selector};
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 use crate::storage::{Change, ChangeKind};
 
 const COMPONENT: &str = "controllermanager";
@@ -48,11 +48,7 @@ pub(super) fn compute(namespace: &str, ctx: &mut ControllerContext) {
         });
         if pods.is_empty() && ctx.store.version() != before {
             let about = recorder::object_reference(Kind::PodDisruptionBudget, &budget);
-            let event = EventBody {
-                event_type: EventType::Normal,
-                reason: "NoPods",
-                message: "No matching pods found",
-            };
+            let event = EventBody::normal("NoPods", "No matching pods found");
             ctx.record(COMPONENT, about, event);
         }
     }

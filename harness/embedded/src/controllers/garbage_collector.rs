@@ -132,8 +132,8 @@ pub(super) fn without_owner(object: &mut Value, uid: &str) {
     let left: Vec<Value> = object.owners().filter(|owner| owner["uid"] != uid).cloned().collect();
     if !left.is_empty() {
         object["metadata"]["ownerReferences"] = left.into();
-    } else if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.shift_remove("ownerReferences");
+    } else {
+        object["metadata"].remove("ownerReferences");
     }
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::context::{ControllerContext, ControllerEvent};
-use super::recorder::{self, EventBody, EventType};
+use super::recorder;
 use super::taints::{self, NOT_READY, UNREACHABLE};
 use crate::apiserver::control_plane_version;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 const COMPONENT: &str = "node-controller";
@@ -57,8 +57,7 @@ impl NodeLifecycle {
         for name in self.nodes.keys().filter(|name| is_missing(name)).cloned().collect::<Vec<_>>() {
             if let Some(heartbeat) = self.nodes.remove(&name) {
                 let message = format!("Node {name} event: Removing Node {name} from Controller");
-                let event =
-                    EventBody { event_type: EventType::Normal, reason: "RemovingNode", message: &message };
+                let event = EventBody::normal("RemovingNode", &message);
                 ctx.record(COMPONENT, recorder::node(&name, &heartbeat.uid), event);
             }
         }
@@ -77,8 +76,7 @@ impl NodeLifecycle {
         let lease = lease.map_or_else(String::new, |lease| text(&lease["spec"]["renewTime"]));
         if !self.nodes.contains_key(name) {
             let message = format!("Node {name} event: Registered Node {name} in Controller");
-            let event =
-                EventBody { event_type: EventType::Normal, reason: "RegisteredNode", message: &message };
+            let event = EventBody::normal("RegisteredNode", &message);
             ctx.record(COMPONENT, recorder::node(name, uid), event);
         }
         let fresh =
@@ -108,8 +106,7 @@ impl NodeLifecycle {
         }
         if silent && before == "True" {
             let message = format!("Node {name} status is now: NodeNotReady");
-            let event =
-                EventBody { event_type: EventType::Normal, reason: "NodeNotReady", message: &message };
+            let event = EventBody::normal("NodeNotReady", &message);
             ctx.record(COMPONENT, recorder::node(name, uid), event);
             mark_pods(name, ctx);
         }
@@ -170,11 +167,7 @@ fn mark_pods(node: &str, ctx: &mut ControllerContext) {
                 ready["lastTransitionTime"] = json!(now);
             }
         });
-        let event = EventBody {
-            event_type: EventType::Warning,
-            reason: "NodeNotReady",
-            message: "Node is not ready",
-        };
+        let event = EventBody::warning("NodeNotReady", "Node is not ready");
         ctx.record(COMPONENT, recorder::object_reference(Kind::Pod, pod), event);
     }
 }

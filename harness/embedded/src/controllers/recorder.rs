@@ -7,38 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
-
-/// Type of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EventType {
-    /// `Normal`.
-    Normal,
-    /// `Warning`.
-    Warning,
-}
-
-impl EventType {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-/// Type, reason and message of an event.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EventBody<'a> {
-    pub(super) event_type: EventType,
-    /// Reason, such as `NodeNotReady`.
-    pub(super) reason: &'a str,
-    pub(super) message: &'a str,
-}
 
 /// Identity of repeated events: component, object, reason, and message or action.
 type Key = (&'static str, String, String, String);
@@ -153,7 +126,7 @@ impl Recorder {
         json!({
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": object,
-            "type": body.event_type.name(),
+            "type": body.event_type,
             "reason": body.reason,
             "message": body.message,
         })

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent, observed_generation};
-use super::recorder::{self, EventBody, EventType};
+use super::recorder;
 use crate::apiserver::{self, DeleteOptions};
 use crate::resource::condition::Condition;
-use crate::resource::{Kind, ObjectExt, scheduling};
+use crate::resource::{EventBody, Kind, ObjectExt, scheduling};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -137,7 +137,6 @@ fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerCon
         "Cancelling" => format!("Cancelling deletion of Pod {namespace}/{name}"),
         _ => format!("Marking for deletion Pod {namespace}/{name}"),
     };
-    let event =
-        EventBody { event_type: EventType::Normal, reason: "TaintManagerEviction", message: &message };
+    let event = EventBody::normal("TaintManagerEviction", &message);
     ctx.record(COMPONENT, recorder::pod_named(namespace, name), event);
 }

@@ -81,8 +81,8 @@ pub(super) fn swap(node: &str, effect: &str, add: &[&str], remove: &[&str], ctx:
         taints.extend(add.iter().map(|key| json!({"key": key, "effect": effect, "timeAdded": now})));
         if !taints.is_empty() {
             node["spec"]["taints"] = json!(taints);
-        } else if let Some(spec) = node["spec"].as_object_mut() {
-            spec.shift_remove("taints");
+        } else {
+            node["spec"].remove("taints");
         }
     });
 }

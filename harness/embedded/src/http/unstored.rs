@@ -1,6 +1,5 @@
 //! Resources without stored objects: daemon sets and access reviews.
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::selector::ObjectSelector;
 use super::view::View;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::Store;
 
 /// Handles POST of a `SelfSubjectAccessReview`: every request with the token is allowed.

@@ -1,7 +1,8 @@
 //! Label selectors in objects (`metav1.LabelSelector`).
 
-use crate::resource::ObjectExt;
 use serde_json::Value;
+
+use crate::resource::ObjectExt;
 
 /// Returns whether labels match a selector. An empty selector matches everything, a missing one
 /// nothing.

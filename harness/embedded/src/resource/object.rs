@@ -5,6 +5,8 @@
 
 use serde_json::{Value, json};
 
+use super::condition;
+
 /// Fields of objects. A field that is missing or has another type is empty.
 pub(crate) trait ObjectExt {
     /// Returns a string field.
@@ -156,7 +158,7 @@ impl ObjectExt for Value {
     }
 
     fn condition(&self, kind: &str) -> Option<&Value> {
-        self["status"].items("conditions").find(|condition| condition["type"] == kind)
+        condition::find(&self["status"], kind)
     }
 
     fn has_condition(&self, kind: &str) -> bool {

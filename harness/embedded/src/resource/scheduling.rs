@@ -1,9 +1,9 @@
 //! Node selectors, node affinity and tolerations of pods.
 
-use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use super::label_selector;
+use crate::resource::ObjectExt;
 
 /// Returns whether a node matches `nodeSelector` and the required node affinity of a pod spec.
 pub(crate) fn matches_node(spec: &Value, node: &Value) -> bool {

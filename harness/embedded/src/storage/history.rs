@@ -1,6 +1,5 @@
 //! Past states of objects.
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use super::change::Change;
 use super::store::{ResourceExpired, Store};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 impl Store {
     /// Lists the objects of a kind at a version, in one namespace or in all, by namespace and name.

@@ -1,6 +1,5 @@
 //! Store of objects and of their last changes.
 
-use crate::resource::ObjectExt;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, ChangeKind};
 use super::watch_channel::WatchChannel;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 use crate::sim::{Epoch, Rng, Time};
 
 /// Number of changes that new watches can resume from.

@@ -1,13 +1,12 @@
 //! From a JSON body to a valid object.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::quantities::canonicalize;
 use super::unknown_fields;
 use crate::apiserver::options::FieldValidation;
 use crate::apiserver::status::Status;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Parses a JSON body.
 ///

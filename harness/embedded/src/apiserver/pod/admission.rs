@@ -1,13 +1,12 @@
 //! Admission of pods: ServiceAccount, Priority and DefaultTolerationSeconds, which every cluster
 //! enables.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use crate::apiserver::metadata;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Mount path of a service account's token.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

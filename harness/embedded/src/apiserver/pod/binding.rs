@@ -1,6 +1,5 @@
 //! Binding of pods to nodes.
 
-use crate::resource::ObjectExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 use serde_json::{Value, json};
 
@@ -8,8 +7,8 @@ use crate::apiserver::objects::{find, replace};
 use crate::apiserver::options::ObjectPath;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
 use crate::resource::condition::Condition;
+use crate::resource::{Kind, ObjectExt};
 
 /// Binds a pod to a node (`BindingREST.assignPod`).
 ///

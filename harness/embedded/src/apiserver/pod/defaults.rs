@@ -1,11 +1,12 @@
 //! Defaults of pods: `pkg/apis/core/v1/defaults.go`.
 
-use crate::resource::ObjectExt;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+use crate::resource::ObjectExt;
 
 /// Lists of containers in a spec.
 const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];

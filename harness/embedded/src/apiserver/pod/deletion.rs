@@ -1,6 +1,5 @@
 //! Deletion of pods: with a grace period, at once, or with the last finalizer.
 
-use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +9,7 @@ use crate::apiserver::objects::{check_preconditions, find, increment_generation,
 use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Deletes a pod (`rest.BeforeDelete` with the strategy of pods).
 pub(in crate::apiserver) fn delete(

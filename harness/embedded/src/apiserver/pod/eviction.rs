@@ -1,6 +1,5 @@
 //! The eviction subresource: `pkg/registry/core/pod/storage/eviction.go`.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use k8s_openapi::api::policy::v1::Eviction;
@@ -12,9 +11,8 @@ use crate::apiserver::objects::{check_preconditions, find};
 use crate::apiserver::options::{DeleteOptions, ObjectPath};
 use crate::apiserver::status::{Status, success};
 use crate::context::SimContext;
-use crate::resource::Kind;
 use crate::resource::condition::Condition;
-use crate::resource::label_selector;
+use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Maximum number of evicted pods that the disruption controller has not confirmed
 /// (`MaxDisruptedPodSize`).

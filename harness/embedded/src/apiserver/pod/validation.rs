@@ -1,7 +1,6 @@
 //! Validation of pods: the rules of `pkg/apis/core/validation` that a test of evictions can
 //! violate.
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -9,6 +8,7 @@ use serde_json::Value;
 use super::{resources, volumes};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names};
+use crate::resource::ObjectExt;
 
 /// Fields of an ephemeral container; all others are forbidden.
 const EPHEMERAL_FIELDS: [&str; 17] = [

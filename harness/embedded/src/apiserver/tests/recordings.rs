@@ -1,11 +1,11 @@
 //! Pods created here, compared with the recorded pods of a real API server.
 
-use crate::resource::ObjectExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::*;
+use crate::resource::ObjectExt;
 
 fn recordings() -> Vec<(String, Value)> {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");

@@ -1,12 +1,10 @@
 //! Validation of workloads: `pkg/apis/apps/validation`, `pkg/apis/batch/validation`.
 
-use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names, pod};
-use crate::resource::Kind;
-use crate::resource::label_selector;
+use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Validates a workload: metadata, selector and pod template.
 pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors {

@@ -11,9 +11,9 @@ use super::preemption;
 use crate::apiserver::{self, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
-use crate::controllers::recorder::{self, EventBody, EventType, Related};
+use crate::controllers::recorder::{self, Related};
 use crate::resource::condition::Condition;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -130,8 +130,7 @@ impl Scheduler {
             self.waiting.remove(key);
             if apiserver::bind(ctx, &key.0, &key.1, &node.name).is_ok() {
                 let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
-                let event =
-                    EventBody { event_type: EventType::Normal, reason: "Scheduled", message: &message };
+                let event = EventBody::normal("Scheduled", &message);
                 ctx.record_series(
                     Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
                     "Binding",
@@ -143,8 +142,7 @@ impl Scheduler {
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
         let preemption = preemption::find(pod, &requests, &nodes, &failures, ctx);
         let message = message(&failures, preemption.as_ref().err().map(String::as_str));
-        let event =
-            EventBody { event_type: EventType::Warning, reason: "FailedScheduling", message: &message };
+        let event = EventBody::warning("FailedScheduling", &message);
         ctx.record_series(
             Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
             "Scheduling",

@@ -1,6 +1,5 @@
 //! Filter and score plugins, and messages for unschedulable pods.
 
-use crate::resource::ObjectExt;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::nodes::{NodeInfo, PodRequests};
 use crate::controllers::taints::UNSCHEDULABLE;
-use crate::resource::scheduling;
+use crate::resource::{ObjectExt, scheduling};
 
 /// Reason why a pod does not fit on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use super::nodes::{NAME, NodeInfo, Nodes, PodInfo, PodRequests};
 use crate::apiserver::{self, DeleteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, observed_generation};
-use crate::controllers::recorder::{self, EventBody, EventType, Related};
+use crate::controllers::recorder::{self, Related};
 use crate::resource::condition::Condition;
-use crate::resource::{Kind, ObjectExt, label_selector};
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 
 const REASON: &str = "PreemptionByScheduler";
 
@@ -68,7 +68,7 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
         });
         if apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default()).is_ok() {
             let message = format!("Preempted by pod {} on node {}", pod.uid(), found.node);
-            let event = EventBody { event_type: EventType::Normal, reason: "Preempted", message: &message };
+            let event = EventBody::normal("Preempted", &message);
             let objects = Related {
                 object: recorder::object_reference(Kind::Pod, victim),
                 cause: Some(recorder::object_reference(Kind::Pod, pod)),
@@ -87,9 +87,7 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
         .collect();
     for other in lower {
         ctx.store.update(Kind::Pod, other.namespace(), other.name(), |other| {
-            if let Some(status) = other["status"].as_object_mut() {
-                status.shift_remove("nominatedNodeName");
-            }
+            other["status"].remove("nominatedNodeName");
         });
     }
 }

@@ -3,7 +3,6 @@
 //! A Deployment has one ReplicaSet per template. A new template replaces the old one at once:
 //! rolling updates, revisions, rollback and pausing are not implemented.
 
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,8 +13,7 @@ use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::recorder::EventType;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt};
 
 /// Label with the hash of the template.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -80,7 +78,7 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
         }
         Err(status) => {
             let message = format!("Failed to create new replica set {name:?}: {}", status.message);
-            owner.record_event(EventType::Warning, "ReplicaSetCreateError", &message, ctx);
+            owner.record_event(EventBody::warning("ReplicaSetCreateError", &message), ctx);
             Err(ReconcileError)
         }
     }
@@ -111,7 +109,7 @@ fn record_scaling(owner: &Owner, set: &str, before: Option<i64>, after: i64, ctx
         None => format!("Scaled {direction} replica set {set} to {after}"),
         Some(before) => format!("Scaled {direction} replica set {set} to {after} from {before}"),
     };
-    owner.record_event(EventType::Normal, "ScalingReplicaSet", &message, ctx);
+    owner.record_event(EventBody::normal("ScalingReplicaSet", &message), ctx);
 }
 
 /// Returns the status: the counts of all ReplicaSets, and the condition `Available`.
@@ -166,9 +164,7 @@ fn available_condition(object: &Value, is_available: bool, ctx: &SimContext) -> 
 
 fn without_hash(template: &Value) -> Value {
     let mut template = template.clone();
-    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
-        labels.shift_remove(TEMPLATE_HASH);
-    }
+    template["metadata"]["labels"].remove(TEMPLATE_HASH);
     template
 }
 
@@ -176,21 +172,11 @@ fn without_hash(template: &Value) -> Value {
 /// the same characters (`SafeEncodeString`).
 fn hash(template: &Value) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut hasher = Fnv(0x811c_9dc5);
-    hasher.write(template.to_string().as_bytes());
-    let digits = hasher.0.to_string();
+    // FNV-1a with 32 bits, as Go's `fnv.New32a`.
+    let hash = template
+        .to_string()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let digits = hash.to_string();
     digits.bytes().map(|digit| char::from(LETTERS[usize::from(digit) % LETTERS.len()])).collect()
-}
-
-/// FNV-1a hash with 32 bits, as Go's `fnv.New32a`.
-struct Fnv(u32);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0.into()
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
 use crate::controllers::context::ControllerContext;
 use crate::controllers::garbage_collector::without_owner;
-use crate::controllers::recorder::{self, EventBody, EventType};
-use crate::resource::{Kind, ObjectExt, label_selector};
+use crate::controllers::recorder;
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 
 /// Controller of pods.
 #[derive(Clone, Copy)]
@@ -22,14 +22,7 @@ pub(super) struct Owner<'a> {
 
 impl Owner<'_> {
     /// Records an event about the controller's object.
-    pub(super) fn record_event(
-        &self,
-        event_type: EventType,
-        reason: &str,
-        message: &str,
-        ctx: &mut ControllerContext,
-    ) {
-        let event = EventBody { event_type, reason, message };
+    pub(super) fn record_event(&self, event: EventBody, ctx: &mut ControllerContext) {
         ctx.record(self.component, recorder::object_reference(self.kind, self.object), event);
     }
 
@@ -77,14 +70,14 @@ impl Owner<'_> {
         match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, WriteOptions::default()) {
             Ok((pod, _)) => {
                 let message = format!("Created pod: {}", pod.name());
-                self.record_event(EventType::Normal, "SuccessfulCreate", &message, ctx);
+                self.record_event(EventBody::normal("SuccessfulCreate", &message), ctx);
                 Ok(())
             }
             // The namespace is terminating, which is not an error.
             Err(status) if is_terminating(&status) => Ok(()),
             Err(status) => {
                 let message = format!("Error creating: {}", status.message);
-                self.record_event(EventType::Warning, "FailedCreate", &message, ctx);
+                self.record_event(EventBody::warning("FailedCreate", &message), ctx);
                 Err(status)
             }
         }
@@ -97,7 +90,7 @@ impl Owner<'_> {
         // A pod that is already gone needs no deletion.
         if apiserver::delete(ctx, Kind::Pod, pod.namespace(), name, gracefully).is_ok() {
             let message = format!("Deleted pod: {name}");
-            self.record_event(EventType::Normal, "SuccessfulDelete", &message, ctx);
+            self.record_event(EventBody::normal("SuccessfulDelete", &message), ctx);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
+use crate::resource::ObjectExt;
 
 /// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
 pub(super) const BATCH: Duration = Duration::from_secs(1);
@@ -25,8 +26,8 @@ pub(super) fn number(value: &Value) -> i64 {
 pub(super) fn count(status: &mut Value, field: &str, count: i64) {
     if count != 0 {
         status[field] = json!(count);
-    } else if let Some(fields) = status.as_object_mut() {
-        fields.shift_remove(field);
+    } else {
+        status.remove(field);
     }
 }
 

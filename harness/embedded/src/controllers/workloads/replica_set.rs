@@ -13,7 +13,7 @@ use super::reconcile::{ReconcileError, Reconciled, age, count, number};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{Kind, ObjectExt, condition};
 
 /// Maximum number of pods that are created or deleted at once (`BurstReplicas`).
 const BURST: usize = 500;
@@ -86,7 +86,7 @@ fn status(
 /// Sets or removes the condition `ReplicaFailure`.
 fn fail(status: &mut Value, failure: Option<&str>, ctx: &SimContext) {
     const KIND: &str = "ReplicaFailure";
-    let there = status["conditions"].as_array().is_some_and(|all| all.iter().any(|one| one["type"] == KIND));
+    let there = condition::find(status, KIND).is_some();
     match failure {
         Some(message) if !there => {
             status["conditions"] = json!([{
@@ -98,7 +98,7 @@ fn fail(status: &mut Value, failure: Option<&str>, ctx: &SimContext) {
             }]);
         }
         None if there => {
-            status.as_object_mut().and_then(|fields| fields.shift_remove("conditions"));
+            status.remove("conditions");
         }
         _ => {}
     }

@@ -1,10 +1,9 @@
 //! Containers whose logs are read.
 
-use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use crate::apiserver::Status;
-use crate::resource::Kind;
+use crate::resource::{ContainerStatusExt, Kind, ObjectExt, container_status};
 use crate::simulation::Simulation;
 use crate::storage::Store;
 
@@ -38,10 +37,9 @@ impl LoggedContainer {
     pub(crate) fn is_complete(&self, store: &Store) -> bool {
         let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
         let status = container_status(pod, &self.container);
-        let state = &status["state"];
-        let is_restarting = state["waiting"].is_object() && status["lastState"]["terminated"].is_object();
+        let is_restarting = status.is_waiting() && status.last_terminated().is_some();
         pod["metadata"]["uid"] != self.uid
-            || state["terminated"].is_object()
+            || status.terminated().is_some()
             || is_restarting
             || status.integer("restartCount") != self.restarts
     }
@@ -105,9 +103,7 @@ pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, S
 
 /// Returns the status of a container; null before its first status.
 fn container_status<'a>(pod: &'a Value, container: &str) -> &'a Value {
-    let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
-    let mut all = lists.iter().flat_map(|list| pod["status"].items(list));
-    all.find(|status| status["name"] == container).unwrap_or(&Value::Null)
+    container_status::find(&pod["status"], container).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

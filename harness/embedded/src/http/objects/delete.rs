@@ -1,6 +1,5 @@
 //! DELETE of one object and of collections.
 
-use crate::resource::ObjectExt;
 use axum::response::Response;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 use serde_json::json;
@@ -11,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
 use crate::http::selector::ObjectSelector;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Warning for the deletion of a job without `propagationPolicy`.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";

@@ -1,6 +1,5 @@
 //! Endpoints of stored objects, and GET of one object.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -12,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::http::errors;
 use crate::http::request::ApiRequest;
 use crate::http::view::View;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 use crate::storage::Store;
 
 /// A stored kind, and its representation in responses.

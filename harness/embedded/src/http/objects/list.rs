@@ -1,6 +1,5 @@
 //! GET of lists.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -13,6 +12,7 @@ use crate::cluster::Cluster;
 use crate::http::errors;
 use crate::http::request::ApiRequest;
 use crate::http::selector::ObjectSelector;
+use crate::resource::ObjectExt;
 use crate::storage::Store;
 
 /// Handles GET of a list.

@@ -1,6 +1,5 @@
 //! Binding and eviction of pods.
 
-use crate::resource::ObjectExt;
 use axum::response::Response;
 use serde_json::Value;
 
@@ -8,6 +7,7 @@ use crate::apiserver::{self, Status};
 use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
+use crate::resource::ObjectExt;
 
 /// Handles POST of a `Binding`: assigns a pod to a node.
 pub(crate) fn bind(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {

@@ -1,6 +1,5 @@
 //! POST and PUT.
 
-use crate::resource::ObjectExt;
 use axum::response::Response;
 use serde_json::Value;
 
@@ -9,6 +8,7 @@ use crate::apiserver::{self, Status, Stored, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
+use crate::resource::ObjectExt;
 
 /// Handles POST: creates an object.
 pub(crate) fn create(

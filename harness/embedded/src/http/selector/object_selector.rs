@@ -1,6 +1,5 @@
 //! Selection of objects by labels and fields.
 
-use crate::resource::ObjectExt;
 use serde_json::Value;
 
 use super::field_selector::FieldSelector;
@@ -8,6 +7,7 @@ use super::label_selector::LabelSelector;
 use crate::apiserver::Status;
 use crate::http::request::Query;
 use crate::http::resource::Source;
+use crate::resource::ObjectExt;
 
 /// `labelSelector` and `fieldSelector` of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

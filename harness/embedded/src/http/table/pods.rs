@@ -1,10 +1,11 @@
 //! Table of pods (`printPod`).
 
-use crate::resource::ObjectExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, timestamp};
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Returns the cells of a pod.
 pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
@@ -98,17 +99,17 @@ impl PodSummary {
     fn add_init_containers(&mut self, pod: &Value, inits: &[Value]) -> bool {
         for (at, status) in pod["status"].items("initContainerStatuses").enumerate() {
             self.add_restarts(status);
-            let terminated = &status["state"]["terminated"];
-            let waiting = status["state"]["waiting"].text("reason");
+            let terminated = status.terminated();
+            let waiting = status.waiting_reason();
             let sidecar = inits.iter().any(|init| init["name"] == status["name"] && is_sidecar(init));
-            if terminated["exitCode"] == 0 {
+            if exit_code(terminated) == Some(0) {
                 continue;
             }
             if sidecar && status["started"] == true {
                 self.ready += usize::from(status["ready"] == true);
                 continue;
             }
-            self.status = if terminated.is_object() {
+            self.status = if let Some(terminated) = terminated {
                 format!("Init:{}", termination_reason(terminated))
             } else if !waiting.is_empty() && waiting != "PodInitializing" {
                 format!("Init:{waiting}")
@@ -126,16 +127,16 @@ impl PodSummary {
         let mut error = None;
         for status in pod["status"].items("containerStatuses").rev() {
             self.add_restarts(status);
-            let terminated = &status["state"]["terminated"];
-            let waiting = status["state"]["waiting"].text("reason");
+            let terminated = status.terminated();
+            let waiting = status.waiting_reason();
             if !waiting.is_empty() {
                 self.status = waiting.to_owned();
-            } else if terminated.is_object() {
+            } else if let Some(terminated) = terminated {
                 self.status = termination_reason(terminated);
                 if terminated["exitCode"] != 0 {
                     error = Some(self.status.clone());
                 }
-            } else if status["ready"] == true && status["state"]["running"].is_object() {
+            } else if status["ready"] == true && status.is_running() {
                 is_running = true;
                 self.ready += 1;
             }
@@ -152,7 +153,7 @@ impl PodSummary {
 
     fn add_restarts(&mut self, status: &Value) {
         self.restarts += status.integer("restartCount");
-        let last = timestamp(&status["lastState"]["terminated"]["finishedAt"]);
+        let last = status.last_terminated().and_then(|last| timestamp(&last["finishedAt"]));
         self.last_restart = self.last_restart.max(last);
     }
 }

@@ -1,10 +1,10 @@
 //! Tables of workloads (`printDeployment`, `printReplicaSet`, `printJob`).
 
-use crate::resource::ObjectExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, human_duration, timestamp};
+use crate::resource::ObjectExt;
 
 /// Returns the cells of a deployment.
 pub(crate) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {

@@ -1,6 +1,5 @@
 //! Node-level reclaim.
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeSet;
 
 use evictlab_rules::threshold::ReclaimAction;
@@ -9,6 +8,7 @@ use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::ObjectExt;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.

@@ -15,9 +15,10 @@ use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::EventBody;
 use crate::sim::Time;
 
 /// Start of the eviction manager, after cAdvisor's first measurement.

@@ -1,6 +1,5 @@
 //! Additions, updates and removals of pod objects (`syncLoopIteration`).
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::storage::ChangeKind;
 
 impl Kubelet {

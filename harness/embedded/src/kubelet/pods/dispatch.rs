@@ -8,10 +8,10 @@ use super::worker::{Stage, Worker};
 use super::{latency, mirror};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, MachineEvent, PodUid};
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt};
 
 impl Kubelet {
     pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {

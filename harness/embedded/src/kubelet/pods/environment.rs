@@ -1,7 +1,6 @@
 //! Environment variables of containers, and their expansion (`makeEnvironmentVariables`,
 //! `third_party/forked/golang/expansion`).
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 
 use evictlab_rules::pod::{Pod, ResourceRequirements};
@@ -9,7 +8,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 use super::spec::{Container, Manifest};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::Store;
 
 /// Objects that variables refer to.

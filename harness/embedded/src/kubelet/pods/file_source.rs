@@ -1,6 +1,5 @@
 //! Static pods from files (`pkg/kubelet/config/file.go`, `common.go`).
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::ObjectExt;
 
 /// Delay between a change of a file and its handling. Not random, because files also change on
 /// nodes without static pods.

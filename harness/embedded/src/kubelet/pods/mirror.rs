@@ -1,6 +1,5 @@
 //! Mirror pods: API objects of static pods (`pkg/kubelet/pod/mirror_client.go`).
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::spec::Manifest;
@@ -9,7 +8,7 @@ use crate::apiserver::{self, DeleteOptions, Preconditions, WriteOptions};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
 /// Annotation of mirror pods: the hash of the static pod.

@@ -1,12 +1,13 @@
 //! Fields of pods that the kubelet reads.
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::resource::ObjectExt;
 
 /// Spec of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]

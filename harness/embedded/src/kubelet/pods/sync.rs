@@ -1,7 +1,6 @@
 //! Sync of a pod: the steps that its containers need, in order (`computePodActions`,
 //! `computeInitContainerActions`).
 
-use crate::resource::ObjectExt;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ use super::{latency, status};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
+use crate::resource::{EventBody, ObjectExt};
 use crate::sim::Time;
 
 /// Result of a sync.

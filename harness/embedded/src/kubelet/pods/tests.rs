@@ -1,4 +1,3 @@
-use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
@@ -8,7 +7,7 @@ use super::*;
 use crate::kubelet::Kubelet;
 use crate::machine::{MachineEvent, Signal};
 use crate::options::{NodeOptions, Options};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 use crate::simulation::Simulation;
 

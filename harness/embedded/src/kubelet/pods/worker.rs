@@ -1,6 +1,5 @@
 //! Workers: the kubelet's state of a pod.
 
-use crate::resource::ObjectExt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::phase::Phase;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
 use crate::machine::{ContainerId, PodUid};
+use crate::resource::ObjectExt;
 use crate::sim::Time;
 
 /// Worker of a pod.

@@ -1,12 +1,12 @@
 //! Event correlation: aggregation, counting, spam filter (client-go
 //! `tools/record/events_cache.go`).
 
-use crate::resource::ObjectExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::resource::ObjectExt;
 use crate::sim::{Epoch, Time};
 
 /// Number of different messages, with the same reason and object, from which events are combined.

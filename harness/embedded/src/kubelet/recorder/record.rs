@@ -1,19 +1,18 @@
 //! Recording and delivery of events.
 
-use crate::resource::ObjectExt;
 use std::time::Duration;
 
 use rand::RngExt;
 use serde_json::{Value, json};
 
 use super::correlate::Correlation;
-use super::state::{EventBody, ObjectReference, PendingEvent};
+use super::state::{ObjectReference, PendingEvent};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Delay of [`Defect::EvictedEventLate`].

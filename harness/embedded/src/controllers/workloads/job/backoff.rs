@@ -1,6 +1,5 @@
 //! Backoff of a job after failed pods (`backoff_utils.go`).
 
-use crate::resource::ObjectExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::context::SimContext;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Initial and maximum backoff (`DefaultJobPodFailureBackOff`, `MaxJobPodFailureBackOff`).
 const FIRST: Duration = Duration::from_secs(10);
@@ -75,8 +75,7 @@ fn finished(pod: &Value) -> Option<Timestamp> {
         sidecars.filter(|one| one["restartPolicy"] == "Always").map(|one| &one["name"]).collect();
     let inits = pod["status"].items("initContainerStatuses");
     let all = containers.chain(inits.filter(|one| sidecars.contains(&&one["name"])));
-    let ends: Option<Vec<Timestamp>> =
-        all.map(|one| time(&one["state"]["terminated"]["finishedAt"])).collect();
+    let ends: Option<Vec<Timestamp>> = all.map(|one| time(&one.terminated()?["finishedAt"])).collect();
     let unready = || pod.condition("Ready").filter(|ready| ready["status"] == "False");
     let deleted = || {
         let grace = pod["metadata"].integer("deletionGracePeriodSeconds");

@@ -1,14 +1,14 @@
 //! End of a job: decision, conditions and event.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::failure_policy;
 use super::state::Job;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::controllers::recorder::EventType;
 use crate::controllers::workloads::reconcile::number;
+use crate::resource::condition::{find, put};
+use crate::resource::{EventBody, ObjectExt};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -54,23 +54,23 @@ impl End {
         let delays = control_plane_version(ctx).at_least(31);
         let [interim, last] = self.outcome.conditions();
         if (delays || self.reason == "PodFailurePolicy") && !has(status, interim) {
-            set(status, condition(interim, "True", &self.reason, &self.message, ctx));
+            put(status, condition(interim, "True", &self.reason, &self.message, ctx));
         }
         if delays && terminating > 0 {
             return false;
         }
-        set(status, condition(last, "True", &self.reason, &self.message, ctx));
+        put(status, condition(last, "True", &self.reason, &self.message, ctx));
         if self.outcome == Outcome::Complete {
             status["completionTime"] = json!(ctx.epoch().seconds(ctx.now));
         }
         true
     }
 
-    /// Returns type, reason and message of the event.
-    pub(super) fn event(&self) -> (EventType, &str, &str) {
+    /// Returns the event.
+    pub(super) fn event(&self) -> EventBody<'_> {
         match self.outcome {
-            Outcome::Complete => (EventType::Normal, "Completed", "Job completed"),
-            Outcome::Failed => (EventType::Warning, &self.reason, &self.message),
+            Outcome::Complete => EventBody::normal("Completed", "Job completed"),
+            Outcome::Failed => EventBody::warning(&self.reason, &self.message),
         }
     }
 }
@@ -134,10 +134,6 @@ pub(super) fn has(status: &Value, kind: &str) -> bool {
     find(status, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
-}
-
 /// Creates a condition with the current time.
 pub(super) fn condition(kind: &str, status: &str, reason: &str, message: &str, ctx: &SimContext) -> Value {
     let now = ctx.epoch().seconds(ctx.now);
@@ -149,16 +145,4 @@ pub(super) fn condition(kind: &str, status: &str, reason: &str, message: &str, c
         }
     }
     condition
-}
-
-/// Adds a condition, or replaces the one of its type.
-pub(super) fn set(status: &mut Value, condition: Value) {
-    if !status["conditions"].is_array() {
-        status["conditions"] = json!([]);
-    }
-    let Some(all) = status["conditions"].as_array_mut() else { return };
-    match all.iter_mut().find(|old| old["type"] == condition["type"]) {
-        Some(old) => *old = condition,
-        None => all.push(condition),
-    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::resource::ObjectExt;
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Action of the first matching rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ fn exit(rule: &Value, pod: &Value) -> Option<String> {
     let name = wanted.get("containerName");
     let statuses = |list: &str| pod["status"].items(list);
     statuses("containerStatuses").chain(statuses("initContainerStatuses")).find_map(|status| {
-        let code = status["state"]["terminated"]["exitCode"].as_i64().filter(|code| *code != 0)?;
+        let code = exit_code(status.terminated()).filter(|code| *code != 0)?;
         let fits =
             name.is_none_or(|name| *name == status["name"]) && values.iter().any(|one| *one == code) == is_in;
         fits.then(|| {

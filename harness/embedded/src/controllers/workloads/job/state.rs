@@ -1,6 +1,5 @@
 //! State of a job.
 
-use crate::resource::ObjectExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
 use crate::controllers::workloads::reconcile::{age, number};
+use crate::resource::ObjectExt;
 
 /// Finalizer of pods that their job has not counted yet.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";

@@ -157,8 +157,7 @@ impl Job<'_> {
         let status = self.status;
         ctx.store.update(Kind::Job, namespace, name, |job| job["status"] = status);
         if let Some(end) = end.filter(|_| finished) {
-            let (weight, reason, message) = end.event();
-            self.owner.record_event(weight, reason, message, ctx);
+            self.owner.record_event(end.event(), ctx);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Defects of a kubelet in pod statuses.
 
-use crate::resource::ObjectExt;
 use serde_json::{Value, json};
 
 use super::builder::DISRUPTION;
+use super::containers::{LOST, unknown_end};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Changes the status of a pod as the defects do.
 pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status: &mut Value) {
@@ -54,14 +55,8 @@ fn change_evicted(defects: &Defects, status: &mut Value) {
     }
     if defects.has(Defect::StatusExitCodesLost) {
         let mut containers = list("containerStatuses", status);
-        for container in containers.iter_mut().filter(|one| !one["state"]["terminated"].is_null()) {
-            container["state"]["terminated"] = json!({
-                "exitCode": 137,
-                "finishedAt": null,
-                "message": "The container could not be located when the pod was terminated",
-                "reason": "ContainerStatusUnknown",
-                "startedAt": null,
-            });
+        for container in containers.iter_mut().filter(|one| one.terminated().is_some()) {
+            container["state"]["terminated"] = unknown_end(LOST);
         }
         status["containerStatuses"] = json!(containers);
     }

@@ -1,11 +1,11 @@
 //! Evictions of recorded pods: statuses and events must equal the recorded ones.
 
-use crate::resource::ObjectExt;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 
 use super::*;
+use crate::resource::ObjectExt;
 
 fn recordings() -> Vec<(String, Value)> {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
