@@ -23,6 +23,8 @@ pub(crate) trait ObjectExt {
     fn push(&mut self, list: &str, item: Value);
     /// Removes a field.
     fn remove(&mut self, field: &str);
+    /// Sets a field that is missing or an empty string.
+    fn set_default(&mut self, field: &str, value: Value);
     /// Sets a field, or removes it if there is no value.
     fn set_or_remove(&mut self, field: &str, value: Option<&Value>);
 
@@ -100,6 +102,12 @@ impl ObjectExt for Value {
 
     fn remove(&mut self, field: &str) {
         self.as_object_mut().and_then(|fields| fields.shift_remove(field));
+    }
+
+    fn set_default(&mut self, field: &str, value: Value) {
+        if self[field].is_null() || self[field] == "" {
+            self[field] = value;
+        }
     }
 
     fn set_or_remove(&mut self, field: &str, value: Option<&Value>) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::pods::{Owner, reference};
-use super::reconcile::{ReconcileError, Reconciled, count, number};
+use super::reconcile::{ReconcileError, Reconciled, count};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
@@ -21,7 +21,7 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 /// Creates or scales the ReplicaSets of a Deployment, and updates its status.
 pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::Deployment, object, component: "deployment-controller" };
-    let replicas = number(&object["spec"]["replicas"]);
+    let replicas = object["spec"].integer("replicas");
     if !object.is_deleting() {
         let (current, outdated) = replica_sets(object, ctx);
         for set in outdated {
@@ -86,13 +86,13 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
 
 /// Sets the replicas of a ReplicaSet, unless they are up to date.
 fn scale(owner: &Owner, set: &Value, replicas: i64, ctx: &mut ControllerContext) {
-    let before = number(&set["spec"]["replicas"]);
+    let before = set["spec"].integer("replicas");
     if before == replicas {
         return;
     }
     ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
         set["spec"]["replicas"] = json!(replicas);
-        set["metadata"]["generation"] = json!(number(&set["metadata"]["generation"]) + 1);
+        set["metadata"]["generation"] = json!(set["metadata"].integer("generation") + 1);
     });
     record_scaling(owner, set.name(), Some(before), replicas, ctx);
 }
@@ -116,13 +116,13 @@ fn record_scaling(owner: &Owner, set: &str, before: Option<i64>, after: i64, ctx
 fn status(object: &Value, ctx: &SimContext) -> Value {
     let (current, outdated) = replica_sets(object, ctx);
     let sets: Vec<&Arc<Value>> = outdated.iter().chain(&current).collect();
-    let sum = |field: &str| sets.iter().map(|set| number(&set["status"][field])).sum::<i64>();
-    let total: i64 = sets.iter().map(|set| number(&set["spec"]["replicas"])).sum();
+    let sum = |field: &str| sets.iter().map(|set| set["status"].integer(field)).sum::<i64>();
+    let total: i64 = sets.iter().map(|set| set["spec"].integer("replicas")).sum();
     let available = sum("availableReplicas");
     let mut status = object["status"].clone();
     for (field, number) in [
         ("replicas", sum("replicas")),
-        ("updatedReplicas", current.as_ref().map_or(0, |set| number(&set["status"]["replicas"]))),
+        ("updatedReplicas", current.as_ref().map_or(0, |set| set["status"].integer("replicas"))),
         ("readyReplicas", sum("readyReplicas")),
         ("availableReplicas", available),
         ("unavailableReplicas", (total - available).max(0)),
@@ -133,7 +133,7 @@ fn status(object: &Value, ctx: &SimContext) -> Value {
         status["terminatingReplicas"] = json!(sum("terminatingReplicas"));
     }
     status["observedGeneration"] = object["metadata"]["generation"].clone();
-    let replicas = number(&object["spec"]["replicas"]);
+    let replicas = object["spec"].integer("replicas");
     let max_unavailable = &object["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"];
     let max_unavailable = scaled(max_unavailable, replicas, Round::Down).unwrap_or(0);
     let is_available = available >= replicas - max_unavailable;

@@ -17,11 +17,6 @@ pub(super) struct ReconcileError;
 /// Delay until an object is reconciled again if it does not change.
 pub(super) type Reconciled = Result<Option<Duration>, ReconcileError>;
 
-/// Returns an integer, or 0 if it is missing.
-pub(super) fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(0)
-}
-
 /// Sets a count in a status; 0 is omitted.
 pub(super) fn count(status: &mut Value, field: &str, count: i64) {
     if count != 0 {

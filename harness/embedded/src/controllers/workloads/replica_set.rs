@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::pods::{Owner, deletion_key, is_active, is_terminating_pod};
-use super::reconcile::{ReconcileError, Reconciled, age, count, number};
+use super::reconcile::{ReconcileError, Reconciled, age, count};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
@@ -23,7 +23,7 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
     let all = owner.claim(None, ctx);
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).cloned().collect();
-    let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
+    let wanted = usize::try_from(set["spec"].integer("replicas")).unwrap_or(0);
     let mut failure = None;
     if !set.is_deleting() {
         for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
@@ -52,7 +52,7 @@ fn status(
     failure: Option<&str>,
     ctx: &SimContext,
 ) -> (Value, Option<Duration>) {
-    let least = Duration::from_secs(u64::try_from(number(&set["spec"]["minReadySeconds"])).unwrap_or(0));
+    let least = Duration::from_secs(u64::try_from(set["spec"].integer("minReadySeconds")).unwrap_or(0));
     let mut counts = [0; 3];
     let mut waits: Option<Duration> = None;
     for pod in active {

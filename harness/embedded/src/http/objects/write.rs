@@ -18,8 +18,6 @@ pub(crate) fn create(
 ) -> Result<Response, Status> {
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
-    endpoint.check_namespace(request, &object)?;
-    let object = endpoint.view.to_stored(object);
     let namespace = request.target.namespace();
     let (object, warnings) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
@@ -39,7 +37,6 @@ pub(crate) fn update(
     if metadata.text("name").is_empty() && metadata["generateName"].is_null() {
         return Err(Status::bad_request("name must be provided"));
     }
-    endpoint.check_path(request, &object)?;
     let (code, (object, warnings)) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| {
             // Updates of events and leases also create.
@@ -55,11 +52,10 @@ pub(crate) fn replace(
     ctx: &mut SimContext,
     request: &ApiRequest,
     endpoint: Endpoint,
-    served: Value,
+    object: Value,
     options: WriteOptions,
 ) -> Result<Stored, Status> {
     let path = endpoint.path(request);
-    let object = endpoint.view.to_stored(served);
     match request.target.subresource.as_deref() {
         Some("status") => apiserver::update_status(ctx, path, object, options),
         Some("ephemeralcontainers") => {
@@ -69,10 +65,8 @@ pub(crate) fn replace(
     }
 }
 
-/// Parses the object of a body. Kind and API version default to those of the resource.
+/// Parses the object of a body.
 fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
     let body = request.json_body()?;
-    let mut object = apiserver::parse(endpoint.kind, &body)?;
-    endpoint.set_type(&mut object)?;
-    Ok(object)
+    apiserver::parse(endpoint.kind, &body)
 }

@@ -39,7 +39,7 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
     match source {
         Source::Stored(Kind::Pod) => pods::cells(object, now),
         Source::Stored(Kind::Node) => nodes::cells(object, now),
-        Source::Stored(Kind::Event) | Source::EventsV1 => events::cells(object, now),
+        Source::Stored(Kind::Event) => events::cells(object, now),
         Source::Stored(Kind::Namespace) => vec![name, json!(object["status"].text("phase")), age],
         Source::Stored(Kind::PodDisruptionBudget) => {
             let bound = |field: &str| match &object["spec"][field] {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use evictlab_rules::threshold::ReclaimAction;
 
-use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
@@ -12,17 +11,12 @@ use crate::resource::ObjectExt;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.
-    pub(super) fn eviction_reclaim_node_level(
-        &mut self,
-        actions: &[ReclaimAction],
-        machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    pub(super) fn eviction_reclaim_node_level(&mut self, actions: &[ReclaimAction], machine: &mut Machine) {
         for way in actions {
             match way {
                 ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
-                ReclaimAction::DeleteContainers => self.collect_containers(machine, ctx),
+                ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
                     let used = self.images_in_use();
                     self.status.images.delete_unused(&used);

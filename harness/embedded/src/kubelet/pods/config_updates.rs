@@ -23,7 +23,7 @@ use crate::storage::ChangeKind;
 
 impl Kubelet {
     /// Handles the changes since the last call.
-    pub(super) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         let seen = std::mem::replace(&mut self.pods.seen, ctx.store.version());
         let changes: Option<Vec<_>> = ctx.store.since(seen).ok().map(|changes| {
             let pods = changes.filter(|change| change.kind == Kind::Pod && self.is_own(&change.object));

@@ -43,10 +43,6 @@ impl Kubelet {
         self.pods.workers.insert(worker.manifest.uid.clone(), worker);
     }
 
-    pub(in crate::kubelet) fn pods_changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
-        self.handle_pod_changes(machine, ctx);
-    }
-
     pub(in crate::kubelet) fn pods_machine_event(
         &mut self,
         event: MachineEvent,
@@ -89,7 +85,7 @@ impl Kubelet {
     }
 
     /// Deletes dead containers, including those of finished pods (container GC).
-    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine, _ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine) {
         let pods: Vec<(PodUid, usize)> = self
             .pods
             .runtime

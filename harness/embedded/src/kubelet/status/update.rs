@@ -61,12 +61,7 @@ impl Kubelet {
         self.renew_lease(ctx);
     }
 
-    pub(in crate::kubelet) fn status_on(
-        &mut self,
-        event: StatusEvent,
-        _machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    pub(in crate::kubelet) fn status_on(&mut self, event: StatusEvent, ctx: &mut SimContext) {
         // Events at other times were scheduled before a restart of the kubelet.
         match event {
             StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),

@@ -6,7 +6,6 @@ use super::failure_policy;
 use super::state::Job;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::controllers::workloads::reconcile::number;
 use crate::resource::condition::{find, put};
 use crate::resource::{EventBody, ObjectExt};
 
@@ -86,7 +85,7 @@ impl Job<'_> {
             Some(End::failed("PodFailurePolicy", message))
         };
         let by_limit = || {
-            let limit = number(&self.spec()["backoffLimit"]);
+            let limit = self.spec().integer("backoffLimit");
             let reached = self.failed > limit || self.restarts() > 0 && self.restarts() >= limit;
             reached
                 .then(|| End::failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"))
@@ -124,7 +123,7 @@ impl Job<'_> {
         let statuses = self.pods.iter().filter(runs).flat_map(|pod| lists.map(|list| &pod["status"][list]));
         statuses
             .flat_map(|list| list.as_array().into_iter().flatten())
-            .map(|status| number(&status["restartCount"]))
+            .map(|status| status.integer("restartCount"))
             .sum()
     }
 }

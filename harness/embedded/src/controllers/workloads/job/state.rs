@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
-use crate::controllers::workloads::reconcile::{age, number};
+use crate::controllers::workloads::reconcile::age;
 use crate::resource::ObjectExt;
 
 /// Finalizer of pods that their job has not counted yet.
@@ -37,8 +37,8 @@ impl<'a> Job<'a> {
             active: counted(is_active),
             ready: counted(|pod| is_active(pod) && pod.has_condition("Ready")),
             terminating: counted(is_terminating_pod),
-            succeeded: number(&status["succeeded"]),
-            failed: number(&status["failed"]),
+            succeeded: status.integer("succeeded"),
+            failed: status.integer("failed"),
             owner,
             pods,
             status,

@@ -13,7 +13,7 @@ use crate::apiserver;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, deletion_key};
-use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count, number};
+use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count};
 use crate::resource::{Kind, ObjectExt};
 
 /// Reconciles a job.
@@ -84,7 +84,7 @@ impl Job<'_> {
     /// Creates or deletes pods. Returns the remaining backoff if it prevents a creation
     /// (`manageJob`).
     fn manage(&mut self, backoff: Duration, ctx: &mut ControllerContext) -> Reconciled {
-        let parallel = number(&self.spec()["parallelism"]);
+        let parallel = self.spec().integer("parallelism");
         let wanted = match self.spec()["completions"].as_i64() {
             Some(all) => (all - self.succeeded).clamp(0, parallel),
             // One success is enough; running pods may complete.
@@ -132,7 +132,7 @@ impl Job<'_> {
     /// Counts ended pods, updates the status, and removes the finalizers
     /// (`trackJobStatusAndRemoveFinalizers`).
     fn finish(mut self, end: Option<&End>, ctx: &mut ControllerContext) {
-        let (mut succeeded, mut failed) = (number(&self.status["succeeded"]), number(&self.status["failed"]));
+        let (mut succeeded, mut failed) = (self.status.integer("succeeded"), self.status.integer("failed"));
         let over = end.is_some() || self.owner.object.is_deleting();
         let lost = end.is_some_and(|end| end.outcome == Outcome::Failed);
         for pod in self.pods.iter().filter(|pod| is_tracked(pod)) {
