@@ -12,7 +12,7 @@ use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
 use super::{event, metadata, names, namespace, pod, priority_class, workload};
 use crate::context::SimContext;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 
 /// Creates an object. `namespace` is empty for cluster-scoped kinds.
 ///
@@ -61,7 +61,7 @@ pub fn create(
 pub fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
     decode(Kind::Pod, pod, FieldValidation::Ignore)?;
     pod::set_defaults(pod, version);
-    let name = metadata::text(pod, "name").to_owned();
+    let name = pod.name().to_owned();
     validate(Kind::Pod, pod).into_result(Kind::Pod, &name)
 }
 

@@ -7,7 +7,7 @@ use super::options::{DeleteOptions, Deleted, ObjectPath, WriteOptions};
 use super::status::{self, Status};
 use super::{metadata, namespace, pod, workload};
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Deletes an object: a pod with its grace period, a namespace by its controller, an object with
 /// finalizers once these are removed.
@@ -34,8 +34,8 @@ pub fn delete(
         let propagation = options.propagation.unwrap_or(workload::default_propagation(kind));
         metadata::set_propagation_finalizer(&mut object, propagation);
     }
-    if metadata::finalizers(&object).next().is_some() {
-        if object["metadata"]["deletionTimestamp"].is_null() {
+    if object.finalizers().next().is_some() {
+        if !object.is_deleting() {
             object["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
             increment_generation(&mut object);

@@ -7,7 +7,7 @@ use super::names::{self, NameRule};
 use super::options::{ObjectPath, Propagation};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 
 /// Completes the metadata of a new object and returns its name: sets the namespace, generates the
 /// name from `generateName`, removes server-set fields.
@@ -78,7 +78,7 @@ pub(super) fn check_namespace(
     let Some(object) = ctx.store.get(Kind::Namespace, "", namespace) else {
         return Err(Status::not_found(Kind::Namespace, namespace));
     };
-    if object["status"]["phase"] != "Terminating" {
+    if object.phase() != "Terminating" {
         return Ok(());
     }
     let reason =
@@ -143,7 +143,7 @@ pub(super) fn validate(object: &Value, rule: NameRule) -> FieldErrors {
         "" => errors.required(&path.child("name"), "name or generateName is required"),
         name => rule(name).iter().for_each(|message| errors.invalid(&path.child("name"), name, message)),
     }
-    validate_labels(&object["metadata"]["labels"], &path.child("labels"), &mut errors);
+    validate_labels(object.labels(), &path.child("labels"), &mut errors);
     errors
 }
 
@@ -160,7 +160,7 @@ pub(super) fn validate_labels(labels: &Value, path: &FieldPath, errors: &mut Fie
 
 /// Returns the finalizers of an object.
 pub(super) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    object.finalizers()
 }
 
 /// Replaces the garbage collector's finalizer by that of a propagation policy.
@@ -190,7 +190,7 @@ pub(super) fn remove_finalizer(object: &mut Value, finalizer: &str) {
 
 /// Returns a string of the metadata; empty if the field is missing.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
+    object["metadata"].text(field)
 }
 
 /// Returns true for mirror pods, which represent static pods.

@@ -7,7 +7,7 @@
 mod create;
 mod decode;
 mod delete;
-pub(crate) mod event;
+mod event;
 mod field_errors;
 pub(crate) mod int_or_percent;
 mod metadata;

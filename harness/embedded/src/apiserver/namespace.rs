@@ -6,7 +6,7 @@ use super::objects::{check_preconditions, find, replace};
 use super::options::{DeleteOptions, Deleted, ObjectPath};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Namespaces that cannot be deleted (`NamespaceLifecycle`).
 const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
@@ -33,7 +33,7 @@ pub(super) fn delete(ctx: &mut SimContext, name: &str, options: &DeleteOptions) 
     }
     let old = find(ctx, ObjectPath { kind: Kind::Namespace, namespace: "", name })?;
     check_preconditions(Kind::Namespace, name, &old, &options.preconditions)?;
-    if old["metadata"]["deletionTimestamp"].is_string() {
+    if old.is_deleting() {
         return Ok(Deleted::Object(old));
     }
     let mut namespace = Value::clone(&old);

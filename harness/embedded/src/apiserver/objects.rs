@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::metadata;
 use super::options::{ObjectPath, Preconditions, Stored, WriteOptions};
 use super::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::StoreError;
 
 /// Returns a stored object, or 404.
@@ -48,10 +47,10 @@ pub(super) fn finish_update(
     if options.dry_run {
         return Ok((Arc::new(object), warnings));
     }
-    let is_deleted = object["metadata"]["deletionTimestamp"].is_string();
+    let is_deleted = object.is_deleting();
     let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
     let stored = replace(ctx, path.kind, path.name, object)?;
-    let is_kept = metadata::finalizers(&stored).next().is_some() || path.kind == Kind::Namespace;
+    let is_kept = stored.finalizers().next().is_some() || path.kind == Kind::Namespace;
     if is_deleted && grace == 0 && !is_kept {
         ctx.store.remove(path.kind, path.namespace, path.name);
     }
@@ -70,7 +69,7 @@ pub(super) fn check_preconditions(
         ("UID", "uid", uid, "deleted and then recreated"),
         ("ResourceVersion", "resourceVersion", resource_version, "modified"),
     ] {
-        let actual = metadata::text(object, field);
+        let actual = object["metadata"].text(field);
         if let Some(expected) = expected.as_deref().filter(|&text| !text.is_empty() && text != actual) {
             let reason = format!(
                 "the {what} in the precondition ({expected}) does not match the {what} in record ({actual}). The object might have been {consequence}"
@@ -92,20 +91,7 @@ pub(crate) fn control_plane_version(ctx: &SimContext) -> KubeletVersion {
 
 /// Increments `metadata.generation` of an object that has one.
 pub(super) fn increment_generation(object: &mut Value) {
-    if let Some(generation) = object["metadata"]["generation"].as_i64() {
+    if let Some(generation) = object.generation() {
         object["metadata"]["generation"] = json!(generation + 1);
     }
-}
-
-/// Sets a field, or removes it if there is no value.
-pub(super) fn set_or_remove(object: &mut Value, field: &str, value: Option<&Value>) {
-    match value {
-        Some(value) => object[field] = value.clone(),
-        None => remove(object, field),
-    }
-}
-
-/// Removes a field.
-pub(super) fn remove(object: &mut Value, field: &str) {
-    object.as_object_mut().and_then(|fields: &mut Map<_, _>| fields.shift_remove(field));
 }

@@ -6,7 +6,7 @@ use super::field_errors::{FieldErrors, FieldPath};
 use super::status::Status;
 use super::{metadata, names};
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Largest value of a user-defined class.
 const MAX_USER_VALUE: i64 = 1_000_000_000;
@@ -27,7 +27,7 @@ pub(super) fn prepare(ctx: &SimContext, name: &str, class: &mut Value) -> Result
     }
     let other = ctx.store.list(Kind::PriorityClass, None).find(|other| other["globalDefault"] == true);
     let Some(other) = other else { return Ok(()) };
-    let other = metadata::text(other, "name");
+    let other = other.name();
     let reason = format!("PriorityClass {other} is already marked as default. Only one default can exist");
     Err(Status::forbidden(Kind::PriorityClass, name, &reason))
 }
@@ -35,8 +35,8 @@ pub(super) fn prepare(ctx: &SimContext, name: &str, class: &mut Value) -> Result
 /// Validates a class.
 pub(super) fn validate(class: &Value) -> FieldErrors {
     let mut errors = metadata::validate(class, names::dns_subdomain);
-    let is_system = metadata::text(class, "name").starts_with(SYSTEM_PREFIX);
-    if !is_system && class["value"].as_i64().unwrap_or(0) > MAX_USER_VALUE {
+    let is_system = class.name().starts_with(SYSTEM_PREFIX);
+    if !is_system && class.integer("value") > MAX_USER_VALUE {
         let detail = format!("maximum allowed value of a user defined priority is {MAX_USER_VALUE}");
         errors.forbidden(&FieldPath::new("value"), &detail);
     }
@@ -46,7 +46,7 @@ pub(super) fn validate(class: &Value) -> FieldErrors {
 /// Validates an update: the value is immutable.
 pub(super) fn validate_update(class: &Value, old: &Value) -> FieldErrors {
     let mut errors = FieldErrors::default();
-    if class["value"].as_i64().unwrap_or(0) != old["value"].as_i64().unwrap_or(0) {
+    if class.integer("value") != old.integer("value") {
         errors.forbidden(&FieldPath::new("value"), "may not be changed in an update.");
     }
     errors

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::create::{create, validate};
 use super::decode::decode;
-use super::objects::{find, finish_update, increment_generation, set_or_remove};
+use super::objects::{find, finish_update, increment_generation};
 use super::options::{ObjectPath, Stored, WriteOptions};
 use super::status::Status;
 use super::{event, metadata, namespace, pod, priority_class, workload};
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Replaces an object, except its status. Events and leases that do not exist are created.
 ///
@@ -37,7 +37,7 @@ pub fn update(
         _ => validate(kind, &object),
     };
     if has_status_subresource(kind) {
-        set_or_remove(&mut object, "status", old.get("status"));
+        object.set_or_remove("status", old.get("status"));
     }
     match kind {
         Kind::Namespace => namespace::keep_spec(&mut object, &old),
@@ -68,9 +68,9 @@ pub fn update_status(
     metadata::carry_over(path, &old, &mut object)?;
     let mut new = Value::clone(&old);
     for field in ["labels", "annotations"] {
-        set_or_remove(&mut new["metadata"], field, object["metadata"].get(field));
+        new["metadata"].set_or_remove(field, object["metadata"].get(field));
     }
-    set_or_remove(&mut new, "status", object.get("status"));
+    new.set_or_remove("status", object.get("status"));
     if path.kind == Kind::Pod && new["status"]["qosClass"].is_null() {
         new["status"]["qosClass"] = old["status"]["qosClass"].clone();
     }

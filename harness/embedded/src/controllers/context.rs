@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::recorder::{EventBody, Recorder, Related};
+use super::recorder::{Recorder, Related};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::{EventQueue, Time};
 
 /// Work of a controller.
@@ -98,5 +98,5 @@ impl<'a> DerefMut for ControllerContext<'_, 'a> {
 /// (`PodObservedGenerationTracking`, KEP-5067).
 pub(super) fn observed_generation(pod: &Value, ctx: &SimContext) -> Option<i64> {
     let reports = control_plane_version(ctx).at_least(34);
-    pod["metadata"]["generation"].as_i64().filter(|_| reports)
+    pod.generation().filter(|_| reports)
 }

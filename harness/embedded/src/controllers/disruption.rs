@@ -8,11 +8,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::{ControllerContext, ControllerEvent};
-use super::recorder::{EventBody, EventType};
+use super::recorder;
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::context::SimContext;
-use crate::resource::object::meta;
-use crate::resource::{Kind, condition, label_selector};
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 use crate::storage::{Change, ChangeKind};
 
 const COMPONENT: &str = "controllermanager";
@@ -27,7 +26,7 @@ pub(super) fn changed(changes: &[Change], ctx: &mut ControllerContext) {
         Kind::PodDisruptionBudget => change.what != ChangeKind::Deleted,
         _ => false,
     });
-    let namespaces: BTreeSet<&str> = concerned.map(|change| meta(&change.object, "namespace")).collect();
+    let namespaces: BTreeSet<&str> = concerned.map(|change| change.object.namespace()).collect();
     for namespace in namespaces {
         compute(namespace, ctx);
     }
@@ -37,32 +36,19 @@ pub(super) fn changed(changes: &[Change], ctx: &mut ControllerContext) {
 pub(super) fn compute(namespace: &str, ctx: &mut ControllerContext) {
     let budgets: Vec<_> = ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).cloned().collect();
     for budget in budgets {
-        let covered = |pod: &&Arc<Value>| {
-            label_selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"])
-        };
+        let covered = |pod: &&Arc<Value>| label_selector::matches(&budget["spec"]["selector"], pod.labels());
         let pods: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).filter(covered).cloned().collect();
         let status = status(&budget, &pods, ctx);
         if status["disruptedPods"].is_object() {
             ctx.schedule_after(TIMEOUT, ControllerEvent::Disruption(namespace.to_owned()));
         }
         let before = ctx.store.version();
-        ctx.store.update(Kind::PodDisruptionBudget, namespace, meta(&budget, "name"), |budget| {
+        ctx.store.update(Kind::PodDisruptionBudget, namespace, budget.name(), |budget| {
             budget["status"] = status;
         });
         if pods.is_empty() && ctx.store.version() != before {
-            let about = json!({
-                "kind": "PodDisruptionBudget",
-                "namespace": namespace,
-                "name": meta(&budget, "name"),
-                "uid": meta(&budget, "uid"),
-                "apiVersion": "policy/v1",
-                "resourceVersion": meta(&budget, "resourceVersion"),
-            });
-            let event = EventBody {
-                event_type: EventType::Normal,
-                reason: "NoPods",
-                message: "No matching pods found",
-            };
+            let about = recorder::object_reference(Kind::PodDisruptionBudget, &budget);
+            let event = EventBody::normal("NoPods", "No matching pods found");
             ctx.record(COMPONENT, about, event);
         }
     }
@@ -72,9 +58,7 @@ pub(super) fn compute(namespace: &str, ctx: &mut ControllerContext) {
 fn status(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Value {
     let disrupted = disrupted(budget, pods, ctx);
     let healthy = |pod: &&Arc<Value>| {
-        pod["metadata"]["deletionTimestamp"].is_null()
-            && !disrupted.contains_key(meta(pod, "name"))
-            && condition::status(pod, "Ready") == "True"
+        !pod.is_deleting() && !disrupted.contains_key(pod.name()) && pod.has_condition("Ready")
     };
     let current = pods.iter().filter(healthy).count() as i64;
     let generation = &budget["metadata"]["generation"];
@@ -113,11 +97,11 @@ fn expected(spec: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Result<(i64,
     }
     let mut scales = BTreeMap::new();
     for pod in pods {
-        let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let owners = pod.owners();
         if let Some(owner) = owners.into_iter().find(|owner| owner["controller"] == true) {
-            let scale = scale(owner, meta(pod, "namespace"), ctx);
+            let scale = scale(owner, pod.namespace(), ctx);
             let (uid, replicas) =
-                scale.ok_or_else(|| format!("found no controllers for pod {:?}", meta(pod, "name")))?;
+                scale.ok_or_else(|| format!("found no controllers for pod {:?}", pod.name()))?;
             scales.insert(uid, replicas);
         }
     }
@@ -132,15 +116,15 @@ fn expected(spec: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Result<(i64,
 fn scale(owner: &Value, namespace: &str, ctx: &SimContext) -> Option<(String, i64)> {
     let find = |kind: Kind, reference: &Value| {
         let name = reference["name"].as_str().filter(|_| reference["kind"] == kind.names().0)?;
-        ctx.store.get(kind, namespace, name).filter(|object| object["metadata"]["uid"] == reference["uid"])
+        ctx.store.get(kind, namespace, name).filter(|object| object.uid() == reference.text("uid"))
     };
     let set = find(Kind::ReplicaSet, owner)?;
-    let above = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let above = set.owners();
     let object = match above.into_iter().find(|owner| owner["controller"] == true) {
         Some(above) => find(Kind::Deployment, above)?,
         None => set,
     };
-    Some((meta(object, "uid").to_owned(), object["spec"]["replicas"].as_i64()?))
+    Some((object.uid().to_owned(), object["spec"]["replicas"].as_i64()?))
 }
 
 /// Returns the evicted pods that are not being deleted yet (`buildDisruptedPodMap`).
@@ -148,8 +132,7 @@ fn disrupted(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Map<Strin
     let now = ctx.epoch().at(ctx.now);
     let waiting = |name: &str, at: &Value| {
         let at = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
-        let alive =
-            |pod: &Arc<Value>| meta(pod, "name") == name && pod["metadata"]["deletionTimestamp"].is_null();
+        let alive = |pod: &Arc<Value>| pod.name() == name && !pod.is_deleting();
         at.and_then(|at| at.checked_add(TIMEOUT).ok()).is_some_and(|end| end > now) && pods.iter().any(alive)
     };
     let all = budget["status"]["disruptedPods"].as_object().into_iter().flatten();
@@ -160,7 +143,8 @@ fn disrupted(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Map<Strin
 fn allowed(budget: &Value, allowed: bool, reason: &str, message: &str, ctx: &SimContext) -> Value {
     const KIND: &str = "DisruptionAllowed";
     let status = if allowed { "True" } else { "False" };
-    let since = condition::find(budget, KIND)
+    let since = budget
+        .condition(KIND)
         .filter(|old| old["status"] == status)
         .map_or_else(|| json!(ctx.epoch().seconds(ctx.now)), |old| old["lastTransitionTime"].clone());
     json!([{

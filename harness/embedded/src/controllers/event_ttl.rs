@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent};
-use crate::resource::Kind;
-use crate::resource::object::meta;
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Period of checks. etcd's leases are exact, but shorter periods make no visible difference.
@@ -23,8 +22,7 @@ pub(super) fn check(ttl: Duration, ctx: &mut ControllerContext) {
         // Times of equal format sort as strings.
         let limit = ctx.epoch().seconds(Time::after(limit));
         let old = ctx.store.list(Kind::Event, None).filter(|event| last_time(event) < limit.as_str());
-        let old: Vec<_> =
-            old.map(|event| (meta(event, "namespace").to_owned(), meta(event, "name").to_owned())).collect();
+        let old: Vec<_> = old.map(|event| (event.namespace().to_owned(), event.name().to_owned())).collect();
         for (namespace, name) in old {
             ctx.store.remove(Kind::Event, &namespace, &name);
         }
@@ -59,7 +57,7 @@ mod tests {
         let mut remaining = |minutes: u64| {
             cluster.0.run(Time::after(Duration::from_secs(minutes * 60 + 1)));
             let events = cluster.0.store.list(Kind::Event, Some("default"));
-            events.map(|event| meta(event, "name").to_owned()).collect::<Vec<_>>()
+            events.map(|event| event.name().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(remaining(60), ["old", "old-micro", "repeated"]);
         assert_eq!(remaining(61), ["repeated"]);

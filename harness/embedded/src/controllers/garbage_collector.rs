@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::context::{ControllerContext, ControllerEvent};
 use crate::apiserver::{self, DeleteOptions, Propagation};
 use crate::context::SimContext;
-use crate::resource::object::meta;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 use crate::storage::{Change, ChangeKind};
 
 /// Delay until the collector handles an object.
@@ -19,25 +18,27 @@ const SOON: Duration = Duration::from_millis(10);
 pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
     if change.what == ChangeKind::Deleted {
-        let uid = meta(object, "uid").to_owned();
+        let uid = object.uid().to_owned();
         if dependents(&uid, ctx).next().is_some() {
             ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
         }
     } else {
         let before = change.before.as_ref().map(|before| &before["metadata"]["ownerReferences"]);
         if before != Some(&object["metadata"]["ownerReferences"]) {
-            let missing: Vec<String> =
-                owners(object).filter(|owner| !is_there(owner, object, ctx)).map(uid).collect();
+            let missing: Vec<String> = object
+                .owners()
+                .filter(|owner| !is_there(owner, object, ctx))
+                .map(|owner| owner.text("uid").to_owned())
+                .collect();
             missing.into_iter().for_each(|uid| ctx.schedule_after(SOON, ControllerEvent::Collect(uid)));
         }
     }
     // The owner may be waiting for its last dependent.
-    let waiting =
-        |object: &Value| !object["metadata"]["deletionTimestamp"].is_null() && propagation(object).is_some();
+    let waiting = |object: &Value| object.is_deleting() && propagation(object).is_some();
     if waiting(object) && change.what != ChangeKind::Deleted {
-        ctx.schedule_after(SOON, ControllerEvent::CollectDependents(change.kind, place(object)));
+        ctx.schedule_after(SOON, ControllerEvent::CollectDependents(change.kind, object.key()));
     }
-    for owner in owners(object) {
+    for owner in object.owners() {
         let Some((kind, namespace, name)) = named(owner, object) else { continue };
         if ctx.store.get(kind, namespace, name).is_some_and(|owner| waiting(owner)) {
             let place = (namespace.to_owned(), name.to_owned());
@@ -51,8 +52,8 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
 pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
     let all: Vec<_> = dependents(owner_uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
     for (kind, object) in all {
-        let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
-        if owners(&object).any(|owner| owner["uid"] != owner_uid && is_there(owner, &object, ctx)) {
+        let (namespace, name) = (object.namespace(), object.name());
+        if object.owners().any(|owner| owner["uid"] != owner_uid && is_there(owner, &object, ctx)) {
             disown(kind, namespace, name, owner_uid, ctx);
         } else {
             delete(kind, namespace, name, Propagation::Background, ctx);
@@ -68,24 +69,23 @@ pub(super) fn dependents_first(
     ctx: &mut ControllerContext,
 ) {
     let Some(object) = ctx.store.get(kind, namespace, name).cloned() else { return };
-    let Some(way) = propagation(&object).filter(|_| !object["metadata"]["deletionTimestamp"].is_null())
-    else {
+    let Some(way) = propagation(&object).filter(|_| object.is_deleting()) else {
         return;
     };
-    let uid = meta(&object, "uid");
+    let uid = object.uid();
     let all: Vec<_> = dependents(uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
     let mut blocked = false;
     for (kind, dependent) in &all {
-        let (namespace, name) = (meta(dependent, "namespace"), meta(dependent, "name"));
+        let (namespace, name) = (dependent.namespace(), dependent.name());
         if way == Propagation::Orphan {
             disown(*kind, namespace, name, uid, ctx);
             continue;
         }
-        if dependent["metadata"]["deletionTimestamp"].is_null() {
+        if !dependent.is_deleting() {
             delete(*kind, namespace, name, way, ctx);
         }
         let blocks = |owner: &Value| owner["uid"] == uid && owner["blockOwnerDeletion"] == true;
-        blocked |= owners(dependent).any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
+        blocked |= dependent.owners().any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
     }
     if !blocked && let Some(finalizer) = way.finalizer() {
         apiserver::remove_finalizer(ctx, kind, namespace, name, finalizer);
@@ -94,8 +94,7 @@ pub(super) fn dependents_first(
 
 /// Returns the propagation policy of an object that is being deleted, according to its finalizers.
 fn propagation(object: &Value) -> Option<Propagation> {
-    let finalizers: BTreeSet<&str> =
-        object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let finalizers: BTreeSet<&str> = object.finalizers().collect();
     Propagation::ALL.into_iter().find(|way| way.finalizer().is_some_and(|one| finalizers.contains(one)))
 }
 
@@ -106,34 +105,22 @@ fn dependents<'a>(
 ) -> impl Iterator<Item = (Kind, &'a std::sync::Arc<Value>)> + use<'a> {
     let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Event | Kind::Lease));
     let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
-    all.filter(move |(_, object)| owners(object).any(|owner| owner["uid"] == uid))
-}
-
-fn owners(object: &Value) -> impl Iterator<Item = &Value> {
-    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
-}
-
-fn uid(owner: &Value) -> String {
-    owner["uid"].as_str().unwrap_or_default().to_owned()
+    all.filter(move |(_, object)| object.owners().any(|owner| owner["uid"] == uid))
 }
 
 /// Returns whether an owner exists. Owners of unknown kinds are assumed to exist.
 fn is_there(owner: &Value, object: &Value, ctx: &SimContext) -> bool {
     named(owner, object).is_none_or(|(kind, namespace, name)| {
-        ctx.store.get(kind, namespace, name).is_some_and(|there| there["metadata"]["uid"] == owner["uid"])
+        ctx.store.get(kind, namespace, name).is_some_and(|there| there.uid() == owner.text("uid"))
     })
 }
 
 /// Returns kind, namespace and name of an owner.
 fn named<'a>(owner: &'a Value, object: &'a Value) -> Option<(Kind, &'a str, &'a str)> {
-    let text = |field: &str| owner[field].as_str().unwrap_or_default();
+    let text = |field: &str| owner.text(field);
     let kind = Kind::ALL.into_iter().find(|kind| kind.names() == (text("kind"), text("apiVersion")))?;
-    let namespace = if kind.scope() == Scope::Namespaced { meta(object, "namespace") } else { "" };
+    let namespace = if kind.scope() == Scope::Namespaced { object.namespace() } else { "" };
     Some((kind, namespace, text("name")))
-}
-
-fn place(object: &Value) -> (String, String) {
-    (meta(object, "namespace").to_owned(), meta(object, "name").to_owned())
 }
 
 fn disown(kind: Kind, namespace: &str, name: &str, uid: &str, ctx: &mut ControllerContext) {
@@ -142,11 +129,11 @@ fn disown(kind: Kind, namespace: &str, name: &str, uid: &str, ctx: &mut Controll
 
 /// Removes an owner reference from an object.
 pub(super) fn without_owner(object: &mut Value, uid: &str) {
-    let left: Vec<Value> = owners(object).filter(|owner| owner["uid"] != uid).cloned().collect();
+    let left: Vec<Value> = object.owners().filter(|owner| owner["uid"] != uid).cloned().collect();
     if !left.is_empty() {
         object["metadata"]["ownerReferences"] = left.into();
-    } else if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.shift_remove("ownerReferences");
+    } else {
+        object["metadata"].remove("ownerReferences");
     }
 }
 

@@ -8,8 +8,7 @@ use serde_json::json;
 use super::context::{ControllerContext, ControllerEvent};
 use crate::apiserver::{self, DeleteOptions, Propagation, WriteOptions};
 use crate::context::SimContext;
-use crate::resource::object::meta;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 use crate::storage::{Change, ChangeKind};
 
 const ACCOUNT: &str = "default";
@@ -26,17 +25,17 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
     match (change.kind, change.what) {
         (Kind::Namespace, ChangeKind::Deleted) => {}
-        (Kind::Namespace, _) if object["status"]["phase"] == "Terminating" => {
-            ctx.schedule_after(EMPTY, ControllerEvent::EmptyNamespace(meta(object, "name").to_owned()));
+        (Kind::Namespace, _) if object.phase() == "Terminating" => {
+            ctx.schedule_after(EMPTY, ControllerEvent::EmptyNamespace(object.name().to_owned()));
         }
-        (Kind::Namespace, ChangeKind::Added) => create_defaults_soon(meta(object, "name"), ctx),
+        (Kind::Namespace, ChangeKind::Added) => create_defaults_soon(object.name(), ctx),
         (Kind::ServiceAccount | Kind::ConfigMap, ChangeKind::Deleted)
-            if [ACCOUNT, ROOT_CA].contains(&meta(object, "name")) =>
+            if [ACCOUNT, ROOT_CA].contains(&object.name()) =>
         {
-            create_defaults_soon(meta(object, "namespace"), ctx);
+            create_defaults_soon(object.namespace(), ctx);
         }
         (Kind::Pod, ChangeKind::Deleted) => {
-            let namespace = meta(object, "namespace");
+            let namespace = object.namespace();
             if is_terminating(namespace, ctx) {
                 ctx.schedule_after(EMPTY, ControllerEvent::EmptyNamespace(namespace.to_owned()));
             }
@@ -59,7 +58,7 @@ pub(super) fn create_defaults(namespace: &str, ctx: &mut ControllerContext) {
     });
     let account = json!({"metadata": {"name": ACCOUNT}});
     for (kind, object) in [(Kind::ServiceAccount, account), (Kind::ConfigMap, root_ca)] {
-        if ctx.store.get(kind, namespace, meta(&object, "name")).is_none() {
+        if ctx.store.get(kind, namespace, object.name()).is_none() {
             // Fails if the namespace is terminating, which needs no default objects.
             let _ = apiserver::create(ctx, kind, namespace, object, WriteOptions::default());
         }
@@ -74,7 +73,7 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
     let kinds = || Kind::ALL.into_iter().filter(|kind| kind.scope() == Scope::Namespaced);
     for kind in kinds() {
         let names: Vec<_> =
-            ctx.store.list(kind, Some(namespace)).map(|object| meta(object, "name").to_owned()).collect();
+            ctx.store.list(kind, Some(namespace)).map(|object| object.name().to_owned()).collect();
         for name in names {
             // An object that is already gone needs no deletion.
             let how =
@@ -104,5 +103,5 @@ fn create_defaults_soon(namespace: &str, ctx: &mut ControllerContext) {
 
 fn is_terminating(namespace: &str, ctx: &SimContext) -> bool {
     let object = ctx.store.get(Kind::Namespace, "", namespace);
-    object.is_some_and(|object| object["status"]["phase"] == "Terminating")
+    object.is_some_and(|object| object.phase() == "Terminating")
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::context::{ControllerContext, ControllerEvent};
-use super::recorder::{self, EventBody, EventType};
+use super::recorder;
 use super::taints::{self, NOT_READY, UNREACHABLE};
 use crate::apiserver::control_plane_version;
-use crate::resource::object::{meta, node_name};
-use crate::resource::{Kind, condition};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 const COMPONENT: &str = "node-controller";
@@ -54,12 +53,11 @@ impl NodeLifecycle {
     /// Checks all nodes (`monitorNodeHealth`).
     pub(super) fn check(&mut self, ctx: &mut ControllerContext) {
         let nodes: Vec<_> = ctx.store.list(Kind::Node, None).cloned().collect();
-        let is_missing = |name: &String| !nodes.iter().any(|node| meta(node, "name") == name);
+        let is_missing = |name: &String| !nodes.iter().any(|node| node.name() == name);
         for name in self.nodes.keys().filter(|name| is_missing(name)).cloned().collect::<Vec<_>>() {
             if let Some(heartbeat) = self.nodes.remove(&name) {
                 let message = format!("Node {name} event: Removing Node {name} from Controller");
-                let event =
-                    EventBody { event_type: EventType::Normal, reason: "RemovingNode", message: &message };
+                let event = EventBody::normal("RemovingNode", &message);
                 ctx.record(COMPONENT, recorder::node(&name, &heartbeat.uid), event);
             }
         }
@@ -70,16 +68,15 @@ impl NodeLifecycle {
     }
 
     fn check_node(&mut self, node: &Value, ctx: &mut ControllerContext) {
-        let (name, uid) = (meta(node, "name"), meta(node, "uid"));
-        let ready = condition::find(node, "Ready");
+        let (name, uid) = (node.name(), node.uid());
+        let ready = node.condition("Ready");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let status = ready.map_or_else(String::new, |ready| text(&ready["lastHeartbeatTime"]));
         let lease = ctx.store.get(Kind::Lease, "kube-node-lease", name);
         let lease = lease.map_or_else(String::new, |lease| text(&lease["spec"]["renewTime"]));
         if !self.nodes.contains_key(name) {
             let message = format!("Node {name} event: Registered Node {name} in Controller");
-            let event =
-                EventBody { event_type: EventType::Normal, reason: "RegisteredNode", message: &message };
+            let event = EventBody::normal("RegisteredNode", &message);
             ctx.record(COMPONENT, recorder::node(name, uid), event);
         }
         let fresh =
@@ -95,7 +92,7 @@ impl NodeLifecycle {
             Some(_) if control_plane_version(ctx).at_least(31) => Duration::from_secs(50),
             Some(_) => Duration::from_secs(40),
         };
-        let before = condition::status(node, "Ready");
+        let before = ready.map_or("", |ready| ready.text("status"));
         let silent = ctx.now.since(heartbeat.at) > grace_period;
         if silent {
             mark_unknown(name, ctx);
@@ -109,8 +106,7 @@ impl NodeLifecycle {
         }
         if silent && before == "True" {
             let message = format!("Node {name} status is now: NodeNotReady");
-            let event =
-                EventBody { event_type: EventType::Normal, reason: "NodeNotReady", message: &message };
+            let event = EventBody::normal("NodeNotReady", &message);
             ctx.record(COMPONENT, recorder::node(name, uid), event);
             mark_pods(name, ctx);
         }
@@ -120,9 +116,9 @@ impl NodeLifecycle {
 /// Swaps the `NoExecute` taints of a node, unless they are up to date.
 fn execute(node: &Value, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoExecute";
-    let has = |key: &&str| taints::of(node).any(|taint| taint["key"] == **key && taint["effect"] == EFFECT);
+    let has = |key: &&str| node.taints().any(|taint| taint["key"] == **key && taint["effect"] == EFFECT);
     if !add.iter().all(has) || remove.iter().any(has) {
-        taints::swap(meta(node, "name"), EFFECT, add, remove, ctx);
+        taints::swap(node.name(), EFFECT, add, remove, ctx);
     }
 }
 
@@ -161,21 +157,17 @@ fn mark_unknown(node: &str, ctx: &mut ControllerContext) {
 /// Marks the pods of an unreachable node as not ready (`MarkPodsNotReady`).
 fn mark_pods(node: &str, ctx: &mut ControllerContext) {
     let pods: Vec<_> =
-        ctx.store.list(Kind::Pod, None).filter(|pod| node_name(pod) == node).cloned().collect();
+        ctx.store.list(Kind::Pod, None).filter(|pod| pod.node_name() == node).cloned().collect();
     let now = ctx.epoch().seconds(ctx.now);
-    for pod in pods.iter().filter(|pod| condition::status(pod, "Ready") == "True") {
-        ctx.store.update(Kind::Pod, meta(pod, "namespace"), meta(pod, "name"), |pod| {
+    for pod in pods.iter().filter(|pod| pod.has_condition("Ready")) {
+        ctx.store.update(Kind::Pod, pod.namespace(), pod.name(), |pod| {
             let conditions = pod["status"]["conditions"].as_array_mut().into_iter().flatten();
             for ready in conditions.filter(|condition| condition["type"] == "Ready") {
                 ready["status"] = json!("False");
                 ready["lastTransitionTime"] = json!(now);
             }
         });
-        let event = EventBody {
-            event_type: EventType::Warning,
-            reason: "NodeNotReady",
-            message: "Node is not ready",
-        };
-        ctx.record(COMPONENT, recorder::pod(pod), event);
+        let event = EventBody::warning("NodeNotReady", "Node is not ready");
+        ctx.record(COMPONENT, recorder::object_reference(Kind::Pod, pod), event);
     }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::context::{ControllerContext, ControllerEvent, observed_generation};
 use crate::apiserver::{self, DeleteOptions};
-use crate::resource::Kind;
 use crate::resource::condition::Condition;
-use crate::resource::object::{is_terminal, meta, node_name};
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -36,8 +35,8 @@ impl PodGc {
 
     /// Handles a change of a pod.
     pub(super) fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
-        let node = node_name(&change.object);
-        let settled = change.before.as_ref().is_some_and(|before| node_name(before) == node);
+        let node = change.object.node_name();
+        let settled = change.before.as_ref().is_some_and(|before| before.node_name() == node);
         if change.what != ChangeKind::Deleted
             && !settled
             && !node.is_empty()
@@ -52,15 +51,15 @@ impl PodGc {
         self.scheduled = false;
         let missing = |node: &str| !node.is_empty() && ctx.store.get(Kind::Node, "", node).is_none();
         let orphans: Vec<_> =
-            ctx.store.list(Kind::Pod, None).filter(|pod| missing(node_name(pod))).cloned().collect();
-        self.missed.retain(|node, _| orphans.iter().any(|pod| node_name(pod) == node));
+            ctx.store.list(Kind::Pod, None).filter(|pod| missing(pod.node_name())).cloned().collect();
+        self.missed.retain(|node, _| orphans.iter().any(|pod| pod.node_name() == node));
         for pod in orphans {
-            let since = *self.missed.entry(node_name(&pod).to_owned()).or_insert(ctx.now);
+            let since = *self.missed.entry(pod.node_name().to_owned()).or_insert(ctx.now);
             if ctx.now.since(since) < QUARANTINE {
                 continue;
             }
-            let (namespace, name) = (meta(&pod, "namespace"), meta(&pod, "name"));
-            if !is_terminal(&pod) {
+            let (namespace, name) = (pod.namespace(), pod.name());
+            if !pod.is_terminal() {
                 let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(&pod, ctx));
                 ctx.store.update(Kind::Pod, namespace, name, |pod| {
                     pod["status"]["phase"] = "Failed".into();

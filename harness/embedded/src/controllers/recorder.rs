@@ -7,39 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
-use crate::resource::Kind;
-use crate::resource::object::meta;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
-
-/// Type of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum EventType {
-    /// `Normal`.
-    Normal,
-    /// `Warning`.
-    Warning,
-}
-
-impl EventType {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-/// Type, reason and message of an event.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EventBody<'a> {
-    pub(super) event_type: EventType,
-    /// Reason, such as `NodeNotReady`.
-    pub(super) reason: &'a str,
-    pub(super) message: &'a str,
-}
 
 /// Identity of repeated events: component, object, reason, and message or action.
 type Key = (&'static str, String, String, String);
@@ -80,7 +52,7 @@ impl Recorder {
         body: EventBody,
     ) {
         const REPEATS: Duration = Duration::from_secs(600);
-        let of = ["kind", "namespace", "name", "uid"].map(|field| object[field].as_str().unwrap_or_default());
+        let of = ["kind", "namespace", "name", "uid"].map(|field| object.text(field));
         let key = (component, of.join("/"), body.reason.to_owned(), body.message.to_owned());
         let now = ctx.epoch().seconds(ctx.now);
         if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
@@ -145,16 +117,16 @@ impl Recorder {
 
     /// Creates an event with the fields that both APIs share.
     fn event(&mut self, ctx: &SimContext, object: &Value, body: EventBody) -> Value {
-        let namespace = match object["namespace"].as_str().unwrap_or_default() {
+        let namespace = match object.text("namespace") {
             "" => DEFAULT_NAMESPACE,
             namespace => namespace,
         };
         self.last_name = ctx.epoch().at(ctx.now).as_nanosecond().max(self.last_name + 1);
-        let name = format!("{}.{:x}", object["name"].as_str().unwrap_or_default(), self.last_name);
+        let name = format!("{}.{:x}", object.text("name"), self.last_name);
         json!({
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": object,
-            "type": body.event_type.name(),
+            "type": body.event_type,
             "reason": body.reason,
             "message": body.message,
         })
@@ -162,14 +134,14 @@ impl Recorder {
 
     fn send(&mut self, ctx: &mut SimContext, key: Key, event: Value) {
         let last = Last {
-            namespace: meta(&event, "namespace").to_owned(),
-            name: meta(&event, "name").to_owned(),
+            namespace: event.namespace().to_owned(),
+            name: event.name().to_owned(),
             at: ctx.now,
             count: 1,
         };
         // The API server rejects objects in namespaces that are missing or being deleted.
         let namespace = ctx.store.get(Kind::Namespace, "", &last.namespace);
-        if namespace.is_some_and(|namespace| namespace["status"]["phase"] != "Terminating")
+        if namespace.is_some_and(|namespace| namespace.phase() != "Terminating")
             && ctx.store.create(Kind::Event, event, ctx.now).is_ok()
         {
             self.last.insert(key, last);
@@ -177,15 +149,16 @@ impl Recorder {
     }
 }
 
-/// Returns a reference to a pod.
-pub(super) fn pod(pod: &Value) -> Value {
+/// Returns a reference to an object.
+pub(super) fn object_reference(kind: Kind, object: &Value) -> Value {
+    let (name, version) = kind.names();
     json!({
-        "kind": "Pod",
-        "namespace": pod["metadata"]["namespace"],
-        "name": pod["metadata"]["name"],
-        "uid": pod["metadata"]["uid"],
-        "apiVersion": "v1",
-        "resourceVersion": pod["metadata"]["resourceVersion"],
+        "kind": name,
+        "namespace": object["metadata"]["namespace"],
+        "name": object["metadata"]["name"],
+        "uid": object["metadata"]["uid"],
+        "apiVersion": version,
+        "resourceVersion": object["metadata"]["resourceVersion"],
     })
 }
 

@@ -7,12 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent, observed_generation};
-use super::recorder::{self, EventBody, EventType};
-use super::taints;
+use super::recorder;
 use crate::apiserver::{self, DeleteOptions};
 use crate::resource::condition::Condition;
-use crate::resource::object::{meta, node_name};
-use crate::resource::{Kind, scheduling};
+use crate::resource::{EventBody, Kind, ObjectExt, scheduling};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -40,7 +38,7 @@ impl TaintEviction {
         {
             return;
         }
-        let here = |pod: &&std::sync::Arc<Value>| node_name(pod) == meta(node, "name");
+        let here = |pod: &&std::sync::Arc<Value>| pod.node_name() == node.name();
         let pods: Vec<_> = ctx.store.list(Kind::Pod, None).filter(here).cloned().collect();
         for pod in pods {
             self.process_pod(&pod, node, ctx);
@@ -51,16 +49,17 @@ impl TaintEviction {
     pub(super) fn pod_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let pod = &change.object;
         if change.what == ChangeKind::Deleted {
-            self.cancel(meta(pod, "namespace"), meta(pod, "name"), ctx);
+            self.cancel(pod.namespace(), pod.name(), ctx);
             return;
         }
         let same = |before: &std::sync::Arc<Value>| {
-            node_name(before) == node_name(pod) && before["spec"]["tolerations"] == pod["spec"]["tolerations"]
+            before.node_name() == pod.node_name()
+                && before["spec"]["tolerations"] == pod["spec"]["tolerations"]
         };
         if change.before.as_ref().is_some_and(same) {
             return;
         }
-        let Some(node) = ctx.store.get(Kind::Node, "", node_name(pod)).cloned() else { return };
+        let Some(node) = ctx.store.get(Kind::Node, "", pod.node_name()).cloned() else { return };
         if no_execute(&node).next().is_some() {
             self.process_pod(pod, &node, ctx);
         }
@@ -86,7 +85,7 @@ impl TaintEviction {
 
     /// Schedules or cancels the deletion of a pod (`processPodOnNode`).
     fn process_pod(&mut self, pod: &Value, node: &Value, ctx: &mut ControllerContext) {
-        let (namespace, name) = (meta(pod, "namespace"), meta(pod, "name"));
+        let (namespace, name) = (pod.namespace(), pod.name());
         let tolerations: Option<Vec<&Value>> = no_execute(node)
             .map(|taint| scheduling::find_toleration(&pod["spec"]["tolerations"], taint))
             .collect();
@@ -130,7 +129,7 @@ impl TaintEviction {
 
 /// Returns the `NoExecute` taints of a node.
 fn no_execute(node: &Value) -> impl Iterator<Item = &Value> {
-    taints::of(node).filter(|taint| taint["effect"] == "NoExecute")
+    node.taints().filter(|taint| taint["effect"] == "NoExecute")
 }
 
 fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerContext) {
@@ -138,7 +137,6 @@ fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerCon
         "Cancelling" => format!("Cancelling deletion of Pod {namespace}/{name}"),
         _ => format!("Marking for deletion Pod {namespace}/{name}"),
     };
-    let event =
-        EventBody { event_type: EventType::Normal, reason: "TaintManagerEviction", message: &message };
+    let event = EventBody::normal("TaintManagerEviction", &message);
     ctx.record(COMPONENT, recorder::pod_named(namespace, name), event);
 }

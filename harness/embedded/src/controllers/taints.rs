@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::context::ControllerContext;
 use crate::defect::{Defect, Defects};
-use crate::resource::Kind;
-use crate::resource::object::meta;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
 /// Taints by condition: type, status, key (`nodeConditionToTaintKeyStatusMap`).
@@ -29,9 +28,9 @@ pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerCo
     if change.what == ChangeKind::Deleted {
         return;
     }
-    let name = meta(&change.object, "name");
+    let name = change.object.name();
     let Some(node) = ctx.store.get(Kind::Node, "", name) else { return };
-    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    let conditions = node["status"].items("conditions");
     let mut wanted: Vec<&str> = conditions
         .filter_map(|condition| {
             let fits = |(kind, status, _): &&(&str, &str, &str)| {
@@ -45,8 +44,9 @@ pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerCo
         wanted.push(UNSCHEDULABLE);
     }
     let ours = |key: &str| key == UNSCHEDULABLE || BY_CONDITION.iter().any(|(_, _, own)| *own == key);
-    let has = |key: &str| of(node).any(|taint| taint["key"] == key && taint["effect"] == EFFECT);
-    let extra: Vec<String> = of(node)
+    let has = |key: &str| node.taints().any(|taint| taint["key"] == key && taint["effect"] == EFFECT);
+    let extra: Vec<String> = node
+        .taints()
         .filter(|taint| taint["effect"] == EFFECT)
         .filter_map(|taint| taint["key"].as_str())
         .filter(|key| ours(key) && !wanted.contains(key))
@@ -74,20 +74,15 @@ pub(super) fn swap(node: &str, effect: &str, add: &[&str], remove: &[&str], ctx:
     let now = ctx.epoch().seconds(ctx.now);
     ctx.store.update(Kind::Node, "", node, |node| {
         let changed = |taint: &Value| {
-            let key = taint["key"].as_str().unwrap_or_default();
+            let key = taint.text("key");
             taint["effect"] == effect && (add.contains(&key) || remove.contains(&key))
         };
-        let mut taints: Vec<Value> = of(node).filter(|taint| !changed(taint)).cloned().collect();
+        let mut taints: Vec<Value> = node.taints().filter(|taint| !changed(taint)).cloned().collect();
         taints.extend(add.iter().map(|key| json!({"key": key, "effect": effect, "timeAdded": now})));
         if !taints.is_empty() {
             node["spec"]["taints"] = json!(taints);
-        } else if let Some(spec) = node["spec"].as_object_mut() {
-            spec.shift_remove("taints");
+        } else {
+            node["spec"].remove("taints");
         }
     });
-}
-
-/// Returns the taints of a node.
-pub(super) fn of(node: &Value) -> impl Iterator<Item = &Value> {
-    node["spec"]["taints"].as_array().into_iter().flatten()
 }

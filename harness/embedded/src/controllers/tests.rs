@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use crate::apiserver::{self, DeleteOptions, ObjectPath, WriteOptions};
 use crate::options::Options;
-use crate::resource::object::is_terminal;
-use crate::resource::{Kind, condition};
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 use crate::simulation::Simulation;
 
@@ -93,7 +92,7 @@ impl TestCluster {
     }
 
     fn scheduled_condition(&self, pod: &str) -> &Value {
-        condition::find(self.get(Kind::Pod, pod).unwrap(), "PodScheduled").unwrap()
+        self.get(Kind::Pod, pod).unwrap().condition("PodScheduled").unwrap()
     }
 
     fn taints(&self, node: &str) -> Value {
@@ -253,7 +252,7 @@ fn preempts_least_important_pod() {
     cluster.pod("high", json!({"memory": "4Gi", "priorityClassName": "high"}));
     cluster.run_until(2.1);
     let victim = cluster.get(Kind::Pod, "low").unwrap();
-    let condition = condition::find(victim, "DisruptionTarget").unwrap();
+    let condition = victim.condition("DisruptionTarget").unwrap();
     assert_eq!(condition["reason"], "PreemptionByScheduler");
     assert_eq!(condition["message"], "default-scheduler: preempting to accommodate a higher priority pod");
     assert_eq!(victim["metadata"]["deletionGracePeriodSeconds"], 30);
@@ -343,14 +342,14 @@ fn unreachable_node_loses_its_pods() {
     cluster.run_until(60.0);
     let node = cluster.get(Kind::Node, "n1").unwrap();
     for kind in ["Ready", "MemoryPressure"] {
-        let condition = condition::find(node, kind).unwrap();
+        let condition = node.condition(kind).unwrap();
         assert_eq!(
             (&condition["status"], &condition["reason"]),
             (&json!("Unknown"), &json!("NodeStatusUnknown"))
         );
         assert_eq!(condition["message"], "Kubelet stopped posting node status.");
     }
-    assert_eq!(condition::find(node, "PIDPressure").unwrap()["reason"], "NodeStatusNeverUpdated");
+    assert_eq!(node.condition("PIDPressure").unwrap()["reason"], "NodeStatusNeverUpdated");
     let effects = cluster.taints("n1");
     let effects: Vec<_> =
         effects.as_array().unwrap().iter().map(|taint| (&taint["key"], &taint["effect"])).collect();
@@ -359,17 +358,17 @@ fn unreachable_node_loses_its_pods() {
     let mut messages = cluster.event_messages("NodeNotReady");
     messages.sort();
     assert_eq!(messages, ["n1: Node n1 status is now: NodeNotReady", "p: Node is not ready"]);
-    assert_eq!(condition::status(cluster.get(Kind::Pod, "p").unwrap(), "Ready"), "False");
+    assert_eq!(cluster.get(Kind::Pod, "p").unwrap().condition("Ready").unwrap()["status"], "False");
     // 300 s after the taint.
     cluster.run_until(350.0);
     assert!(cluster.event_messages("TaintManagerEviction").is_empty());
     cluster.run_until(360.0);
     assert_eq!(cluster.event_messages("TaintManagerEviction"), ["p: Marking for deletion Pod default/p"]);
     let pod = cluster.get(Kind::Pod, "p").unwrap();
-    let condition = condition::find(pod, "DisruptionTarget").unwrap();
+    let condition = pod.condition("DisruptionTarget").unwrap();
     assert_eq!(condition["reason"], "DeletionByTaintManager");
     assert_eq!(condition["message"], "Taint manager: deleting due to NoExecute taint");
-    assert!(pod["metadata"]["deletionTimestamp"].is_string());
+    assert!(pod.is_deleting());
 }
 
 #[test]
@@ -434,7 +433,7 @@ fn collects_pods_of_missing_node() {
     cluster.run_until(1.0);
     cluster.0.store.remove(Kind::Node, "", "n1");
     cluster.run_until(50.0);
-    assert!(!is_terminal(cluster.get(Kind::Pod, "p").unwrap()));
+    assert!(!cluster.get(Kind::Pod, "p").unwrap().is_terminal());
     cluster.run_until(90.0);
     assert!(cluster.get(Kind::Pod, "p").is_none());
     assert_eq!(

@@ -76,7 +76,7 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
     let verbs = |verbs: &[Verb]| verbs.iter().map(Verb::to_string).collect();
     let own = APIResource {
         name: resource.plural.to_owned(),
-        singular_name: resource.singular.to_owned(),
+        singular_name: resource.kind.to_lowercase(),
         kind: resource.kind.to_owned(),
         verbs: verbs(resource.verbs),
         short_names: Some(resource.short_names.iter().map(|name| (*name).to_owned()).collect()),

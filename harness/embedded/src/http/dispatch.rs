@@ -61,7 +61,6 @@ fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Res
     }
     match resource.source {
         Source::Stored(kind) => object(cluster, request, resource, kind, verb),
-        Source::EventsV1 => object(cluster, request, resource, Kind::Event, verb),
         Source::DaemonSets => {
             let view = View::from_request(cluster, request, resource)?;
             unstored::get_or_list_daemon_sets(cluster, request, view)

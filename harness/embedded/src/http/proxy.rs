@@ -7,7 +7,7 @@ use super::request::ApiRequest;
 use super::responses;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Forwards a request to a kubelet.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn proxy_to_kubelet(cluster: &Cluster, request: &ApiRequest) -> Resul
             let object = ctx.store.get(Kind::Node, "", name).cloned();
             let object = object.ok_or_else(|| Status::not_found(Kind::Node, name))?;
             let node = nodes.get_mut(name).ok_or_else(|| {
-                let address = node_address(&object);
+                let address = object.internal_ip().unwrap_or("127.0.0.1");
                 let message = format!(
                     "error trying to reach service: dial tcp {address}:10250: connect: connection refused"
                 );
@@ -40,13 +40,6 @@ fn node_name(name: &str) -> &str {
         [host, ..] => host,
         [] => name,
     }
-}
-
-/// Returns the internal IP address of a node.
-pub(crate) fn node_address(node: &serde_json::Value) -> &str {
-    let addresses = node["status"]["addresses"].as_array();
-    let internal = addresses.into_iter().flatten().find(|address| address["type"] == "InternalIP");
-    internal.and_then(|address| address["address"].as_str()).unwrap_or("127.0.0.1")
 }
 
 #[cfg(test)]

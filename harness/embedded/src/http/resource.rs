@@ -14,8 +14,6 @@ pub(crate) struct Resource {
     pub(crate) version: &'static str,
     /// Plural name, as in paths.
     pub(crate) plural: &'static str,
-    /// Singular name for kubectl.
-    pub(crate) singular: &'static str,
     /// Short names for kubectl.
     pub(crate) short_names: &'static [&'static str],
     /// Kind of the objects.
@@ -76,8 +74,6 @@ impl fmt::Display for Verb {
 pub(crate) enum Source {
     /// Stored objects.
     Stored(Kind),
-    /// Stored core/v1 events, served as events.k8s.io/v1.
-    EventsV1,
     /// Derived from the owner references of pods.
     DaemonSets,
     /// Create only; not stored.
@@ -89,7 +85,6 @@ impl Source {
     pub(crate) fn kind(self) -> Option<Kind> {
         match self {
             Self::Stored(kind) => Some(kind),
-            Self::EventsV1 => Some(Kind::Event),
             Self::DaemonSets | Self::AccessReviews => None,
         }
     }
@@ -110,37 +105,19 @@ const fn status(kind: &'static str) -> Subresource {
     subresource("status", kind, GET_PATCH_UPDATE)
 }
 
-/// A stored resource of the core group. A test compares the names with those of [`Kind`], whose
-/// methods are not `const`.
+/// A stored resource of the core group.
 const fn core(
     kind: Kind,
     short_names: &'static [&'static str],
     subresources: &'static [Subresource],
 ) -> Resource {
-    let (name, singular, plural, scope) = match kind {
-        Kind::Namespace => ("Namespace", "namespace", "namespaces", Scope::Cluster),
-        Kind::Node => ("Node", "node", "nodes", Scope::Cluster),
-        Kind::Pod => ("Pod", "pod", "pods", Scope::Namespaced),
-        Kind::Event => ("Event", "event", "events", Scope::Namespaced),
-        Kind::ServiceAccount => ("ServiceAccount", "serviceaccount", "serviceaccounts", Scope::Namespaced),
-        Kind::ConfigMap => ("ConfigMap", "configmap", "configmaps", Scope::Namespaced),
-        Kind::PriorityClass => ("PriorityClass", "priorityclass", "priorityclasses", Scope::Cluster),
-        Kind::PodDisruptionBudget => {
-            ("PodDisruptionBudget", "poddisruptionbudget", "poddisruptionbudgets", Scope::Namespaced)
-        }
-        Kind::Lease => ("Lease", "lease", "leases", Scope::Namespaced),
-        Kind::Deployment => ("Deployment", "deployment", "deployments", Scope::Namespaced),
-        Kind::ReplicaSet => ("ReplicaSet", "replicaset", "replicasets", Scope::Namespaced),
-        Kind::Job => ("Job", "job", "jobs", Scope::Namespaced),
-    };
     Resource {
         group: "",
         version: "v1",
-        plural,
-        singular,
+        plural: kind.plural(),
         short_names,
-        kind: name,
-        scope,
+        kind: kind.names().0,
+        scope: kind.scope(),
         verbs: ALL,
         subresources,
         source: Source::Stored(kind),
@@ -182,7 +159,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         group: "apps",
         version: "v1",
         plural: "daemonsets",
-        singular: "daemonset",
         short_names: &["ds"],
         kind: "DaemonSet",
         scope: Scope::Namespaced,
@@ -196,7 +172,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         group: "authorization.k8s.io",
         version: "v1",
         plural: "selfsubjectaccessreviews",
-        singular: "selfsubjectaccessreview",
         short_names: &[],
         kind: "SelfSubjectAccessReview",
         scope: Scope::Cluster,
@@ -206,7 +181,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
     },
     in_group("batch", core(Kind::Job, &[], &[status("Job")])),
     in_group("coordination.k8s.io", core(Kind::Lease, &[], &[])),
-    Resource { group: "events.k8s.io", source: Source::EventsV1, ..core(Kind::Event, &["ev"], &[]) },
     in_group("policy", core(Kind::PodDisruptionBudget, &["pdb"], &[status("PodDisruptionBudget")])),
     in_group("scheduling.k8s.io", core(Kind::PriorityClass, &["pc"], &[])),
 ];

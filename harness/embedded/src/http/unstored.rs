@@ -13,7 +13,7 @@ use super::selector::ObjectSelector;
 use super::view::View;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::Store;
 
 /// Handles POST of a `SelfSubjectAccessReview`: every request with the token is allowed.
@@ -56,11 +56,11 @@ pub(crate) fn get_or_list_daemon_sets(
 fn daemon_sets(store: &Store, namespace: Option<&str>) -> Vec<Arc<Value>> {
     let mut sets: BTreeMap<(&str, &str), Vec<&Value>> = BTreeMap::new();
     for pod in store.list(Kind::Pod, namespace) {
-        let owners = pod["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let owners = pod.owners();
         let owner =
             owners.filter(|owner| owner["kind"] == "DaemonSet").find_map(|owner| owner["name"].as_str());
         if let Some(owner) = owner {
-            let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+            let namespace = pod.namespace();
             sets.entry((namespace, owner)).or_default().push(pod);
         }
     }
@@ -71,7 +71,7 @@ fn daemon_sets(store: &Store, namespace: Option<&str>) -> Vec<Arc<Value>> {
 
 fn daemon_set(store: &Store, namespace: &str, name: &str, pods: &[&Value]) -> Value {
     let first = &pods[0]["metadata"];
-    let owners = first["ownerReferences"].as_array().into_iter().flatten();
+    let owners = first.items("ownerReferences");
     let uid = owners.filter(|owner| owner["name"] == name).find_map(|owner| owner["uid"].as_str());
     // Labels that the controller adds to the pods.
     const POD_LABELS: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
@@ -80,7 +80,7 @@ fn daemon_set(store: &Store, namespace: &str, name: &str, pods: &[&Value]) -> Va
         labels.retain(|label, _| !POD_LABELS.contains(&label.as_str()));
     }
     let is_ready = |pod: &&&Value| {
-        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+        let conditions = pod["status"].items("conditions");
         conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
     };
     let (count, ready) = (pods.len(), pods.iter().filter(is_ready).count());

@@ -6,12 +6,13 @@ use evictlab_rules::KubeletVersion;
 use k8s_openapi::apimachinery::pkg::version::Info;
 
 use super::responses;
+use crate::apiserver::control_plane_version;
 use crate::cluster::Cluster;
-use crate::simulation::Simulation;
 
 /// Handles `/version`. The suffix `+evictlab` marks the embedded cluster.
 pub(crate) async fn version(State(cluster): State<Cluster>) -> Response {
-    let (version, epoch) = cluster.with(|simulation| (server_version(simulation), simulation.store.epoch.0));
+    let (version, epoch) =
+        cluster.with(|simulation| simulation.with(|_, _, ctx| (control_plane_version(ctx), ctx.epoch().0)));
     let version = KubeletVersion { suffix: String::new(), ..version };
     let info = Info {
         major: version.major.to_string(),
@@ -23,12 +24,6 @@ pub(crate) async fn version(State(cluster): State<Cluster>) -> Response {
         ..Info::default()
     };
     responses::json(200, &info)
-}
-
-/// Returns the version of the newest kubelet: a kubelet must not be newer than its API server.
-fn server_version(simulation: &Simulation) -> KubeletVersion {
-    let newest = simulation.nodes.values().map(|node| node.kubelet.identity.version.clone()).max();
-    newest.unwrap_or_else(|| KubeletVersion::from_minor(36))
 }
 
 /// Handles `/healthz`, `/livez` and `/readyz`.

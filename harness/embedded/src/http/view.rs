@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::request::{ApiRequest, Representation};
-use super::resource::{Resource, Source};
+use super::resource::Resource;
 use super::{responses, table};
-use crate::apiserver::{Status, event};
+use crate::apiserver::Status;
 use crate::cluster::Cluster;
 
 /// The representation of a resource that a request asks for.
@@ -66,31 +66,11 @@ impl View {
         Ok(Self { resource, representation: request.representation, include, now })
     }
 
-    /// Converts a stored object to the API group of the resource.
-    pub(crate) fn to_served<'a>(self, stored: &'a Value) -> Cow<'a, Value> {
-        match self.resource.source {
-            Source::EventsV1 => {
-                let mut event = stored.clone();
-                event::from_core(&mut event);
-                Cow::Owned(event)
-            }
-            _ => Cow::Borrowed(stored),
-        }
-    }
-
-    /// Converts an object of the resource's API group to the stored form.
-    pub(crate) fn to_stored(self, mut served: Value) -> Value {
-        if self.resource.source == Source::EventsV1 {
-            event::to_core(&mut served);
-        }
-        served
-    }
-
     /// Returns a stored object in the requested representation. A table has column definitions if
     /// `with_columns` is true.
     pub(crate) fn represent<'a>(&self, stored: &'a Value, with_columns: bool) -> Cow<'a, Value> {
         match self.representation {
-            Representation::Object => self.to_served(stored),
+            Representation::Object => Cow::Borrowed(stored),
             Representation::Metadata => Cow::Owned(partial_metadata(stored)),
             Representation::Table => {
                 let metadata = json!({"resourceVersion": stored["metadata"]["resourceVersion"]});
@@ -119,7 +99,7 @@ impl View {
             Representation::Object => (
                 format!("{}List", self.resource.kind),
                 self.resource.api_version(),
-                objects.map(|object| self.to_served(object)).collect(),
+                objects.map(Cow::Borrowed).collect(),
             ),
         };
         responses::json(200, &List { kind, api_version, metadata, items })
@@ -135,7 +115,7 @@ impl View {
             let included = match self.include {
                 IncludeObject::None => Value::Null,
                 IncludeObject::Metadata => partial_metadata(object),
-                IncludeObject::Object => self.to_served(object).into_owned(),
+                IncludeObject::Object => object.clone(),
             };
             table::row(self.resource.source, object, included, self.now)
         });

@@ -53,7 +53,7 @@ impl Kubelet {
         self.status_start(machine, ctx);
         self.pods_start(machine, ctx);
         self.stats_start(machine, ctx);
-        self.eviction_start(machine, ctx);
+        self.eviction_start(ctx);
     }
 
     /// Stops, as by SIGTERM; containers keep running.
@@ -64,7 +64,7 @@ impl Kubelet {
     /// Delivers changes of objects.
     pub fn changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         if self.running {
-            self.pods_changed(machine, ctx);
+            self.handle_pod_changes(machine, ctx);
         }
     }
 
@@ -89,7 +89,7 @@ impl Kubelet {
             Some(KubeletEvent::Pods(event)) => self.pods_on(event, machine, ctx),
             Some(KubeletEvent::Stats(event)) => self.stats_on(event, machine, ctx),
             Some(KubeletEvent::Eviction(event)) => self.eviction_on(event, machine, ctx),
-            Some(KubeletEvent::Status(event)) => self.status_on(event, machine, ctx),
+            Some(KubeletEvent::Status(event)) => self.status_on(event, ctx),
             Some(KubeletEvent::Recorder(event)) => self.recorder_on(event, ctx),
         }
     }

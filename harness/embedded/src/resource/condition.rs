@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::ObjectExt;
+
 /// Condition to set in a pod.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition<'a> {
@@ -40,29 +42,23 @@ impl<'a> Condition<'a> {
         if let Some(generation) = generation {
             condition["observedGeneration"] = json!(generation);
         }
-        let conditions = &mut pod["status"]["conditions"];
-        if !conditions.is_array() {
-            *conditions = json!([]);
+        let status = &mut pod["status"];
+        if let Some(old) = find(status, self.kind).filter(|old| old["status"] == self.status) {
+            condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
         }
-        let Some(conditions) = conditions.as_array_mut() else { return };
-        match conditions.iter_mut().find(|old| old["type"] == self.kind) {
-            Some(old) => {
-                if old["status"] == self.status {
-                    condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
-                }
-                *old = condition;
-            }
-            None => conditions.push(condition),
-        }
+        put(status, condition);
     }
 }
 
-/// Returns the status of a pod's or node's condition, or an empty string.
-pub(crate) fn status<'a>(object: &'a Value, kind: &str) -> &'a str {
-    find(object, kind).and_then(|condition| condition["status"].as_str()).unwrap_or_default()
+/// Returns the condition of a type in a status.
+pub(crate) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+    status.items("conditions").find(|condition| condition["type"] == kind)
 }
 
-/// Returns a pod's or node's condition.
-pub(crate) fn find<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+/// Adds a condition to a status, or replaces the one of its type.
+pub(crate) fn put(status: &mut Value, condition: Value) {
+    match status.items_mut("conditions").find(|old| old["type"] == condition["type"]) {
+        Some(old) => *old = condition,
+        None => status.push("conditions", condition),
+    }
 }

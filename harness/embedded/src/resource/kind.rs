@@ -18,7 +18,7 @@ pub enum Kind {
     Node,
     /// v1
     Pod,
-    /// v1, also served as events.k8s.io/v1
+    /// v1
     Event,
     /// v1
     ServiceAccount,
@@ -56,7 +56,7 @@ impl Kind {
     ];
 
     /// Returns `kind` and `apiVersion`.
-    pub fn names(self) -> (&'static str, &'static str) {
+    pub const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Namespace => ("Namespace", "v1"),
             Self::Node => ("Node", "v1"),
@@ -74,7 +74,7 @@ impl Kind {
     }
 
     /// Returns the resource name in paths, such as `pods`.
-    pub fn plural(self) -> &'static str {
+    pub const fn plural(self) -> &'static str {
         match self {
             Self::Namespace => "namespaces",
             Self::Node => "nodes",
@@ -92,7 +92,7 @@ impl Kind {
     }
 
     /// Returns the scope.
-    pub fn scope(self) -> Scope {
+    pub const fn scope(self) -> Scope {
         match self {
             Self::Namespace | Self::Node | Self::PriorityClass => Scope::Cluster,
             _ => Scope::Namespaced,

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::resource::ObjectExt;
+
 /// Returns whether labels match a selector. An empty selector matches everything, a missing one
 /// nothing.
 pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
@@ -15,10 +17,10 @@ pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
 /// Returns whether labels match a requirement of a label selector or node selector. For
 /// `matchFields`, `field` is the value to compare.
 pub(crate) fn meets(requirement: &Value, labels: &Value, field: Option<&str>) -> bool {
-    let key = requirement["key"].as_str().unwrap_or_default();
+    let key = requirement.text("key");
     let value = field.or_else(|| labels.get(key).and_then(Value::as_str));
-    let mut values = requirement["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    match requirement["operator"].as_str().unwrap_or_default() {
+    let mut values = requirement.items("values").filter_map(Value::as_str);
+    match requirement.text("operator") {
         "In" => value.is_some_and(|value| values.any(|wanted| wanted == value)),
         "NotIn" => value.is_none_or(|value| values.all(|unwanted| unwanted != value)),
         "Exists" => value.is_some(),

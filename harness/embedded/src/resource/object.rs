@@ -1,18 +1,196 @@
-//! Fields of objects and pods.
+//! Typed reading of objects.
+//!
+//! Objects stay [`Value`]s, so that fields newer than k8s-openapi's types are kept. Other modules
+//! read the fields that they share by [`ObjectExt`].
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// Returns a string of an object's metadata, or an empty string.
-pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
+use super::condition;
+
+/// Fields of objects. A field that is missing or has another type is empty.
+pub(crate) trait ObjectExt {
+    /// Returns a string field.
+    fn text(&self, field: &str) -> &str;
+    /// Returns a string field, or the default if it is missing or empty.
+    fn text_or<'a>(&'a self, field: &str, default: &'a str) -> &'a str;
+    /// Returns an integer field; 0 if it is missing.
+    fn integer(&self, field: &str) -> i64;
+    /// Returns the items of a list.
+    fn items(&self, list: &str) -> std::slice::Iter<'_, Value>;
+    /// Returns mutable items of a list.
+    fn items_mut(&mut self, list: &str) -> std::slice::IterMut<'_, Value>;
+    /// Appends an item to a list, which may be missing.
+    fn push(&mut self, list: &str, item: Value);
+    /// Removes a field.
+    fn remove(&mut self, field: &str);
+    /// Sets a field that is missing or an empty string.
+    fn set_default(&mut self, field: &str, value: Value);
+    /// Sets a field, or removes it if there is no value.
+    fn set_or_remove(&mut self, field: &str, value: Option<&Value>);
+
+    /// Returns `metadata.name`.
+    fn name(&self) -> &str;
+    /// Returns `metadata.namespace`.
+    fn namespace(&self) -> &str;
+    /// Returns `metadata.uid`.
+    fn uid(&self) -> &str;
+    /// Returns `metadata.labels`.
+    fn labels(&self) -> &Value;
+    /// Returns `metadata.generation`.
+    fn generation(&self) -> Option<i64>;
+    /// Returns `metadata.finalizers`.
+    fn finalizers(&self) -> impl Iterator<Item = &str>;
+    /// Returns `metadata.ownerReferences`.
+    fn owners(&self) -> std::slice::Iter<'_, Value>;
+    /// Returns the owner reference of the controller (`metav1.GetControllerOf`).
+    fn controller(&self) -> Option<&Value>;
+    /// Returns whether the object with a uid controls the object.
+    fn is_controlled_by(&self, uid: &str) -> bool;
+    /// Returns whether the object is being deleted.
+    fn is_deleting(&self) -> bool;
+    /// Returns namespace and name.
+    fn key(&self) -> (String, String);
+    /// Returns `status.phase`.
+    fn phase(&self) -> &str;
+    /// Returns the condition of a type.
+    fn condition(&self, kind: &str) -> Option<&Value>;
+    /// Returns whether the condition of a type has the status `True`.
+    fn has_condition(&self, kind: &str) -> bool;
+
+    /// Returns the node that a pod is bound to.
+    fn node_name(&self) -> &str;
+    /// Returns the priority of a pod.
+    fn priority(&self) -> i64;
+    /// Returns whether a pod's phase is final, so that the pod holds no resources.
+    fn is_terminal(&self) -> bool;
+    /// Returns the taints of a node.
+    fn taints(&self) -> std::slice::Iter<'_, Value>;
+    /// Returns the internal IP address of a node.
+    fn internal_ip(&self) -> Option<&str>;
 }
 
-/// Returns the name of the node that a pod is bound to, or an empty string.
-pub(crate) fn node_name(pod: &Value) -> &str {
-    pod["spec"]["nodeName"].as_str().unwrap_or_default()
-}
+impl ObjectExt for Value {
+    fn text(&self, field: &str) -> &str {
+        self[field].as_str().unwrap_or_default()
+    }
 
-/// Returns whether a pod's phase is final, so that the pod holds no resources.
-pub(crate) fn is_terminal(pod: &Value) -> bool {
-    ["Failed", "Succeeded"].contains(&pod["status"]["phase"].as_str().unwrap_or_default())
+    fn text_or<'a>(&'a self, field: &str, default: &'a str) -> &'a str {
+        match self.text(field) {
+            "" => default,
+            text => text,
+        }
+    }
+
+    fn integer(&self, field: &str) -> i64 {
+        self[field].as_i64().unwrap_or(0)
+    }
+
+    fn items(&self, list: &str) -> std::slice::Iter<'_, Value> {
+        self[list].as_array().map_or(&[][..], Vec::as_slice).iter()
+    }
+
+    fn items_mut(&mut self, list: &str) -> std::slice::IterMut<'_, Value> {
+        self.get_mut(list).and_then(Value::as_array_mut).map_or(&mut [][..], Vec::as_mut_slice).iter_mut()
+    }
+
+    fn push(&mut self, list: &str, item: Value) {
+        match &mut self[list] {
+            Self::Array(items) => items.push(item),
+            other => *other = json!([item]),
+        }
+    }
+
+    fn remove(&mut self, field: &str) {
+        self.as_object_mut().and_then(|fields| fields.shift_remove(field));
+    }
+
+    fn set_default(&mut self, field: &str, value: Value) {
+        if self[field].is_null() || self[field] == "" {
+            self[field] = value;
+        }
+    }
+
+    fn set_or_remove(&mut self, field: &str, value: Option<&Value>) {
+        match value {
+            Some(value) => self[field] = value.clone(),
+            None => self.remove(field),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self["metadata"].text("name")
+    }
+
+    fn namespace(&self) -> &str {
+        self["metadata"].text("namespace")
+    }
+
+    fn uid(&self) -> &str {
+        self["metadata"].text("uid")
+    }
+
+    fn labels(&self) -> &Value {
+        &self["metadata"]["labels"]
+    }
+
+    fn generation(&self) -> Option<i64> {
+        self["metadata"]["generation"].as_i64()
+    }
+
+    fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self["metadata"].items("finalizers").filter_map(Self::as_str)
+    }
+
+    fn owners(&self) -> std::slice::Iter<'_, Value> {
+        self["metadata"].items("ownerReferences")
+    }
+
+    fn controller(&self) -> Option<&Value> {
+        self.owners().find(|owner| owner["controller"] == true)
+    }
+
+    fn is_controlled_by(&self, uid: &str) -> bool {
+        self.controller().is_some_and(|owner| owner["uid"] == uid)
+    }
+
+    fn is_deleting(&self) -> bool {
+        self["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    fn key(&self) -> (String, String) {
+        (self.namespace().to_owned(), self.name().to_owned())
+    }
+
+    fn phase(&self) -> &str {
+        self["status"].text("phase")
+    }
+
+    fn condition(&self, kind: &str) -> Option<&Value> {
+        condition::find(&self["status"], kind)
+    }
+
+    fn has_condition(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition["status"] == "True")
+    }
+
+    fn node_name(&self) -> &str {
+        self["spec"].text("nodeName")
+    }
+
+    fn priority(&self) -> i64 {
+        self["spec"].integer("priority")
+    }
+
+    fn is_terminal(&self) -> bool {
+        matches!(self.phase(), "Failed" | "Succeeded")
+    }
+
+    fn taints(&self) -> std::slice::Iter<'_, Value> {
+        self["spec"].items("taints")
+    }
+
+    fn internal_ip(&self) -> Option<&str> {
+        let mut addresses = self["status"].items("addresses");
+        addresses.find(|address| address["type"] == "InternalIP")?["address"].as_str()
+    }
 }

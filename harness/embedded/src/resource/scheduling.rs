@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::label_selector;
-use super::object::meta;
+use crate::resource::ObjectExt;
 
 /// Returns whether a node matches `nodeSelector` and the required node affinity of a pod spec.
 pub(crate) fn matches_node(spec: &Value, node: &Value) -> bool {
-    let labels = &node["metadata"]["labels"];
+    let labels = node.labels();
     let selector = spec["nodeSelector"].as_object().into_iter().flatten();
     let selected = selector.into_iter().all(|(key, value)| labels.get(key) == Some(value));
     let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let Some(terms) = required["nodeSelectorTerms"].as_array() else { return selected };
-    selected && terms.iter().any(|term| matches_term(term, labels, meta(node, "name")))
+    selected && terms.iter().any(|term| matches_term(term, labels, node.name()))
 }
 
 /// A term without requirements matches no node.
@@ -30,8 +30,8 @@ pub(crate) fn find_toleration<'a>(tolerations: &'a Value, taint: &Value) -> Opti
 }
 
 fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let text = |field: &str| toleration[field].as_str().unwrap_or_default();
-    let same = |wanted: &str, field: &str| taint[field].as_str().unwrap_or_default() == wanted;
+    let text = |field: &str| toleration.text(field);
+    let same = |wanted: &str, field: &str| taint.text(field) == wanted;
     let (effect, key) = (text("effect"), text("key"));
     (effect.is_empty() || same(effect, "effect"))
         && (key.is_empty() || same(key, "key"))

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::change::Change;
 use super::store::{ResourceExpired, Store};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 impl Store {
     /// Lists the objects of a kind at a version, in one namespace or in all, by namespace and name.
@@ -32,7 +32,7 @@ impl Store {
 }
 
 fn key(object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let text = |field: &str| object["metadata"].text(field).to_owned();
     (text("namespace"), text("name"))
 }
 

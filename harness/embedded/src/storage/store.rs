@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, ChangeKind};
 use super::watch_channel::WatchChannel;
-use crate::resource::{Kind, Scope};
+use crate::resource::{Kind, ObjectExt, Scope};
 use crate::sim::{Epoch, Rng, Time};
 
 /// Number of changes that new watches can resume from.
@@ -119,7 +119,7 @@ impl Store {
     pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
         let (namespace, name) = key(kind, &object);
         let old = self.get(kind, namespace, name).cloned().ok_or(StoreError::Missing)?;
-        let stated = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let stated = object["metadata"].text("resourceVersion");
         if !stated.is_empty() && old["metadata"]["resourceVersion"] != stated {
             return Err(StoreError::Conflict);
         }
@@ -233,7 +233,7 @@ impl Store {
 
 /// Returns namespace, empty for cluster-scoped kinds, and name.
 fn key(kind: Kind, object: &Value) -> (&str, &str) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let text = |field: &str| object["metadata"].text(field);
     match kind.scope() {
         Scope::Namespaced => (text("namespace"), text("name")),
         Scope::Cluster => ("", text("name")),

@@ -52,7 +52,6 @@ async fn rows_of_every_kind_fit_their_columns() {
         "/apis/apps/v1/replicasets",
         "/apis/batch/v1/jobs",
         "/apis/coordination.k8s.io/v1/leases",
-        "/apis/events.k8s.io/v1/events",
         "/apis/policy/v1/poddisruptionbudgets",
         "/apis/scheduling.k8s.io/v1/priorityclasses",
     ] {

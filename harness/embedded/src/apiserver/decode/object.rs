@@ -6,7 +6,7 @@ use super::quantities::canonicalize;
 use super::unknown_fields;
 use crate::apiserver::options::FieldValidation;
 use crate::apiserver::status::Status;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Parses a JSON body.
 ///
@@ -58,7 +58,7 @@ pub(in crate::apiserver) fn decode(
 /// Sets `kind` and `apiVersion`, which may be missing; rejects other values than the resource's.
 fn set_type(kind: Kind, object: &mut Value) -> Result<(), Status> {
     let (name, version) = kind.names();
-    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let text = |field: &str| object.text(field).to_owned();
     let (stated_name, stated_version) = (text("kind"), text("apiVersion"));
     if !stated_version.is_empty() && stated_version != version {
         return Err(Status::bad_request(format!(

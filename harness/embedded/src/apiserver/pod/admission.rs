@@ -3,11 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::containers::{items, items_mut, push};
 use crate::apiserver::metadata;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Mount path of a service account's token.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -38,7 +37,7 @@ fn set_service_account(
         return Ok(());
     }
     let spec = &mut pod["spec"];
-    let account = match spec["serviceAccountName"].as_str().unwrap_or_default() {
+    let account = match spec.text("serviceAccountName") {
         "" => "default".to_owned(),
         account => account.to_owned(),
     };
@@ -63,18 +62,18 @@ fn set_service_account(
 fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
     const PREFIX: &str = "kube-api-access-";
     let is_token = |volume: &&Value| volume["name"].as_str().is_some_and(|name| name.starts_with(PREFIX));
-    let existing = items(spec, "volumes").find(is_token);
+    let existing = spec.items("volumes").find(is_token);
     let (name, existing) = match existing.and_then(|volume| volume["name"].as_str()) {
         Some(name) => (name.to_owned(), true),
         None => (ctx.store.generated(PREFIX), false),
     };
     let mut mounted = false;
     for list in ["initContainers", "containers"] {
-        for container in items_mut(spec, list) {
-            if items(container, "volumeMounts").any(|mount| mount["mountPath"] == TOKEN_PATH) {
+        for container in spec.items_mut(list) {
+            if container.items("volumeMounts").any(|mount| mount["mountPath"] == TOKEN_PATH) {
                 continue;
             }
-            push(container, "volumeMounts", json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH}));
+            container.push("volumeMounts", json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH}));
             mounted = true;
         }
     }
@@ -92,14 +91,14 @@ fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
                 "defaultMode": 0o644,
             },
         });
-        push(spec, "volumes", volume);
+        spec.push("volumes", volume);
     }
 }
 
 fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Status> {
     let forbidden = |reason: String| Err(Status::forbidden(Kind::Pod, name, &reason));
     let spec = &mut pod["spec"];
-    let class = match spec["priorityClassName"].as_str().unwrap_or_default() {
+    let class = match spec.text("priorityClassName") {
         "" => {
             let all = ctx.store.list(Kind::PriorityClass, None);
             let class = all
@@ -136,12 +135,12 @@ fn add_tolerations(pod: &mut Value) {
     const SECONDS: u64 = 300;
     for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let is_tolerated = |toleration: &Value| {
-            let text = |field: &str| toleration[field].as_str().unwrap_or_default();
+            let text = |field: &str| toleration.text(field);
             ["", taint].contains(&text("key")) && ["", "NoExecute"].contains(&text("effect"))
         };
-        if !items(&pod["spec"], "tolerations").any(is_tolerated) {
+        if !pod["spec"].items("tolerations").any(is_tolerated) {
             let toleration = json!({"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": SECONDS});
-            push(&mut pod["spec"], "tolerations", toleration);
+            pod["spec"].push("tolerations", toleration);
         }
     }
 }

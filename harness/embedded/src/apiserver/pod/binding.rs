@@ -3,12 +3,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 use serde_json::{Value, json};
 
-use crate::apiserver::objects::{find, remove, replace};
+use crate::apiserver::objects::{find, replace};
 use crate::apiserver::options::ObjectPath;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
 use crate::resource::condition::Condition;
+use crate::resource::{Kind, ObjectExt};
 
 /// Binds a pod to a node (`BindingREST.assignPod`).
 ///
@@ -16,7 +16,7 @@ use crate::resource::condition::Condition;
 /// 404 if the pod does not exist, 409 if it has a node, has scheduling gates or is being deleted.
 pub fn bind(ctx: &mut SimContext, namespace: &str, name: &str, node: &str) -> Result<(), Status> {
     let mut pod = Value::clone(&*find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?);
-    let conflict = if pod["metadata"]["deletionTimestamp"].is_string() {
+    let conflict = if pod.is_deleting() {
         Some(format!("pod {name} is being deleted, cannot be assigned to a host"))
     } else if let Some(other) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) {
         Some(format!("pod {name} is already assigned to node {other:?}"))
@@ -36,7 +36,7 @@ pub fn bind(ctx: &mut SimContext, namespace: &str, name: &str, node: &str) -> Re
     pod["spec"]["nodeName"] = json!(node);
     // `ClearingNominatedNodeNameAfterBinding` (KEP-5278) since 1.34. Before, the name stayed, but
     // nothing reads it after the binding.
-    remove(&mut pod["status"], "nominatedNodeName");
+    pod["status"].remove("nominatedNodeName");
     let now = ctx.epoch().seconds(ctx.now);
     Condition { kind: "PodScheduled", status: "True", reason: "", message: "" }.set(&mut pod, &now, None);
     replace(ctx, Kind::Pod, name, pod).map(|_| ())

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{admission, defaults};
-use crate::apiserver::objects::{control_plane_version, remove};
+use crate::apiserver::objects::control_plane_version;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
+use crate::resource::ObjectExt;
 use crate::resource::condition::Condition;
 
 /// Applies defaults and admission to a new pod and sets its initial status.
@@ -33,7 +34,7 @@ pub(in crate::apiserver) fn prepare(
     if version.at_least(33) {
         pod["metadata"]["generation"] = json!(1);
     } else {
-        remove(&mut pod["metadata"], "generation");
+        pod["metadata"].remove("generation");
     }
     Ok(())
 }

@@ -6,22 +6,24 @@ use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::containers::{CONTAINER_LISTS, items_mut};
-use crate::apiserver::objects::remove;
+use crate::resource::ObjectExt;
+
+/// Lists of containers in a spec.
+const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// Sets the defaults of a pod. Pod-level resources exist since 1.34 (`PodLevelResources`,
 /// KEP-2837); older versions drop them.
 pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &KubeletVersion) {
     set_template_defaults(pod);
     let spec = &mut pod["spec"];
-    default(spec, "enableServiceLinks", json!(true));
+    spec.set_default("enableServiceLinks", json!(true));
     for list in ["containers", "initContainers"] {
-        items_mut(spec, list).for_each(set_requests_from_limits);
+        spec.items_mut(list).for_each(set_requests_from_limits);
     }
     if control_plane.at_least(34) {
         set_pod_level_requests(pod);
     } else {
-        remove(spec, "resources");
+        spec.remove("resources");
     }
 }
 
@@ -37,7 +39,7 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
         ("securityContext", json!({})),
         ("schedulerName", json!("default-scheduler")),
     ] {
-        default(spec, field, value);
+        spec.set_default(field, value);
     }
     // `serviceAccount` is the deprecated name of the field.
     if spec["serviceAccountName"].is_null() && spec["serviceAccount"].is_string() {
@@ -45,32 +47,31 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
     }
     let host_network = spec["hostNetwork"] == true;
     for list in CONTAINER_LISTS {
-        for container in items_mut(spec, list) {
+        for container in spec.items_mut(list) {
             set_container_defaults(container);
             if list != "ephemeralContainers" && host_network {
                 set_host_ports(container);
             }
         }
     }
-    items_mut(spec, "volumes").for_each(set_volume_defaults);
+    spec.items_mut("volumes").for_each(set_volume_defaults);
 }
 
 /// Sets the defaults of a container.
 pub(super) fn set_container_defaults(container: &mut Value) {
-    let policy =
-        if is_latest(container["image"].as_str().unwrap_or_default()) { "Always" } else { "IfNotPresent" };
+    let policy = if is_latest(container.text("image")) { "Always" } else { "IfNotPresent" };
     for (field, value) in [
         ("resources", json!({})),
         ("terminationMessagePath", json!("/dev/termination-log")),
         ("terminationMessagePolicy", json!("File")),
         ("imagePullPolicy", json!(policy)),
     ] {
-        default(container, field, value);
+        container.set_default(field, value);
     }
-    for port in items_mut(container, "ports") {
-        default(port, "protocol", json!("TCP"));
+    for port in container.items_mut("ports") {
+        port.set_default("protocol", json!("TCP"));
     }
-    for variable in items_mut(container, "env") {
+    for variable in container.items_mut("env") {
         variable.get_mut("valueFrom").into_iter().for_each(set_reference_defaults);
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -81,7 +82,7 @@ pub(super) fn set_container_defaults(container: &mut Value) {
                 ("successThreshold", 1),
                 ("failureThreshold", 3),
             ] {
-                if probe[field].as_i64().unwrap_or(0) == 0 {
+                if probe.integer(field) == 0 {
                     probe[field] = json!(value);
                 }
             }
@@ -97,11 +98,11 @@ pub(super) fn set_container_defaults(container: &mut Value) {
 
 fn set_handler_defaults(handler: &mut Value) {
     if let Some(get) = handler.get_mut("httpGet") {
-        default(get, "path", json!("/"));
-        default(get, "scheme", json!("HTTP"));
+        get.set_default("path", json!("/"));
+        get.set_default("scheme", json!("HTTP"));
     }
     if let Some(grpc) = handler.get_mut("grpc") {
-        default(grpc, "service", json!(""));
+        grpc.set_default("service", json!(""));
     }
 }
 
@@ -121,14 +122,14 @@ fn set_requests_from_limits(container: &mut Value) {
     };
     let requests = &mut container["resources"]["requests"];
     for (name, limit) in limits {
-        default(requests, &name, limit);
+        requests.set_default(&name, limit);
     }
 }
 
 fn set_host_ports(container: &mut Value) {
-    for port in items_mut(container, "ports") {
+    for port in container.items_mut("ports") {
         let same = port["containerPort"].clone();
-        default(port, "hostPort", same);
+        port.set_default("hostPort", same);
     }
 }
 
@@ -139,7 +140,7 @@ fn set_volume_defaults(volume: &mut Value) {
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if let Some(source) = fields.get_mut(source) {
-            default(source, "defaultMode", json!(0o644));
+            source.set_default("defaultMode", json!(0o644));
         }
     }
     if let Some(path) = fields.get_mut("hostPath")
@@ -148,16 +149,15 @@ fn set_volume_defaults(volume: &mut Value) {
         path["type"] = json!("");
     }
     if let Some(downward) = fields.get_mut("downwardAPI") {
-        items_mut(downward, "items").for_each(set_reference_defaults);
+        downward.items_mut("items").for_each(set_reference_defaults);
     }
-    for source in
-        fields.get_mut("projected").into_iter().flat_map(|projected| items_mut(projected, "sources"))
+    for source in fields.get_mut("projected").into_iter().flat_map(|projected| projected.items_mut("sources"))
     {
         if let Some(token) = source.get_mut("serviceAccountToken") {
-            default(token, "expirationSeconds", json!(3600));
+            token.set_default("expirationSeconds", json!(3600));
         }
         if let Some(downward) = source.get_mut("downwardAPI") {
-            items_mut(downward, "items").for_each(set_reference_defaults);
+            downward.items_mut("items").for_each(set_reference_defaults);
         }
     }
 }
@@ -165,10 +165,10 @@ fn set_volume_defaults(volume: &mut Value) {
 /// Sets the defaults of a reference to a field of the pod or to a resource of a container.
 fn set_reference_defaults(from: &mut Value) {
     if let Some(field) = from.get_mut("fieldRef") {
-        default(field, "apiVersion", json!("v1"));
+        field.set_default("apiVersion", json!("v1"));
     }
     if let Some(resource) = from.get_mut("resourceFieldRef") {
-        default(resource, "divisor", json!("0"));
+        resource.set_default("divisor", json!("0"));
     }
 }
 
@@ -190,10 +190,10 @@ fn set_pod_level_requests(pod: &mut Value) {
     let resources = &mut pod["spec"]["resources"];
     // Resources without a pod-level limit are summed as well.
     for name in SUPPORTED.into_iter().filter(|name| is_requested(name)) {
-        default(&mut resources["requests"], name, json!(container_requests(&whole, name)));
+        resources["requests"].set_default(name, json!(container_requests(&whole, name)));
     }
     for (name, limit) in limits.into_iter().filter(|(name, _)| is_supported(name)) {
-        default(&mut resources["requests"], &name, limit);
+        resources["requests"].set_default(&name, limit);
     }
 }
 
@@ -204,18 +204,6 @@ pub(crate) fn container_requests(pod: &Pod, resource: &str) -> Quantity {
     pod.spec.overhead.clear();
     // Sidecars are summed as in kubelets since 1.34.
     pod.request(&KubeletVersion::from_minor(34), resource)
-}
-
-/// Sets a field that is missing or an empty string.
-fn default(value: &mut Value, field: &str, to: Value) {
-    let unset = match &value[field] {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    };
-    if unset {
-        value[field] = to;
-    }
 }
 
 /// Removes empty lists, and maps that Go omits when they are empty (`omitempty`).

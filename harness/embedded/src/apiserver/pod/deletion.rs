@@ -5,12 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::apiserver::metadata;
 use crate::apiserver::objects::{check_preconditions, find, increment_generation, replace};
 use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Deletes a pod (`rest.BeforeDelete` with the strategy of pods).
 pub(in crate::apiserver) fn delete(
@@ -40,7 +39,7 @@ pub(in crate::apiserver) fn delete(
     if options.dry_run {
         return Ok(Deleted::Object(pod.into()));
     }
-    if grace == 0 && metadata::finalizers(&pod).next().is_none() {
+    if grace == 0 && pod.finalizers().next().is_none() {
         let removed = ctx.store.remove(Kind::Pod, namespace, name);
         return Ok(Deleted::Object(removed.unwrap_or_else(|| pod.into())));
     }
@@ -61,7 +60,7 @@ pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, ui
 
 /// Returns the deletion timestamp of a pod, moved forward by some seconds.
 fn shortened_deletion_time(pod: &Value, seconds: u64) -> String {
-    let text = pod["metadata"]["deletionTimestamp"].as_str().unwrap_or_default();
+    let text = pod["metadata"].text("deletionTimestamp");
     let time = text.parse::<Timestamp>().ok();
     let shortened = time.and_then(|time| time.checked_sub(Duration::from_secs(seconds)).ok());
     shortened.map_or_else(|| text.to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
@@ -70,10 +69,9 @@ fn shortened_deletion_time(pod: &Value, seconds: u64) -> String {
 /// Returns the grace period of a first deletion in seconds: 0 for a pod without a node and for a
 /// terminated pod.
 fn initial_grace(pod: &Value, requested: Option<u64>) -> u64 {
-    let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
-    let is_unscheduled = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
-    let is_terminated =
-        ["Failed", "Succeeded"].contains(&pod["status"]["phase"].as_str().unwrap_or_default());
+    let own = pod["spec"].integer("terminationGracePeriodSeconds");
+    let is_unscheduled = pod.node_name().is_empty();
+    let is_terminated = ["Failed", "Succeeded"].contains(&pod.phase());
     if is_unscheduled || is_terminated {
         0
     } else {

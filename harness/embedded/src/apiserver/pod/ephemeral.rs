@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::containers::{containers, name};
 use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::metadata;
-use crate::apiserver::objects::remove;
+use crate::resource::ObjectExt;
 
 /// Returns the old pod with the ephemeral containers of the new one, defaults applied.
 pub(in crate::apiserver) fn with_ephemeral_containers(old: &Value, new: &Value) -> Value {
@@ -14,7 +13,7 @@ pub(in crate::apiserver) fn with_ephemeral_containers(old: &Value, new: &Value) 
     let mut all = new["spec"]["ephemeralContainers"].clone();
     all.as_array_mut().into_iter().flatten().for_each(defaults::set_container_defaults);
     if all.as_array().is_none_or(Vec::is_empty) {
-        remove(&mut pod["spec"], "ephemeralContainers");
+        pod["spec"].remove("ephemeralContainers");
     } else {
         pod["spec"]["ephemeralContainers"] = all;
     }
@@ -30,9 +29,9 @@ pub(in crate::apiserver) fn validate_ephemeral_update(new: &Value, old: &Value) 
     }
     let path = FieldPath::new("spec").child("ephemeralContainers");
     let mut errors = validation::validate(new);
-    for before in containers(old, "ephemeralContainers") {
-        let name = name(before);
-        let change = match containers(new, "ephemeralContainers").find(|after| after["name"] == name) {
+    for before in old["spec"].items("ephemeralContainers") {
+        let name = before.text("name");
+        let change = match new["spec"].items("ephemeralContainers").find(|after| after["name"] == name) {
             Some(after) if after == before => continue,
             Some(_) => "changed",
             None => "removed",

@@ -11,9 +11,8 @@ use crate::apiserver::objects::{check_preconditions, find};
 use crate::apiserver::options::{DeleteOptions, ObjectPath};
 use crate::apiserver::status::{Status, success};
 use crate::context::SimContext;
-use crate::resource::Kind;
-use crate::resource::condition::{self, Condition};
-use crate::resource::label_selector;
+use crate::resource::condition::Condition;
+use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Maximum number of evicted pods that the disruption controller has not confirmed
 /// (`MaxDisruptedPodSize`).
@@ -31,9 +30,8 @@ pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value
     }
     let mut options = DeleteOptions::from_api(eviction.delete_options.unwrap_or_default())?;
     let pod = find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?;
-    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-    let is_unprotected = ["Succeeded", "Failed", "Pending"].contains(&phase)
-        || pod["metadata"]["deletionTimestamp"].is_string();
+    let phase = pod.phase();
+    let is_unprotected = ["Succeeded", "Failed", "Pending"].contains(&phase) || pod.is_deleting();
     if !is_unprotected {
         check_budgets(ctx, namespace, &pod, options.dry_run)?;
     }
@@ -52,9 +50,7 @@ pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value
 
 /// Checks the budgets that select a running pod and takes one disruption from the budget.
 fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bool) -> Result<(), Status> {
-    let selects = |budget: &&Arc<Value>| {
-        label_selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"])
-    };
+    let selects = |budget: &&Arc<Value>| label_selector::matches(&budget["spec"]["selector"], pod.labels());
     let budgets: Vec<_> =
         ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).filter(selects).cloned().collect();
     let Some(budget) = budgets.first() else { return Ok(()) };
@@ -64,16 +60,16 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
         return Err(Status::new(500, "", message));
     }
     let status = &budget["status"];
-    let count = |field: &str| status[field].as_i64().unwrap_or(0);
-    if condition::status(pod, "Ready") != "True" {
+    let count = |field: &str| status.integer(field);
+    if !pod.has_condition("Ready") {
         let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
         let (current, desired) = (count("currentHealthy"), count("desiredHealthy"));
         if always || current >= desired && desired > 0 {
             return Ok(());
         }
     }
-    let name = budget["metadata"]["name"].as_str().unwrap_or_default();
-    if count("observedGeneration") < budget["metadata"]["generation"].as_i64().unwrap_or(0) {
+    let name = budget.name();
+    if count("observedGeneration") < budget.generation().unwrap_or(0) {
         let cause = format!("The disruption budget {name} is still being processed by the server.");
         return Err(blocked(cause, Some(10)));
     }
@@ -86,7 +82,7 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
     }
     if !dry_run {
         let now = ctx.epoch().seconds(ctx.now);
-        let pod = pod["metadata"]["name"].as_str().unwrap_or_default();
+        let pod = pod.name();
         ctx.store.update(Kind::PodDisruptionBudget, namespace, name, |budget| {
             let status = &mut budget["status"];
             status["disruptionsAllowed"] = json!(status["disruptionsAllowed"].as_i64().unwrap_or(1) - 1);
@@ -98,8 +94,9 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
 
 /// Explains why a budget allows no disruption.
 fn insufficient_healthy_pods(budget: &Value, name: &str) -> String {
-    let count = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
-    let condition = condition::find(budget, "DisruptionAllowed")
+    let count = |field: &str| budget["status"].integer(field);
+    let condition = budget
+        .condition("DisruptionAllowed")
         .filter(|condition| condition["status"] == "False" && condition["reason"] == "SyncFailed");
     let message = condition.and_then(|condition| condition["message"].as_str()).unwrap_or_default();
     if !message.is_empty() {

@@ -2,7 +2,6 @@
 
 mod admission;
 mod binding;
-mod containers;
 mod create;
 mod defaults;
 mod deletion;

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::containers::{containers, items, items_mut};
 use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
-use crate::apiserver::objects::{control_plane_version, remove, set_or_remove};
+use crate::apiserver::objects::control_plane_version;
 use crate::context::SimContext;
+use crate::resource::ObjectExt;
 
 const MUTABLE_FIELDS: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -30,7 +30,7 @@ fn validate_update(new: &Value, old: &Value) -> FieldErrors {
     let mut errors = validation::validate(new);
     let spec = FieldPath::new("spec");
     for list in ["containers", "initContainers"] {
-        if containers(new, list).count() != containers(old, list).count() {
+        if new["spec"].items(list).count() != old["spec"].items(list).count() {
             errors.forbidden(&spec.child(list), "pod updates may not add or remove containers");
             return errors;
         }
@@ -48,8 +48,8 @@ fn validate_update(new: &Value, old: &Value) -> FieldErrors {
 }
 
 fn tolerations_without_seconds(pod: &Value) -> Vec<Value> {
-    let mut tolerations: Vec<Value> = items(&pod["spec"], "tolerations").cloned().collect();
-    tolerations.iter_mut().for_each(|toleration| remove(toleration, "tolerationSeconds"));
+    let mut tolerations: Vec<Value> = pod["spec"].items("tolerations").cloned().collect();
+    tolerations.iter_mut().for_each(|toleration| toleration.remove("tolerationSeconds"));
     tolerations
 }
 
@@ -57,8 +57,8 @@ fn tolerations_without_seconds(pod: &Value) -> Vec<Value> {
 fn with_mutable_fields_of(new: &Value, old: &Value) -> Value {
     let mut spec = new["spec"].clone();
     for list in ["containers", "initContainers"] {
-        let images = containers(old, list).map(|container| container["image"].clone());
-        items_mut(&mut spec, list).zip(images).for_each(|(container, image)| container["image"] = image);
+        let images = old["spec"].items(list).map(|container| container["image"].clone());
+        spec.items_mut(list).zip(images).for_each(|(container, image)| container["image"] = image);
     }
     let mut fields = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     let grace = |pod: &Value| pod["spec"]["terminationGracePeriodSeconds"].as_i64();
@@ -66,7 +66,7 @@ fn with_mutable_fields_of(new: &Value, old: &Value) -> Value {
         fields.push("terminationGracePeriodSeconds");
     }
     for field in fields {
-        set_or_remove(&mut spec, field, old["spec"].get(field));
+        spec.set_or_remove(field, old["spec"].get(field));
     }
     spec
 }

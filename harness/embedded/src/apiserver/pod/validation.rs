@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::containers::{containers, items, name};
 use super::{resources, volumes};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names};
+use crate::resource::ObjectExt;
 
 /// Fields of an ephemeral container; all others are forbidden.
 const EPHEMERAL_FIELDS: [&str; 17] = [
@@ -34,7 +34,7 @@ const EPHEMERAL_FIELDS: [&str; 17] = [
 /// Validates a new pod.
 pub(in crate::apiserver) fn validate_new(pod: &Value) -> FieldErrors {
     let mut errors = validate(pod);
-    if containers(pod, "ephemeralContainers").next().is_some() {
+    if pod["spec"].items("ephemeralContainers").next().is_some() {
         errors.forbidden(&FieldPath::new("spec").child("ephemeralContainers"), "cannot be set on create");
     }
     errors
@@ -50,10 +50,10 @@ pub(super) fn validate(pod: &Value) -> FieldErrors {
 /// Validates labels and spec of a pod template (`ValidatePodTemplateSpec`).
 pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath, errors: &mut FieldErrors) {
     let labels = path.child("metadata").child("labels");
-    metadata::validate_labels(&template["metadata"]["labels"], &labels, errors);
+    metadata::validate_labels(template.labels(), &labels, errors);
     let path = path.child("spec");
     validate_spec(template, &path, errors);
-    if containers(template, "ephemeralContainers").next().is_some() {
+    if template["spec"].items("ephemeralContainers").next().is_some() {
         errors.forbidden(
             &path.child("ephemeralContainers"),
             "ephemeral containers not allowed in pod template",
@@ -76,13 +76,13 @@ fn validate_spec(pod: &Value, path: &FieldPath, errors: &mut FieldErrors) {
 /// Validates the fields that containers of all lists share.
 fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
     let name_path = path.child("name");
-    match name(container) {
+    match container.text("name") {
         "" => errors.required(&name_path, ""),
         name => {
             names::dns_label(name).iter().for_each(|message| errors.invalid(&name_path, name, message));
         }
     }
-    if container["image"].as_str().unwrap_or_default().is_empty() {
+    if container.text("image").is_empty() {
         errors.required(&path.child("image"), "");
     }
     validate_mounts(container, volumes, &path.child("volumeMounts"), errors);
@@ -90,14 +90,14 @@ fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath
 }
 
 fn validate_containers(pod: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
-    if containers(pod, "containers").next().is_none() {
+    if pod["spec"].items("containers").next().is_none() {
         errors.required(path, "");
     }
     let mut names = BTreeSet::new();
-    for (index, container) in containers(pod, "containers").enumerate() {
+    for (index, container) in pod["spec"].items("containers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
-        let name = name(container);
+        let name = container.text("name");
         if !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
         }
@@ -113,14 +113,15 @@ fn validate_init_containers(
     path: &FieldPath,
     errors: &mut FieldErrors,
 ) {
-    let mut names: BTreeSet<&str> = containers(pod, "containers").map(name).collect();
-    for (index, container) in containers(pod, "initContainers").enumerate() {
+    let mut names: BTreeSet<&str> =
+        pod["spec"].items("containers").map(|container| container.text("name")).collect();
+    for (index, container) in pod["spec"].items("initContainers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
         if !container["restartPolicyRules"].is_array() {
             check_supported(container, &path, "restartPolicy", &["Always"], errors);
         }
-        let name = name(container);
+        let name = container.text("name");
         if !name.is_empty() && !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
         }
@@ -133,17 +134,20 @@ fn validate_ephemeral_containers(
     path: &FieldPath,
     errors: &mut FieldErrors,
 ) {
-    let others: BTreeSet<&str> =
-        ["containers", "initContainers"].iter().flat_map(|list| containers(pod, list)).map(name).collect();
+    let others: BTreeSet<&str> = ["containers", "initContainers"]
+        .iter()
+        .flat_map(|list| pod["spec"].items(list))
+        .map(|container| container.text("name"))
+        .collect();
     let mut names = others.clone();
-    for (index, container) in containers(pod, "ephemeralContainers").enumerate() {
+    for (index, container) in pod["spec"].items("ephemeralContainers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
-        let name = name(container);
+        let name = container.text("name");
         if !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
         }
-        let target = container["targetContainerName"].as_str().unwrap_or_default();
+        let target = container.text("targetContainerName");
         if !target.is_empty() && !others.contains(target) {
             errors.not_found(&path.child("targetContainerName"), target);
         }
@@ -163,12 +167,12 @@ fn validate_ephemeral_containers(
 
 fn validate_mounts(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
     let mut mount_paths = BTreeSet::new();
-    for (index, mount) in items(container, "volumeMounts").enumerate() {
+    for (index, mount) in container.items("volumeMounts").enumerate() {
         let path = path.index(index);
-        if !volumes.contains(name(mount)) {
-            errors.not_found(&path.child("name"), name(mount));
+        if !volumes.contains(mount.text("name")) {
+            errors.not_found(&path.child("name"), mount.text("name"));
         }
-        match mount["mountPath"].as_str().unwrap_or_default() {
+        match mount.text("mountPath") {
             "" => errors.required(&path.child("mountPath"), ""),
             mount_path if !mount_paths.insert(mount_path) => {
                 errors.invalid(&path.child("mountPath"), mount_path, "must be unique");
@@ -179,9 +183,9 @@ fn validate_mounts(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath
 }
 
 fn validate_tolerations(spec: &Value, path: &FieldPath, errors: &mut FieldErrors) {
-    for (index, toleration) in items(spec, "tolerations").enumerate() {
+    for (index, toleration) in spec.items("tolerations").enumerate() {
         let path = path.index(index);
-        let effect = toleration["effect"].as_str().unwrap_or_default();
+        let effect = toleration.text("effect");
         if toleration["tolerationSeconds"].is_i64() && effect != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
             errors.invalid(&path.child("effect"), effect, detail);
@@ -205,7 +209,7 @@ fn check_supported(
     supported: &[&str],
     errors: &mut FieldErrors,
 ) {
-    let stated = value[field].as_str().unwrap_or_default();
+    let stated = value.text(field);
     if !stated.is_empty() && !supported.contains(&stated) {
         errors.not_supported(&path.child(field), stated, supported);
     }

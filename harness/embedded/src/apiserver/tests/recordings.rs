@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::resource::ObjectExt;
 
 fn recordings() -> Vec<(String, Value)> {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
@@ -23,7 +24,7 @@ fn recordings() -> Vec<(String, Value)> {
 }
 
 fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
-    value[field].as_array().into_iter().flatten()
+    value.items(field)
 }
 
 /// Returns the pod of the request: without the fields set by defaults and admission.
@@ -88,7 +89,7 @@ fn creates_pods_as_recorded() {
     for (name, recording) in recordings() {
         let version = recording["kubeletVersion"].as_str().unwrap();
         // Pods whose status no kubelet has changed.
-        for created in list(&recording, "podsCreated").filter(|pod| pod["status"]["phase"] == "Pending") {
+        for created in list(&recording, "podsCreated").filter(|pod| pod.phase() == "Pending") {
             let actual = Bench::new(version).create(Kind::Pod, "default", requested(created)).unwrap();
             assert_eq!(comparable(&actual), comparable(created), "{name}");
             compared += 1;

@@ -3,38 +3,31 @@
 use serde_json::{Value, json};
 
 use crate::apiserver::pod;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Sets the defaults of a workload and of its pod template.
 pub(super) fn set_defaults(kind: Kind, object: &mut Value) {
     pod::set_template_defaults(&mut object["spec"]["template"]);
     match kind {
         Kind::Job => set_job_defaults(object),
-        Kind::ReplicaSet => set_default(&mut object["spec"], "replicas", json!(1)),
+        Kind::ReplicaSet => object["spec"].set_default("replicas", json!(1)),
         _ => set_deployment_defaults(&mut object["spec"]),
     }
 }
 
-/// Sets a field that is missing.
-pub(super) fn set_default(value: &mut Value, field: &str, default: Value) {
-    if value[field].is_null() {
-        value[field] = default;
-    }
-}
-
 fn set_deployment_defaults(spec: &mut Value) {
-    set_default(spec, "replicas", json!(1));
-    set_default(spec, "strategy", json!({}));
+    spec.set_default("replicas", json!(1));
+    spec.set_default("strategy", json!({}));
     let strategy = &mut spec["strategy"];
-    set_default(strategy, "type", json!("RollingUpdate"));
+    strategy.set_default("type", json!("RollingUpdate"));
     if strategy["type"] == "RollingUpdate" {
-        set_default(strategy, "rollingUpdate", json!({}));
+        strategy.set_default("rollingUpdate", json!({}));
         for field in ["maxUnavailable", "maxSurge"] {
-            set_default(&mut strategy["rollingUpdate"], field, json!("25%"));
+            strategy["rollingUpdate"].set_default(field, json!("25%"));
         }
     }
-    set_default(spec, "revisionHistoryLimit", json!(10));
-    set_default(spec, "progressDeadlineSeconds", json!(600));
+    spec.set_default("revisionHistoryLimit", json!(10));
+    spec.set_default("progressDeadlineSeconds", json!(600));
 }
 
 fn set_job_defaults(job: &mut Value) {
@@ -52,13 +45,13 @@ fn set_job_defaults(job: &mut Value) {
         ("podReplacementPolicy", json!(replacement)),
         ("manualSelector", json!(false)),
     ] {
-        set_default(spec, field, default);
+        spec.set_default(field, default);
     }
     let rules = spec.pointer_mut("/podFailurePolicy/rules").and_then(Value::as_array_mut);
     for rule in rules.into_iter().flatten() {
         let patterns = rule.get_mut("onPodConditions").and_then(Value::as_array_mut);
         for pattern in patterns.into_iter().flatten() {
-            set_default(pattern, "status", json!("True"));
+            pattern.set_default("status", json!("True"));
         }
     }
     let labels = &job["spec"]["template"]["metadata"]["labels"];

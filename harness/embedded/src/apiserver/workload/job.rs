@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::defaults::set_default;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
+use crate::resource::ObjectExt;
 
 /// Labels of a job's pods with the job's name: legacy and current key.
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
@@ -29,7 +29,7 @@ pub(super) fn generate_selector(ctx: &mut SimContext, name: &str, job: &mut Valu
     }
     let labels = &mut job["spec"]["template"]["metadata"]["labels"];
     for (keys, value) in [(NAME_LABELS, name), (UID_LABELS, &uid)] {
-        keys.into_iter().for_each(|key| set_default(labels, key, json!(value)));
+        keys.into_iter().for_each(|key| labels.set_default(key, json!(value)));
     }
-    set_default(&mut job["spec"]["selector"]["matchLabels"], UID_LABELS[1], json!(uid));
+    job["spec"]["selector"]["matchLabels"].set_default(UID_LABELS[1], json!(uid));
 }

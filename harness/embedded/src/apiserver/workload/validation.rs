@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names, pod};
-use crate::resource::Kind;
-use crate::resource::label_selector;
+use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Validates a workload: metadata, selector and pod template.
 pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors {
@@ -24,7 +23,7 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors 
     validate_selector(spec, &path, &mut errors);
     pod::validate_template(&spec["template"], &template, &mut errors);
     let path = template.child("spec").child("restartPolicy");
-    let policy = spec["template"]["spec"]["restartPolicy"].as_str().unwrap_or_default();
+    let policy = spec["template"]["spec"].text("restartPolicy");
     match kind {
         Kind::Job if policy == "Always" => {
             errors.required(&path, r#"valid values: "OnFailure", "Never""#);

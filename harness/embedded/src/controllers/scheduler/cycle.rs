@@ -6,15 +6,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::filter::{self, FilterFailure, unavailable};
-use super::nodes::{NAME, Nodes, PodRequests, priority};
+use super::nodes::{NAME, Nodes, PodRequests};
 use super::preemption;
 use crate::apiserver::{self, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
-use crate::controllers::recorder::{self, EventBody, EventType, Related};
-use crate::resource::Kind;
+use crate::controllers::recorder::{self, Related};
 use crate::resource::condition::Condition;
-use crate::resource::object::{is_terminal, meta, node_name};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -79,7 +78,7 @@ impl Scheduler {
             .filter(|(_, waiting)| waiting.due <= ctx.now)
             .filter_map(|(key, waiting)| {
                 let pod = ctx.store.get(Kind::Pod, &key.0, &key.1)?;
-                Some((std::cmp::Reverse(priority(pod)), waiting.since, key.clone()))
+                Some((std::cmp::Reverse(pod.priority()), waiting.since, key.clone()))
             })
             .collect();
         due.sort();
@@ -97,13 +96,13 @@ impl Scheduler {
     /// Handles a change of a pod. Returns whether other pods may become schedulable.
     fn pod_changed(&mut self, change: &Change, ctx: &SimContext) -> bool {
         let pod = &change.object;
-        let key = (meta(pod, "namespace").to_owned(), meta(pod, "name").to_owned());
+        let key = (pod.namespace().to_owned(), pod.name().to_owned());
         if change.what == ChangeKind::Deleted || !is_pending(pod) {
             self.waiting.remove(&key);
             let before = change.before.as_ref();
             let ended = change.what == ChangeKind::Deleted
-                || is_terminal(pod) && !before.is_some_and(|before| is_terminal(before));
-            return ended && !node_name(pod).is_empty();
+                || pod.is_terminal() && !before.is_some_and(|before| before.is_terminal());
+            return ended && !pod.node_name().is_empty();
         }
         let first = Waiting { since: ctx.now, attempts: 0, due: ctx.now + CYCLE, backoff: Time::ZERO };
         match self.waiting.get_mut(&key) {
@@ -131,18 +130,24 @@ impl Scheduler {
             self.waiting.remove(key);
             if apiserver::bind(ctx, &key.0, &key.1, &node.name).is_ok() {
                 let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
-                let event =
-                    EventBody { event_type: EventType::Normal, reason: "Scheduled", message: &message };
-                ctx.record_series(Related { object: recorder::pod(pod), cause: None }, "Binding", event);
+                let event = EventBody::normal("Scheduled", &message);
+                ctx.record_series(
+                    Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
+                    "Binding",
+                    event,
+                );
             }
             return;
         }
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
         let preemption = preemption::find(pod, &requests, &nodes, &failures, ctx);
         let message = message(&failures, preemption.as_ref().err().map(String::as_str));
-        let event =
-            EventBody { event_type: EventType::Warning, reason: "FailedScheduling", message: &message };
-        ctx.record_series(Related { object: recorder::pod(pod), cause: None }, "Scheduling", event);
+        let event = EventBody::warning("FailedScheduling", &message);
+        ctx.record_series(
+            Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
+            "Scheduling",
+            event,
+        );
         let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(pod, ctx));
         let nominated = preemption.as_ref().ok().map(|found| found.node.clone());
         ctx.store.update(Kind::Pod, &key.0, &key.1, |pod| {
@@ -191,9 +196,9 @@ fn message(failures: &[FilterFailure], preemption: Option<&str>) -> String {
 /// Returns whether a pod waits for this scheduler.
 fn is_pending(pod: &Value) -> bool {
     pod["spec"]["schedulerName"] == NAME
-        && node_name(pod).is_empty()
-        && !is_terminal(pod)
-        && pod["metadata"]["deletionTimestamp"].is_null()
+        && pod.node_name().is_empty()
+        && !pod.is_terminal()
+        && !pod.is_deleting()
         && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
 }
 

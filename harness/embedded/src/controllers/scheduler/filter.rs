@@ -8,8 +8,8 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::nodes::{NodeInfo, PodRequests};
-use crate::controllers::taints::{self, UNSCHEDULABLE};
-use crate::resource::scheduling;
+use crate::controllers::taints::UNSCHEDULABLE;
+use crate::resource::{ObjectExt, scheduling};
 
 /// Reason why a pod does not fit on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub(super) fn filter(
     {
         return unresolvable("node(s) were unschedulable".to_owned());
     }
-    let mut forbidding = taints::of(&node_info.node)
-        .filter(|taint| ["NoSchedule", "NoExecute"].contains(&taint["effect"].as_str().unwrap_or_default()));
+    let mut forbidding =
+        node_info.node.taints().filter(|taint| ["NoSchedule", "NoExecute"].contains(&taint.text("effect")));
     if let Some(taint) =
         forbidding.find(|taint| scheduling::find_toleration(&pod["spec"]["tolerations"], taint).is_none())
     {
-        let text = |field: &str| taint[field].as_str().unwrap_or_default();
+        let text = |field: &str| taint.text(field);
         // Since 1.34 the message omits the taint (plugins/tainttoleration/taint_toleration.go).
         return unresolvable(match control_plane.at_least(34) {
             true => "node(s) had untolerated taint(s)".to_owned(),
@@ -59,7 +59,9 @@ pub(super) fn score<'a>(
     requests: &PodRequests,
     node_info: &'a NodeInfo,
 ) -> (usize, Reverse<i128>, usize, &'a str) {
-    let avoided = taints::of(&node_info.node)
+    let avoided = node_info
+        .node
+        .taints()
         .filter(|taint| {
             taint["effect"] == "PreferNoSchedule"
                 && scheduling::find_toleration(&pod["spec"]["tolerations"], taint).is_none()

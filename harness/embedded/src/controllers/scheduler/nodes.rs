@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::apiserver::container_requests;
 use crate::context::SimContext;
-use crate::resource::Kind;
-use crate::resource::object::{is_terminal, meta, node_name};
+use crate::resource::{Kind, ObjectExt};
 
 /// `schedulerName` of the pods that the scheduler handles.
 pub(super) const NAME: &str = "default-scheduler";
@@ -85,17 +84,15 @@ impl Nodes {
     /// is at least the pod's.
     pub(super) fn read(ctx: &SimContext, pod: &Value) -> Self {
         let all = ctx.store.list(Kind::Node, None).map(|node| NodeInfo {
-            name: meta(node, "name").to_owned(),
+            name: node.name().to_owned(),
             node: node.clone(),
             allocatable: BTreeMap::deserialize(&node["status"]["allocatable"]).unwrap_or_default(),
             pods: Vec::new(),
         });
         let mut nodes = Self { all: all.collect() };
-        for other in ctx.store.list(Kind::Pod, None).filter(|other| !is_terminal(other)) {
-            let place = match (node_name(other), nominated(other)) {
-                ("", node) if priority(other) >= priority(pod) && meta(other, "uid") != meta(pod, "uid") => {
-                    node
-                }
+        for other in ctx.store.list(Kind::Pod, None).filter(|other| !other.is_terminal()) {
+            let place = match (other.node_name(), other["status"].text("nominatedNodeName")) {
+                ("", node) if other.priority() >= pod.priority() && other.uid() != pod.uid() => node,
                 (node, _) => node,
             };
             if let Some(node_info) = nodes.all.iter_mut().find(|node_info| node_info.name == place) {
@@ -104,14 +101,4 @@ impl Nodes {
         }
         nodes
     }
-}
-
-/// Returns the nominated node of a pod, or an empty string.
-pub(super) fn nominated(pod: &Value) -> &str {
-    pod["status"]["nominatedNodeName"].as_str().unwrap_or_default()
-}
-
-/// Returns a pod's priority.
-pub(super) fn priority(pod: &Value) -> i64 {
-    pod["spec"]["priority"].as_i64().unwrap_or(0)
 }

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::filter::{FilterFailure, filter, unavailable};
-use super::nodes::{NAME, NodeInfo, Nodes, PodInfo, PodRequests, nominated, priority};
+use super::nodes::{NAME, NodeInfo, Nodes, PodInfo, PodRequests};
 use crate::apiserver::{self, DeleteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, observed_generation};
-use crate::controllers::recorder::{self, EventBody, EventType, Related};
-use crate::resource::condition::{self, Condition};
-use crate::resource::object::{meta, node_name};
-use crate::resource::{Kind, label_selector};
+use crate::controllers::recorder::{self, Related};
+use crate::resource::condition::Condition;
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 
 const REASON: &str = "PreemptionByScheduler";
 
@@ -62,30 +61,33 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
     let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or(NAME);
     let why = format!("{scheduler}: preempting to accommodate a higher priority pod");
     for victim in &found.victims {
-        let (namespace, name) = (meta(victim, "namespace"), meta(victim, "name"));
+        let (namespace, name) = (victim.namespace(), victim.name());
         let generation = observed_generation(victim, ctx);
         ctx.store.update(Kind::Pod, namespace, name, |victim| {
             Condition::disruption(REASON, &why).set(victim, &now, generation);
         });
         if apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default()).is_ok() {
-            let message = format!("Preempted by pod {} on node {}", meta(pod, "uid"), found.node);
-            let event = EventBody { event_type: EventType::Normal, reason: "Preempted", message: &message };
-            let objects = Related { object: recorder::pod(victim), cause: Some(recorder::pod(pod)) };
+            let message = format!("Preempted by pod {} on node {}", pod.uid(), found.node);
+            let event = EventBody::normal("Preempted", &message);
+            let objects = Related {
+                object: recorder::object_reference(Kind::Pod, victim),
+                cause: Some(recorder::object_reference(Kind::Pod, pod)),
+            };
             ctx.record_series(objects, "Preempting", event);
         }
     }
     let lower: Vec<_> = ctx
         .store
         .list(Kind::Pod, None)
-        .filter(|other| node_name(other).is_empty() && nominated(other) == found.node)
-        .filter(|other| priority(other) < priority(pod))
+        .filter(|other| {
+            other.node_name().is_empty() && other["status"].text("nominatedNodeName") == found.node
+        })
+        .filter(|other| other.priority() < pod.priority())
         .cloned()
         .collect();
     for other in lower {
-        ctx.store.update(Kind::Pod, meta(&other, "namespace"), meta(&other, "name"), |other| {
-            if let Some(status) = other["status"].as_object_mut() {
-                status.shift_remove("nominatedNodeName");
-            }
+        ctx.store.update(Kind::Pod, other.namespace(), other.name(), |other| {
+            other["status"].remove("nominatedNodeName");
         });
     }
 }
@@ -95,11 +97,17 @@ fn eligible(pod: &Value, nodes: &Nodes, failures: &[FilterFailure]) -> Result<()
     if pod["spec"]["preemptionPolicy"] == "Never" {
         return Err("not eligible due to preemptionPolicy=Never.".to_owned());
     }
-    let chosen = nodes.all.iter().zip(failures).find(|(node_info, _)| node_info.name == nominated(pod));
+    let chosen = nodes
+        .all
+        .iter()
+        .zip(failures)
+        .find(|(node_info, _)| node_info.name == pod["status"].text("nominatedNodeName"));
     let ending = |pod_info: &PodInfo| {
-        priority(&pod_info.pod) < priority(pod)
-            && pod_info.pod["metadata"]["deletionTimestamp"].is_string()
-            && condition::find(&pod_info.pod, "DisruptionTarget")
+        pod_info.pod.priority() < pod.priority()
+            && pod_info.pod.is_deleting()
+            && pod_info
+                .pod
+                .condition("DisruptionTarget")
                 .is_some_and(|condition| condition["status"] == "True" && condition["reason"] == REASON)
     };
     match chosen {
@@ -131,7 +139,7 @@ impl<'a> Candidate<'a> {
         let control_plane = control_plane_version(ctx);
         let mut left = node_info.clone();
         let lower = |pod_info: &PodInfo| {
-            priority(&pod_info.pod) < priority(pod) && !node_name(&pod_info.pod).is_empty()
+            pod_info.pod.priority() < pod.priority() && !pod_info.pod.node_name().is_empty()
         };
         let (mut lower, stay): (Vec<_>, Vec<_>) = left.pods.into_iter().partition(lower);
         left.pods = stay;
@@ -170,9 +178,9 @@ impl<'a> Candidate<'a> {
     fn cost(&self) -> (usize, i64, i64, usize, Reverse<String>) {
         // Makes priorities positive, so that fewer victims have a smaller sum.
         const OFFSET: i64 = i32::MAX as i64 + 1;
-        let priorities = self.victims.iter().map(|pod_info| priority(&pod_info.pod));
+        let priorities = self.victims.iter().map(|pod_info| pod_info.pod.priority());
         let highest = priorities.clone().max().unwrap_or(i64::MIN);
-        let important = self.victims.iter().filter(|pod_info| priority(&pod_info.pod) == highest);
+        let important = self.victims.iter().filter(|pod_info| pod_info.pod.priority() == highest);
         let earliest = important.map(|pod_info| started(&pod_info.pod).to_owned()).min().unwrap_or_default();
         let sum = priorities.map(|priority| priority + OFFSET).sum();
         (self.violations, highest, sum, self.victims.len(), Reverse(earliest))
@@ -181,19 +189,19 @@ impl<'a> Candidate<'a> {
 
 /// Returns whether a disruption budget does not allow the disruption of a pod.
 fn is_protected(pod: &Value, ctx: &SimContext) -> bool {
-    let mut budgets = ctx.store.list(Kind::PodDisruptionBudget, Some(meta(pod, "namespace")));
+    let mut budgets = ctx.store.list(Kind::PodDisruptionBudget, Some(pod.namespace()));
     budgets.any(|budget| {
-        budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0
-            && label_selector::matches(&budget["spec"]["selector"], &pod["metadata"]["labels"])
+        budget["status"].integer("disruptionsAllowed") <= 0
+            && label_selector::matches(&budget["spec"]["selector"], pod.labels())
     })
 }
 
 /// Returns a key that orders pods by importance, most important first: priority, then start time.
 fn importance(pod: &Value) -> (Reverse<i64>, String, String) {
-    (Reverse(priority(pod)), started(pod).to_owned(), meta(pod, "name").to_owned())
+    (Reverse(pod.priority()), started(pod).to_owned(), pod.name().to_owned())
 }
 
 /// Returns the start time of a pod.
 fn started(pod: &Value) -> &str {
-    pod["status"]["startTime"].as_str().unwrap_or_default()
+    pod["status"].text("startTime")
 }

@@ -3,21 +3,17 @@
 //! A Deployment has one ReplicaSet per template. A new template replaces the old one at once:
 //! rolling updates, revisions, rollback and pausing are not implemented.
 
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ownership::{owned_by, reference};
-use super::pods::Owner;
-use super::reconcile::{ReconcileError, Reconciled, count, number};
+use super::pods::{Owner, reference};
+use super::reconcile::{ReconcileError, Reconciled, count};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::recorder::EventType;
-use crate::resource::object::meta;
-use crate::resource::{Kind, condition};
+use crate::resource::{EventBody, Kind, ObjectExt};
 
 /// Label with the hash of the template.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -25,8 +21,8 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 /// Creates or scales the ReplicaSets of a Deployment, and updates its status.
 pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::Deployment, object, component: "deployment-controller" };
-    let replicas = number(&object["spec"]["replicas"]);
-    if object["metadata"]["deletionTimestamp"].is_null() {
+    let replicas = object["spec"].integer("replicas");
+    if !object.is_deleting() {
         let (current, outdated) = replica_sets(object, ctx);
         for set in outdated {
             scale(&owner, &set, 0, ctx);
@@ -37,7 +33,7 @@ pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
         }
     }
     let status = status(object, ctx);
-    ctx.store.update(Kind::Deployment, meta(object, "namespace"), meta(object, "name"), |object| {
+    ctx.store.update(Kind::Deployment, object.namespace(), object.name(), |object| {
         object["status"] = status;
     });
     Ok(None)
@@ -45,8 +41,8 @@ pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
 
 /// Returns the ReplicaSet of the current template, and those of earlier templates.
 fn replica_sets(object: &Value, ctx: &SimContext) -> (Option<Arc<Value>>, Vec<Arc<Value>>) {
-    let sets = ctx.store.list(Kind::ReplicaSet, Some(meta(object, "namespace")));
-    let sets = sets.filter(|set| owned_by(set, meta(object, "uid"))).cloned();
+    let sets = ctx.store.list(Kind::ReplicaSet, Some(object.namespace()));
+    let sets = sets.filter(|set| set.is_controlled_by(object.uid())).cloned();
     let (mut current, outdated): (Vec<_>, Vec<_>) =
         sets.partition(|set| without_hash(&set["spec"]["template"]) == object["spec"]["template"]);
     (current.pop(), outdated)
@@ -56,7 +52,7 @@ fn replica_sets(object: &Value, ctx: &SimContext) -> (Option<Arc<Value>>, Vec<Ar
 fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(), ReconcileError> {
     let object = owner.object;
     let hash = hash(&object["spec"]["template"]);
-    let name = format!("{}-{hash}", meta(object, "name"));
+    let name = format!("{}-{hash}", object.name());
     let mut template = object["spec"]["template"].clone();
     template["metadata"]["labels"][TEMPLATE_HASH] = json!(hash);
     let mut selector = object["spec"]["selector"].clone();
@@ -73,7 +69,7 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
     if object["spec"]["minReadySeconds"].is_number() {
         set["spec"]["minReadySeconds"] = object["spec"]["minReadySeconds"].clone();
     }
-    match apiserver::create(ctx, Kind::ReplicaSet, meta(object, "namespace"), set, WriteOptions::default()) {
+    match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, WriteOptions::default()) {
         Ok(_) => {
             if replicas > 0 {
                 record_scaling(owner, &name, None, replicas, ctx);
@@ -82,7 +78,7 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
         }
         Err(status) => {
             let message = format!("Failed to create new replica set {name:?}: {}", status.message);
-            owner.record_event(EventType::Warning, "ReplicaSetCreateError", &message, ctx);
+            owner.record_event(EventBody::warning("ReplicaSetCreateError", &message), ctx);
             Err(ReconcileError)
         }
     }
@@ -90,15 +86,15 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
 
 /// Sets the replicas of a ReplicaSet, unless they are up to date.
 fn scale(owner: &Owner, set: &Value, replicas: i64, ctx: &mut ControllerContext) {
-    let before = number(&set["spec"]["replicas"]);
+    let before = set["spec"].integer("replicas");
     if before == replicas {
         return;
     }
-    ctx.store.update(Kind::ReplicaSet, meta(set, "namespace"), meta(set, "name"), |set| {
+    ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
         set["spec"]["replicas"] = json!(replicas);
-        set["metadata"]["generation"] = json!(number(&set["metadata"]["generation"]) + 1);
+        set["metadata"]["generation"] = json!(set["metadata"].integer("generation") + 1);
     });
-    record_scaling(owner, meta(set, "name"), Some(before), replicas, ctx);
+    record_scaling(owner, set.name(), Some(before), replicas, ctx);
 }
 
 /// Records the event about a ReplicaSet that was scaled, or created if `before` is `None`.
@@ -113,20 +109,20 @@ fn record_scaling(owner: &Owner, set: &str, before: Option<i64>, after: i64, ctx
         None => format!("Scaled {direction} replica set {set} to {after}"),
         Some(before) => format!("Scaled {direction} replica set {set} to {after} from {before}"),
     };
-    owner.record_event(EventType::Normal, "ScalingReplicaSet", &message, ctx);
+    owner.record_event(EventBody::normal("ScalingReplicaSet", &message), ctx);
 }
 
 /// Returns the status: the counts of all ReplicaSets, and the condition `Available`.
 fn status(object: &Value, ctx: &SimContext) -> Value {
     let (current, outdated) = replica_sets(object, ctx);
     let sets: Vec<&Arc<Value>> = outdated.iter().chain(&current).collect();
-    let sum = |field: &str| sets.iter().map(|set| number(&set["status"][field])).sum::<i64>();
-    let total: i64 = sets.iter().map(|set| number(&set["spec"]["replicas"])).sum();
+    let sum = |field: &str| sets.iter().map(|set| set["status"].integer(field)).sum::<i64>();
+    let total: i64 = sets.iter().map(|set| set["spec"].integer("replicas")).sum();
     let available = sum("availableReplicas");
     let mut status = object["status"].clone();
     for (field, number) in [
         ("replicas", sum("replicas")),
-        ("updatedReplicas", current.as_ref().map_or(0, |set| number(&set["status"]["replicas"]))),
+        ("updatedReplicas", current.as_ref().map_or(0, |set| set["status"].integer("replicas"))),
         ("readyReplicas", sum("readyReplicas")),
         ("availableReplicas", available),
         ("unavailableReplicas", (total - available).max(0)),
@@ -137,7 +133,7 @@ fn status(object: &Value, ctx: &SimContext) -> Value {
         status["terminatingReplicas"] = json!(sum("terminatingReplicas"));
     }
     status["observedGeneration"] = object["metadata"]["generation"].clone();
-    let replicas = number(&object["spec"]["replicas"]);
+    let replicas = object["spec"].integer("replicas");
     let max_unavailable = &object["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"];
     let max_unavailable = scaled(max_unavailable, replicas, Round::Down).unwrap_or(0);
     let is_available = available >= replicas - max_unavailable;
@@ -154,7 +150,7 @@ fn available_condition(object: &Value, is_available: bool, ctx: &SimContext) -> 
         false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
     };
     let now = ctx.epoch().seconds(ctx.now);
-    (condition::status(object, "Available") != status).then(|| {
+    (object.condition("Available").is_none_or(|old| old["status"] != status)).then(|| {
         json!({
             "type": "Available",
             "status": status,
@@ -168,9 +164,7 @@ fn available_condition(object: &Value, is_available: bool, ctx: &SimContext) -> 
 
 fn without_hash(template: &Value) -> Value {
     let mut template = template.clone();
-    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
-        labels.shift_remove(TEMPLATE_HASH);
-    }
+    template["metadata"]["labels"].remove(TEMPLATE_HASH);
     template
 }
 
@@ -178,21 +172,11 @@ fn without_hash(template: &Value) -> Value {
 /// the same characters (`SafeEncodeString`).
 fn hash(template: &Value) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let mut hasher = Fnv(0x811c_9dc5);
-    hasher.write(template.to_string().as_bytes());
-    let digits = hasher.0.to_string();
+    // FNV-1a with 32 bits, as Go's `fnv.New32a`.
+    let hash = template
+        .to_string()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let digits = hash.to_string();
     digits.bytes().map(|digit| char::from(LETTERS[usize::from(digit) % LETTERS.len()])).collect()
-}
-
-/// FNV-1a hash with 32 bits, as Go's `fnv.New32a`.
-struct Fnv(u32);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0.into()
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    }
 }

@@ -4,7 +4,6 @@
 
 mod deployment;
 mod job;
-mod ownership;
 mod pods;
 mod queue;
 mod reconcile;

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ownership::{controller, object_reference, owned_by, reference};
 use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
 use crate::controllers::context::ControllerContext;
 use crate::controllers::garbage_collector::without_owner;
-use crate::controllers::recorder::{EventBody, EventType};
-use crate::resource::object::{is_terminal, meta, node_name};
-use crate::resource::{Kind, condition, label_selector};
+use crate::controllers::recorder;
+use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
 
 /// Controller of pods.
 #[derive(Clone, Copy)]
@@ -24,37 +22,30 @@ pub(super) struct Owner<'a> {
 
 impl Owner<'_> {
     /// Records an event about the controller's object.
-    pub(super) fn record_event(
-        &self,
-        event_type: EventType,
-        reason: &str,
-        message: &str,
-        ctx: &mut ControllerContext,
-    ) {
-        let event = EventBody { event_type, reason, message };
-        ctx.record(self.component, object_reference(self.kind, self.object), event);
+    pub(super) fn record_event(&self, event: EventBody, ctx: &mut ControllerContext) {
+        ctx.record(self.component, recorder::object_reference(self.kind, self.object), event);
     }
 
     /// Returns the pods of the controller (`ClaimPods`). Adopts matching orphans, which get the
     /// finalizer, and releases pods that no longer match.
     pub(super) fn claim(&self, finalizer: Option<&str>, ctx: &mut ControllerContext) -> Vec<Arc<Value>> {
-        let (namespace, uid) = (meta(self.object, "namespace"), meta(self.object, "uid"));
-        let may_adopt = self.object["metadata"]["deletionTimestamp"].is_null();
+        let (namespace, uid) = (self.object.namespace(), self.object.uid());
+        let may_adopt = !self.object.is_deleting();
         let all: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).cloned().collect();
         let mut own = Vec::new();
         for pod in all {
-            let (mine, wanted) = (owned_by(&pod, uid), selects(self.object, &pod));
-            let name = meta(&pod, "name");
+            let (mine, wanted) = (pod.is_controlled_by(uid), selects(self.object, &pod));
+            let name = pod.name();
             if mine && wanted {
                 own.push(pod);
             } else if mine {
                 ctx.store.update(Kind::Pod, namespace, name, |pod| without_owner(pod, uid));
-            } else if wanted && controller(&pod).is_none() && may_adopt && is_active(&pod) {
+            } else if wanted && pod.controller().is_none() && may_adopt && is_active(&pod) {
                 let reference = reference(self.kind, self.object);
                 own.extend(ctx.store.update(Kind::Pod, namespace, name, |pod| {
-                    push(&mut pod["metadata"], "ownerReferences", reference);
+                    pod["metadata"].push("ownerReferences", reference);
                     if let Some(finalizer) = finalizer {
-                        push(&mut pod["metadata"], "finalizers", json!(finalizer));
+                        pod["metadata"].push("finalizers", json!(finalizer));
                     }
                 }));
             }
@@ -66,28 +57,27 @@ impl Owner<'_> {
     pub(super) fn create(&self, finalizer: Option<&str>, ctx: &mut ControllerContext) -> Result<(), Status> {
         let template = &self.object["spec"]["template"];
         let mut metadata = json!({
-            "generateName": format!("{}-", meta(self.object, "name")),
+            "generateName": format!("{}-", self.object.name()),
             "labels": template["metadata"]["labels"],
             "annotations": template["metadata"]["annotations"],
             "finalizers": template["metadata"]["finalizers"],
             "ownerReferences": [reference(self.kind, self.object)],
         });
         if let Some(finalizer) = finalizer {
-            push(&mut metadata, "finalizers", json!(finalizer));
+            metadata.push("finalizers", json!(finalizer));
         }
         let pod = json!({"metadata": metadata, "spec": template["spec"]});
-        match apiserver::create(ctx, Kind::Pod, meta(self.object, "namespace"), pod, WriteOptions::default())
-        {
+        match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, WriteOptions::default()) {
             Ok((pod, _)) => {
-                let message = format!("Created pod: {}", meta(&pod, "name"));
-                self.record_event(EventType::Normal, "SuccessfulCreate", &message, ctx);
+                let message = format!("Created pod: {}", pod.name());
+                self.record_event(EventBody::normal("SuccessfulCreate", &message), ctx);
                 Ok(())
             }
             // The namespace is terminating, which is not an error.
             Err(status) if is_terminating(&status) => Ok(()),
             Err(status) => {
                 let message = format!("Error creating: {}", status.message);
-                self.record_event(EventType::Warning, "FailedCreate", &message, ctx);
+                self.record_event(EventBody::warning("FailedCreate", &message), ctx);
                 Err(status)
             }
         }
@@ -95,46 +85,42 @@ impl Owner<'_> {
 
     /// Deletes a pod.
     pub(super) fn delete(&self, pod: &Value, ctx: &mut ControllerContext) {
-        let name = meta(pod, "name");
+        let name = pod.name();
         let gracefully = DeleteOptions::default();
         // A pod that is already gone needs no deletion.
-        if apiserver::delete(ctx, Kind::Pod, meta(pod, "namespace"), name, gracefully).is_ok() {
+        if apiserver::delete(ctx, Kind::Pod, pod.namespace(), name, gracefully).is_ok() {
             let message = format!("Deleted pod: {name}");
-            self.record_event(EventType::Normal, "SuccessfulDelete", &message, ctx);
+            self.record_event(EventBody::normal("SuccessfulDelete", &message), ctx);
         }
     }
 }
 
 /// Returns whether a controller's selector matches a pod.
 pub(super) fn selects(owner: &Value, pod: &Value) -> bool {
-    label_selector::matches(&owner["spec"]["selector"], &pod["metadata"]["labels"])
+    label_selector::matches(&owner["spec"]["selector"], pod.labels())
 }
 
 /// Returns whether a pod is pending or running, and not being deleted (`IsPodActive`).
 pub(super) fn is_active(pod: &Value) -> bool {
-    !is_terminal(pod) && pod["metadata"]["deletionTimestamp"].is_null()
+    !pod.is_terminal() && !pod.is_deleting()
 }
 
 /// Returns whether a pod is being deleted (`IsPodTerminating`).
 pub(super) fn is_terminating_pod(pod: &Value) -> bool {
-    !is_terminal(pod) && !pod["metadata"]["deletionTimestamp"].is_null()
-}
-
-pub(super) fn is_ready(pod: &Value) -> bool {
-    condition::status(pod, "Ready") == "True"
+    !pod.is_terminal() && pod.is_deleting()
 }
 
 /// Returns a key that orders pods for scale-down, first to delete first (`ActivePodsWithRanks`):
 /// unassigned, not running, not ready, low `pod-deletion-cost`, recently ready, young.
 pub(super) fn deletion_key(pod: &Value) -> impl Ord + use<> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let phase = ["Pending", "Unknown", "Running"].iter().position(|phase| pod["status"]["phase"] == *phase);
+    let phase = ["Pending", "Unknown", "Running"].iter().position(|phase| pod.phase() == *phase);
     let cost = &pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"];
-    let ready = condition::find(pod, "Ready").filter(|_| is_ready(pod));
+    let ready = pod.condition("Ready").filter(|_| pod.has_condition("Ready"));
     (
-        !node_name(pod).is_empty(),
+        !pod.node_name().is_empty(),
         phase,
-        is_ready(pod),
+        pod.has_condition("Ready"),
         text(cost).parse::<i64>().unwrap_or(0),
         std::cmp::Reverse(ready.map(|ready| text(&ready["lastTransitionTime"]))),
         std::cmp::Reverse(text(&pod["metadata"]["creationTimestamp"])),
@@ -147,10 +133,15 @@ fn is_terminating(status: &Status) -> bool {
     causes.into_iter().any(|cause| cause.reason.as_deref() == Some("NamespaceTerminating"))
 }
 
-fn push(value: &mut Value, list: &str, item: Value) {
-    match &mut value[list] {
-        Value::Array(items) if items.contains(&item) => {}
-        Value::Array(items) => items.push(item),
-        other => *other = json!([item]),
-    }
+/// Creates a controller reference (`metav1.NewControllerRef`).
+pub(super) fn reference(kind: Kind, owner: &Value) -> Value {
+    let (name, version) = kind.names();
+    json!({
+        "apiVersion": version,
+        "kind": name,
+        "name": owner.name(),
+        "uid": owner.uid(),
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
 }

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ownership::{controller, owned_by};
 use super::reconcile::{BATCH, ReconcileError};
 use super::{deployment, job, pods, replica_set};
 use crate::controllers::context::{ControllerContext, ControllerEvent, WorkloadKey};
-use crate::resource::Kind;
-use crate::resource::object::meta;
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -19,7 +17,7 @@ const SOON: Duration = Duration::from_millis(5);
 
 impl WorkloadKey {
     fn of(kind: Kind, object: &Value) -> Self {
-        Self { kind, namespace: meta(object, "namespace").to_owned(), name: meta(object, "name").to_owned() }
+        Self { kind, namespace: object.namespace().to_owned(), name: object.name().to_owned() }
     }
 }
 
@@ -95,9 +93,9 @@ impl Workloads {
         if job::is_tracked(pod) && change.what != ChangeKind::Deleted && !job::is_wanted(pod, ctx) {
             self.schedule(WorkloadKey::of(Kind::Pod, pod), SOON, ctx);
         }
-        if controller(pod).is_none() && change.what != ChangeKind::Deleted {
+        if pod.controller().is_none() && change.what != ChangeKind::Deleted {
             for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, BATCH)] {
-                let all = ctx.store.list(kind, Some(meta(pod, "namespace")));
+                let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
                     .filter(|owner| pods::selects(owner, pod))
                     .map(|owner| WorkloadKey::of(kind, owner))
@@ -114,8 +112,8 @@ impl Workloads {
         let deleted = change.what == ChangeKind::Deleted;
         self.schedule(WorkloadKey::of(Kind::Job, job), if same && !deleted { BATCH } else { SOON }, ctx);
         if deleted || job::is_finished(job) {
-            let all = ctx.store.list(Kind::Pod, Some(meta(job, "namespace")));
-            let left = all.filter(|pod| job::is_tracked(pod) && owned_by(pod, meta(job, "uid")));
+            let all = ctx.store.list(Kind::Pod, Some(job.namespace()));
+            let left = all.filter(|pod| job::is_tracked(pod) && pod.is_controlled_by(job.uid()));
             let left: Vec<WorkloadKey> = left.map(|pod| WorkloadKey::of(Kind::Pod, pod)).collect();
             left.into_iter().for_each(|key| self.schedule(key, SOON, ctx));
         }
@@ -123,15 +121,12 @@ impl Workloads {
 
     /// Schedules the current and the former controller of an object.
     fn schedule_owners(&mut self, change: &Change, kind: Kind, wait: Duration, ctx: &mut ControllerContext) {
-        let namespace = meta(&change.object, "namespace");
+        let namespace = change.object.namespace();
         for object in [Some(&change.object), change.before.as_ref()].into_iter().flatten() {
-            let Some(owner) = controller(object) else { continue };
-            let name = owner["name"].as_str().unwrap_or_default();
+            let Some(owner) = object.controller() else { continue };
+            let name = owner.text("name");
             if owner["kind"] == kind.names().0
-                && ctx
-                    .store
-                    .get(kind, namespace, name)
-                    .is_some_and(|own| own["metadata"]["uid"] == owner["uid"])
+                && ctx.store.get(kind, namespace, name).is_some_and(|own| own.uid() == owner.text("uid"))
             {
                 let key = WorkloadKey { kind, namespace: namespace.to_owned(), name: name.to_owned() };
                 self.schedule(key, wait, ctx);

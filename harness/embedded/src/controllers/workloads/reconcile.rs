@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
+use crate::resource::ObjectExt;
 
 /// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
 pub(super) const BATCH: Duration = Duration::from_secs(1);
@@ -16,17 +17,12 @@ pub(super) struct ReconcileError;
 /// Delay until an object is reconciled again if it does not change.
 pub(super) type Reconciled = Result<Option<Duration>, ReconcileError>;
 
-/// Returns an integer, or 0 if it is missing.
-pub(super) fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or(0)
-}
-
 /// Sets a count in a status; 0 is omitted.
 pub(super) fn count(status: &mut Value, field: &str, count: i64) {
     if count != 0 {
         status[field] = json!(count);
-    } else if let Some(fields) = status.as_object_mut() {
-        fields.shift_remove(field);
+    } else {
+        status.remove(field);
     }
 }
 

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::pods::{Owner, deletion_key, is_active, is_ready, is_terminating_pod};
-use super::reconcile::{ReconcileError, Reconciled, age, count, number};
+use super::pods::{Owner, deletion_key, is_active, is_terminating_pod};
+use super::reconcile::{ReconcileError, Reconciled, age, count};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::resource::object::meta;
-use crate::resource::{Kind, condition};
+use crate::resource::{Kind, ObjectExt, condition};
 
 /// Maximum number of pods that are created or deleted at once (`BurstReplicas`).
 const BURST: usize = 500;
@@ -24,9 +23,9 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
     let all = owner.claim(None, ctx);
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).cloned().collect();
-    let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
+    let wanted = usize::try_from(set["spec"].integer("replicas")).unwrap_or(0);
     let mut failure = None;
-    if set["metadata"]["deletionTimestamp"].is_null() {
+    if !set.is_deleting() {
         for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
             if let Err(status) = owner.create(None, ctx) {
                 failure = Some(status.message);
@@ -39,7 +38,7 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
         }
     }
     let (status, waits) = status(set, &all, &active, failure.as_deref(), ctx);
-    ctx.store.update(Kind::ReplicaSet, meta(set, "namespace"), meta(set, "name"), |set| {
+    ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
         set["status"] = status;
     });
     if failure.is_some() { Err(ReconcileError) } else { Ok(waits) }
@@ -53,18 +52,18 @@ fn status(
     failure: Option<&str>,
     ctx: &SimContext,
 ) -> (Value, Option<Duration>) {
-    let least = Duration::from_secs(u64::try_from(number(&set["spec"]["minReadySeconds"])).unwrap_or(0));
+    let least = Duration::from_secs(u64::try_from(set["spec"].integer("minReadySeconds")).unwrap_or(0));
     let mut counts = [0; 3];
     let mut waits: Option<Duration> = None;
     for pod in active {
         let labels = set["spec"]["template"]["metadata"]["labels"].as_object().into_iter().flatten();
         counts[0] +=
             i64::from(labels.into_iter().all(|(key, value)| pod["metadata"]["labels"][key] == *value));
-        if !is_ready(pod) {
+        if !pod.has_condition("Ready") {
             continue;
         }
         counts[1] += 1;
-        let since = condition::find(pod, "Ready").and_then(|ready| age(&ready["lastTransitionTime"], ctx));
+        let since = pod.condition("Ready").and_then(|ready| age(&ready["lastTransitionTime"], ctx));
         match least.checked_sub(since.unwrap_or(least)).filter(|left| !left.is_zero()) {
             None => counts[2] += 1,
             Some(left) => waits = Some(waits.map_or(left, |waits| waits.min(left))),
@@ -87,7 +86,7 @@ fn status(
 /// Sets or removes the condition `ReplicaFailure`.
 fn fail(status: &mut Value, failure: Option<&str>, ctx: &SimContext) {
     const KIND: &str = "ReplicaFailure";
-    let there = status["conditions"].as_array().is_some_and(|all| all.iter().any(|one| one["type"] == KIND));
+    let there = condition::find(status, KIND).is_some();
     match failure {
         Some(message) if !there => {
             status["conditions"] = json!([{
@@ -99,7 +98,7 @@ fn fail(status: &mut Value, failure: Option<&str>, ctx: &SimContext) {
             }]);
         }
         None if there => {
-            status.as_object_mut().and_then(|fields| fields.shift_remove("conditions"));
+            status.remove("conditions");
         }
         _ => {}
     }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::super::tests::TestCluster;
 use super::job::is_tracked;
 use crate::apiserver::{self, DeleteOptions, ObjectPath, Propagation, WriteOptions};
-use crate::resource::Kind;
-use crate::resource::object::is_terminal;
+use crate::resource::{Kind, ObjectExt};
 
 impl TestCluster {
     /// Creates a cluster with a node that has room for 100 pods.
@@ -49,7 +48,7 @@ impl TestCluster {
     /// Sets all pods of an app to running.
     fn all_run(&mut self, app: &str) {
         for pod in self.names(app) {
-            let ended = is_terminal(self.get(Kind::Pod, &pod).unwrap());
+            let ended = self.get(Kind::Pod, &pod).unwrap().is_terminal();
             if !ended {
                 self.running(&pod);
             }
@@ -198,7 +197,7 @@ fn deletes_dependents_by_propagation_policy() {
     // Jobs orphan their pods by default.
     for app in ["r", "j"] {
         let pod = cluster.pods(app)[0];
-        assert!(pod["metadata"]["deletionTimestamp"].is_null() && !is_tracked(pod), "{app}");
+        assert!(!pod.is_deleting() && !is_tracked(pod), "{app}");
         assert!(pod["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty), "{app}");
     }
     // With foreground deletion, the owner waits for its dependents.

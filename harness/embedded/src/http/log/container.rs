@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::apiserver::Status;
-use crate::http::proxy::node_address;
-use crate::resource::Kind;
+use crate::resource::{ContainerStatusExt, Kind, ObjectExt, container_status};
 use crate::simulation::Simulation;
 use crate::storage::Store;
 
@@ -23,14 +22,13 @@ pub(crate) struct LoggedContainer {
 impl LoggedContainer {
     /// The current run of a container of a pod on a node.
     pub(crate) fn new(pod: &Value, node: &str, container: String) -> Self {
-        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
         let status = container_status(pod, &container);
         Self {
             node: node.to_owned(),
-            namespace: text("namespace"),
-            pod: text("name"),
+            namespace: pod.namespace().to_owned(),
+            pod: pod.name().to_owned(),
             uid: pod["metadata"]["uid"].clone(),
-            restarts: status["restartCount"].as_i64().unwrap_or(0),
+            restarts: status.integer("restartCount"),
             container,
         }
     }
@@ -39,12 +37,11 @@ impl LoggedContainer {
     pub(crate) fn is_complete(&self, store: &Store) -> bool {
         let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
         let status = container_status(pod, &self.container);
-        let state = &status["state"];
-        let is_restarting = state["waiting"].is_object() && status["lastState"]["terminated"].is_object();
+        let is_restarting = status.is_waiting() && status.last_terminated().is_some();
         pod["metadata"]["uid"] != self.uid
-            || state["terminated"].is_object()
+            || status.terminated().is_some()
             || is_restarting
-            || status["restartCount"].as_i64().unwrap_or(0) != self.restarts
+            || status.integer("restartCount") != self.restarts
     }
 
     /// Reads the log from the kubelet; its errors become API errors as by
@@ -69,7 +66,7 @@ impl LoggedContainer {
 
     /// 500 for a kubelet that does not run.
     fn connection_refused(&self, node: Option<&Value>) -> Status {
-        let address = node.map_or("127.0.0.1", node_address);
+        let address = node.and_then(Value::internal_ip).unwrap_or("127.0.0.1");
         let Self { namespace, pod, container, .. } = self;
         Status::internal(format!(
             "Get \"https://{address}:10250/containerLogs/{namespace}/{pod}/{container}\": dial tcp {address}:10250: connect: connection refused"
@@ -84,11 +81,11 @@ const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralCo
 /// (`pkg/registry/core/pod/strategy.go`, `LogLocation`).
 pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, Status> {
     let names = |list: &str| {
-        let containers = pod["spec"][list].as_array().into_iter().flatten();
+        let containers = pod["spec"].items(list);
         containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect::<Vec<_>>()
     };
     let all: Vec<String> = CONTAINER_LISTS.into_iter().flat_map(names).collect();
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    let name = pod.name();
     if !requested.is_empty() {
         return match all.iter().any(|container| container == requested) {
             true => Ok(requested.to_owned()),
@@ -106,9 +103,7 @@ pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, S
 
 /// Returns the status of a container; null before its first status.
 fn container_status<'a>(pod: &'a Value, container: &str) -> &'a Value {
-    let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
-    let mut all = lists.iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());
-    all.find(|status| status["name"] == container).unwrap_or(&Value::Null)
+    container_status::find(&pod["status"], container).unwrap_or(&Value::Null)
 }
 
 #[cfg(test)]

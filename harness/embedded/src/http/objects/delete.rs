@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
 use crate::http::selector::ObjectSelector;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Warning for the deletion of a job without `propagationPolicy`.
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
@@ -51,7 +51,7 @@ pub(crate) fn delete_collection(
             let all = ctx.store.list(endpoint.kind, Some(namespace));
             let selected: Vec<_> = all.filter(|object| selector.matches(object)).cloned().collect();
             for object in &selected {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let name = object.name();
                 match apiserver::delete(ctx, endpoint.kind, namespace, name, options.clone()) {
                     // 404: deleted together with another object.
                     Err(status) if status.code != 404 => return Err(status),

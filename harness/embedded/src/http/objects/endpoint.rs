@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::list_options::resource_version;
 use crate::apiserver::{ObjectPath, Status};
@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::http::errors;
 use crate::http::request::ApiRequest;
 use crate::http::view::View;
-use crate::resource::{Kind, Scope};
+use crate::resource::Kind;
 use crate::storage::Store;
 
 /// A stored kind, and its representation in responses.
@@ -33,54 +33,6 @@ impl Endpoint {
     pub(super) fn stored(&self, store: &Store, request: &ApiRequest) -> Result<Arc<Value>, Status> {
         let ObjectPath { kind, namespace, name } = self.path(request);
         store.get(kind, namespace, name).cloned().ok_or_else(|| Status::not_found(kind, name))
-    }
-
-    /// Sets `kind` and `apiVersion` of an object to those of the resource; rejects other ones.
-    pub(super) fn set_type(&self, object: &mut Value) -> Result<(), Status> {
-        let (kind, version) = (self.view.resource.kind, self.view.resource.api_version());
-        if !object.is_object() {
-            return Err(Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind})"
-            )));
-        }
-        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
-        let (stated_kind, stated_version) = (text("kind"), text("apiVersion"));
-        if !stated_kind.is_empty() && stated_kind != kind {
-            return Err(Status::bad_request(format!(
-                "{stated_kind} in version {stated_version:?} cannot be handled as a {kind}: converting ({stated_version}.{stated_kind}) to ({version}.{kind}): unknown conversion"
-            )));
-        }
-        if !stated_version.is_empty() && stated_version != version {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({stated_version}) does not match the expected API version ({version})"
-            )));
-        }
-        object["kind"] = json!(kind);
-        object["apiVersion"] = json!(version);
-        Ok(())
-    }
-
-    /// Rejects an object in another namespace than that of the request.
-    pub(super) fn check_namespace(&self, request: &ApiRequest, object: &Value) -> Result<(), Status> {
-        let stated = object["metadata"]["namespace"].as_str().unwrap_or_default();
-        let is_namespaced = self.kind.scope() == Scope::Namespaced;
-        if is_namespaced && !stated.is_empty() && stated != request.target.namespace() {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Rejects an object with another name or namespace than that of the request.
-    pub(super) fn check_path(&self, request: &ApiRequest, object: &Value) -> Result<(), Status> {
-        let (stated, name) = (object["metadata"]["name"].as_str().unwrap_or_default(), request.target.name());
-        if stated != name {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({stated}) does not match the name on the URL ({name})"
-            )));
-        }
-        self.check_namespace(request, object)
     }
 }
 

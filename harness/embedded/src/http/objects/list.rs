@@ -12,6 +12,7 @@ use crate::cluster::Cluster;
 use crate::http::errors;
 use crate::http::request::ApiRequest;
 use crate::http::selector::ObjectSelector;
+use crate::resource::ObjectExt;
 use crate::storage::Store;
 
 /// Handles GET of a list.
@@ -64,6 +65,6 @@ fn objects_at(
 }
 
 fn sort_key(object: &Value) -> (&str, &str) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let text = |field: &str| object["metadata"].text(field);
     (text("namespace"), text("name"))
 }

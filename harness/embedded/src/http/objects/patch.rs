@@ -28,17 +28,14 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
     let (object, warnings) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| {
             let stored = endpoint.stored(ctx.store, request)?;
-            let current = endpoint.view.to_served(&stored);
-            let mut new = match content_type {
-                ContentType::JsonPatch => patch::json_patch(&current, &patch),
-                ContentType::MergePatch => Ok(patch::merge_patch(&current, &patch)),
+            let new = match content_type {
+                ContentType::JsonPatch => patch::json_patch(&stored, &patch),
+                ContentType::MergePatch => Ok(patch::merge_patch(&stored, &patch)),
                 ContentType::StrategicMergePatch => {
-                    patch::strategic_merge_patch(endpoint.kind, &current, patch)
+                    patch::strategic_merge_patch(endpoint.kind, &stored, patch)
                 }
                 _ => Err(errors::unsupported_media_type("", MEDIA_TYPES)),
             }?;
-            endpoint.set_type(&mut new)?;
-            endpoint.check_path(request, &new)?;
             replace(ctx, request, endpoint, new, options)
         })
     })?;
@@ -60,23 +57,20 @@ fn apply(
         return Err(Status::new(422, "Invalid", message));
     }
     let mut applied = parse(&yaml_to_json(&request.body)?)?;
-    endpoint.set_type(&mut applied)?;
-    endpoint.check_namespace(request, &applied)?;
+    if !applied.is_object() {
+        return Err(Status::bad_request("the applied configuration is not an object"));
+    }
     let (namespace, name) = (request.target.namespace(), request.target.name());
     let (code, object, mut warnings) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| match endpoint.stored(ctx.store, request) {
             Ok(stored) => {
-                let current = endpoint.view.to_served(&stored);
-                let mut new = patch::strategic_merge_patch(endpoint.kind, &current, applied)?;
-                endpoint.set_type(&mut new)?;
-                endpoint.check_path(request, &new)?;
+                let new = patch::strategic_merge_patch(endpoint.kind, &stored, applied)?;
                 let (object, warnings) = replace(ctx, request, endpoint, new, options)?;
                 Ok((200, object, warnings))
             }
             Err(not_found) if request.target.subresource.is_some() => Err(not_found),
             Err(_) => {
                 applied["metadata"]["name"] = json!(name);
-                let applied = endpoint.view.to_stored(applied);
                 let (object, warnings) = apiserver::create(ctx, endpoint.kind, namespace, applied, options)?;
                 Ok((201, object, warnings))
             }

@@ -7,16 +7,17 @@ use crate::apiserver::{self, Status};
 use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
+use crate::resource::ObjectExt;
 
 /// Handles POST of a `Binding`: assigns a pod to a node.
 pub(crate) fn bind(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
     let binding = parse(request)?;
     let (namespace, pod) = (request.target.namespace(), request.target.name());
-    let stated = binding["metadata"]["name"].as_str().unwrap_or_default();
+    let stated = binding.name();
     if pod != stated && !stated.is_empty() {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));
     }
-    let node = binding["target"]["name"].as_str().unwrap_or_default();
+    let node = binding["target"].text("name");
     cluster.with(|simulation| simulation.with(|_, _, ctx| apiserver::bind(ctx, namespace, pod, node)))?;
     Ok(responses::json(201, &apiserver::success()))
 }

@@ -8,6 +8,7 @@ use crate::apiserver::{self, Status, Stored, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
+use crate::resource::ObjectExt;
 
 /// Handles POST: creates an object.
 pub(crate) fn create(
@@ -17,8 +18,6 @@ pub(crate) fn create(
 ) -> Result<Response, Status> {
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
-    endpoint.check_namespace(request, &object)?;
-    let object = endpoint.view.to_stored(object);
     let namespace = request.target.namespace();
     let (object, warnings) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| apiserver::create(ctx, endpoint.kind, namespace, object, options))
@@ -35,10 +34,9 @@ pub(crate) fn update(
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
     let metadata = &object["metadata"];
-    if metadata["name"].as_str().unwrap_or_default().is_empty() && metadata["generateName"].is_null() {
+    if metadata.text("name").is_empty() && metadata["generateName"].is_null() {
         return Err(Status::bad_request("name must be provided"));
     }
-    endpoint.check_path(request, &object)?;
     let (code, (object, warnings)) = cluster.with(|simulation| {
         simulation.with(|_, _, ctx| {
             // Updates of events and leases also create.
@@ -54,11 +52,10 @@ pub(crate) fn replace(
     ctx: &mut SimContext,
     request: &ApiRequest,
     endpoint: Endpoint,
-    served: Value,
+    object: Value,
     options: WriteOptions,
 ) -> Result<Stored, Status> {
     let path = endpoint.path(request);
-    let object = endpoint.view.to_stored(served);
     match request.target.subresource.as_deref() {
         Some("status") => apiserver::update_status(ctx, path, object, options),
         Some("ephemeralcontainers") => {
@@ -68,10 +65,8 @@ pub(crate) fn replace(
     }
 }
 
-/// Parses the object of a body. Kind and API version default to those of the resource.
+/// Parses the object of a body.
 fn parse(request: &ApiRequest, endpoint: Endpoint) -> Result<Value, Status> {
     let body = request.json_body()?;
-    let mut object = apiserver::parse(endpoint.kind, &body)?;
-    endpoint.set_type(&mut object)?;
-    Ok(object)
+    apiserver::parse(endpoint.kind, &body)
 }

@@ -102,8 +102,7 @@ fn selectable_field(label: &str, source: Source) -> Result<Field, String> {
         (Source::Stored(Kind::Namespace), "status.phase") => Field::Text("/status/phase"),
         (Source::Stored(Kind::Job), "status.successful") => Field::Int("/status/succeeded"),
         (Source::Stored(Kind::Job), _) => return Err(format!("field label {label:?} not supported for Job")),
-        (Source::Stored(Kind::Event), label) => event_field(label, "involvedObject.").ok_or_else(unknown)?,
-        (Source::EventsV1, label) => event_field(label, "regarding.").ok_or_else(unknown)?,
+        (Source::Stored(Kind::Event), label) => event_field(label).ok_or_else(unknown)?,
         (Source::Stored(Kind::Pod | Kind::Node | Kind::Namespace), _) => return Err(unknown()),
         // runtime.DefaultMetaV1FieldSelectorConversion
         _ => {
@@ -114,8 +113,8 @@ fn selectable_field(label: &str, source: Source) -> Result<Field, String> {
     })
 }
 
-fn event_field(label: &str, object_prefix: &str) -> Option<Field> {
-    if let Some(part) = label.strip_prefix(object_prefix) {
+fn event_field(label: &str) -> Option<Field> {
+    if let Some(part) = label.strip_prefix("involvedObject.") {
         return Some(Field::Text(match part {
             "kind" => "/involvedObject/kind",
             "namespace" => "/involvedObject/namespace",
@@ -127,13 +126,11 @@ fn event_field(label: &str, object_prefix: &str) -> Option<Field> {
             _ => return None,
         }));
     }
-    let is_events_v1 = object_prefix == "regarding.";
     Some(match label {
         "reason" => Field::Text("/reason"),
         "type" => Field::Text("/type"),
-        "reportingComponent" if !is_events_v1 => Field::Text("/reportingComponent"),
-        "reportingController" if is_events_v1 => Field::Text("/reportingComponent"),
-        "source" if !is_events_v1 => Field::FirstOf("/source/component", "/reportingComponent"),
+        "reportingComponent" => Field::Text("/reportingComponent"),
+        "source" => Field::FirstOf("/source/component", "/reportingComponent"),
         _ => return None,
     })
 }
@@ -232,10 +229,6 @@ mod tests {
         assert_eq!(
             error("metadata.namespace=a", Source::Stored(Kind::Node)),
             "field label not supported: metadata.namespace"
-        );
-        assert_eq!(
-            error("involvedObject.name=a", Source::EventsV1),
-            "field label not supported: involvedObject.name"
         );
         let leases = error("spec.holderIdentity=a", Source::Stored(Kind::Lease));
         assert!(leases.contains("is not a known field selector"), "{leases}");

@@ -7,6 +7,7 @@ use super::label_selector::LabelSelector;
 use crate::apiserver::Status;
 use crate::http::request::Query;
 use crate::http::resource::Source;
+use crate::resource::ObjectExt;
 
 /// `labelSelector` and `fieldSelector` of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,6 @@ impl ObjectSelector {
 
     /// Returns true if the selector matches a stored object.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
-        self.labels.matches(&stored["metadata"]["labels"]) && self.fields.matches(stored)
+        self.labels.matches(stored.labels()) && self.fields.matches(stored)
     }
 }

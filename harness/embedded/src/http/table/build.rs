@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 
 use super::age::age;
 use super::columns::{Column, columns};
-use super::fields::{number, text};
 use super::{events, nodes, pods, workloads};
 use crate::http::resource::Source;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Returns a table of rows. In a watch, only the first table has column definitions.
 pub(crate) fn table(source: Source, rows: Vec<Value>, metadata: Value, with_columns: bool) -> Value {
@@ -40,15 +39,15 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
     match source {
         Source::Stored(Kind::Pod) => pods::cells(object, now),
         Source::Stored(Kind::Node) => nodes::cells(object, now),
-        Source::Stored(Kind::Event) | Source::EventsV1 => events::cells(object, now),
-        Source::Stored(Kind::Namespace) => vec![name, json!(text(object, "/status/phase")), age],
+        Source::Stored(Kind::Event) => events::cells(object, now),
+        Source::Stored(Kind::Namespace) => vec![name, json!(object["status"].text("phase")), age],
         Source::Stored(Kind::PodDisruptionBudget) => {
             let bound = |field: &str| match &object["spec"][field] {
                 Value::Null => "N/A".to_owned(),
                 Value::String(percent) => percent.clone(),
                 number => number.to_string(),
             };
-            let allowed = number(object, "/status/disruptionsAllowed");
+            let allowed = object["status"].integer("disruptionsAllowed");
             vec![name, json!(bound("minAvailable")), json!(bound("maxUnavailable")), json!(allowed), age]
         }
         Source::Stored(Kind::Deployment) => workloads::deployment(object, now),

@@ -4,41 +4,41 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::fields::{text, text_or};
+use crate::resource::ObjectExt;
 
 /// Returns the cells of a stored event.
 pub(crate) fn cells(event: &Value, now: Timestamp) -> Vec<Value> {
-    let since = |path: &str| age(event.pointer(path).unwrap_or(&Value::Null), now);
-    let is_set = |path: &str| !text(event, path).is_empty();
-    let first = if is_set("/firstTimestamp") { since("/firstTimestamp") } else { since("/eventTime") };
+    let is_set = |field: &str| !event.text(field).is_empty();
+    let first =
+        age(if is_set("firstTimestamp") { &event["firstTimestamp"] } else { &event["eventTime"] }, now);
     let series = event["series"].is_object();
     let last = match () {
-        () if series => since("/series/lastObservedTime"),
-        () if is_set("/lastTimestamp") => since("/lastTimestamp"),
+        () if series => age(&event["series"]["lastObservedTime"], now),
+        () if is_set("lastTimestamp") => age(&event["lastTimestamp"], now),
         () => first.clone(),
     };
     let count = if series { &event["series"]["count"] } else { &event["count"] };
     let count = count.as_i64().filter(|count| series || *count != 0).unwrap_or(1);
-    let kind = text(event, "/involvedObject/kind").to_lowercase();
-    let object = match text(event, "/involvedObject/name") {
+    let kind = event["involvedObject"].text("kind").to_lowercase();
+    let object = match event["involvedObject"].text("name") {
         "" => kind,
         name => format!("{kind}/{name}"),
     };
-    let component = text_or(event, "/source/component", text(event, "/reportingComponent"));
-    let source = match text_or(event, "/source/host", text(event, "/reportingInstance")) {
+    let component = event["source"].text_or("component", event.text("reportingComponent"));
+    let source = match event["source"].text_or("host", event.text("reportingInstance")) {
         "" => component.to_owned(),
         host => format!("{component}, {host}"),
     };
     vec![
         json!(last),
-        json!(text(event, "/type")),
-        json!(text(event, "/reason")),
+        json!(event.text("type")),
+        json!(event.text("reason")),
         json!(object),
-        json!(text(event, "/involvedObject/fieldPath")),
+        json!(event["involvedObject"].text("fieldPath")),
         json!(source),
-        json!(text(event, "/message").trim()),
+        json!(event.text("message").trim()),
         json!(first),
         json!(count),
-        json!(text(event, "/metadata/name")),
+        json!(event["metadata"].text("name")),
     ]
 }

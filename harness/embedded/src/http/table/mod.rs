@@ -4,7 +4,6 @@ mod age;
 mod build;
 mod columns;
 mod events;
-mod fields;
 mod nodes;
 mod pods;
 mod workloads;

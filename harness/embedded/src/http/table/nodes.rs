@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::fields::{items, text, text_or};
+use crate::resource::ObjectExt;
 
 /// Returns the cells of a node.
 pub(crate) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
-    let ready = items(node, "/status/conditions").iter().find(|condition| condition["type"] == "Ready");
+    let ready = node.condition("Ready");
     let mut status = match ready {
         None => "Unknown".to_owned(),
         Some(ready) if ready["status"] == "True" => "Ready".to_owned(),
@@ -20,20 +20,20 @@ pub(crate) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
         status.push_str(",SchedulingDisabled");
     }
     let address = |kind: &str| {
-        let found = items(node, "/status/addresses").iter().find(|address| address["type"] == kind);
-        found.map_or("<none>", |address| text(address, "/address"))
+        let found = node["status"].items("addresses").find(|address| address["type"] == kind);
+        found.map_or("<none>", |address| address.text("address"))
     };
     vec![
         node["metadata"]["name"].clone(),
         json!(status),
         json!(roles(node)),
         json!(age(&node["metadata"]["creationTimestamp"], now)),
-        json!(text(node, "/status/nodeInfo/kubeletVersion")),
+        json!(node["status"]["nodeInfo"].text("kubeletVersion")),
         json!(address("InternalIP")),
         json!(address("ExternalIP")),
-        json!(text_or(node, "/status/nodeInfo/osImage", "<unknown>")),
-        json!(text_or(node, "/status/nodeInfo/kernelVersion", "<unknown>")),
-        json!(text_or(node, "/status/nodeInfo/containerRuntimeVersion", "<unknown>")),
+        json!(node["status"]["nodeInfo"].text_or("osImage", "<unknown>")),
+        json!(node["status"]["nodeInfo"].text_or("kernelVersion", "<unknown>")),
+        json!(node["status"]["nodeInfo"].text_or("containerRuntimeVersion", "<unknown>")),
     ]
 }
 

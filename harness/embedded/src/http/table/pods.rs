@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, timestamp};
-use super::fields::{has_condition, items, number, text, text_or};
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Returns the cells of a pod.
 pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
@@ -21,16 +22,16 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         json!(summary.status),
         json!(restarts),
         json!(age(&pod["metadata"]["creationTimestamp"], now)),
-        json!(text_or(pod, "/status/podIPs/0/ip", "<none>")),
-        json!(text_or(pod, "/spec/nodeName", "<none>")),
-        json!(text_or(pod, "/status/nominatedNodeName", "<none>")),
+        json!(pod["status"]["podIPs"][0].text_or("ip", "<none>")),
+        json!(pod["spec"].text_or("nodeName", "<none>")),
+        json!(pod["status"].text_or("nominatedNodeName", "<none>")),
         json!(readiness_gates(pod)),
     ]
 }
 
 /// Returns the condition of the row of a terminated pod.
 pub(crate) fn completed_condition(pod: &Value) -> Option<Value> {
-    let (reason, message) = match text(pod, "/status/phase") {
+    let (reason, message) = match pod.phase() {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),
         _ => return None,
@@ -39,11 +40,11 @@ pub(crate) fn completed_condition(pod: &Value) -> Option<Value> {
 }
 
 fn readiness_gates(pod: &Value) -> String {
-    let gates = items(pod, "/spec/readinessGates");
-    if gates.is_empty() {
+    let gates = pod["spec"].items("readinessGates");
+    if gates.len() == 0 {
         return "<none>".into();
     }
-    let ready = gates.iter().filter(|gate| has_condition(pod, text(gate, "/conditionType"))).count();
+    let ready = gates.clone().filter(|gate| pod.has_condition(gate.text("conditionType"))).count();
     format!("{ready}/{}", gates.len())
 }
 
@@ -58,35 +59,35 @@ struct PodSummary {
 
 impl PodSummary {
     fn of(pod: &Value) -> Self {
-        let inits = items(pod, "/spec/initContainers");
+        let inits = pod["spec"].items("initContainers").as_slice();
         let mut summary = Self {
-            status: text_or(pod, "/status/reason", text(pod, "/status/phase")).to_owned(),
+            status: pod["status"].text_or("reason", pod.phase()).to_owned(),
             restarts: 0,
             last_restart: None,
             ready: 0,
-            containers: items(pod, "/spec/containers").len()
+            containers: pod["spec"].items("containers").len()
                 + inits.iter().filter(|init| is_sidecar(init)).count(),
         };
-        let conditions = items(pod, "/status/conditions");
+        let mut conditions = pod["status"].items("conditions");
         let is_gated = |condition: &Value| {
             condition["type"] == "PodScheduled" && condition["reason"] == "SchedulingGated"
         };
-        if conditions.iter().any(is_gated) {
+        if conditions.any(is_gated) {
             summary.status = "SchedulingGated".into();
         }
-        if !summary.add_init_containers(pod, inits) || has_condition(pod, "Initialized") {
+        if !summary.add_init_containers(pod, inits) || pod.has_condition("Initialized") {
             summary.restarts = 0;
             summary.last_restart = None;
-            for status in items(pod, "/status/initContainerStatuses") {
+            for status in pod["status"].items("initContainerStatuses") {
                 if inits.iter().any(|init| init["name"] == status["name"] && is_sidecar(init)) {
                     summary.add_restarts(status);
                 }
             }
             summary.add_containers(pod);
         }
-        let deleted = !pod["metadata"]["deletionTimestamp"].is_null();
-        let phase = text(pod, "/status/phase");
-        if deleted && text(pod, "/status/reason") == "NodeLost" {
+        let deleted = pod.is_deleting();
+        let phase = pod.phase();
+        if deleted && pod["status"].text("reason") == "NodeLost" {
             summary.status = "Unknown".into();
         } else if deleted && phase != "Failed" && phase != "Succeeded" {
             summary.status = "Terminating".into();
@@ -96,19 +97,19 @@ impl PodSummary {
 
     /// Adds the init containers; returns true if one of them is not completed or started.
     fn add_init_containers(&mut self, pod: &Value, inits: &[Value]) -> bool {
-        for (at, status) in items(pod, "/status/initContainerStatuses").iter().enumerate() {
+        for (at, status) in pod["status"].items("initContainerStatuses").enumerate() {
             self.add_restarts(status);
-            let terminated = &status["state"]["terminated"];
-            let waiting = text(status, "/state/waiting/reason");
+            let terminated = status.terminated();
+            let waiting = status.waiting_reason();
             let sidecar = inits.iter().any(|init| init["name"] == status["name"] && is_sidecar(init));
-            if terminated["exitCode"] == 0 {
+            if exit_code(terminated) == Some(0) {
                 continue;
             }
             if sidecar && status["started"] == true {
                 self.ready += usize::from(status["ready"] == true);
                 continue;
             }
-            self.status = if terminated.is_object() {
+            self.status = if let Some(terminated) = terminated {
                 format!("Init:{}", termination_reason(terminated))
             } else if !waiting.is_empty() && waiting != "PodInitializing" {
                 format!("Init:{waiting}")
@@ -124,25 +125,25 @@ impl PodSummary {
     fn add_containers(&mut self, pod: &Value) {
         let mut is_running = false;
         let mut error = None;
-        for status in items(pod, "/status/containerStatuses").iter().rev() {
+        for status in pod["status"].items("containerStatuses").rev() {
             self.add_restarts(status);
-            let terminated = &status["state"]["terminated"];
-            let waiting = text(status, "/state/waiting/reason");
+            let terminated = status.terminated();
+            let waiting = status.waiting_reason();
             if !waiting.is_empty() {
                 self.status = waiting.to_owned();
-            } else if terminated.is_object() {
+            } else if let Some(terminated) = terminated {
                 self.status = termination_reason(terminated);
                 if terminated["exitCode"] != 0 {
                     error = Some(self.status.clone());
                 }
-            } else if status["ready"] == true && status["state"]["running"].is_object() {
+            } else if status["ready"] == true && status.is_running() {
                 is_running = true;
                 self.ready += 1;
             }
         }
         if self.status == "Completed" {
             match error {
-                _ if is_running && has_condition(pod, "Ready") => self.status = "Running".into(),
+                _ if is_running && pod.has_condition("Ready") => self.status = "Running".into(),
                 Some(error) => self.status = error,
                 None if is_running => self.status = "NotReady".into(),
                 None => {}
@@ -151,16 +152,16 @@ impl PodSummary {
     }
 
     fn add_restarts(&mut self, status: &Value) {
-        self.restarts += number(status, "/restartCount");
-        let last = timestamp(&status["lastState"]["terminated"]["finishedAt"]);
+        self.restarts += status.integer("restartCount");
+        let last = status.last_terminated().and_then(|last| timestamp(&last["finishedAt"]));
         self.last_restart = self.last_restart.max(last);
     }
 }
 
 /// Returns the reason of a container's termination.
 fn termination_reason(terminated: &Value) -> String {
-    match (text(terminated, "/reason"), number(terminated, "/signal")) {
-        ("", 0) => format!("ExitCode:{}", number(terminated, "/exitCode")),
+    match (terminated.text("reason"), terminated.integer("signal")) {
+        ("", 0) => format!("ExitCode:{}", terminated.integer("exitCode")),
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }

@@ -4,15 +4,19 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, human_duration, timestamp};
-use super::fields::{has_condition, items, number};
+use crate::resource::ObjectExt;
 
 /// Returns the cells of a deployment.
 pub(crate) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![
         object["metadata"]["name"].clone(),
-        json!(format!("{}/{}", number(object, "/status/readyReplicas"), number(object, "/spec/replicas"))),
-        json!(number(object, "/status/updatedReplicas")),
-        json!(number(object, "/status/availableReplicas")),
+        json!(format!(
+            "{}/{}",
+            object["status"].integer("readyReplicas"),
+            object["spec"].integer("replicas")
+        )),
+        json!(object["status"].integer("updatedReplicas")),
+        json!(object["status"].integer("availableReplicas")),
         json!(age(&object["metadata"]["creationTimestamp"], now)),
     ];
     cells.extend(wide_cells(object));
@@ -23,9 +27,9 @@ pub(crate) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
 pub(crate) fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![
         object["metadata"]["name"].clone(),
-        json!(number(object, "/spec/replicas")),
-        json!(number(object, "/status/replicas")),
-        json!(number(object, "/status/readyReplicas")),
+        json!(object["spec"].integer("replicas")),
+        json!(object["status"].integer("replicas")),
+        json!(object["status"].integer("readyReplicas")),
         json!(age(&object["metadata"]["creationTimestamp"], now)),
     ];
     cells.extend(wide_cells(object));
@@ -34,8 +38,8 @@ pub(crate) fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
 
 /// Returns the cells of a job.
 pub(crate) fn job(object: &Value, now: Timestamp) -> Vec<Value> {
-    let succeeded = number(object, "/status/succeeded");
-    let completions = match (object["spec"]["completions"].as_i64(), number(object, "/spec/parallelism")) {
+    let succeeded = object["status"].integer("succeeded");
+    let completions = match (object["spec"]["completions"].as_i64(), object["spec"].integer("parallelism")) {
         (Some(wanted), _) => format!("{succeeded}/{wanted}"),
         (None, parallel @ 2..) => format!("{succeeded}/1 of {parallel}"),
         (None, _) => format!("{succeeded}/1"),
@@ -59,21 +63,21 @@ pub(crate) fn job(object: &Value, now: Timestamp) -> Vec<Value> {
 /// Returns the status of a job.
 fn job_status(job: &Value) -> &'static str {
     match () {
-        () if has_condition(job, "Complete") => "Complete",
-        () if has_condition(job, "Failed") => "Failed",
-        () if !job["metadata"]["deletionTimestamp"].is_null() => "Terminating",
-        () if has_condition(job, "Suspended") => "Suspended",
-        () if has_condition(job, "FailureTarget") => "FailureTarget",
-        () if has_condition(job, "SuccessCriteriaMet") => "SuccessCriteriaMet",
+        () if job.has_condition("Complete") => "Complete",
+        () if job.has_condition("Failed") => "Failed",
+        () if job.is_deleting() => "Terminating",
+        () if job.has_condition("Suspended") => "Suspended",
+        () if job.has_condition("FailureTarget") => "FailureTarget",
+        () if job.has_condition("SuccessCriteriaMet") => "SuccessCriteriaMet",
         () => "Running",
     }
 }
 
 /// Returns the cells of `-o wide`: containers, images, selector.
 fn wide_cells(object: &Value) -> [Value; 3] {
-    let containers = items(object, "/spec/template/spec/containers");
+    let containers = object["spec"]["template"]["spec"].items("containers");
     let all = |field: &str| {
-        containers.iter().filter_map(|container| container[field].as_str()).collect::<Vec<_>>().join(",")
+        containers.clone().filter_map(|container| container[field].as_str()).collect::<Vec<_>>().join(",")
     };
     [json!(all("name")), json!(all("image")), json!(format_selector(&object["spec"]["selector"]))]
 }
@@ -84,12 +88,12 @@ fn format_selector(selector: &Value) -> String {
     let equal = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all: Vec<(String, String)> =
         equal.map(|(key, value)| (key.clone(), format!("{key}={}", text(value)))).collect();
-    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+    for one in selector.items("matchExpressions") {
         let key = text(&one["key"]);
-        let mut values: Vec<String> = one["values"].as_array().into_iter().flatten().map(text).collect();
+        let mut values: Vec<String> = one.items("values").map(text).collect();
         values.sort();
         let values = values.join(",");
-        let requirement = match one["operator"].as_str().unwrap_or_default() {
+        let requirement = match one.text("operator") {
             "In" => format!("{key} in ({values})"),
             "NotIn" => format!("{key} notin ({values})"),
             "DoesNotExist" => format!("!{key}"),

@@ -169,9 +169,26 @@ impl Manager {
         rng: &mut Rng,
     ) -> SyncResult {
         let observations = observations(&sample.node, &self.settings.defects);
-        let has = |defect: Defect| self.settings.defects.has(defect);
-        let mut met = met(&self.thresholds, &observations, has(Defect::MinimumReclaimAlways));
-        for threshold in self::met(&self.met, &observations, !has(Defect::MinimumReclaimIgnored)) {
+        self.update_met(now, &observations);
+        self.update_conditions(now, rng);
+        let mut due = self.take_due(now, &observations, rng);
+        if self.settings.local_storage {
+            let over = self.over_limits(sample, candidates);
+            if !over.is_empty() {
+                return SyncResult::OverLimits(over);
+            }
+        }
+        if due.is_empty() {
+            return SyncResult::Idle;
+        }
+        sort_by_eviction_priority(&mut due);
+        SyncResult::Pressure(Pressure { thresholds: due, observations })
+    }
+
+    /// Updates the thresholds that are met, with the times since when.
+    fn update_met(&mut self, now: Time, observations: &[Observation]) {
+        let mut met = met(&self.thresholds, observations, self.has(Defect::MinimumReclaimAlways));
+        for threshold in self::met(&self.met, observations, !self.has(Defect::MinimumReclaimIgnored)) {
             let same = |other: &Threshold| {
                 (other.signal, &other.value, other.grace)
                     == (threshold.signal, &threshold.value, threshold.grace)
@@ -190,6 +207,10 @@ impl Manager {
             (threshold, since)
         };
         self.first_met = met.into_iter().map(first_met).collect();
+    }
+
+    /// Updates the conditions that are reported.
+    fn update_conditions(&mut self, now: Time, rng: &mut Rng) {
         let mut conditions_met = std::mem::take(&mut self.conditions_met);
         for (threshold, since) in &self.first_met {
             if !self.is_condition_late(threshold, now.since(*since)) {
@@ -202,9 +223,13 @@ impl Manager {
         self.conditions_met = conditions_met;
         // Thresholds and conditions are maps in the kubelet, so their order is random.
         self.conditions.shuffle(rng);
+    }
+
+    /// Returns the thresholds that have been met for their grace period, with new observations.
+    fn take_due(&mut self, now: Time, observations: &[Observation], rng: &mut Rng) -> Vec<Threshold> {
         let grace = |threshold: &Threshold| match threshold.grace {
-            Some(_) if has(Defect::SoftActsAtOnce) => Duration::ZERO,
-            Some(grace) if has(Defect::SoftWaitsTwice) => grace * 2,
+            Some(_) if self.has(Defect::SoftActsAtOnce) => Duration::ZERO,
+            Some(grace) if self.has(Defect::SoftWaitsTwice) => grace * 2,
             grace => grace.unwrap_or_default(),
         };
         let long_enough = |(threshold, since): &(Threshold, Time)| {
@@ -218,38 +243,31 @@ impl Manager {
             observed.is_some_and(|observed| is_new(observed, self.measured.get(&threshold.signal)))
         });
         self.measured = observations.iter().map(|observed| (observed.signal, observed.time)).collect();
-        if self.settings.local_storage {
-            let over = self.over_limits(sample, candidates);
-            if !over.is_empty() {
-                return SyncResult::OverLimits(over);
-            }
-        }
-        if due.is_empty() {
-            return SyncResult::Idle;
-        }
-        sort_by_eviction_priority(&mut due);
-        SyncResult::Pressure(Pressure { thresholds: due, observations })
+        due
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.settings.defects.has(defect)
     }
 
     /// Returns whether a met threshold does not change its condition yet.
     fn is_condition_late(&self, threshold: &Threshold, met_for: Duration) -> bool {
-        self.settings.defects.has(Defect::SoftConditionLate)
-            && threshold.grace.is_some_and(|grace| met_for < grace)
+        self.has(Defect::SoftConditionLate) && threshold.grace.is_some_and(|grace| met_for < grace)
     }
 
     fn transition(&self) -> Duration {
         const DEFAULT: Duration = Duration::from_secs(300);
         match () {
             // A condition holds at least until the next pass.
-            () if self.settings.defects.has(Defect::TransitionIgnored) => Duration::from_nanos(1),
-            () if self.settings.defects.has(Defect::TransitionIsDefault) => DEFAULT,
+            () if self.has(Defect::TransitionIgnored) => Duration::from_nanos(1),
+            () if self.has(Defect::TransitionIsDefault) => DEFAULT,
             () => self.settings.transition,
         }
     }
 
     /// Returns whether no threshold is met after a reclaim.
     pub fn relieved(&self, sample: &Sample) -> bool {
-        !self.settings.defects.has(Defect::ReclaimWithoutCheck)
+        !self.has(Defect::ReclaimWithoutCheck)
             && met(&self.thresholds, &observations(&sample.node, &self.settings.defects), true).is_empty()
     }
 
@@ -316,12 +334,12 @@ impl Manager {
 
     /// Returns whether a pod is never evicted.
     fn is_critical(&self, pod: &Pod) -> bool {
-        let has = |defect: Defect| self.settings.defects.has(defect);
-        if has(Defect::PriorityIsCritical) && pod.priority() > 0 {
+        if self.has(Defect::PriorityIsCritical) && pod.priority() > 0 {
             return true;
         }
         let has_class = pod.priority() >= SYSTEM_CRITICAL_PRIORITY;
-        pod.is_critical() && !has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
+        pod.is_critical()
+            && !self.has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }
 
     /// Returns the pods that exceed their own limits, without critical ones.
@@ -356,14 +374,13 @@ impl Manager {
     /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never
     /// extends the pod's own.
     fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
-        let has = |defect: Defect| self.settings.defects.has(defect);
         match threshold.grace {
-            None if has(Defect::HardGraceIsOwn) => own,
-            None if has(Defect::HardGraceTenSeconds) => 10,
+            None if self.has(Defect::HardGraceIsOwn) => own,
+            None if self.has(Defect::HardGraceTenSeconds) => 10,
             None => self.immediate(),
-            Some(_) if has(Defect::SoftGraceIsImmediate) => 1,
-            Some(_) if has(Defect::SoftGraceIsOwn) => own,
-            Some(_) if has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
+            Some(_) if self.has(Defect::SoftGraceIsImmediate) => 1,
+            Some(_) if self.has(Defect::SoftGraceIsOwn) => own,
+            Some(_) if self.has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
             Some(_) if self.version.at_least(32) => self.settings.max_pod_grace.min(own),
             Some(_) => self.settings.max_pod_grace,
         }

@@ -4,24 +4,19 @@ use std::collections::BTreeSet;
 
 use evictlab_rules::threshold::ReclaimAction;
 
-use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::ObjectExt;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.
-    pub(super) fn eviction_reclaim_node_level(
-        &mut self,
-        actions: &[ReclaimAction],
-        machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    pub(super) fn eviction_reclaim_node_level(&mut self, actions: &[ReclaimAction], machine: &mut Machine) {
         for way in actions {
             match way {
                 ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
-                ReclaimAction::DeleteContainers => self.collect_containers(machine, ctx),
+                ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
                     let used = self.images_in_use();
                     self.status.images.delete_unused(&used);
@@ -34,7 +29,7 @@ impl Kubelet {
         let mut used = BTreeSet::new();
         for active in self.pods.active() {
             for list in ["containers", "initContainers", "ephemeralContainers"] {
-                let containers = active.object["spec"][list].as_array().into_iter().flatten();
+                let containers = active.object["spec"].items(list);
                 used.extend(containers.filter_map(|one| one["image"].as_str()).map(str::to_owned));
             }
         }

@@ -15,15 +15,16 @@ use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::EventBody;
 use crate::sim::Time;
 
 /// Start of the eviction manager, after cAdvisor's first measurement.
 const WARM_UP: Duration = Duration::from_millis(250);
 impl Kubelet {
-    pub(in crate::kubelet) fn eviction_start(&mut self, _machine: &mut Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn eviction_start(&mut self, ctx: &mut SimContext) {
         let settings = &self.config.settings;
         let manager = Manager::new(
             self.identity.version.clone(),
@@ -125,7 +126,7 @@ impl Kubelet {
         self.record_threshold_met(resource, ctx);
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
-            self.eviction_reclaim_node_level(actions, machine, ctx);
+            self.eviction_reclaim_node_level(actions, machine);
             let sample = self.fresh_sample(machine, ctx);
             if sample.is_some_and(|sample| manager.relieved(&sample)) {
                 self.log_eviction(LogMessage::Relieved, &pair, ctx);

@@ -15,15 +15,15 @@ use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::storage::ChangeKind;
 
 impl Kubelet {
     /// Handles the changes since the last call.
-    pub(super) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         let seen = std::mem::replace(&mut self.pods.seen, ctx.store.version());
         let changes: Option<Vec<_>> = ctx.store.since(seen).ok().map(|changes| {
             let pods = changes.filter(|change| change.kind == Kind::Pod && self.is_own(&change.object));
@@ -37,7 +37,7 @@ impl Kubelet {
             None => self.all_pods(ctx),
         };
         for (removed, object) in changes {
-            let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+            let uid = object.uid().to_owned();
             if !self.pods.workers.contains_key(&uid) {
                 if !removed {
                     self.add_pod(object, machine, ctx);
@@ -72,7 +72,7 @@ impl Kubelet {
         let reverts = self.has(Defect::StatusRevertsAtRestart) && object["status"]["reason"] == "Evicted";
         let object = if reverts { Arc::new(without_status(&object)) } else { object };
         let ended = Phase::read(&object["status"]).is_some_and(Phase::is_terminal);
-        let deleted = !object["metadata"]["deletionTimestamp"].is_null();
+        let deleted = object.is_deleting();
         let is_known = self.pods.runtime.pods.get(&uid).is_some_and(|pod| pod.sandbox.is_some());
         let mut worker = Worker::new(object, manifest);
         if ended && self.pods.running(&uid).is_empty() {

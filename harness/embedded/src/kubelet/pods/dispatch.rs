@@ -8,10 +8,10 @@ use super::worker::{Stage, Worker};
 use super::{latency, mirror};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, MachineEvent, PodUid};
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 
 impl Kubelet {
     pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
@@ -41,10 +41,6 @@ impl Kubelet {
         worker.removed = true;
         self.terminate(&mut worker, None, Some(1), machine, ctx);
         self.pods.workers.insert(worker.manifest.uid.clone(), worker);
-    }
-
-    pub(in crate::kubelet) fn pods_changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
-        self.handle_pod_changes(machine, ctx);
     }
 
     pub(in crate::kubelet) fn pods_machine_event(
@@ -89,7 +85,7 @@ impl Kubelet {
     }
 
     /// Deletes dead containers, including those of finished pods (container GC).
-    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine, _ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine) {
         let pods: Vec<(PodUid, usize)> = self
             .pods
             .runtime
@@ -143,9 +139,7 @@ impl Kubelet {
     /// Returns the address of the node.
     pub(super) fn host(&self, ctx: &SimContext) -> String {
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-        let addresses = node.and_then(|node| node["status"]["addresses"].as_array());
-        let internal = addresses.into_iter().flatten().find(|address| address["type"] == "InternalIP");
-        internal.and_then(|address| address["address"].as_str()).unwrap_or("172.18.0.2").to_owned()
+        node.and_then(|node| node.internal_ip()).unwrap_or("172.18.0.2").to_owned()
     }
 
     pub(super) fn forget_dead(&mut self, pod: &str, keep: usize, machine: &mut Machine) {

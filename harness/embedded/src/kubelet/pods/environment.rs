@@ -8,7 +8,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 use super::spec::{Container, Manifest};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::Store;
 
 /// Objects that variables refer to.
@@ -31,7 +31,7 @@ impl Sources<'_> {
     pub fn variables(&self, container: &Container) -> Result<BTreeMap<String, String>, Missing> {
         let mut variables = BTreeMap::from([("HOSTNAME".to_owned(), self.manifest.name.clone())]);
         for from in &container.env_from {
-            let prefix = from["prefix"].as_str().unwrap_or_default();
+            let prefix = from.text("prefix");
             let Some(name) = from["configMapRef"]["name"].as_str() else { continue };
             let optional = from["configMapRef"]["optional"] == true;
             match self.store.get(Kind::ConfigMap, &self.manifest.namespace, name) {

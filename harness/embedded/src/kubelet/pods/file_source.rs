@@ -14,6 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
+use crate::resource::ObjectExt;
 
 /// Delay between a change of a file and its handling. Not random, because files also change on
 /// nodes without static pods.
@@ -122,7 +123,7 @@ impl Kubelet {
         if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
             return Err("couldn't parse as pod: not a v1 Pod".to_owned());
         }
-        let name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = pod.name().to_owned();
         if name.is_empty() {
             return Err("invalid pod: name is needed for the pod".to_owned());
         }

@@ -9,9 +9,10 @@ use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
+use crate::resource::EventBody;
 
 /// Reason why the kubelet kills a pod.
 #[derive(Clone, Debug)]

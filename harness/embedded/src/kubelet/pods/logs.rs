@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
+use crate::resource::{ContainerStatusExt, container_status};
 use crate::sim::Time;
 
 /// Response to a log request.
@@ -69,29 +70,27 @@ impl Kubelet {
 
 /// Returns the ID of the container whose log is requested (`validateContainerLogStatus`).
 fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<String, String> {
-    let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
-    let mut all = lists.iter().flat_map(|list| status[*list].as_array().into_iter().flatten());
-    let Some(of) = all.find(|status| status["name"] == *container) else {
+    let Some(of) = container_status::find(status, container) else {
         return Err(format!("container {container:?} in pod {pod:?} is not available"));
     };
     let id = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
-    let (state, last) = (&of["state"], id(&of["lastState"]["terminated"]["containerID"]));
+    let last = of.last_terminated().and_then(|last| id(&last["containerID"]));
     if previous {
         return last
             .ok_or_else(|| format!("previous terminated container {container:?} in pod {pod:?} not found"));
     }
-    if !state["running"].is_null() {
+    if of.is_running() {
         return id(&of["containerID"])
             .ok_or_else(|| format!("container {container:?} in pod {pod:?} is not available"));
     }
     let ended = || format!("container {container:?} in pod {pod:?} is terminated");
-    if !state["terminated"].is_null() {
-        return id(&state["terminated"]["containerID"]).or(last).ok_or_else(ended);
+    if let Some(terminated) = of.terminated() {
+        return id(&terminated["containerID"]).or(last).ok_or_else(ended);
     }
-    if !of["lastState"]["terminated"].is_null() {
+    if of.last_terminated().is_some() {
         return last.ok_or_else(ended);
     }
-    let why = match state["waiting"]["reason"].as_str().unwrap_or_default() {
+    let why = match of.waiting_reason() {
         "ErrImagePull" => "image can't be pulled",
         "ImagePullBackOff" => "trying and failing to pull image",
         reason => reason,

@@ -8,7 +8,7 @@ use crate::apiserver::{self, DeleteOptions, Preconditions, WriteOptions};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
 /// Annotation of mirror pods: the hash of the static pod.
@@ -52,7 +52,7 @@ impl Kubelet {
         }
         let Manifest { namespace, name, uid, .. } = &worker.manifest;
         if let Some(there) = ctx.store.get(Kind::Pod, namespace, name) {
-            let deleted = !there["metadata"]["deletionTimestamp"].is_null();
+            let deleted = there.is_deleting();
             match of(there) {
                 Some(hash) if hash == uid && !deleted => return,
                 Some(_) => delete(&worker.manifest, None, ctx),
@@ -81,8 +81,7 @@ impl Kubelet {
     /// exists. Returns whether the object is a mirror pod.
     pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
         let Some(hash) = of(&change.object) else { return false };
-        let goes =
-            change.what == ChangeKind::Deleted || !change.object["metadata"]["deletionTimestamp"].is_null();
+        let goes = change.what == ChangeKind::Deleted || change.object.is_deleting();
         if goes && self.pods.workers.contains_key(hash) {
             self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
         }

@@ -10,9 +10,10 @@ use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
+use crate::resource::EventBody;
 
 const MESSAGE: &str = "Preempted in order to admit critical pod";
 

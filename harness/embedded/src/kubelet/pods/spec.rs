@@ -7,6 +7,8 @@ use evictlab_rules::quantity::Quantity;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::resource::ObjectExt;
+
 /// Spec of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -155,7 +157,7 @@ impl Manifest {
     /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
     /// sidecar as a plain init container.
     pub fn read(object: &Value, knows_sidecars: bool) -> Self {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| object["metadata"].text(field).to_owned();
         let mut spec = Spec::deserialize(&object["spec"]).unwrap_or_default();
         let mut pod = Pod::deserialize(object).unwrap_or_default();
         if !knows_sidecars {

@@ -15,11 +15,11 @@ use super::{latency, qos};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind};
 
 impl Kubelet {
     /// Starts the first step of the queue.

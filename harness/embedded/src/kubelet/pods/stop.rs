@@ -9,9 +9,9 @@ use super::spec::{Container, Group, Place};
 use super::worker::{Stage, Stop, Stopping, Worker};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::EventBody;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, Signal};
+use crate::resource::EventBody;
 use crate::sim::Time;
 
 /// Minimum grace period of a container (`minimumGracePeriodInSeconds`).

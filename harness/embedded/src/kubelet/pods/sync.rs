@@ -14,9 +14,10 @@ use super::{latency, status};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
+use crate::resource::{EventBody, ObjectExt};
 use crate::sim::Time;
 
 /// Result of a sync.
@@ -46,7 +47,7 @@ impl Kubelet {
         let status = self.view(worker, &host, ctx).status(false);
         let ended = Phase::read(&status).is_some_and(Phase::is_terminal);
         if status["reason"] == "DeadlineExceeded" && worker.known_status()["reason"] != "DeadlineExceeded" {
-            let message = status["message"].as_str().unwrap_or_default().to_owned();
+            let message = status.text("message").to_owned();
             self.record_event(
                 ObjectReference::Pod(&worker.object, None),
                 EventBody::normal("DeadlineExceeded", &message),

@@ -7,7 +7,7 @@ use super::*;
 use crate::kubelet::Kubelet;
 use crate::machine::{MachineEvent, Signal};
 use crate::options::{NodeOptions, Options};
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
 use crate::simulation::Simulation;
 
@@ -130,7 +130,7 @@ impl Lab {
         self.all_events(name)
             .iter()
             .map(|event| {
-                let path = event["involvedObject"]["fieldPath"].as_str().unwrap_or_default();
+                let path = event["involvedObject"].text("fieldPath");
                 let container = path.split(['{', '}']).nth(1).unwrap_or_default();
                 format!("{} {container}", event["reason"].as_str().unwrap()).trim().to_owned()
             })

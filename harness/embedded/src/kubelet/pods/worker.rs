@@ -11,6 +11,7 @@ use super::phase::Phase;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
 use crate::machine::{ContainerId, PodUid};
+use crate::resource::ObjectExt;
 use crate::sim::Time;
 
 /// Worker of a pod.
@@ -180,6 +181,6 @@ impl Worker {
 
     /// Returns whether the pod is being deleted.
     pub fn is_deleted(&self) -> bool {
-        self.removed || !self.object["metadata"]["deletionTimestamp"].is_null()
+        self.removed || self.object.is_deleting()
     }
 }

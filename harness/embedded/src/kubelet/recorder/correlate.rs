@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::resource::ObjectExt;
 use crate::sim::{Epoch, Time};
 
 /// Number of different messages, with the same reason and object, from which events are combined.
@@ -85,7 +86,7 @@ impl Correlator {
         let involved = &event["involvedObject"];
         let object = key(involved, &["kind", "namespace", "name", "uid", "apiVersion"]);
         let similar = format!("{object}{}", key(event, &["type", "reason"]));
-        let message = event["message"].as_str().unwrap_or_default().to_owned();
+        let message = event.text("message").to_owned();
         let equal = format!("{similar}{}\n{message}", key(involved, &["fieldPath"]));
         let group = self
             .groups
@@ -131,7 +132,7 @@ fn key(object: &Value, fields: &[&str]) -> String {
     let mut key = String::new();
     for field in fields {
         key.push('\n');
-        key.push_str(object[*field].as_str().unwrap_or_default());
+        key.push_str(object.text(field));
     }
     key
 }

@@ -10,4 +10,4 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use state::{EventBody, ObjectReference, Recorder};
+pub use state::{ObjectReference, Recorder};

@@ -6,13 +6,13 @@ use rand::RngExt;
 use serde_json::{Value, json};
 
 use super::correlate::Correlation;
-use super::state::{EventBody, ObjectReference, PendingEvent};
+use super::state::{ObjectReference, PendingEvent};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Delay of [`Defect::EvictedEventLate`].
@@ -90,7 +90,7 @@ impl Kubelet {
         let alive = ctx
             .store
             .get(Kind::Namespace, "", &namespace)
-            .is_some_and(|namespace| namespace["status"]["phase"] != "Terminating");
+            .is_some_and(|namespace| namespace.phase() != "Terminating");
         let name = text("/metadata/name").to_owned();
         if !alive || name.len() > LONGEST_NAME {
             return;
@@ -133,7 +133,7 @@ impl Kubelet {
             }
             ObjectReference::Pod(pod, part) => {
                 let metadata = &pod["metadata"];
-                let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+                let text = |field: &str| metadata.text(field).to_owned();
                 let mut involved = json!({"apiVersion": "v1"});
                 if let Some(part) = part {
                     involved["fieldPath"] = json!(part);

@@ -16,32 +16,6 @@ pub enum ObjectReference<'a> {
     Pod(&'a Value, Option<String>),
 }
 
-/// Type, reason and message of an event.
-#[derive(Clone, Debug)]
-pub struct EventBody<'a> {
-    pub(super) event_type: &'static str,
-    pub(super) reason: &'a str,
-    pub(super) message: &'a str,
-    pub(super) annotations: Option<Value>,
-}
-
-impl<'a> EventBody<'a> {
-    /// Creates an event of type `Normal`.
-    pub(crate) fn normal(reason: &'a str, message: &'a str) -> Self {
-        Self { event_type: "Normal", reason, message, annotations: None }
-    }
-
-    /// Creates an event of type `Warning`.
-    pub(crate) fn warning(reason: &'a str, message: &'a str) -> Self {
-        Self { event_type: "Warning", reason, message, annotations: None }
-    }
-
-    /// Sets the annotations.
-    pub(crate) fn annotated(self, annotations: Option<Value>) -> Self {
-        Self { annotations, ..self }
-    }
-}
-
 /// Event that waits for its delivery.
 #[derive(Clone, Debug)]
 pub(super) struct PendingEvent {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::options::{NodeOptions, Options};
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind};
 use crate::sim::Time;
 use crate::simulation::Simulation;
 

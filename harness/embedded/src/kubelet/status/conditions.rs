@@ -4,6 +4,8 @@ use evictlab_rules::threshold::NodeCondition;
 use serde_json::{Value, json};
 
 use crate::defect::{Defect, Defects};
+use crate::resource::ObjectExt;
+use crate::resource::condition::{find, put};
 
 /// Current node condition.
 #[derive(Clone, Debug)]
@@ -76,23 +78,16 @@ impl Condition {
     /// Returns whether the node's status has the same condition, or `None` if it has no condition
     /// of this type.
     pub(super) fn is_reported(&self, node: &Value) -> Option<bool> {
-        let all = node["status"]["conditions"].as_array()?;
-        let reported = all.iter().find(|reported| reported["type"] == self.kind)?;
+        let reported = node.condition(self.kind)?;
         Some(reported["status"] == self.status && reported["reason"] == self.reason)
     }
 }
 
 /// Writes conditions to a status; other conditions are kept.
 pub(super) fn write(status: &mut Value, conditions: &[Condition], now: &str) {
-    if !status["conditions"].is_array() {
-        status["conditions"] = json!([]);
-    }
-    let Some(all) = status["conditions"].as_array_mut() else { return };
     for condition in conditions {
-        let reported = all.iter().position(|reported| reported["type"] == condition.kind);
-        let since =
-            reported.map(|reported| &all[reported]).filter(|reported| reported["status"] == condition.status);
-        let since = since.map_or_else(|| json!(now), |reported| reported["lastTransitionTime"].clone());
+        let same = find(status, condition.kind).filter(|reported| reported["status"] == condition.status);
+        let since = same.map_or_else(|| json!(now), |reported| reported["lastTransitionTime"].clone());
         let written = json!({
             "type": condition.kind,
             "status": condition.status,
@@ -101,9 +96,6 @@ pub(super) fn write(status: &mut Value, conditions: &[Condition], now: &str) {
             "reason": condition.reason,
             "message": condition.message,
         });
-        match reported {
-            Some(reported) => all[reported] = written,
-            None => all.push(written),
-        }
+        put(status, written);
     }
 }

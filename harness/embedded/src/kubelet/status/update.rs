@@ -9,11 +9,11 @@ use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
 use crate::defect::{Defect, Defects};
 use crate::kubelet::event::{KubeletEvent, StatusEvent};
-use crate::kubelet::recorder::{EventBody, ObjectReference};
+use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::{Identity, Kubelet};
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
-use crate::resource::Kind;
+use crate::resource::{EventBody, Kind};
 use crate::sim::Time;
 
 /// Images, and times of the last and next updates.
@@ -61,12 +61,7 @@ impl Kubelet {
         self.renew_lease(ctx);
     }
 
-    pub(in crate::kubelet) fn status_on(
-        &mut self,
-        event: StatusEvent,
-        _machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    pub(in crate::kubelet) fn status_on(&mut self, event: StatusEvent, ctx: &mut SimContext) {
         // Events at other times were scheduled before a restart of the kubelet.
         match event {
             StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::context::SimContext;
-use crate::resource::condition;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Initial and maximum backoff (`DefaultJobPodFailureBackOff`, `MaxJobPodFailureBackOff`).
 const FIRST: Duration = Duration::from_secs(10);
@@ -69,17 +69,16 @@ impl Record {
 /// was created.
 fn finished(pod: &Value) -> Option<Timestamp> {
     let time = |value: &Value| value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let containers = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
-    let sidecars = pod["spec"]["initContainers"].as_array().into_iter().flatten();
+    let containers = pod["status"].items("containerStatuses");
+    let sidecars = pod["spec"].items("initContainers");
     let sidecars: Vec<&Value> =
         sidecars.filter(|one| one["restartPolicy"] == "Always").map(|one| &one["name"]).collect();
-    let inits = pod["status"]["initContainerStatuses"].as_array().into_iter().flatten();
+    let inits = pod["status"].items("initContainerStatuses");
     let all = containers.chain(inits.filter(|one| sidecars.contains(&&one["name"])));
-    let ends: Option<Vec<Timestamp>> =
-        all.map(|one| time(&one["state"]["terminated"]["finishedAt"])).collect();
-    let unready = || condition::find(pod, "Ready").filter(|ready| ready["status"] == "False");
+    let ends: Option<Vec<Timestamp>> = all.map(|one| time(&one.terminated()?["finishedAt"])).collect();
+    let unready = || pod.condition("Ready").filter(|ready| ready["status"] == "False");
     let deleted = || {
-        let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let grace = pod["metadata"].integer("deletionGracePeriodSeconds");
         time(&pod["metadata"]["deletionTimestamp"])?.checked_sub(SignedDuration::from_secs(grace)).ok()
     };
     ends.and_then(|ends| ends.into_iter().max())

@@ -6,8 +6,8 @@ use super::failure_policy;
 use super::state::Job;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::controllers::recorder::EventType;
-use crate::controllers::workloads::reconcile::number;
+use crate::resource::condition::{find, put};
+use crate::resource::{EventBody, ObjectExt};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -42,7 +42,7 @@ impl End {
     fn decided(outcome: Outcome, status: &Value) -> Option<Self> {
         let [interim, _] = outcome.conditions();
         let condition = find(status, interim).filter(|condition| condition["status"] == "True")?;
-        let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+        let text = |field: &str| condition.text(field).to_owned();
         Some(Self { outcome, reason: text("reason"), message: text("message") })
     }
 
@@ -53,23 +53,23 @@ impl End {
         let delays = control_plane_version(ctx).at_least(31);
         let [interim, last] = self.outcome.conditions();
         if (delays || self.reason == "PodFailurePolicy") && !has(status, interim) {
-            set(status, condition(interim, "True", &self.reason, &self.message, ctx));
+            put(status, condition(interim, "True", &self.reason, &self.message, ctx));
         }
         if delays && terminating > 0 {
             return false;
         }
-        set(status, condition(last, "True", &self.reason, &self.message, ctx));
+        put(status, condition(last, "True", &self.reason, &self.message, ctx));
         if self.outcome == Outcome::Complete {
             status["completionTime"] = json!(ctx.epoch().seconds(ctx.now));
         }
         true
     }
 
-    /// Returns type, reason and message of the event.
-    pub(super) fn event(&self) -> (EventType, &str, &str) {
+    /// Returns the event.
+    pub(super) fn event(&self) -> EventBody<'_> {
         match self.outcome {
-            Outcome::Complete => (EventType::Normal, "Completed", "Job completed"),
-            Outcome::Failed => (EventType::Warning, &self.reason, &self.message),
+            Outcome::Complete => EventBody::normal("Completed", "Job completed"),
+            Outcome::Failed => EventBody::warning(&self.reason, &self.message),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Job<'_> {
             Some(End::failed("PodFailurePolicy", message))
         };
         let by_limit = || {
-            let limit = number(&self.spec()["backoffLimit"]);
+            let limit = self.spec().integer("backoffLimit");
             let reached = self.failed > limit || self.restarts() > 0 && self.restarts() >= limit;
             reached
                 .then(|| End::failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"))
@@ -118,14 +118,12 @@ impl Job<'_> {
         if self.spec()["template"]["spec"]["restartPolicy"] != "OnFailure" {
             return 0;
         }
-        let runs = |pod: &&std::sync::Arc<Value>| {
-            ["Running", "Pending"].contains(&pod["status"]["phase"].as_str().unwrap_or_default())
-        };
+        let runs = |pod: &&std::sync::Arc<Value>| ["Running", "Pending"].contains(&pod.phase());
         let lists = ["initContainerStatuses", "containerStatuses"];
         let statuses = self.pods.iter().filter(runs).flat_map(|pod| lists.map(|list| &pod["status"][list]));
         statuses
             .flat_map(|list| list.as_array().into_iter().flatten())
-            .map(|status| number(&status["restartCount"]))
+            .map(|status| status.integer("restartCount"))
             .sum()
     }
 }
@@ -133,10 +131,6 @@ impl Job<'_> {
 /// Returns whether a status has a condition with status `True`.
 pub(super) fn has(status: &Value, kind: &str) -> bool {
     find(status, kind).is_some_and(|condition| condition["status"] == "True")
-}
-
-fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
 
 /// Creates a condition with the current time.
@@ -150,16 +144,4 @@ pub(super) fn condition(kind: &str, status: &str, reason: &str, message: &str, c
         }
     }
     condition
-}
-
-/// Adds a condition, or replaces the one of its type.
-pub(super) fn set(status: &mut Value, condition: Value) {
-    if !status["conditions"].is_array() {
-        status["conditions"] = json!([]);
-    }
-    let Some(all) = status["conditions"].as_array_mut() else { return };
-    match all.iter_mut().find(|old| old["type"] == condition["type"]) {
-        Some(old) => *old = condition,
-        None => all.push(condition),
-    }
 }

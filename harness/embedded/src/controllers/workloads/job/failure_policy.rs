@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::resource::object::meta;
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Action of the first matching rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +30,10 @@ pub(super) fn fails_job(job: &Value, pod: &Value) -> Option<String> {
 }
 
 fn action(job: &Value, pod: &Value) -> Action {
-    let rules = job["spec"]["podFailurePolicy"]["rules"].as_array().into_iter().flatten();
+    let rules = job["spec"]["podFailurePolicy"].items("rules");
     for (index, rule) in rules.enumerate() {
         let Some(found) = exit(rule, pod).or_else(|| condition(rule, pod)) else { continue };
-        match rule["action"].as_str().unwrap_or_default() {
+        match rule.text("action") {
             "Ignore" => return Action::Ignore,
             "FailJob" => return Action::FailJob(format!("{found} matching FailJob rule at index {index}")),
             _ => return Action::Count,
@@ -47,14 +48,14 @@ fn exit(rule: &Value, pod: &Value) -> Option<String> {
     let values = wanted.get("values").and_then(Value::as_array)?;
     let is_in = wanted.get("operator")? == "In";
     let name = wanted.get("containerName");
-    let statuses = |list: &str| pod["status"][list].as_array().into_iter().flatten();
+    let statuses = |list: &str| pod["status"].items(list);
     statuses("containerStatuses").chain(statuses("initContainerStatuses")).find_map(|status| {
-        let code = status["state"]["terminated"]["exitCode"].as_i64().filter(|code| *code != 0)?;
+        let code = exit_code(status.terminated()).filter(|code| *code != 0)?;
         let fits =
             name.is_none_or(|name| *name == status["name"]) && values.iter().any(|one| *one == code) == is_in;
         fits.then(|| {
-            let container = status["name"].as_str().unwrap_or_default();
-            let (namespace, name) = (meta(pod, "namespace"), meta(pod, "name"));
+            let container = status.text("name");
+            let (namespace, name) = (pod.namespace(), pod.name());
             format!("Container {container} for pod {namespace}/{name} failed with exit code {code}")
         })
     })
@@ -68,7 +69,7 @@ fn condition(rule: &Value, pod: &Value) -> Option<String> {
         patterns.iter().any(|wanted| wanted["type"] == one["type"] && wanted["status"] == one["status"])
     };
     all.iter().find(fits).map(|one| {
-        let kind = one["type"].as_str().unwrap_or_default();
-        format!("Pod {}/{} has condition {kind}", meta(pod, "namespace"), meta(pod, "name"))
+        let kind = one.text("type");
+        format!("Pod {}/{} has condition {kind}", pod.namespace(), pod.name())
     })
 }

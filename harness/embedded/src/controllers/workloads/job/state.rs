@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::workloads::pods::{Owner, is_active, is_ready, is_terminating_pod};
-use crate::controllers::workloads::reconcile::{age, number};
+use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
+use crate::controllers::workloads::reconcile::age;
+use crate::resource::ObjectExt;
 
 /// Finalizer of pods that their job has not counted yet.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -34,10 +35,10 @@ impl<'a> Job<'a> {
         let status = owner.object["status"].clone();
         Self {
             active: counted(is_active),
-            ready: counted(|pod| is_active(pod) && is_ready(pod)),
+            ready: counted(|pod| is_active(pod) && pod.has_condition("Ready")),
             terminating: counted(is_terminating_pod),
-            succeeded: number(&status["succeeded"]),
-            failed: number(&status["failed"]),
+            succeeded: status.integer("succeeded"),
+            failed: status.integer("failed"),
             owner,
             pods,
             status,
@@ -58,10 +59,7 @@ impl<'a> Job<'a> {
     /// replaced at once (`isPodFailed`).
     pub(super) fn has_failed(&self, pod: &Value) -> bool {
         let phase = &pod["status"]["phase"];
-        *phase == "Failed"
-            || !self.replaces_failed_only()
-                && *phase != "Succeeded"
-                && pod["metadata"]["deletionTimestamp"].is_string()
+        *phase == "Failed" || !self.replaces_failed_only() && *phase != "Succeeded" && pod.is_deleting()
     }
 
     pub(super) fn active_pods(&self) -> Vec<Arc<Value>> {
@@ -71,7 +69,7 @@ impl<'a> Job<'a> {
     /// Returns the succeeded and the failed pods that were not counted yet.
     pub(super) fn uncounted(&self) -> (Vec<Arc<Value>>, Vec<Arc<Value>>) {
         let new = || self.pods.iter().filter(|pod| is_tracked(pod));
-        let succeeded = new().filter(|pod| pod["status"]["phase"] == "Succeeded").cloned().collect();
+        let succeeded = new().filter(|pod| pod.phase() == "Succeeded").cloned().collect();
         (succeeded, new().filter(|pod| self.has_failed(pod)).cloned().collect())
     }
 

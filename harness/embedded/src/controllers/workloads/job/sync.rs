@@ -12,11 +12,9 @@ use super::state::{Job, TRACKING, is_tracked};
 use crate::apiserver;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::workloads::ownership::controller;
-use crate::controllers::workloads::pods::{Owner, deletion_key, is_ready};
-use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count, number};
-use crate::resource::Kind;
-use crate::resource::object::meta;
+use crate::controllers::workloads::pods::{Owner, deletion_key};
+use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count};
+use crate::resource::{Kind, ObjectExt};
 
 /// Reconciles a job.
 pub(in crate::controllers::workloads) fn sync(
@@ -24,7 +22,7 @@ pub(in crate::controllers::workloads) fn sync(
     backoffs: &mut Backoffs,
     ctx: &mut ControllerContext,
 ) -> Reconciled {
-    let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
+    let (namespace, name) = (object.namespace(), object.name());
     if is_finished(object) {
         backoffs.forget(namespace, name);
         return Ok(None);
@@ -46,7 +44,7 @@ pub(in crate::controllers::workloads) fn sync(
         job.delete(&active, ctx);
     } else {
         wait = job.deadline(ctx);
-        if object["metadata"]["deletionTimestamp"].is_null() {
+        if !object.is_deleting() {
             match job.manage(remembered, ctx) {
                 Ok(next) => wait = [wait, next].into_iter().flatten().min(),
                 Err(failed) => outcome = Err(failed),
@@ -65,20 +63,20 @@ pub(in crate::controllers::workloads) fn is_finished(job: &Value) -> bool {
 
 /// Returns whether a job will count a pod.
 pub(in crate::controllers::workloads) fn is_wanted(pod: &Value, ctx: &SimContext) -> bool {
-    let Some(owner) = controller(pod) else { return false };
-    let name = owner["name"].as_str().unwrap_or_default();
+    let Some(owner) = pod.controller() else { return false };
+    let name = owner.text("name");
     // Pods of other controllers are left alone.
     owner["kind"] != "Job"
         || ctx
             .store
-            .get(Kind::Job, meta(pod, "namespace"), name)
-            .is_some_and(|job| job["metadata"]["uid"] == owner["uid"] && !is_finished(job))
+            .get(Kind::Job, pod.namespace(), name)
+            .is_some_and(|job| job.uid() == owner.text("uid") && !is_finished(job))
 }
 
 /// Removes the finalizer of a pod that no job will count.
 pub(in crate::controllers::workloads) fn release_orphan(pod: &Value, ctx: &mut ControllerContext) {
     if is_tracked(pod) && !is_wanted(pod, ctx) {
-        apiserver::remove_finalizer(ctx, Kind::Pod, meta(pod, "namespace"), meta(pod, "name"), TRACKING);
+        apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
     }
 }
 
@@ -86,7 +84,7 @@ impl Job<'_> {
     /// Creates or deletes pods. Returns the remaining backoff if it prevents a creation
     /// (`manageJob`).
     fn manage(&mut self, backoff: Duration, ctx: &mut ControllerContext) -> Reconciled {
-        let parallel = number(&self.spec()["parallelism"]);
+        let parallel = self.spec().integer("parallelism");
         let wanted = match self.spec()["completions"].as_i64() {
             Some(all) => (all - self.succeeded).clamp(0, parallel),
             // One success is enough; running pods may complete.
@@ -100,13 +98,7 @@ impl Job<'_> {
             active.truncate(extra);
             for pod in &active {
                 // Deleted pods are not counted.
-                apiserver::remove_finalizer(
-                    ctx,
-                    Kind::Pod,
-                    meta(pod, "namespace"),
-                    meta(pod, "name"),
-                    TRACKING,
-                );
+                apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
             }
             self.delete(&active, ctx);
             return Ok(None);
@@ -131,7 +123,7 @@ impl Job<'_> {
     fn delete(&mut self, pods: &[Arc<Value>], ctx: &mut ControllerContext) {
         for pod in pods {
             self.owner.delete(pod, ctx);
-            self.ready -= i64::from(is_ready(pod));
+            self.ready -= i64::from(pod.has_condition("Ready"));
             self.active -= 1;
             self.terminating += 1;
         }
@@ -140,11 +132,11 @@ impl Job<'_> {
     /// Counts ended pods, updates the status, and removes the finalizers
     /// (`trackJobStatusAndRemoveFinalizers`).
     fn finish(mut self, end: Option<&End>, ctx: &mut ControllerContext) {
-        let (mut succeeded, mut failed) = (number(&self.status["succeeded"]), number(&self.status["failed"]));
-        let over = end.is_some() || self.owner.object["metadata"]["deletionTimestamp"].is_string();
+        let (mut succeeded, mut failed) = (self.status.integer("succeeded"), self.status.integer("failed"));
+        let over = end.is_some() || self.owner.object.is_deleting();
         let lost = end.is_some_and(|end| end.outcome == Outcome::Failed);
         for pod in self.pods.iter().filter(|pod| is_tracked(pod)) {
-            let done = pod["status"]["phase"] == "Succeeded";
+            let done = pod.phase() == "Succeeded";
             if !(over || done || self.has_failed(pod)) {
                 continue;
             }
@@ -152,7 +144,7 @@ impl Job<'_> {
             let counts = (self.has_failed(pod) || lost) && failure_policy::counts(self.owner.object, pod);
             succeeded += i64::from(done);
             failed += i64::from(!done && counts);
-            apiserver::remove_finalizer(ctx, Kind::Pod, meta(pod, "namespace"), meta(pod, "name"), TRACKING);
+            apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
         }
         count(&mut self.status, "active", self.active);
         count(&mut self.status, "succeeded", succeeded);
@@ -161,12 +153,11 @@ impl Job<'_> {
         self.status["terminating"] = json!(self.terminating);
         self.status["uncountedTerminatedPods"] = json!({});
         let finished = end.is_some_and(|end| end.enact(&mut self.status, self.terminating, ctx));
-        let (namespace, name) = (meta(self.owner.object, "namespace"), meta(self.owner.object, "name"));
+        let (namespace, name) = (self.owner.object.namespace(), self.owner.object.name());
         let status = self.status;
         ctx.store.update(Kind::Job, namespace, name, |job| job["status"] = status);
         if let Some(end) = end.filter(|_| finished) {
-            let (weight, reason, message) = end.event();
-            self.owner.record_event(weight, reason, message, ctx);
+            self.owner.record_event(end.event(), ctx);
         }
     }
 }

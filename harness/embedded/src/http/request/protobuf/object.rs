@@ -20,12 +20,8 @@ pub(crate) fn to_json(body: &[u8]) -> Result<Vec<u8>, Status> {
     let envelope = Envelope::parse(body).map_err(|error| invalid(error.to_string()))?;
     let (kind, version) = (&envelope.kind, &envelope.api_version);
     let schema = Schema::parse();
-    let message = match (kind.as_str(), version.as_str()) {
-        ("Event", "events.k8s.io/v1") => "NewEvent",
-        (kind, _) => kind,
-    };
     let mut object = Map::from_iter([("kind".into(), json!(kind)), ("apiVersion".into(), json!(version))]);
-    let Some(known) = schema.message(message) else {
+    let Some(known) = schema.message(kind) else {
         return Err(invalid(format!("the embedded cluster does not read {kind} of {version}")));
     };
     decode_message(&schema, known, envelope.raw, &mut object).map_err(|error| invalid(error.to_string()))?;

@@ -3,13 +3,15 @@
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
+use super::containers::{LOST, unknown_end};
 use crate::context::SimContext;
 use crate::kubelet::pods::mirror;
 use crate::kubelet::pods::phase::Phase;
 use crate::kubelet::pods::runtime::RuntimePod;
 use crate::kubelet::pods::spec::{Group, Manifest};
 use crate::kubelet::pods::worker::Worker;
-use crate::resource::Kind;
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, Kind, ObjectExt, condition};
 use crate::sim::{Epoch, Time};
 
 /// Conditions that only the kubelet sets; `DisruptionTarget` is shared with other components.
@@ -52,9 +54,9 @@ impl StatusBuilder<'_> {
     pub fn status(&self, ended: bool) -> Value {
         let old = self.worker.known_status();
         let api = &self.worker.object["status"];
-        let init = self.containers(Group::Init, &old["initContainerStatuses"]);
-        let regular = self.containers(Group::Regular, &old["containerStatuses"]);
-        let ephemeral = self.containers(Group::Ephemeral, &old["ephemeralContainerStatuses"]);
+        let init = self.containers(Group::Init, old, "initContainerStatuses");
+        let regular = self.containers(Group::Regular, old, "containerStatuses");
+        let ephemeral = self.containers(Group::Ephemeral, old, "ephemeralContainerStatuses");
 
         let was = Phase::read(old);
         let api_phase = Phase::read(api);
@@ -146,14 +148,11 @@ impl StatusBuilder<'_> {
     pub fn keep(&self, status: &mut Value) -> bool {
         let old = self.worker.known_status();
         let now = self.epoch.seconds(self.now);
-        if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
-            for condition in conditions {
-                let kind = condition["type"].as_str().unwrap_or_default().to_owned();
-                let before =
-                    condition_of(old, &kind).filter(|before| before["status"] == condition["status"]);
-                condition["lastTransitionTime"] =
-                    before.map_or_else(|| json!(now), |before| before["lastTransitionTime"].clone());
-            }
+        for condition in status.items_mut("conditions") {
+            let before = condition::find(old, condition.text("type"));
+            let before = before.filter(|before| before["status"] == condition["status"]);
+            condition["lastTransitionTime"] =
+                before.map_or_else(|| json!(now), |before| before["lastTransitionTime"].clone());
         }
         let started = &old["startTime"];
         status["startTime"] = if started.is_null() { json!(now) } else { started.clone() };
@@ -164,29 +163,17 @@ impl StatusBuilder<'_> {
     /// a known end have failed.
     pub fn finish(&self) -> Value {
         let mut status = self.worker.known_status().clone();
-        let lost = json!({"terminated": {
-            "exitCode": 137,
-            "finishedAt": null,
-            "message": "The container could not be located when the pod was terminated",
-            "reason": "ContainerStatusUnknown",
-            "startedAt": null,
-        }});
-        let is_open = |container: &Value| container["state"]["terminated"].is_null();
-        if self.had_initialized()
-            && let Some(containers) = status.get_mut("containerStatuses").and_then(Value::as_array_mut)
-        {
-            for container in containers.iter_mut().filter(|container| is_open(container)) {
+        let lost = json!({"terminated": unknown_end(LOST)});
+        let is_open = |container: &Value| container.terminated().is_none();
+        if self.had_initialized() {
+            for container in status.items_mut("containerStatuses").filter(|container| is_open(container)) {
                 container["state"] = lost.clone();
             }
         }
-        if let Some(containers) = status.get_mut("initContainerStatuses").and_then(Value::as_array_mut) {
-            let began = |container: &Value| {
-                container["state"]["waiting"].is_null() || !container["lastState"]["terminated"].is_null()
-            };
-            let begun = containers.iter().rposition(began).map_or(1, |last| last + 1);
-            for container in containers.iter_mut().take(begun).filter(|container| is_open(container)) {
-                container["state"] = lost.clone();
-            }
+        let begun = status.items("initContainerStatuses").rposition(has_begun).map_or(1, |last| last + 1);
+        let begun = status.items_mut("initContainerStatuses").take(begun);
+        for container in begun.filter(|container| is_open(container)) {
+            container["state"] = lost.clone();
         }
         if Phase::read(&status).is_none_or(|phase| !phase.is_terminal()) {
             status["phase"] = json!(Phase::Failed.name());
@@ -200,23 +187,22 @@ impl StatusBuilder<'_> {
         let spec = &self.manifest().spec;
         let current = &self.worker.object["status"];
         let Some(last) = spec.init_containers.last() else { return true };
-        let moved = |container: &Value| {
-            !container["lastState"]["terminated"].is_null() || container["state"]["waiting"].is_null()
-        };
-        if current["containerStatuses"].as_array().is_some_and(|all| all.iter().any(moved)) {
+        if current.items("containerStatuses").any(has_begun) {
             return true;
         }
-        let init = current["initContainerStatuses"].as_array().and_then(|all| all.last());
-        init.is_some_and(|status| {
+        current.items("initContainerStatuses").next_back().is_some_and(|status| {
             if last.is_sidecar() {
-                !status["state"]["running"].is_null() && status["started"] == true
+                status.is_running() && status["started"] == true
             } else {
-                [&status["state"], &status["lastState"]]
-                    .iter()
-                    .any(|state| state["terminated"]["exitCode"] == 0)
+                [status.terminated(), status.last_terminated()].map(exit_code).contains(&Some(0))
             }
         })
     }
+}
+
+/// Returns whether a container runs, has ended, or ran before.
+fn has_begun(status: &Value) -> bool {
+    !status.is_waiting() || status.last_terminated().is_some()
 }
 
 /// Sets the reason why the kubelet ends a pod.
@@ -241,11 +227,7 @@ pub(in crate::kubelet::pods) fn end(
     if version.at_least(34) && !object["metadata"]["generation"].is_null() {
         condition["observedGeneration"] = object["metadata"]["generation"].clone();
     }
-    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
-    match conditions.iter_mut().find(|condition| condition["type"] == DISRUPTION) {
-        Some(old) => *old = condition,
-        None => conditions.push(condition),
-    }
+    condition::put(status, condition);
 }
 
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
@@ -274,11 +256,10 @@ fn merge(current: &Value, new: &Value, (could_run, reports_disruption): (bool, b
     let terminal = |status: &Value| Phase::read(status).is_some_and(Phase::is_terminal);
     let ends = !terminal(current) && terminal(new);
     let mut merged = new.clone();
-    let list = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
     let is_own = |condition: &Value| OWN.iter().any(|own| condition["type"] == *own);
     let mut conditions: Vec<Value> =
-        list(current).into_iter().filter(|condition| !is_own(condition)).collect();
-    for mut condition in list(new) {
+        current.items("conditions").filter(|condition| !is_own(condition)).cloned().collect();
+    for mut condition in new.items("conditions").cloned() {
         if is_own(&condition) {
             conditions.push(condition);
         } else if condition["type"] == DISRUPTION && ends && reports_disruption {
@@ -298,21 +279,11 @@ fn merge(current: &Value, new: &Value, (could_run, reports_disruption): (bool, b
     }
     if ends && could_run {
         for field in ["phase", "reason", "message"] {
-            if current[field].is_null() {
-                if let Some(merged) = merged.as_object_mut() {
-                    merged.shift_remove(field);
-                }
-            } else {
-                merged[field] = current[field].clone();
-            }
+            merged.set_or_remove(field, current.get(field));
         }
     }
     if !current["nominatedNodeName"].is_null() {
         merged["nominatedNodeName"] = current["nominatedNodeName"].clone();
     }
     merged
-}
-
-pub(super) fn condition_of<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == *kind)
 }

@@ -6,6 +6,8 @@ use super::builder::StatusBuilder;
 use crate::kubelet::pods::phase::Phase;
 use crate::kubelet::pods::runtime::Record;
 use crate::kubelet::pods::spec::{Container, RestartPolicy};
+use crate::resource::ContainerStatusExt;
+use crate::resource::container_status::exit_code;
 
 /// Numbers of containers by state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,35 +27,29 @@ struct ContainerCounts {
 impl ContainerCounts {
     fn add_init(&mut self, container: &Container, status: &Value) {
         if container.is_sidecar() {
-            if is(status, "running") {
+            if status.is_running() {
                 self.pending_sidecars += usize::from(status["started"] != true);
                 self.running += 1;
-            } else if is(status, "waiting") && !ended_before(status) {
+            } else if status.is_waiting() && status.last_terminated().is_none() {
                 self.pending_sidecars += 1;
                 self.waiting += 1;
             }
             return;
         }
-        let code = if is(status, "terminated") {
-            Some(&status["state"]["terminated"]["exitCode"])
-        } else if is(status, "waiting") && ended_before(status) {
-            Some(&status["lastState"]["terminated"]["exitCode"])
-        } else {
-            None
-        };
-        match code {
+        let waiting_after = || status.last_terminated().filter(|_| status.is_waiting());
+        match exit_code(status.terminated().or_else(waiting_after)) {
             None => self.pending += 1,
-            Some(code) => self.failed += usize::from(*code != 0),
+            Some(code) => self.failed += usize::from(code != 0),
         }
     }
 
     fn add_regular(&mut self, status: &Value) {
-        if is(status, "running") {
+        if status.is_running() {
             self.running += 1;
-        } else if is(status, "terminated") {
+        } else if let Some(end) = status.terminated() {
             self.stopped += 1;
-            self.succeeded += usize::from(status["state"]["terminated"]["exitCode"] == 0);
-        } else if ended_before(status) {
+            self.succeeded += usize::from(end["exitCode"] == 0);
+        } else if status.last_terminated().is_some() {
             self.stopped += 1;
         } else {
             self.waiting += 1;
@@ -100,13 +96,4 @@ impl StatusBuilder<'_> {
             RestartPolicy::OnFailure => Phase::Running,
         }
     }
-}
-
-/// Returns whether a container has a state.
-fn is(status: &Value, state: &str) -> bool {
-    !status["state"][state].is_null()
-}
-
-fn ended_before(status: &Value) -> bool {
-    !status["lastState"]["terminated"].is_null()
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::builder::{DISRUPTION, OWN, StatusBuilder, condition_of};
+use super::builder::{DISRUPTION, OWN, StatusBuilder};
 use crate::kubelet::pods::phase::Phase;
+use crate::resource::{ContainerStatusExt, ObjectExt, condition};
 
 /// Status, reason and message of a condition.
 struct ConditionStatus {
@@ -34,7 +35,7 @@ impl StatusBuilder<'_> {
         let is_own = |condition: &Value| OWN.iter().any(|own| condition["type"] == *own);
         let mut conditions: Vec<Value> =
             reported.into_iter().flatten().filter(|condition| !is_own(condition)).cloned().collect();
-        if let Some(disruption) = condition_of(old, DISRUPTION) {
+        if let Some(disruption) = condition::find(old, DISRUPTION) {
             match conditions.iter_mut().find(|condition| condition["type"] == DISRUPTION) {
                 Some(condition) => *condition = disruption.clone(),
                 None => conditions.push(disruption.clone()),
@@ -81,9 +82,7 @@ impl StatusBuilder<'_> {
         if phase == Phase::Succeeded {
             return ConditionStatus { holds: true, reason: Some("PodCompleted"), message: None };
         }
-        let has_started = regular
-            .iter()
-            .any(|status| !status["state"]["running"].is_null() || !status["state"]["terminated"].is_null());
+        let has_started = regular.iter().any(|status| status.is_running() || status.terminated().is_some());
         // Kubelets 1.27 and 1.28 do not check whether a regular container has started: they have no
         // sidecars to restart.
         if has_started && self.version.at_least(29) {
@@ -106,7 +105,7 @@ impl StatusBuilder<'_> {
         // `RestartAllContainersOnContainerExits`, on by default since 1.36: `Initialized` stays
         // true.
         if self.version.at_least(36)
-            && condition_of(old, "Initialized").is_some_and(|before| before["status"] == "True")
+            && condition::find(old, "Initialized").is_some_and(|before| before["status"] == "True")
         {
             return ConditionStatus::TRUE;
         }
@@ -147,7 +146,7 @@ impl StatusBuilder<'_> {
                     .push(format!("corresponding condition of pod readiness gate {gate:?} does not exist.")),
                 Some(condition) if condition["status"] != "True" => messages.push(format!(
                     "the status of pod readiness gate {gate:?} is not \"True\", but {}",
-                    condition["status"].as_str().unwrap_or_default()
+                    condition.text("status")
                 )),
                 Some(_) => {}
             }

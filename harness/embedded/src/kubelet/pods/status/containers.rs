@@ -6,13 +6,22 @@ use super::builder::StatusBuilder;
 use crate::kubelet::pods::images;
 use crate::kubelet::pods::runtime::{Record, State};
 use crate::kubelet::pods::spec::{Container, Group, Place};
+use crate::resource::container_status::exit_code;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 impl StatusBuilder<'_> {
     /// Returns the statuses of a list of containers, in the order of the spec.
-    pub(super) fn containers(&self, group: Group, old: &Value) -> Vec<Value> {
+    pub(super) fn containers(&self, group: Group, old: &Value, statuses: &str) -> Vec<Value> {
         let containers = self.manifest().spec.group(group).iter().enumerate();
         containers
-            .map(|(index, container)| self.container(group, index, container, find(old, &container.name)))
+            .map(|(index, container)| {
+                self.container(
+                    group,
+                    index,
+                    container,
+                    old.items(statuses).find(|status| status["name"] == container.name),
+                )
+            })
             .collect()
     }
 
@@ -70,7 +79,7 @@ impl StatusBuilder<'_> {
     /// Returns the status of a container that the runtime does not know: not created yet, or
     /// removed.
     fn missing(&self, container: &Container, old: Option<&Value>) -> Value {
-        if let Some(old) = old.filter(|old| !old["state"]["terminated"].is_null()) {
+        if let Some(old) = old.filter(|old| old.terminated().is_some()) {
             return old.clone();
         }
         let has_init = !self.manifest().spec.init_containers.is_empty();
@@ -85,16 +94,11 @@ impl StatusBuilder<'_> {
             "imageID": "",
         });
         self.mounts(container, &mut status);
-        let ran = old.is_some_and(|old| !old["state"]["running"].is_null());
-        if ran && status["lastState"]["terminated"].is_null() {
-            status["lastState"] = json!({"terminated": {
-                "exitCode": 137,
-                "finishedAt": null,
-                "message":
-                    "The container could not be located when the pod was deleted.  The container used to be Running",
-                "reason": "ContainerStatusUnknown",
-                "startedAt": null,
-            }});
+        let ran = old.is_some_and(|old| old.is_running());
+        if ran && status.last_terminated().is_none() {
+            status["lastState"] = json!({"terminated": unknown_end(
+                "The container could not be located when the pod was deleted.  The container used to be Running",
+            )});
             if !self.worker.is_deleted() {
                 status["restartCount"] = json!(status["restartCount"].as_u64().unwrap_or_default() + 1);
             }
@@ -131,7 +135,7 @@ impl StatusBuilder<'_> {
             return;
         }
         let Some(reason) = self.worker.reasons.get(&container.name) else { return };
-        if !status["state"]["terminated"].is_null() {
+        if status.terminated().is_some() {
             status["lastState"] = status["state"].take();
         }
         status["state"] = json!({"waiting": {"reason": reason.reason, "message": reason.message}});
@@ -139,12 +143,12 @@ impl StatusBuilder<'_> {
 
     /// Sets `ready` and `started`. Probes are not modelled: running containers are ready.
     fn ready(&self, group: Group, container: &Container, status: &mut Value) {
-        let running = !status["state"]["running"].is_null();
+        let running = status.is_running();
         match group {
             Group::Ephemeral => return,
             Group::Regular => status["ready"] = json!(running),
             Group::Init if container.is_sidecar() => status["ready"] = json!(running),
-            Group::Init => status["ready"] = json!(status["state"]["terminated"]["exitCode"] == 0),
+            Group::Init => status["ready"] = json!(exit_code(status.terminated()) == Some(0)),
         }
         status["started"] = json!(running);
     }
@@ -166,6 +170,16 @@ impl StatusBuilder<'_> {
     }
 }
 
-fn find<'a>(statuses: &'a Value, name: &str) -> Option<&'a Value> {
-    statuses.as_array()?.iter().find(|status| status["name"] == *name)
+/// Message of a container whose end is unknown when its pod has ended.
+pub(super) const LOST: &str = "The container could not be located when the pod was terminated";
+
+/// Returns the end of a container that the runtime has lost.
+pub(super) fn unknown_end(message: &str) -> Value {
+    json!({
+        "exitCode": 137,
+        "finishedAt": null,
+        "message": message,
+        "reason": "ContainerStatusUnknown",
+        "startedAt": null,
+    })
 }

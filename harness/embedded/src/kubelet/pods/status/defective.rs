@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::builder::DISRUPTION;
+use super::containers::{LOST, unknown_end};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
+use crate::resource::{ContainerStatusExt, ObjectExt};
 
 /// Changes the status of a pod as the defects do.
 pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status: &mut Value) {
@@ -20,7 +22,7 @@ pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status
 }
 
 fn has_oom_kill(status: &Value) -> bool {
-    let mut containers = status["containerStatuses"].as_array().into_iter().flatten();
+    let mut containers = status.items("containerStatuses");
     containers.any(|container| container["state"]["terminated"]["reason"] == "OOMKilled")
 }
 
@@ -53,14 +55,8 @@ fn change_evicted(defects: &Defects, status: &mut Value) {
     }
     if defects.has(Defect::StatusExitCodesLost) {
         let mut containers = list("containerStatuses", status);
-        for container in containers.iter_mut().filter(|one| !one["state"]["terminated"].is_null()) {
-            container["state"]["terminated"] = json!({
-                "exitCode": 137,
-                "finishedAt": null,
-                "message": "The container could not be located when the pod was terminated",
-                "reason": "ContainerStatusUnknown",
-                "startedAt": null,
-            });
+        for container in containers.iter_mut().filter(|one| one.terminated().is_some()) {
+            container["state"]["terminated"] = unknown_end(LOST);
         }
         status["containerStatuses"] = json!(containers);
     }

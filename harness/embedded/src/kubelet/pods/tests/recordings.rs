@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::*;
+use crate::resource::ObjectExt;
 
 fn recordings() -> Vec<(String, Value)> {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
@@ -27,7 +28,7 @@ fn time(value: &Value) -> Timestamp {
 }
 
 fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
-    value[field].as_array().into_iter().flatten()
+    value.items(field)
 }
 
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
