@@ -130,15 +130,15 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 9),
-        ("limits", 11),
+        ("limits", 12),
         ("message", 13),
         ("out-of-memory", 6),
         ("pids", 3),
         ("ranking", 17),
-        ("relatives", 12),
+        ("relatives", 13),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 17),
+        ("thresholds", 18),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

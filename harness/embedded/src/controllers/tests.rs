@@ -201,6 +201,19 @@ fn unschedulable_pod_is_reported_and_retried() {
     assert_eq!(cluster.place("p"), "n1");
 }
 
+/// A run of the scheduler at the same time without end would not return.
+#[test]
+fn pod_whose_deletion_is_not_in_the_history_is_forgotten() {
+    let mut cluster = TestCluster::with_nodes(&["n1"]);
+    cluster.pod("p", json!({"memory": "64Gi"}));
+    cluster.run_until(1.0);
+    cluster.0.store.remove(Kind::Pod, "default", "p");
+    cluster.0.store.forget_history();
+    cluster.pod("q", json!({"memory": "1Gi"}));
+    cluster.run_until(400.0);
+    assert_eq!(cluster.place("q"), "n1");
+}
+
 #[test]
 fn message_names_taint_before_1_34() {
     let mut cluster = TestCluster::new();

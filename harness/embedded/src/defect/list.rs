@@ -106,6 +106,7 @@ defects! {
         PercentIgnored = "Thresholds in percent are never met.",
         ThresholdDefaultsMerged = "Explicit hard thresholds do not replace the default ones.",
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
+        AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
         AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
         HundredPercentMet = "A threshold of 100 % is always met instead of disabled.",
     }

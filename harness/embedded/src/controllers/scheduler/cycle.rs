@@ -72,6 +72,8 @@ impl Scheduler {
             return;
         }
         self.scheduled = None;
+        // The deletion of a pod is unknown if the history of changes was too short.
+        self.waiting.retain(|(namespace, name), _| ctx.store.get(Kind::Pod, namespace, name).is_some());
         let mut due: Vec<_> = self
             .waiting
             .iter()

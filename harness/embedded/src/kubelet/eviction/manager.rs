@@ -441,6 +441,9 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
     if defects.has(Defect::PercentIgnored) {
         thresholds.retain(|threshold| !is_fraction(threshold));
     }
+    if defects.has(Defect::AllocatableIgnored) {
+        thresholds.retain(|threshold| threshold.signal != Signal::AllocatableMemoryAvailable);
+    }
     thresholds
 }
 
