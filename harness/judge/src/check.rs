@@ -231,7 +231,7 @@ fn check_witness(witness: Witness, pod: &PodEvidence<'_>, results: &mut CheckRes
     };
     // Events are delivered at best effort: a missing event is not a fault of the kubelet.
     if witness == Witness::Event && message.is_none() {
-        return results.record_lost_evidence(format!("the Evicted event of {} is missing", pod.name));
+        return results.record_lost_evidence(pod.describe_missing_event());
     }
     let name = format!("{name} of {}", pod.name);
     results.checks.push(check_presence(name, Presence::Present, message.map(str::to_owned)));
@@ -239,7 +239,7 @@ fn check_witness(witness: Witness, pod: &PodEvidence<'_>, results: &mut CheckRes
 
 fn check_annotations(presence: Presence, pod: &PodEvidence<'_>, results: &mut CheckResults) {
     let Some(event) = pod.events.first() else {
-        let why = format!("the Evicted event of {} is missing, and its annotations with it", pod.name);
+        let why = format!("{}, and its annotations with it", pod.describe_missing_event());
         return results.record_lost_evidence(why);
     };
     let is_offender = |key: &&String| key.starts_with("offending_") || *key == "starved_resource";

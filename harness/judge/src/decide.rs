@@ -172,7 +172,7 @@ impl Decision<'_> {
     fn inconclusive(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
         let lost = results.evidence_lost.clone();
         let observations = self.evidence.observations;
-        lost.or_else(|| self.evidence.lost_event())
+        lost.or_else(|| self.evidence.eviction_without_event())
             .or_else(|| inconclusive::of_pass(self.case, self.evidence))
             .or_else(|| inconclusive::end_not_reached(self.case, observations, with_bug))
     }

@@ -95,13 +95,14 @@ impl<'a> CaseEvidence<'a> {
         self.observations.missing.iter().chain(unreliable).find(|missing| missing.source.affects(expression))
     }
 
-    /// Returns the reason why an eviction that the status reports is not decided: its event is missing,
-    /// and the known bug is not about that.
-    pub(crate) fn lost_event(&self) -> Option<Inconclusive> {
-        let is_lost = |pod: &&PodEvidence<'_>| pod.status.is_some() && pod.events.is_empty();
-        let pod = self.pods.iter().find(is_lost).filter(|_| self.about_lost_events.is_empty())?;
-        let why = format!("the Evicted event of {} is missing", pod.name);
-        Some(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })
+    /// Returns the reason why an eviction that only the status reports is not decided; `None` if the
+    /// known bug is about missing events.
+    pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
+        let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
+        let why = pod.describe_missing_event();
+        self.about_lost_events
+            .is_empty()
+            .then_some(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })
     }
 
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
@@ -132,8 +133,8 @@ const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimest
 /// as two objects: events are delivered at best effort.
 fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<MissingEvidence> {
     let missing = |cause: String| MissingEvidence::new(EvidenceSource::Events, cause);
-    if let Some(pod) = pods.iter().find(|pod| pod.status.is_some() && pod.events.is_empty()) {
-        return Some(missing(format!("the Evicted event of {} is missing", pod.name)));
+    if let Some(pod) = pods.iter().find(|pod| pod.lacks_event()) {
+        return Some(missing(pod.describe_missing_event()));
     }
     let content = |event: &Value| {
         let mut event = event.clone();
@@ -192,6 +193,15 @@ impl<'a> PodEvidence<'a> {
 
     pub(crate) fn was_evicted(&self) -> bool {
         !self.events.is_empty() || self.status.is_some()
+    }
+
+    /// Reports whether only the status reports the eviction.
+    pub(crate) fn lacks_event(&self) -> bool {
+        self.status.is_some() && self.events.is_empty()
+    }
+
+    pub(crate) fn describe_missing_event(&self) -> String {
+        format!("the Evicted event of {} is missing", self.name)
     }
 
     /// Returns the time of the first Evicted event.

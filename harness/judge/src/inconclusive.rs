@@ -62,7 +62,7 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
 /// Returns the more specific reason of a case for which evidence is missing, if that is an Evicted
 /// event although a later event about the same pod arrived.
 pub(crate) fn missing_event(evidence: &CaseEvidence<'_>) -> Option<InconclusiveReason> {
-    let is_missing = |pod: &PodEvidence<'_>| pod.status.is_some() && pod.events.is_empty() && pod.was_killed;
+    let is_missing = |pod: &PodEvidence<'_>| pod.lacks_event() && pod.was_killed;
     let is_complete = evidence.observations.missing.is_empty();
     (is_complete && evidence.pods.iter().any(is_missing)).then_some(InconclusiveReason::EventMissing)
 }
@@ -260,7 +260,7 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
     let at = event.unwrap_or(last);
     // The time of an eviction without an event is not known.
     let is_close = |sample: &&Sample| {
-        pod.was_evicted() && event.is_none()
+        pod.lacks_event()
             || sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
     };
     let mut samples = evidence.samples.iter().filter(is_close).peekable();

@@ -99,6 +99,7 @@ fn no_fault_causes_a_wrong_verdict() {
     // evidence.
     let suites = [&["message", "limits"][..], &KUBELETS].concat();
     let without = run(&suites);
+    assert!(without.verdicts.len() >= 42, "{}", without.out);
     for (fault, may) in FAULTS {
         let with = run(&[&suites[..], &["--fault", fault]].concat());
         let wrong: Vec<_> = with

@@ -7,7 +7,6 @@ use super::status::{self, Reason};
 use super::worker::{Stage, Worker};
 use crate::apiserver::finish_pod_deletion;
 use crate::context::SimContext;
-use crate::defect::Defect;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -174,8 +173,8 @@ impl Kubelet {
             kubelet.keep_status(worker, status, ctx);
             worker.stage = Stage::Finished;
             machine.remove_volumes(&worker.manifest.uid);
-            let is_deleted = worker.is_deleted() || worker.evicted && kubelet.has(Defect::StatusDeletesPod);
-            if is_deleted && !worker.reporting {
+            let deletes = worker.ends_with_deletion(&kubelet.identity.options.defects);
+            if deletes && !worker.reporting {
                 let at = ctx.now + latency::between(ctx.rng, 5, 40);
                 kubelet.schedule_pod(at, PodEvent::Delete(worker.manifest.uid.clone()), ctx);
             }

@@ -254,10 +254,9 @@ impl Kubelet {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
         let early = self.identity.options.defects.has(Defect::DisruptionEarly);
-        let deletes_evicted = self.identity.options.defects.has(Defect::StatusDeletesPod);
         let there = status::report(worker, early, ctx);
-        let is_deleted = worker.is_deleted() || worker.evicted && deletes_evicted;
-        if there && worker.stage == Stage::Finished && is_deleted {
+        let deletes = worker.ends_with_deletion(&self.identity.options.defects);
+        if there && worker.stage == Stage::Finished && deletes {
             let at = ctx.now + latency::between(ctx.rng, 5, 40);
             self.schedule_pod(at, PodEvent::Delete(pod.to_owned()), ctx);
         }

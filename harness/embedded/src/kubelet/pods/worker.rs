@@ -10,6 +10,7 @@ use super::backoff::Backoff;
 use super::phase::Phase;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
+use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, PodUid};
 use crate::resource::ObjectExt;
 use crate::sim::Time;
@@ -182,5 +183,10 @@ impl Worker {
     /// Returns whether the pod is being deleted.
     pub fn is_deleted(&self) -> bool {
         self.removed || self.object.is_deleting()
+    }
+
+    /// Returns whether the kubelet deletes the API object when the pod has finished.
+    pub fn ends_with_deletion(&self, defects: &Defects) -> bool {
+        self.is_deleted() || self.evicted && defects.has(Defect::StatusDeletesPod)
     }
 }
