@@ -70,6 +70,16 @@ pub struct Rate {
     /// Number of runs of the case.
     #[serde(default = "default_runs")]
     pub runs: u32,
+    /// Least share of `true`, such as 0.9; by default every observation must be `true`.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+}
+
+impl Rate {
+    /// Reports whether `right` of `of` observations are enough.
+    pub fn holds(&self, right: u64, of: u64) -> bool {
+        self.at_least.map_or(right == of, |least| right as f64 >= least * of as f64)
+    }
 }
 
 fn default_runs() -> u32 {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use evictlab_rules::threshold::Resource;
+
 use crate::checks::{Checker, Pod, join};
-use crate::expect::{Message, Resource};
+use crate::expect::Message;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::values::Name;
@@ -93,15 +95,22 @@ impl Checker<'_> {
     pub(crate) fn check_known_bugs(&mut self) {
         for (at, bug) in self.case.known_bugs.iter().enumerate() {
             let path = yaml_path!["known-bugs", at];
+            let has_pods = bug.evicted.is_some() || bug.rejected.is_some();
             let has_assertions = !bug.that.is_empty() || bug.sometimes;
-            if bug.evicted.is_none() && bug.message.is_none() && bug.killed_after.is_none() && !has_assertions
-            {
-                let note = "state `evicted`, `message`, `killed-after`, `that` or `sometimes`";
+            if !has_pods && bug.message.is_none() && bug.killed_after.is_none() && !has_assertions {
+                let note = "state `evicted`, `rejected`, `message`, `killed-after`, `that` or `sometimes`";
                 self.report(path, "the known bug does not state an outcome", note);
             }
             let evicted = bug.evicted.as_ref().unwrap_or(&self.case.expect.evicted);
             if let Some(instead) = &bug.evicted {
                 self.check_evicted(&join(path, yaml_path!["evicted"]), instead);
+            }
+            if let Some(instead) = &bug.rejected {
+                self.check_evicted(&join(path, yaml_path!["rejected"]), instead);
+                if self.case.expect.rejected.is_none() {
+                    let note = "without it, a rejection makes the case inconclusive";
+                    self.report(path, "`rejected` of a known bug needs `expect.rejected`", note);
+                }
             }
             if let Some(message) = &bug.message {
                 self.check_message(&join(path, yaml_path!["message"]), message, evicted.first());

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use crate::assertion::Assertion;
 use crate::checks::Checker;
 use crate::positions::PathSegment;
+use crate::problem::did_you_mean;
+use crate::step::{Action, ApiRequest, NodeChange, ObjectKind, ObjectReference, Taint};
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -19,20 +21,22 @@ impl Checker<'_> {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
         }
         for (at, step) in self.case.steps.iter().enumerate() {
-            if let Some(taint) = &step.taint {
-                self.check_domain(yaml_path!["do", at, "taint", "key"], &taint.key);
-                if !["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&taint.effect.as_str()) {
-                    let note = "valid: NoSchedule, PreferNoSchedule, NoExecute";
-                    self.report(
-                        yaml_path!["do", at, "taint", "effect"],
-                        format!("unknown taint effect {:?}", taint.effect),
-                        note,
-                    );
-                }
+            match step.node_change() {
+                Some(NodeChange::Taint(taint)) => self.check_taint(at, taint),
+                Some(NodeChange::Untaint(key)) => self.check_domain(yaml_path!["do", at, "untaint"], key),
+                _ => {}
             }
-            if let Some(key) = &step.untaint {
-                self.check_domain(yaml_path!["do", at, "untaint"], key);
-            }
+        }
+    }
+
+    fn check_taint(&mut self, at: usize, taint: &Taint) {
+        self.check_domain(yaml_path!["do", at, "taint", "key"], &taint.key);
+        if !["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&taint.effect.as_str()) {
+            self.report(
+                yaml_path!["do", at, "taint", "effect"],
+                format!("unknown taint effect {:?}", taint.effect),
+                "valid: NoSchedule, PreferNoSchedule, NoExecute",
+            );
         }
     }
 
@@ -48,43 +52,32 @@ impl Checker<'_> {
     }
 
     pub(crate) fn check_steps(&mut self) {
-        let mut created: Vec<String> = vec![];
+        let mut existing: Vec<&Map<String, Value>> = self.case.objects.iter().collect();
         for (at, step) in self.case.steps.iter().enumerate() {
-            let actions = step.actions();
-            if let [_, second, ..] = actions.as_slice() {
-                self.report(
-                    yaml_path!["do", at, *second],
-                    "the step has two actions",
-                    "split it into two steps",
-                );
-            }
-            if actions.is_empty() && step.when.is_none() && step.wait.is_none() {
+            if step.action.is_none() && step.when.is_none() && step.wait.is_none() {
                 self.report(
                     yaml_path!["do", at],
                     "the step does nothing",
                     "state `when`, `wait` or an action",
                 );
             }
-            if step.answer.is_some() && step.create.is_none() && step.delete.is_none() && step.evict.is_none()
-            {
-                let note = "only `create`, `delete` and `evict` have one";
+            if step.answer.is_some() && !matches!(step.action, Some(Action::Api(_))) {
+                let note = "only `create`, `patch`, `delete` and `evict` have one";
                 self.report(yaml_path!["do", at, "answer"], "the step has no answer of the API", note);
             }
-            if let Some(object) = &step.create {
-                let name = object.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
-                created.extend(name.map(str::to_owned));
+            if let Some(object) = step.created_object() {
+                existing.push(object);
                 self.check_kind(yaml_path!["do", at, "create"], object);
             }
-            let references = [
-                ("delete", step.delete.as_ref().map(|deletion| &deletion.pod)),
-                ("evict", step.evict.as_ref()),
-                ("read-logs", step.read_logs.as_ref()),
-            ];
-            for (field, pod) in references {
-                let Some(pod) = pod.filter(|pod| !created.iter().any(|name| pod.as_str() == name)) else {
-                    continue;
-                };
-                self.check_pod_reference(yaml_path!["do", at, field], pod);
+            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action
+                && patch.patch.is_empty()
+            {
+                let note = "such as {spec: {replicas: 3}}";
+                self.report(yaml_path!["do", at, "patch", "patch"], "the patch changes nothing", note);
+            }
+            let Some(action) = &step.action else { continue };
+            if let Some(object) = action.object() {
+                self.check_object_reference(yaml_path!["do", at, action.field()], &object, &existing);
             }
         }
         for (at, object) in self.case.objects.iter().enumerate() {
@@ -93,6 +86,29 @@ impl Checker<'_> {
         for (at, pod) in self.case.expect.may_be_evicted.iter().enumerate() {
             self.check_pod_reference(yaml_path!["expect", "may-be-evicted", at], pod);
         }
+    }
+
+    /// Checks that an object exists when the step runs: as a pod or an object of the case, or
+    /// created by an earlier step.
+    fn check_object_reference(
+        &mut self,
+        path: &[PathSegment],
+        object: &ObjectReference,
+        existing: &[&Map<String, Value>],
+    ) {
+        let kind = object.kind.as_str();
+        let of_kind = existing.iter().filter(|one| one.get("kind").is_some_and(|other| other == kind));
+        let names: Vec<&str> = of_kind.filter_map(|one| one.get("metadata")?.get("name")?.as_str()).collect();
+        if names.contains(&object.name.as_str()) {
+            return;
+        }
+        if object.kind == ObjectKind::Pod {
+            return self.check_pod_reference(path, &object.name);
+        }
+        let note = did_you_mean(object.name.as_str(), names.iter().copied()).unwrap_or_else(|| {
+            format!("state it in `objects`, or create it in an earlier step; known: {}", list(&names))
+        });
+        self.report(path, format!("the case has no {kind} `{}`", object.name), note);
     }
 
     fn check_pod_reference(&mut self, path: &[PathSegment], pod: &Name) {
@@ -136,8 +152,18 @@ impl Checker<'_> {
         if self.case.expect.rate.is_none() && self.case.known_bugs.iter().any(|bug| bug.sometimes) {
             self.report(yaml_path!["known-bugs"], "`sometimes` needs `expect.rate`", "");
         }
-        if self.case.expect.rate.as_ref().is_some_and(|rate| rate.runs == 0) {
+        let Some(rate) = &self.case.expect.rate else { return };
+        if rate.runs == 0 {
             self.report(yaml_path!["expect", "rate", "runs"], "`runs` must be at least 1", "");
         }
+        if rate.at_least.is_some_and(|share| share <= 0.0 || share > 1.0 || share.is_nan()) {
+            let note = "without it, every observation must be `true`";
+            let message = "`at-least` must be a share above 0, and at most 1";
+            self.report(yaml_path!["expect", "rate", "at-least"], message, note);
+        }
     }
+}
+
+fn list(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -84,7 +84,7 @@ impl Checker<'_> {
 
     fn check_pods(&mut self) {
         let case = self.case;
-        let creates_pod = case.steps.iter().any(|step| step.create.is_some());
+        let creates_pod = case.created_objects().next().is_some();
         if case.pods.is_empty() && case.objects.is_empty() && case.static_pods.is_empty() && !creates_pod {
             self.report(yaml_path!["pods"], "the case has no pod", "");
         }
@@ -107,7 +107,7 @@ impl Checker<'_> {
                 self.pods.push(Pod { name, containers, volumes });
             }
         }
-        let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+        let created = case.created_objects();
         for manifest in created.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
             let name = manifest.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
             let names = |list: &str| {
@@ -274,7 +274,10 @@ fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
         }
     }
     for (at, step) in case.steps.iter().enumerate() {
-        if step.create.clone().is_some_and(|object| variable.is_match(&Value::Object(object).to_string())) {
+        if step
+            .created_object()
+            .is_some_and(|object| variable.is_match(&Value::Object(object.clone()).to_string()))
+        {
             growing.push(yaml_path!["do", at, "create"].to_vec());
         }
     }

@@ -27,7 +27,7 @@ impl Case {
 
     /// Returns the longest `terminationGracePeriodSeconds` of the pods and of pod templates.
     fn longest_grace_period(&self) -> Duration {
-        let created = self.steps.iter().filter_map(|step| step.create.as_ref());
+        let created = self.created_objects();
         let manifests = self.pods.iter().chain(&self.objects).chain(created);
         let seconds = manifests.filter_map(grace_period_seconds).max();
         Duration::from_secs(seconds.unwrap_or(0))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use evictlab_rules::threshold::Resource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
@@ -133,20 +134,6 @@ pub struct Message {
     /// Limit in "Container … exceeded its local ephemeral storage limit …".
     #[serde(default)]
     pub container_limit: Option<ContainerLimit>,
-}
-
-/// Resource names in eviction messages and in the annotation `starved_resource`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// Memory.
-    Memory,
-    /// Bytes of nodefs, imagefs or containerfs.
-    EphemeralStorage,
-    /// Inodes of nodefs, imagefs or containerfs.
-    Inodes,
-    /// Process ids.
-    Pids,
 }
 
 /// Figures of a container or pod in an eviction message.

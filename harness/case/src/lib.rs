@@ -32,6 +32,7 @@ mod deadline;
 mod expect;
 pub mod expression;
 mod load;
+mod new_case;
 pub mod positions;
 mod problem;
 mod schema;
@@ -43,13 +44,16 @@ pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
 pub use expect::{
-    ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, Resource, VolumeLimit,
-    Witness,
+    ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
+pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, Pressure, PressureMechanism, Signal, json_schema};
-pub use step::{Deletion, NodeSetup, PodPlacement, Step, Taint};
+pub use step::{
+    Action, ApiRequest, Deletion, DeletionError, NodeChange, NodeSetup, ObjectKind, ObjectPatch,
+    ObjectReference, PodPlacement, Step, Taint, TwoActions,
+};
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,
 };

@@ -167,6 +167,35 @@ fn errors_point_to_the_mistake() {
         ("two actions in a step", "expect:\n", "do:\n  - {evict: alloc, drain: true}\nexpect:\n"),
         ("a step that does nothing", "expect:\n", "do:\n  - {about: nothing}\nexpect:\n"),
         ("a step with no such pod", "expect:\n", "do:\n  - {evict: aloc}\nexpect:\n"),
+        (
+            "a patch of no object",
+            "expect:\n",
+            "do:\n  - patch: {kind: Deployment, name: web, patch: {spec: {}}}\nexpect:\n",
+        ),
+        ("an empty patch", "expect:\n", "do:\n  - patch: {kind: Pod, name: alloc, patch: {}}\nexpect:\n"),
+        (
+            "a patch of an unknown kind",
+            "expect:\n",
+            "do:\n  - patch: {kind: Deploymnt, name: web, patch: {a: 1}}\nexpect:\n",
+        ),
+        (
+            "a deletion of another kind",
+            "expect:\n",
+            "objects:\n  - {apiVersion: v1, kind: Service, metadata: {name: web}}\ndo:\n  - delete: {kind: Secret, name: web}\nexpect:\n",
+        ),
+        (
+            "a deletion of two objects",
+            "expect:\n",
+            "do:\n  - delete: {pod: alloc, kind: Pod, name: alloc}\nexpect:\n",
+        ),
+        (
+            "a grace period of no pod",
+            "expect:\n",
+            "objects:\n  - {apiVersion: v1, kind: Service, metadata: {name: web}}\ndo:\n  - delete: {kind: Service, name: web, grace-period: 1s}\nexpect:\n",
+        ),
+        ("an answer of a restart", "expect:\n", "do:\n  - {restart-kubelet: true, answer: a}\nexpect:\n"),
+        ("a bad alternative", "<1.32", "<1.32 || 1.34"),
+        ("a rate that cannot fail", "expect:\n", "expect:\n  rate: {what: x, of: 'true', at-least: 0}\n"),
         ("a taint outside of the domain", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
         ("invalid regular expression", "expect:\n", "expect:\n  that: [{what: x, value: t, matches: '('}]\n"),
         (
@@ -186,6 +215,27 @@ fn errors_point_to_the_mistake() {
         })
         .collect();
     insta::assert_snapshot!(all.join("\n"));
+}
+
+/// Steps can change what the case states or has created before.
+#[test]
+fn steps_change_and_delete_objects() {
+    let steps = "\
+objects:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}
+do:
+  - create: {apiVersion: v1, kind: ConfigMap, metadata: {name: late}}
+  - {patch: {kind: Deployment, name: web, patch: {spec: {replicas: 3}}}, answer: scaled}
+  - delete: {kind: ConfigMap, name: late}
+  - delete: {kind: Pod, name: alloc, grace-period: 1s}
+  - {restart-kubelet: true, about: restarting the kubelet}
+";
+    let text = GOOD.replace("expect:\n", &format!("{steps}expect:\n"));
+    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+    let fields: Vec<_> =
+        case.case.steps.iter().filter_map(|step| Some(step.action.as_ref()?.field())).collect();
+    assert_eq!(fields, ["create", "patch", "delete", "delete", "restart-kubelet"]);
+    assert_eq!(case.case.node_changes().collect::<Vec<_>>(), [&crate::NodeChange::RestartKubelet]);
 }
 
 #[test]

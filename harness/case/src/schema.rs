@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use evictlab_fault::Fault;
 use evictlab_rules::invariant::Invariant;
+use evictlab_rules::threshold::{Resource, Signal as EvictionSignal};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::assertion::{Assertion, Cgroup};
-use crate::expect::{Expect, Message, Resource};
+use crate::expect::{Expect, Message};
 use crate::expression::Expression;
-use crate::step::{NodeSetup, PodPlacement, Step};
+use crate::step::{NodeChange, NodeSetup, PodPlacement, Step};
 use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
 
 /// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
@@ -114,6 +115,16 @@ impl Case {
         let assertions = self.expect.that.iter().chain(in_bugs).map(|assertion| &assertion.value);
         let conditions = self.until.iter().chain(&self.trigger);
         in_steps.chain(conditions).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
+    }
+
+    /// Returns the objects that steps create.
+    pub fn created_objects(&self) -> impl Iterator<Item = &Map<String, Value>> {
+        self.steps.iter().filter_map(Step::created_object)
+    }
+
+    /// Returns the changes of the node that steps make.
+    pub fn node_changes(&self) -> impl Iterator<Item = &NodeChange> {
+        self.steps.iter().filter_map(Step::node_change)
     }
 
     /// Returns the number of containers in all pods, including ephemeral containers.
@@ -223,22 +234,22 @@ pub enum Signal {
 impl Signal {
     /// Returns the name of the signal in a KubeletConfiguration.
     pub fn as_str(self) -> &'static str {
+        self.eviction_signal().as_str()
+    }
+
+    /// Returns the kubelet's signal.
+    pub fn eviction_signal(self) -> EvictionSignal {
         match self {
-            Self::MemoryAvailable => "memory.available",
-            Self::NodefsAvailable => "nodefs.available",
-            Self::NodefsInodesFree => "nodefs.inodesFree",
-            Self::PidAvailable => "pid.available",
+            Self::MemoryAvailable => EvictionSignal::MemoryAvailable,
+            Self::NodefsAvailable => EvictionSignal::NodefsAvailable,
+            Self::NodefsInodesFree => EvictionSignal::NodefsInodesFree,
+            Self::PidAvailable => EvictionSignal::PidAvailable,
         }
     }
 
     /// Returns the resource that eviction messages name for the signal.
     pub fn resource(self) -> Resource {
-        match self {
-            Self::MemoryAvailable => Resource::Memory,
-            Self::NodefsAvailable => Resource::EphemeralStorage,
-            Self::NodefsInodesFree => Resource::Inodes,
-            Self::PidAvailable => Resource::Pids,
-        }
+        self.eviction_signal().resource()
     }
 
     /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
@@ -263,6 +274,9 @@ pub struct EphemeralContainer {
 pub struct KnownBug {
     /// Kubelet versions that have the bug.
     pub kubelet: KubeletRequirement,
+    /// cgroup version with which they have the bug; by default both.
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
     /// Upstream issue or pull request.
     #[serde(default)]
     pub upstream: Option<Upstream>,
@@ -275,6 +289,9 @@ pub struct KnownBug {
     /// Content of the message instead. Fields that are not stated are as in `expect.message`.
     #[serde(default)]
     pub message: Option<Message>,
+    /// Pods that the kubelet rejects at admission instead.
+    #[serde(default)]
+    pub rejected: Option<Vec<Name>>,
     /// Minimum time from the Evicted event to the end of the last container of the pod.
     #[serde(default)]
     pub killed_after: Option<Duration>,

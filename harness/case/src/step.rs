@@ -1,8 +1,9 @@
 //! The steps of a case.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -11,72 +12,260 @@ use crate::values::{Duration, Name, QuantityText};
 
 /// A step. It waits until `when` holds, then for the time `wait`, then runs its action. A step
 /// without an action only waits.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "StepFields")]
 pub struct Step {
     /// Purpose of the step, shown while the case runs.
-    #[serde(default)]
     pub about: Option<String>,
+    /// Name under which `answers` keeps the answer of the API.
+    pub answer: Option<Name>,
+    /// Condition to wait for.
+    pub when: Option<Expression>,
+    /// Time to wait after `when` holds.
+    pub wait: Option<Duration>,
+    /// The action.
+    pub action: Option<Action>,
+}
+
+/// Action of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A request to the API server, whose answer a case can keep.
+    Api(ApiRequest),
+    /// A change of the node.
+    Node(NodeChange),
+    /// Reads the logs of the containers of a pod.
+    ReadLogs(Name),
+}
+
+/// A request to the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiRequest {
+    /// Creates an object of any kind in the namespace of the case.
+    Create(Map<String, Value>),
+    /// Changes an object.
+    Patch(ObjectPatch),
+    /// Deletes a pod, or another object.
+    Delete(Deletion),
+    /// Evicts a pod.
+    Evict(Name),
+}
+
+/// A change of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeChange {
+    /// Adds a taint.
+    Taint(Taint),
+    /// Removes the taints with this key.
+    Untaint(String),
+    /// Cordons the node and evicts the pods of the case.
+    Drain,
+    /// Uncordons the node.
+    Uncordon,
+    /// Pauses all processes of the node.
+    Pause,
+    /// Resumes a paused node.
+    Resume,
+    /// Restarts the kubelet with these fields of its configuration changed.
+    Configure(Map<String, Value>),
+    /// Restarts the kubelet with its present configuration.
+    RestartKubelet,
+}
+
+/// A step. It waits until `when` holds, then for the time `wait`, then runs its action. A step
+/// without an action only waits.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Step")]
+struct StepFields {
+    /// Purpose of the step, shown while the case runs.
+    #[serde(default)]
+    about: Option<String>,
     /// Name under which `answers` keeps the answer of the API: `{code, reason, message}`, with the
     /// code 200 or 201 on success.
     #[serde(default)]
-    pub answer: Option<Name>,
+    answer: Option<Name>,
     /// Condition to wait for.
     #[serde(default)]
-    pub when: Option<Expression>,
+    when: Option<Expression>,
     /// Time to wait after `when` holds.
     #[serde(default)]
-    pub wait: Option<Duration>,
+    wait: Option<Duration>,
     /// Creates an object of any kind, such as a pod, in the namespace of the case.
     #[serde(default)]
-    pub create: Option<Map<String, Value>>,
-    /// Deletes a pod.
+    create: Option<Map<String, Value>>,
+    /// Changes an object in the namespace of the case by a JSON merge patch.
     #[serde(default)]
-    pub delete: Option<Deletion>,
+    patch: Option<ObjectPatch>,
+    /// Deletes a pod, or another object in the namespace of the case.
+    #[serde(default)]
+    delete: Option<Deletion>,
     /// Evicts a pod through the API (`pods/eviction`).
     #[serde(default)]
-    pub evict: Option<Name>,
+    evict: Option<Name>,
     /// Adds a taint to the node.
     #[serde(default)]
-    pub taint: Option<Taint>,
+    taint: Option<Taint>,
     /// Removes the taints with this key from the node.
     #[serde(default)]
-    pub untaint: Option<String>,
+    untaint: Option<String>,
     /// Cordons the node and evicts the pods of the case through the API, as `kubectl drain` does.
     #[serde(default)]
-    pub drain: bool,
+    drain: bool,
     /// Uncordons the node.
     #[serde(default)]
-    pub uncordon: bool,
+    uncordon: bool,
     /// Pauses all processes of the node (`docker pause`).
     #[serde(default)]
-    pub pause: bool,
+    pause: bool,
     /// Resumes a paused node.
     #[serde(default)]
-    pub resume: bool,
+    resume: bool,
     /// Restarts the kubelet with these fields of its configuration changed, in addition to those
     /// of the case.
     #[serde(default)]
-    pub configure: Option<Map<String, Value>>,
+    configure: Option<Map<String, Value>>,
+    /// Restarts the kubelet with its present configuration; containers continue to run.
+    #[serde(default)]
+    restart_kubelet: bool,
     /// Reads the logs of the containers of a pod into `logs`; the logs of an evicted pod may be
     /// lost.
     #[serde(default)]
-    pub read_logs: Option<Name>,
+    read_logs: Option<Name>,
 }
 
-/// Deletion of a pod.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// A step with two actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the step has two actions, `{first}` and `{second}`: split it into two steps")]
+pub struct TwoActions {
+    first: &'static str,
+    second: &'static str,
+}
+
+/// Deletion of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "DeletionFields")]
 pub struct Deletion {
-    /// Name of the pod.
-    pub pod: Name,
+    /// The object.
+    pub object: ObjectReference,
     /// Grace period, instead of that of the pod.
-    #[serde(default)]
     pub grace_period: Option<Duration>,
 }
 
+/// Deletion of a pod, `{pod: web}`, or of another object, `{kind: ReplicaSet, name: web}`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Deletion")]
+struct DeletionFields {
+    /// Name of the pod.
+    #[serde(default)]
+    pod: Option<Name>,
+    /// Kind of the object, with `name` instead of `pod`.
+    #[serde(default)]
+    kind: Option<ObjectKind>,
+    /// Name of the object, with `kind`.
+    #[serde(default)]
+    name: Option<Name>,
+    /// Grace period, instead of that of the pod.
+    #[serde(default)]
+    grace_period: Option<Duration>,
+}
+
+/// A deletion without an object, with two, or with a grace period that does not apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeletionError {
+    /// Neither a pod nor a kind with a name, or both.
+    #[error("the deletion needs either `pod`, or `kind` and `name`")]
+    Target,
+    /// Only pods have a grace period.
+    #[error("`grace-period` applies only to a pod")]
+    GracePeriod,
+}
+
+/// Merge patch of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ObjectPatch {
+    /// Kind of the object.
+    pub kind: ObjectKind,
+    /// Name of the object.
+    pub name: Name,
+    /// JSON merge patch, such as `{spec: {replicas: 3}}`; `null` removes a field.
+    pub patch: Map<String, Value>,
+}
+
+/// An object in the namespace of the case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReference {
+    /// Kind.
+    pub kind: ObjectKind,
+    /// Name.
+    pub name: Name,
+}
+
+/// Kinds of objects that steps can change and delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names are those of Kubernetes")]
+pub enum ObjectKind {
+    ConfigMap,
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    LimitRange,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ResourceQuota,
+    Secret,
+    Service,
+    ServiceAccount,
+    StatefulSet,
+}
+
+impl ObjectKind {
+    /// Returns the kind as in manifests, such as `DaemonSet`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::CronJob => "CronJob",
+            Self::DaemonSet => "DaemonSet",
+            Self::Deployment => "Deployment",
+            Self::Job => "Job",
+            Self::LimitRange => "LimitRange",
+            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
+            Self::Pod => "Pod",
+            Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::ResourceQuota => "ResourceQuota",
+            Self::Secret => "Secret",
+            Self::Service => "Service",
+            Self::ServiceAccount => "ServiceAccount",
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+
+    /// Returns the API version of the kind, such as `apps/v1`.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::CronJob | Self::Job => "batch/v1",
+            Self::DaemonSet | Self::Deployment | Self::ReplicaSet | Self::StatefulSet => "apps/v1",
+            Self::PodDisruptionBudget => "policy/v1",
+            Self::ConfigMap
+            | Self::LimitRange
+            | Self::PersistentVolumeClaim
+            | Self::Pod
+            | Self::ResourceQuota
+            | Self::Secret
+            | Self::Service
+            | Self::ServiceAccount => "v1",
+        }
+    }
+}
+
 /// A taint.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Taint {
     /// Key, such as `evictlab.dev/out`.
@@ -112,33 +301,146 @@ pub enum PodPlacement {
     Scheduled,
 }
 
-impl Step {
-    /// Returns the names of the actions.
-    pub fn actions(&self) -> Vec<&'static str> {
-        let all = [
-            ("create", self.create.is_some()),
-            ("delete", self.delete.is_some()),
-            ("evict", self.evict.is_some()),
-            ("taint", self.taint.is_some()),
-            ("untaint", self.untaint.is_some()),
-            ("drain", self.drain),
-            ("uncordon", self.uncordon),
-            ("pause", self.pause),
-            ("resume", self.resume),
-            ("configure", self.configure.is_some()),
-            ("read-logs", self.read_logs.is_some()),
+impl ObjectPatch {
+    /// Returns the object that the patch changes.
+    pub fn object(&self) -> ObjectReference {
+        ObjectReference { kind: self.kind, name: self.name.clone() }
+    }
+}
+
+impl TryFrom<StepFields> for Step {
+    type Error = TwoActions;
+
+    fn try_from(fields: StepFields) -> Result<Self, TwoActions> {
+        let StepFields { about, answer, when, wait, .. } = fields;
+        let stated = [
+            fields.create.map(|object| Action::Api(ApiRequest::Create(object))),
+            fields.patch.map(|patch| Action::Api(ApiRequest::Patch(patch))),
+            fields.delete.map(|deletion| Action::Api(ApiRequest::Delete(deletion))),
+            fields.evict.map(|pod| Action::Api(ApiRequest::Evict(pod))),
+            fields.taint.map(|taint| Action::Node(NodeChange::Taint(taint))),
+            fields.untaint.map(|key| Action::Node(NodeChange::Untaint(key))),
+            fields.drain.then_some(Action::Node(NodeChange::Drain)),
+            fields.uncordon.then_some(Action::Node(NodeChange::Uncordon)),
+            fields.pause.then_some(Action::Node(NodeChange::Pause)),
+            fields.resume.then_some(Action::Node(NodeChange::Resume)),
+            fields.configure.map(|changes| Action::Node(NodeChange::Configure(changes))),
+            fields.restart_kubelet.then_some(Action::Node(NodeChange::RestartKubelet)),
+            fields.read_logs.map(Action::ReadLogs),
         ];
-        all.into_iter().filter(|(_, stated)| *stated).map(|(name, _)| name).collect()
+        let mut stated = stated.into_iter().flatten();
+        let action = stated.next();
+        match (&action, stated.next()) {
+            (Some(first), Some(second)) => Err(TwoActions { first: first.field(), second: second.field() }),
+            _ => Ok(Self { about, answer, when, wait, action }),
+        }
+    }
+}
+
+impl TryFrom<DeletionFields> for Deletion {
+    type Error = DeletionError;
+
+    fn try_from(fields: DeletionFields) -> Result<Self, DeletionError> {
+        let object = match (fields.pod, fields.kind, fields.name) {
+            (Some(name), None, None) => ObjectReference { kind: ObjectKind::Pod, name },
+            (None, Some(kind), Some(name)) => ObjectReference { kind, name },
+            _ => return Err(DeletionError::Target),
+        };
+        if fields.grace_period.is_some() && object.kind != ObjectKind::Pod {
+            return Err(DeletionError::GracePeriod);
+        }
+        Ok(Self { object, grace_period: fields.grace_period })
+    }
+}
+
+impl JsonSchema for Deletion {
+    fn schema_name() -> Cow<'static, str> {
+        DeletionFields::schema_name()
     }
 
-    /// Reports whether the step changes the node.
-    pub fn changes_node(&self) -> bool {
-        self.taint.is_some()
-            || self.untaint.is_some()
-            || self.drain
-            || self.uncordon
-            || self.pause
-            || self.resume
-            || self.configure.is_some()
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        DeletionFields::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Step {
+    fn schema_name() -> Cow<'static, str> {
+        StepFields::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        StepFields::json_schema(generator)
+    }
+}
+
+impl Step {
+    /// Returns the object that the step creates.
+    pub fn created_object(&self) -> Option<&Map<String, Value>> {
+        match &self.action {
+            Some(Action::Api(ApiRequest::Create(object))) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Returns the step's change of the node.
+    pub fn node_change(&self) -> Option<&NodeChange> {
+        match &self.action {
+            Some(Action::Node(change)) => Some(change),
+            _ => None,
+        }
+    }
+}
+
+impl Action {
+    /// Returns the field of a step that states the action.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Api(ApiRequest::Create(_)) => "create",
+            Self::Api(ApiRequest::Patch(_)) => "patch",
+            Self::Api(ApiRequest::Delete(_)) => "delete",
+            Self::Api(ApiRequest::Evict(_)) => "evict",
+            Self::Node(NodeChange::Taint(_)) => "taint",
+            Self::Node(NodeChange::Untaint(_)) => "untaint",
+            Self::Node(NodeChange::Drain) => "drain",
+            Self::Node(NodeChange::Uncordon) => "uncordon",
+            Self::Node(NodeChange::Pause) => "pause",
+            Self::Node(NodeChange::Resume) => "resume",
+            Self::Node(NodeChange::Configure(_)) => "configure",
+            Self::Node(NodeChange::RestartKubelet) => "restart-kubelet",
+            Self::ReadLogs(_) => "read-logs",
+        }
+    }
+
+    /// Returns the existing object that the action is about.
+    pub fn object(&self) -> Option<ObjectReference> {
+        match self {
+            Self::Api(ApiRequest::Patch(patch)) => Some(patch.object()),
+            Self::Api(ApiRequest::Delete(deletion)) => Some(deletion.object.clone()),
+            Self::Api(ApiRequest::Evict(pod)) | Self::ReadLogs(pod) => {
+                Some(ObjectReference { kind: ObjectKind::Pod, name: pod.clone() })
+            }
+            Self::Api(ApiRequest::Create(_)) | Self::Node(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_has_the_action_that_it_states() {
+        type IsExpected = fn(Option<Action>) -> bool;
+        let is_expected: [(&str, IsExpected); 5] = [
+            ("{evict: p}", |action| matches!(action, Some(Action::Api(ApiRequest::Evict(_))))),
+            ("{drain: true}", |action| matches!(action, Some(Action::Node(NodeChange::Drain)))),
+            ("{untaint: a}", |action| action == Some(Action::Node(NodeChange::Untaint("a".to_owned())))),
+            ("{read-logs: p}", |action| matches!(action, Some(Action::ReadLogs(_)))),
+            ("{wait: 3s}", |action| action.is_none()),
+        ];
+        for (yaml, is_expected) in is_expected {
+            let step: Step = serde_saphyr::from_str(yaml).unwrap();
+            assert!(is_expected(step.action), "{yaml}");
+        }
     }
 }

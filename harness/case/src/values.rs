@@ -39,7 +39,7 @@ pub enum ValueError {
     },
     /// Not a range of kubelet versions.
     #[error(
-        "invalid range of kubelet versions {text:?}: {why}; examples: \">=1.29\", \"<1.32\", \">=1.29, <1.32\""
+        "invalid range of kubelet versions {text:?}: {why}; examples: \">=1.29\", \"<1.32\", \">=1.29, <1.32\", \">=1.29.3, <1.30 || >=1.31\""
     )]
     Kubelet {
         /// The text.
@@ -281,27 +281,32 @@ impl fmt::Display for Duration {
     }
 }
 
-/// A range of kubelet versions, such as `>=1.29` or `>=1.29, <1.32`.
+/// Ranges of kubelet versions, such as `>=1.29`, `>=1.29, <1.32`, or, for a fix that was backported,
+/// `>=1.29.3, <1.30 || >=1.31`.
 ///
 /// A pre-release counts as its release: `>=1.37` includes `v1.37.0-rc.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KubeletRequirement(VersionReq);
+pub struct KubeletRequirement {
+    /// Ranges of which one must include the version; all versions if it is empty.
+    alternatives: Vec<VersionReq>,
+}
 
 impl_from_text!(
     KubeletRequirement,
-    r"^ *(>=|<=|>|<|=|~) *1(\.[0-9]+){0,2} *(, *(>=|<=|>|<|=|~) *1(\.[0-9]+){0,2} *)*$"
+    r"^ *(>=|<=|>|<|=|~) *1(\.[0-9]+){0,2} *((,|\|\|) *(>=|<=|>|<|=|~) *1(\.[0-9]+){0,2} *)*$"
 );
 
 impl KubeletRequirement {
     /// Reports whether the range includes the version.
     pub fn matches(&self, kubelet: &KubeletVersion) -> bool {
         let [major, minor, patch] = [kubelet.major, kubelet.minor, kubelet.patch].map(u64::from);
-        self.0.matches(&Version::new(major, minor, patch))
+        let version = Version::new(major, minor, patch);
+        self.is_any() || self.alternatives.iter().any(|range| range.matches(&version))
     }
 
     /// Reports whether the range includes all versions.
     pub fn is_any(&self) -> bool {
-        self.0.comparators.is_empty()
+        self.alternatives.is_empty()
     }
 }
 
@@ -309,27 +314,38 @@ impl FromStr for KubeletRequirement {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let error = |why: &str| ValueError::Kubelet { text: text.to_owned(), why: why.to_owned() };
-        if let Some(bare) =
-            text.split(',').map(str::trim).find(|part| part.starts_with(|c: char| c.is_ascii_digit()))
-        {
-            return Err(error(&format!("`{bare}` needs a comparison, such as `>=` or `=`")));
+        let alternatives = text.split("||").map(parse_range).collect::<Result<_, _>>()?;
+        Ok(Self { alternatives })
+    }
+}
+
+/// Parses a range without `||`.
+fn parse_range(text: &str) -> Result<VersionReq, ValueError> {
+    let text = text.trim();
+    let error = |why: &str| ValueError::Kubelet { text: text.to_owned(), why: why.to_owned() };
+    if let Some(bare) =
+        text.split(',').map(str::trim).find(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return Err(error(&format!("`{bare}` needs a comparison, such as `>=` or `=`")));
+    }
+    let range = VersionReq::parse(text).map_err(|why| error(&why.to_string()))?;
+    match range.comparators.as_slice() {
+        [] => Err(error("it includes all versions; omit `kubelet` instead")),
+        all if all.iter().any(|one| one.major != 1) => Err(error("the major version of a kubelet is 1")),
+        all if all.iter().any(|one| !one.pre.is_empty()) => {
+            Err(error("it has a pre-release; a pre-release counts as its release"))
         }
-        let range = VersionReq::parse(text).map_err(|why| error(&why.to_string()))?;
-        match range.comparators.as_slice() {
-            [] => Err(error("it includes all versions; omit `kubelet` instead")),
-            all if all.iter().any(|one| one.major != 1) => Err(error("the major version of a kubelet is 1")),
-            all if all.iter().any(|one| !one.pre.is_empty()) => {
-                Err(error("it has a pre-release; a pre-release counts as its release"))
-            }
-            _ => Ok(Self(range)),
-        }
+        _ => Ok(range),
     }
 }
 
 impl fmt::Display for KubeletRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_any() { f.write_str("any") } else { self.0.fmt(f) }
+        if self.is_any() {
+            return f.write_str("any");
+        }
+        let ranges: Vec<_> = self.alternatives.iter().map(ToString::to_string).collect();
+        f.write_str(&ranges.join(" || "))
     }
 }
 
@@ -443,8 +459,22 @@ mod tests {
         );
         check::<Duration>(&["15s", "500ms", "5m", "1h 30m", "0s"], &["", "15", "s", "-1s", "1 parsec"]);
         check::<KubeletRequirement>(
-            &[">=1.29", "<1.32", ">=1.29, <1.32", "=1.32", "~1.31.4"],
-            &["", "*", "1.29", "v1.29", ">=1.29 <1.32", ">=1.37.0-rc.1", ">=2", ">=", ">=1.29, 1.30"],
+            &[">=1.29", "<1.32", ">=1.29, <1.32", "=1.32", "~1.31.4", ">=1.29.3, <1.30 || >=1.31"],
+            &[
+                "",
+                "*",
+                "1.29",
+                "v1.29",
+                ">=1.29 <1.32",
+                ">=1.37.0-rc.1",
+                ">=2",
+                ">=",
+                ">=1.29, 1.30",
+                "||",
+                ">=1.29 ||",
+                ">=1.29 | <1.27",
+                ">=1.29 || 1.27",
+            ],
         );
         check::<Upstream>(
             &["kubernetes/kubernetes#124938", "kubernetes-sigs/kind#1", "a/b.c_d#7"],
@@ -462,6 +492,10 @@ mod tests {
             (">=1.37", "v1.37.0-rc.1", true),
             ("<1.37", "v1.37.0-alpha.1", false),
             ("=1.31", "v1.31.14+k3s1", true),
+            (">=1.29.3, <1.30 || >=1.31", "v1.29.2", false),
+            (">=1.29.3, <1.30 || >=1.31", "v1.29.3", true),
+            (">=1.29.3, <1.30 || >=1.31", "v1.30.9", false),
+            (">=1.29.3, <1.30 || >=1.31", "v1.31.0-rc.1", true),
         ];
         for (range, kubelet, holds) in rows {
             let range: KubeletRequirement = range.parse().unwrap();

@@ -129,16 +129,16 @@ fn suites_are_complete() {
         *suites.entry(case.suite.clone()).or_default() += 1;
     }
     let expected = [
-        ("end-state", 9),
-        ("limits", 12),
+        ("end-state", 11),
+        ("limits", 14),
         ("message", 13),
         ("out-of-memory", 6),
         ("pids", 3),
-        ("ranking", 17),
-        ("relatives", 13),
+        ("ranking", 18),
+        ("relatives", 17),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 18),
+        ("thresholds", 19),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

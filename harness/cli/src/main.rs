@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::backend::Backend;
 use commands::{
-    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, mutants,
+    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, mutants, new,
     report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
@@ -44,6 +44,7 @@ enum Command {
     Bisect(Box<bisect::Args>),
     Mutants(mutants::Args),
     List(list::Args),
+    New(new::Args),
     Lint(lint::Args),
     Schema(schema::Args),
     Explain(explain::Args),
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),
         Command::Mutants(args) => mutants::run(&args),
         Command::List(args) => list::run(&args),
+        Command::New(args) => new::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -316,6 +316,33 @@ fn restart_resets_conditions() {
     assert_eq!(rejects(&lab), None);
 }
 
+/// A restarted kubelet admits its pods again (kubernetes/kubernetes#83612), seen on 1.33 and 1.36.
+#[test]
+fn restart_under_pressure_rejects_running_pods() {
+    let mut lab = Lab::new(36, CgroupVersion::V2);
+    let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+    lab.tune(json!({
+        "evictionSoft": {"memory.available": format!("{}Mi", available - 200)},
+        "evictionSoftGracePeriod": {"memory.available": "5m"},
+        "nodeStatusUpdateFrequency": "1s",
+    }));
+    let tolerations = json!([{"operator": "Exists"}]);
+    lab.pod("quiet", json!({"containers": [idle("el1")]}));
+    lab.pod("tolerant", json!({"tolerations": tolerations, "containers": [idle("el1")]}));
+    lab.pod("hog", json!({"tolerations": tolerations, "containers": [stress("el1", "500Mi")]}));
+    lab.until(40, |lab| lab.condition("MemoryPressure") == "True");
+    lab.simulation.with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.restart(ctx));
+    lab.seconds(8.0);
+    let status = lab.status("quiet");
+    let expected =
+        json!(["Failed", "Evicted", "Pod was rejected: The node had condition: [MemoryPressure]. "]);
+    assert_eq!(json!([status["phase"], status["reason"], status["message"]]), expected);
+    assert_eq!(lab.events("Evicted").len(), 1);
+    for pod in ["tolerant", "hog"] {
+        assert_eq!(lab.status(pod)["phase"], "Running", "{pod}");
+    }
+}
+
 #[test]
 fn soft_thresholds_have_grace_periods() {
     let mut lab = Lab::new(32, CgroupVersion::V2);

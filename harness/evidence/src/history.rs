@@ -1,110 +1,197 @@
-//! The histories of a pod and a node: one JSON entry for each change of state.
+//! The histories of a pod and a node: one entry for each change of state.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use super::views::{PodView, container_statuses};
+use k8s_openapi::api::core::v1::NodeCondition;
+use serde::{Deserialize, Serialize};
 
-/// Returns the entry of a pod at `t` seconds after the first pod was created: `{t, phase, reason,
-/// deleting, gone, conditions: {type: {status, reason}}, containers: {name: {state, reason,
-/// exitCode, restarts, ready}}}`.
-pub(crate) fn pod_entry(t: f64, pod: &Value, gone: bool) -> Value {
-    let status = &pod["status"];
-    let containers: Map<String, Value> = container_statuses(status)
-        .filter_map(|container| {
-            let name = container["name"].as_str()?.to_owned();
-            let (state, detail) = container["state"].as_object().and_then(|state| state.iter().next())?;
-            let entry = json!({
-                "state": state,
-                "reason": detail["reason"],
-                "exitCode": detail["exitCode"],
-                "restarts": container["restartCount"],
-                "ready": container["ready"],
-            });
-            Some((name, entry))
-        })
-        .collect();
-    json!({
-        "t": t,
-        "phase": status["phase"],
-        "reason": status["reason"],
-        "deleting": PodView::new(pod).is_deleting(),
-        "gone": gone,
-        "conditions": conditions(pod),
-        "containers": containers,
-    })
+use crate::objects::{ContainerStatusExt, RecordedNode, RecordedPod};
+use crate::recorded::Recorded;
+
+/// State of a pod after a change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodHistoryEntry {
+    /// Time of the change, in seconds since the first pod was created.
+    pub t: f64,
+    /// `status.phase`.
+    pub phase: Option<String>,
+    /// `status.reason`.
+    pub reason: Option<String>,
+    /// True if the pod has a deletion timestamp.
+    pub deleting: bool,
+    /// True if the pod was deleted.
+    pub gone: bool,
+    /// The conditions by type.
+    pub conditions: BTreeMap<String, ConditionEntry>,
+    /// The containers by name.
+    pub containers: BTreeMap<String, ContainerEntry>,
 }
 
-/// Returns the entry of a node: `{t, conditions: {type: {status, reason}}, taints: ["key:effect"],
-/// unschedulable}`, with the taints sorted.
-pub(crate) fn node_entry(t: f64, node: &Value) -> Value {
-    let taints = node["spec"]["taints"].as_array().into_iter().flatten();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut taints: Vec<String> =
-        taints.map(|taint| format!("{}:{}", text(&taint["key"]), text(&taint["effect"]))).collect();
-    taints.sort();
-    json!({
-        "t": t,
-        "conditions": conditions(node),
-        "taints": taints,
-        "unschedulable": node["spec"]["unschedulable"] == true,
-    })
+/// State of a node after a change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeHistoryEntry {
+    /// Time of the change, in seconds since the first pod was created.
+    pub t: f64,
+    /// The conditions by type.
+    pub conditions: BTreeMap<String, ConditionEntry>,
+    /// The taints as `key:effect`, sorted.
+    pub taints: Vec<String>,
+    /// True if the node is cordoned.
+    pub unschedulable: bool,
 }
 
-fn conditions(object: &Value) -> Value {
-    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-    let entry = |condition: &Value| {
-        let name = condition["type"].as_str()?.to_owned();
-        Some((name, json!({"status": condition["status"], "reason": condition["reason"]})))
-    };
-    Value::Object(conditions.filter_map(entry).collect())
+/// A condition in a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConditionEntry {
+    /// `True`, `False` or `Unknown`.
+    pub status: Option<String>,
+    /// Reason.
+    pub reason: Option<String>,
 }
 
-/// Appends an entry, unless only its time differs from the last one.
-pub(crate) fn push_change(history: &mut Vec<Value>, entry: Value) {
-    let is_same = |last: &Value| match (last.as_object(), entry.as_object()) {
-        (Some(last), Some(entry)) => without_time(last).eq(without_time(entry)),
-        _ => false,
-    };
-    if !history.last().is_some_and(is_same) {
-        history.push(entry);
+/// A container in a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerEntry {
+    /// `waiting`, `running` or `terminated`.
+    pub state: String,
+    /// Reason of the state.
+    pub reason: Option<String>,
+    /// Exit code, if the container has terminated.
+    pub exit_code: Option<i32>,
+    /// Number of restarts.
+    pub restarts: Option<i32>,
+    /// True if the container is ready.
+    pub ready: Option<bool>,
+}
+
+impl ConditionEntry {
+    fn new(status: &str, reason: Option<&str>) -> Self {
+        Self { status: Some(status.to_owned()), reason: reason.map(str::to_owned) }
     }
 }
 
-fn without_time(entry: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
-    entry.iter().filter(|(field, _)| *field != "t")
+impl PodHistoryEntry {
+    /// Returns the state of a pod at `t` seconds after the first pod was created.
+    pub(crate) fn new(t: f64, pod: &RecordedPod, gone: bool) -> Self {
+        let containers = pod.container_statuses().filter_map(|status| {
+            let (state, reason) = status.state_and_reason()?;
+            let entry = ContainerEntry {
+                state: state.to_owned(),
+                reason: reason.map(str::to_owned),
+                exit_code: status.terminated().map(|terminated| terminated.exit_code),
+                restarts: Some(status.restart_count),
+                ready: Some(status.ready),
+            };
+            Some((status.name.clone(), entry))
+        });
+        let conditions = pod.conditions().map(|condition| {
+            let entry = ConditionEntry::new(&condition.status, condition.reason.as_deref());
+            (condition.type_.clone(), entry)
+        });
+        Self {
+            t,
+            phase: pod.phase().map(str::to_owned),
+            reason: pod.reason().map(str::to_owned),
+            deleting: pod.is_deleting(),
+            gone,
+            conditions: conditions.collect(),
+            containers: containers.collect(),
+        }
+    }
+}
+
+impl NodeHistoryEntry {
+    /// Returns the state of a node at `t` seconds after the first pod was created.
+    pub(crate) fn new(t: f64, node: &RecordedNode) -> Self {
+        let spec = node.spec.as_ref();
+        let taints = spec.into_iter().flat_map(|spec| &spec.taints).flatten();
+        let mut taints: Vec<String> = taints.map(|taint| format!("{}:{}", taint.key, taint.effect)).collect();
+        taints.sort();
+        let conditions = node.status.iter().flat_map(|status| &status.conditions).flatten();
+        let entry = |condition: &NodeCondition| {
+            let entry = ConditionEntry::new(&condition.status, condition.reason.as_deref());
+            (condition.type_.clone(), entry)
+        };
+        Self {
+            t,
+            conditions: conditions.map(entry).collect(),
+            taints,
+            unschedulable: spec.and_then(|spec| spec.unschedulable).unwrap_or(false),
+        }
+    }
+}
+
+/// An entry of a history.
+pub(crate) trait HistoryEntry: Serialize {
+    /// Reports whether two entries differ in their times only.
+    fn is_same_state(&self, other: &Self) -> bool;
+}
+
+impl HistoryEntry for PodHistoryEntry {
+    fn is_same_state(&self, other: &Self) -> bool {
+        Self { t: other.t, ..self.clone() } == *other
+    }
+}
+
+impl HistoryEntry for NodeHistoryEntry {
+    fn is_same_state(&self, other: &Self) -> bool {
+        Self { t: other.t, ..self.clone() } == *other
+    }
+}
+
+/// Appends an entry, unless only its time differs from the last one.
+pub(crate) fn push_change<T: HistoryEntry>(history: &mut Vec<Recorded<T>>, entry: T) {
+    let is_same = |last: &Recorded<T>| last.is_same_state(&entry);
+    if !history.last().is_some_and(is_same) {
+        history.extend(Recorded::of(entry));
+    }
 }
 
 /// Returns the time in seconds of the first entry in which a container has left the state
 /// `waiting`.
-pub(crate) fn first_container_start(pod_history: &[Value]) -> Option<f64> {
-    let is_started = |container: &Value| container["state"] != "waiting";
-    let entry = pod_history.iter().find(|entry| {
-        entry["containers"].as_object().is_some_and(|containers| containers.values().any(is_started))
-    });
-    entry?["t"].as_f64()
+pub(crate) fn first_container_start(history: &[Recorded<PodHistoryEntry>]) -> Option<f64> {
+    let has_started = |entry: &&Recorded<PodHistoryEntry>| {
+        entry.containers.values().any(|container| container.state != "waiting")
+    };
+    history.iter().find(has_started).map(|entry| entry.t)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn repeated_states_are_recorded_once() {
         let pod = |phase: &str| {
-            json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "a", "restartCount": 0, "state": {"running": {}}}]}})
+            Recorded::decode(
+                json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"name": "a", "restartCount": 0, "state": {"running": {}}}]}}),
+            )
+            .unwrap()
         };
         let mut history = vec![];
         for (t, phase) in [(0.0, "Pending"), (1.0, "Running"), (2.0, "Running"), (3.0, "Failed")] {
-            push_change(&mut history, pod_entry(t, &pod(phase), false));
+            push_change(&mut history, PodHistoryEntry::new(t, &pod(phase), false));
         }
         let recorded: Vec<_> =
-            history.iter().map(|entry| (entry["t"].as_f64(), entry["phase"].as_str())).collect();
+            history.iter().map(|entry| (entry.t, entry.phase.as_deref().unwrap())).collect();
+        assert_eq!(recorded, [(0.0, "Pending"), (1.0, "Running"), (3.0, "Failed")]);
         assert_eq!(
-            recorded,
-            [(Some(0.0), Some("Pending")), (Some(1.0), Some("Running")), (Some(3.0), Some("Failed"))]
+            *history[0].json(),
+            json!({
+                "t": 0.0,
+                "phase": "Pending",
+                "reason": null,
+                "deleting": false,
+                "gone": false,
+                "conditions": {"Ready": {"status": "True", "reason": null}},
+                "containers": {"a": {"state": "running", "reason": null, "exitCode": null, "restarts": 0, "ready": false}},
+            })
         );
-        assert_eq!(history[0]["containers"]["a"]["state"], "running");
-        assert_eq!(history[0]["conditions"]["Ready"]["status"], "True");
     }
 }

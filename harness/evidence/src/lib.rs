@@ -3,44 +3,46 @@
 //!
 //! [`Observations`] is the recorded evidence. [`LiveState`] holds the pods, events and the node
 //! while a case runs, and decides when observation ends. [`Scope`] makes either available to the
-//! expressions of a case. [`PodView`], [`EventView`] and their parts read recorded Kubernetes
-//! objects.
+//! expressions of a case. A [`Recorded`] object is kept as the API returned it, beside its decoded
+//! form.
 //!
 //! ```
 //! use evictlab_case::expression::Expression;
-//! use evictlab_evidence::{Observations, PodView, Scope};
+//! use evictlab_evidence::{Observations, Recorded, Scope};
 //! use serde_json::json;
 //!
 //! let status = json!({"phase": "Failed", "reason": "Evicted"});
-//! let hog = json!({"metadata": {"name": "hog"}, "status": status});
+//! let hog = Recorded::decode(json!({"metadata": {"name": "hog"}, "status": status}))?;
 //! let observations = Observations { pods_final: vec![hog], ..Observations::default() };
-//! assert!(PodView::new(&observations.pods_final[0]).is_evicted());
+//! assert!(observations.pods_final[0].is_evicted());
 //!
 //! let expression: Expression = "evicted(pods.hog)".parse()?;
 //! assert!(expression.holds(&Scope::of(&observations)));
-//! # Ok::<(), evictlab_case::expression::ExpressionError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unreachable_pub)]
 
 mod cel_value;
 mod history;
+mod kubelet_config;
 mod live_state;
 mod missing;
+mod objects;
 mod observation_end;
 mod observations;
+mod recorded;
 mod sample;
 mod samples;
 mod scope;
-mod views;
 
+pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
+pub use kubelet_config::{KubeletConfig, thresholds};
 pub use live_state::{LiveState, WatchedKind};
 pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};
+pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
 pub use observation_end::{EndInputs, EndLimits, ExpectedOutcome, ObservationEnd};
-pub use observations::{ApiAnswer, Observations, thresholds};
+pub use observations::{ApiAnswer, NodeState, Observations};
+pub use recorded::{DecodeError, Recorded};
 pub use sample::sample;
 pub use samples::Samples;
 pub use scope::Scope;
-pub use views::{
-    CONTAINER_STATUS_FIELDS, ConditionView, ContainerStatusView, EventView, PodView, TerminatedView,
-    WaitingView, container_statuses, kubelet_termination_condition, pod_name,
-};

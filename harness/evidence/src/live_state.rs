@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::history;
+use crate::history::{self, NodeHistoryEntry, PodHistoryEntry};
 use crate::missing::{EvidenceSource, MissingEvidence};
-use crate::views::{ContainerStatusView, EventView, PodView};
+use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
+use crate::recorded::Recorded;
 
 /// Cause of gaps in a history.
 const MISSED_CHANGES: &str = "the watch expired and may have missed changes";
@@ -49,17 +50,17 @@ type ListedPods = BTreeSet<String>;
 #[derive(Clone, Debug, Default)]
 pub struct LiveState {
     /// The existing pods, by the names that the case uses.
-    pub pods: BTreeMap<String, Value>,
+    pub pods: BTreeMap<String, RecordedPod>,
     /// The events in order of arrival, one entry per UID.
-    pub events: Vec<Value>,
+    pub events: Vec<RecordedEvent>,
     /// The history of each pod, by name.
-    pub history: BTreeMap<String, Vec<Value>>,
+    pub history: BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>,
     /// The latest version of the node.
-    pub node: Value,
+    pub node: RecordedNode,
     /// The history of the node.
-    pub node_history: Vec<Value>,
+    pub node_history: Vec<Recorded<NodeHistoryEntry>>,
     /// The last version of each pod that no longer exists.
-    pub gone: Vec<Value>,
+    pub gone: Vec<RecordedPod>,
     /// Evidence that expired watches did not deliver.
     pub missing: Vec<MissingEvidence>,
     /// `Some` while the watch on pods lists them.
@@ -76,24 +77,24 @@ impl LiveState {
     }
 
     /// Records a pod's new version, `t` seconds after the first pod was created.
-    pub fn record_pod(&mut self, t: f64, pod: Value) {
-        let name = PodView::new(&pod).case_name().to_owned();
+    pub fn record_pod(&mut self, t: f64, pod: RecordedPod) {
+        let name = pod.case_name().to_owned();
         if let Some(listed) = &mut self.listed {
             listed.insert(name.clone());
             self.note_missed_changes(t, &name, &pod);
         }
         let history = self.history.entry(name.clone()).or_default();
-        history::push_change(history, history::pod_entry(t, &pod, false));
+        history::push_change(history, PodHistoryEntry::new(t, &pod, false));
         self.pods.insert(name, pod);
     }
 
     /// Compares a listed pod with the known one of that name.
-    fn note_missed_changes(&mut self, t: f64, name: &str, listed: &Value) {
+    fn note_missed_changes(&mut self, t: f64, name: &str, listed: &RecordedPod) {
         let Some(known) = self.pods.get(name).cloned() else { return };
-        if PodView::new(&known).uid() != PodView::new(listed).uid() {
+        if known.uid() != listed.uid() {
             self.record_vanished(t, known);
-        } else if resource_version(&known) != resource_version(listed) {
-            self.record_missing(EvidenceSource::PodHistory, MISSED_CHANGES);
+        } else if known.metadata.resource_version != listed.metadata.resource_version {
+            self.record_missing(MissingEvidence::new(EvidenceSource::PodHistory, MISSED_CHANGES));
         }
     }
 
@@ -120,7 +121,7 @@ impl LiveState {
 
     /// Records the deletion of each known pod that a complete list does not contain.
     pub fn record_unlisted_pods(&mut self, t: f64, listed: &BTreeSet<String>) {
-        let vanished: Vec<Value> = self
+        let vanished: Vec<RecordedPod> = self
             .pods
             .iter()
             .filter(|(name, _)| !listed.contains(*name))
@@ -129,68 +130,64 @@ impl LiveState {
         vanished.into_iter().for_each(|pod| self.record_vanished(t, pod));
     }
 
-    fn record_vanished(&mut self, t: f64, pod: Value) {
-        let name = PodView::new(&pod).case_name().to_owned();
+    fn record_vanished(&mut self, t: f64, pod: RecordedPod) {
+        let name = pod.case_name().to_owned();
         let cause = "the pod was deleted, and its last version was not observed";
-        self.record_missing(EvidenceSource::Pod(name), cause);
+        self.record_missing(MissingEvidence::new(EvidenceSource::Pod(name), cause));
         self.record_pod_gone(t, pod);
     }
 
-    fn record_missing(&mut self, source: EvidenceSource, cause: &str) {
-        let missing = MissingEvidence::new(source, cause);
+    /// Records evidence that was not delivered, once.
+    pub fn record_missing(&mut self, missing: MissingEvidence) {
         if !self.missing.contains(&missing) {
             self.missing.push(missing);
         }
     }
 
     /// Records that a pod was deleted; `pod` is its last version.
-    pub fn record_pod_gone(&mut self, t: f64, pod: Value) {
-        let view = PodView::new(&pod);
-        let name = view.case_name().to_owned();
+    pub fn record_pod_gone(&mut self, t: f64, pod: RecordedPod) {
+        let name = pod.case_name().to_owned();
         let history = self.history.entry(name.clone()).or_default();
-        history::push_change(history, history::pod_entry(t, &pod, true));
+        history::push_change(history, PodHistoryEntry::new(t, &pod, true));
         self.pods.remove(&name);
-        self.gone.retain(|gone| PodView::new(gone).uid() != view.uid());
+        self.gone.retain(|gone| gone.uid() != pod.uid());
         self.gone.push(pod);
     }
 
     /// Records the node's new version.
-    pub fn record_node(&mut self, t: f64, node: Value) {
-        let is_changed = !self.node.is_null() && resource_version(&self.node) != resource_version(&node);
+    pub fn record_node(&mut self, t: f64, node: RecordedNode) {
+        let known = &self.node;
+        let is_changed =
+            !known.is_null() && known.metadata.resource_version != node.metadata.resource_version;
         if self.is_listing_node && is_changed {
-            self.record_missing(EvidenceSource::NodeHistory, MISSED_CHANGES);
+            self.record_missing(MissingEvidence::new(EvidenceSource::NodeHistory, MISSED_CHANGES));
         }
-        history::push_change(&mut self.node_history, history::node_entry(t, &node));
+        history::push_change(&mut self.node_history, NodeHistoryEntry::new(t, &node));
         self.node = node;
     }
 
     /// Records an event. A new version, such as one with a higher count, replaces the previous one.
-    pub fn record_event(&mut self, event: Value) {
-        let uid = EventView::new(&event).uid();
-        match self.events.iter_mut().find(|known| EventView::new(known).uid() == uid) {
+    pub fn record_event(&mut self, event: RecordedEvent) {
+        match self.events.iter_mut().find(|known| known.uid() == event.uid()) {
             Some(known) => *known = event,
             None => self.events.push(event),
         }
     }
 
     /// Returns all pods, deleted ones first.
-    pub fn all_pods(&self) -> impl Iterator<Item = &Value> {
+    pub fn all_pods(&self) -> impl Iterator<Item = &RecordedPod> {
         self.gone.iter().chain(self.pods.values())
     }
 
     /// Returns `metadata.name` of each existing pod whose status reports an eviction.
     pub fn evicted_pods(&self) -> Vec<&str> {
-        let pods = self.pods.values().map(PodView::new);
-        pods.filter(|pod| pod.is_evicted()).map(PodView::name).filter(|name| !name.is_empty()).collect()
+        let pods = self.pods.values().filter(|pod| pod.is_evicted());
+        pods.map(RecordedPod::name).filter(|name| !name.is_empty()).collect()
     }
 
     /// Reports whether every regular container of a pod runs, hence init containers are done.
     pub fn is_running(&self, pod: &str) -> bool {
-        let Some(pod) = self.pods.get(pod).map(PodView::new) else { return false };
-        let count = pod.regular_container_count();
-        let running =
-            pod.regular_container_statuses().filter(|status| ContainerStatusView::is_running(*status));
-        count > 0 && running.count() == count
+        self.pods.get(pod).is_some_and(RecordedPod::is_running)
     }
 
     /// Returns the time from the creation of the first pod to the first start of a container of one
@@ -202,13 +199,10 @@ impl LiveState {
     }
 }
 
-fn resource_version(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/resourceVersion").and_then(Value::as_str)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::de::DeserializeOwned;
     use serde_json::json;
 
     #[test]
@@ -216,7 +210,7 @@ mod tests {
         let of = |name: &str, state: &str| {
             let mut pod = json!({"metadata": {"name": name}, "status": {"phase": "Pending"}});
             pod["status"]["initContainerStatuses"] = json!([{"name": "i", "state": {state: {}}}]);
-            pod
+            Recorded::decode(pod).unwrap()
         };
         let created =
             ["a", "b"].map(|name| json!({"metadata": {"name": name}}).as_object().cloned().unwrap());
@@ -233,21 +227,23 @@ mod tests {
     #[test]
     fn a_new_version_of_an_event_replaces_the_old_one() {
         let mut state = LiveState::new();
-        state.record_event(json!({"metadata": {"uid": "1"}, "count": 1}));
-        state.record_event(json!({"metadata": {"uid": "2"}, "count": 1}));
-        state.record_event(json!({"metadata": {"uid": "1"}, "count": 2}));
+        for (uid, count) in [("1", 1), ("2", 1), ("1", 2)] {
+            let event = json!({"metadata": {"uid": uid}, "count": count});
+            state.record_event(Recorded::decode(event).unwrap());
+        }
         assert_eq!(state.events.len(), 2);
-        assert_eq!(state.events[0]["count"], 2);
+        assert_eq!(state.events[0].count, Some(2));
     }
 
-    fn versioned(name: &str, version: &str) -> Value {
-        json!({"metadata": {"name": name, "uid": name, "resourceVersion": version}, "status": {"phase": "Running"}})
+    fn versioned<T: DeserializeOwned>(name: &str, version: &str) -> Recorded<T> {
+        let object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": version}, "status": {"phase": "Running"}});
+        Recorded::decode(object).unwrap()
     }
 
     #[test]
     fn a_pod_that_a_new_list_lacks_is_gone_and_its_end_is_missing() {
         let mut state = LiveState::new();
-        let list = |state: &mut LiveState, pods: &[Value]| {
+        let list = |state: &mut LiveState, pods: &[RecordedPod]| {
             state.record_list_start(WatchedKind::Pods);
             pods.iter().for_each(|pod| state.record_pod(1.0, pod.clone()));
             state.record_list_end(2.0, WatchedKind::Pods);
@@ -257,7 +253,7 @@ mod tests {
         list(&mut state, &[versioned("a", "1")]);
         assert_eq!(state.pods.keys().collect::<Vec<_>>(), ["a"]);
         assert_eq!(state.gone, [versioned("b", "2")]);
-        assert_eq!(state.history["b"].last().unwrap()["gone"], true);
+        assert!(state.history["b"].last().unwrap().gone);
         let sources: Vec<_> = state.missing.iter().map(|missing| missing.source.to_string()).collect();
         assert_eq!(sources, ["pods/b"]);
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::live_state::LiveState;
-use crate::views::{EventView, PodView};
+use crate::objects::{ContainerStatusExt, RecordedPod};
 
 /// Time for the last event and its duplicates to arrive after all expected evictions.
 const EVENT_DELIVERY_TIME: Duration = Duration::from_millis(500);
@@ -144,19 +144,14 @@ impl LiveState {
         is_stalled.then_some(ObservationEnd::Stalled)
     }
 
-    fn pod(&self, name: &str) -> Option<PodView<'_>> {
-        self.pods.get(name).map(PodView::new)
-    }
-
     /// Reports whether each pod is evicted and all its containers have terminated.
     fn all_evicted(&self, pods: &[String]) -> bool {
-        let is_evicted = |pod: PodView<'_>| pod.is_evicted() && pod.phase() == Some("Failed");
-        pods.iter().all(|name| self.pod(name).is_some_and(is_evicted))
+        let is_evicted = |pod: &RecordedPod| pod.is_evicted() && pod.phase() == Some("Failed");
+        pods.iter().all(|name| self.pods.get(name).is_some_and(is_evicted))
     }
 
     fn has_evicted_event(&self, pod: &str) -> bool {
-        let mut events = self.events.iter().map(EventView::new);
-        events.any(|event| event.reason() == "Evicted" && event.object_name() == Some(pod))
+        self.events.iter().any(|event| event.reason() == "Evicted" && event.object_name() == Some(pod))
     }
 
     /// Reports whether a container of a pod has an image that the kubelet cannot get. The kubelet
@@ -164,14 +159,15 @@ impl LiveState {
     fn lacks_image(&self, name: &str) -> bool {
         const IMAGE_ERRORS: [&str; 4] =
             ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
-        let Some(pod) = self.pod(name) else { return false };
-        let mut reasons = pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason());
+        let Some(pod) = self.pods.get(name) else { return false };
+        let mut reasons =
+            pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason.as_deref());
         reasons.any(|reason| IMAGE_ERRORS.contains(&reason))
     }
 
     /// Describes how a pod terminated without eviction.
     fn terminated_otherwise(&self, name: &str) -> Option<String> {
-        let pod = self.pod(name)?;
+        let pod = self.pods.get(name)?;
         let phase = pod.phase().filter(|phase| ["Failed", "Succeeded"].contains(phase))?;
         if pod.is_evicted() {
             return None;
@@ -185,10 +181,10 @@ impl LiveState {
     fn fingerprint(&self, sample: Option<&Sample>) -> String {
         let mut text = String::new();
         for (name, pod) in &self.pods {
-            let pod = PodView::new(pod);
             text += &format!("{name} {:?} {:?};", pod.phase(), pod.reason());
             for status in pod.container_statuses() {
-                text += &format!("{} {:?} {:?};", status.name(), status.state(), status.restart_count());
+                let state = status.state_and_reason().map(|(state, _)| state);
+                text += &format!("{} {state:?} {};", status.name, status.restart_count);
             }
         }
         text += &format!(
@@ -240,13 +236,15 @@ fn usage_fingerprint(sample: &Sample) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorded::Recorded;
     use serde_json::json;
 
     const LIMITS: EndLimits =
         EndLimits { stall_timeout: Duration::from_secs(40), settle_time: Duration::from_secs(12) };
 
-    fn pod(name: &str, phase: &str, reason: Option<&str>) -> Value {
-        json!({"metadata": {"name": name}, "status": {"phase": phase, "reason": reason}})
+    fn pod(name: &str, phase: &str, reason: Option<&str>) -> RecordedPod {
+        let pod = json!({"metadata": {"name": name}, "status": {"phase": phase, "reason": reason}});
+        Recorded::decode(pod).unwrap()
     }
 
     fn expected(evicted: &[&str], with_bug: Option<&[&str]>) -> ExpectedOutcome {
@@ -286,9 +284,8 @@ mod tests {
         state.record_pod(0.0, pod("a", "Failed", Some("Evicted")));
         assert_eq!(end(&mut state, &expected, None), None, "its event may still arrive");
         let mut reported = state.clone();
-        reported.record_event(
-            json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}}),
-        );
+        let event = json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}});
+        reported.record_event(Recorded::decode(event).unwrap());
         pass(1).await;
         assert_eq!(end(&mut reported, &expected, None), Some(ObservationEnd::Outcome));
         assert_eq!(end(&mut state, &expected, None), None);
@@ -334,10 +331,9 @@ mod tests {
     async fn ends_on_persistent_image_errors_only() {
         let expected = expected(&["a"], None);
         let waiting = |reason: &str| {
-            let mut pod = pod("a", "Pending", None);
-            pod["status"]["containerStatuses"] =
-                json!([{"name": "c", "state": {"waiting": {"reason": reason}}}]);
-            pod
+            let statuses = json!([{"name": "c", "state": {"waiting": {"reason": reason}}}]);
+            let status = json!({"phase": "Pending", "containerStatuses": statuses});
+            Recorded::decode(json!({"metadata": {"name": "a"}, "status": status})).unwrap()
         };
         let mut state = LiveState::new();
         for (reason, seconds, ended) in [

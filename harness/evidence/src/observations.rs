@@ -1,18 +1,25 @@
 //! The recorded evidence of one case on one node.
 
-use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_threshold_config};
+use std::collections::BTreeMap;
+
+use evictlab_rules::summary::Sample;
+use evictlab_rules::threshold::Threshold;
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::history::{NodeHistoryEntry, PodHistoryEntry};
+use crate::kubelet_config::{KubeletConfig, thresholds};
 use crate::missing::MissingEvidence;
+use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::observation_end::ObservationEnd;
+use crate::recorded::Recorded;
 use crate::samples::Samples;
 
 /// Evidence of one case on one node, as the API server and the kubelet reported it.
 ///
-/// Kubernetes objects are unchanged except that `managedFields` is removed; read them with
-/// [`PodView`](crate::PodView) and [`EventView`](crate::EventView). The serialized form is that of
-/// recordings.
+/// Kubernetes objects are unchanged except that `managedFields` is removed. The serialized form is
+/// that of recordings.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
@@ -38,19 +45,19 @@ pub struct Observations {
     pub seconds_to_outcome: Option<f64>,
     /// Pods as the API returned them on creation.
     #[serde(default)]
-    pub pods_created: Vec<Value>,
+    pub pods_created: Vec<RecordedPod>,
     /// Pods that existed at the end.
     #[serde(default)]
-    pub pods_final: Vec<Value>,
+    pub pods_final: Vec<RecordedPod>,
     /// Events of the namespace and of the node since the start of the case, in order of arrival.
     #[serde(default)]
-    pub events: Vec<Value>,
+    pub events: Vec<RecordedEvent>,
     /// `status.conditions` and `spec.taints` of the node at the end.
     #[serde(default)]
-    pub node_status: Value,
+    pub node_status: Recorded<NodeState>,
     /// `/stats/summary` before the pods were created.
     #[serde(default)]
-    pub summary_before: Value,
+    pub summary_before: Recorded<Sample>,
     /// `/stats/summary` about twice a second, each reduced by [`sample`](fn@crate::sample) to
     /// `{"t": …, "node": {"memory": …, "fs": …, "rlimit": …}, "pods": […]}`.
     #[serde(default)]
@@ -59,35 +66,33 @@ pub struct Observations {
     #[serde(default)]
     pub kubelet_log: Vec<String>,
     /// The kubelet's complete configuration during the case, as `configz` returned it.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub configz: Value,
+    #[serde(default, skip_serializing_if = "Recorded::is_null")]
+    pub configz: Recorded<KubeletConfig>,
     /// Increase of the kubelet's counter `kubelet_evictions` during the case, by signal. A restart
     /// of the kubelet resets the counter.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub evictions_counted: Map<String, Value>,
-    /// History of each pod, by name: `{t, phase, reason, deleting, gone, conditions, containers}`
-    /// for each change.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub pod_history: Map<String, Value>,
-    /// History of the node: `{t, conditions, taints, unschedulable}` for each change.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub evictions_counted: BTreeMap<String, u64>,
+    /// History of each pod, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pod_history: BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>,
+    /// History of the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub node_history: Vec<Value>,
+    pub node_history: Vec<Recorded<NodeHistoryEntry>>,
     /// Last version of each pod that did not exist any more at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pods_gone: Vec<Value>,
+    pub pods_gone: Vec<RecordedPod>,
     /// Last version of the node.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub node_object: Value,
-    /// The case's objects other than pods at the end, by name.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub objects: Map<String, Value>,
-    /// Answers of the API that steps of the case keep, by the name of the answer; see
-    /// [`ApiAnswer`].
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub answers: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Recorded::is_null")]
+    pub node_object: RecordedNode,
+    /// The case's objects other than pods at the end, by name. They are of any kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub objects: BTreeMap<String, Value>,
+    /// Answers of the API that steps of the case keep, by the name of the answer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, ApiAnswer>,
     /// Logs read by the case, by pod and container.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub container_logs: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub container_logs: BTreeMap<String, BTreeMap<String, String>>,
     /// The step whose `when` did not hold in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_at: Option<String>,
@@ -103,14 +108,22 @@ pub struct Observations {
     /// True if the case's trigger held at any time of the observation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trigger_observed: bool,
-    /// The API's Status for an ephemeral container that it rejected; see
-    /// [`rejection`](Self::rejection).
+    /// The API's Status for an ephemeral container that it rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Value>,
+    pub refused: Option<Recorded<ApiAnswer>>,
+}
+
+/// Conditions and taints of a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeState {
+    /// `status.conditions`.
+    pub conditions: Option<Vec<NodeCondition>>,
+    /// `spec.taints`.
+    pub taints: Option<Vec<Taint>>,
 }
 
 /// Answer of the API to a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ApiAnswer {
     /// HTTP status.
@@ -124,8 +137,11 @@ pub struct ApiAnswer {
 impl Observations {
     /// Reports whether nothing was observed: the case ended before its first object was created.
     pub fn is_empty(&self) -> bool {
-        let lists = [&self.pods_created, &self.pods_final, &self.pods_gone, &self.events];
-        lists.into_iter().all(Vec::is_empty) && self.objects.is_empty() && self.samples.is_empty()
+        let pods = [&self.pods_created, &self.pods_final, &self.pods_gone];
+        pods.into_iter().all(Vec::is_empty)
+            && self.events.is_empty()
+            && self.objects.is_empty()
+            && self.samples.is_empty()
     }
 
     /// Returns the eviction thresholds of the node's complete configuration if that was recorded,
@@ -134,20 +150,7 @@ impl Observations {
         if self.configz.is_null() {
             thresholds(&Value::Object(self.kubelet_config_overrides.clone()))
         } else {
-            thresholds(&self.configz)
+            self.configz.thresholds()
         }
     }
-
-    /// Returns the answer of the API that rejected an ephemeral container.
-    pub fn rejection(&self) -> Option<ApiAnswer> {
-        self.refused.as_ref().map(|status| ApiAnswer::deserialize(status).unwrap_or_default())
-    }
-}
-
-/// Returns the eviction thresholds of a kubelet's configuration, with or without the wrapper
-/// `kubeletconfig` that `configz` adds. Empty if the kubelet would reject them.
-pub fn thresholds(config: &Value) -> Vec<Threshold> {
-    let config = config.get("kubeletconfig").unwrap_or(config);
-    let config = ThresholdConfig::deserialize(config).ok();
-    config.and_then(|config| parse_threshold_config(&config).ok()).unwrap_or_default()
 }

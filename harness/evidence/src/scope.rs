@@ -5,15 +5,16 @@ use std::sync::OnceLock;
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
 use evictlab_rules::KubeletVersion;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use evictlab_case::expression::VARIABLES;
 
 use crate::cel_value::{CelValue, borrowed, borrowed_list, cel_map, owned};
 use crate::live_state::LiveState;
+use crate::objects::RecordedPod;
 use crate::observations::Observations;
+use crate::recorded::Recorded;
 use crate::sample::containers_by_pod;
-use crate::views::PodView;
 
 /// Evidence as the variables of expressions.
 pub struct Scope<'a> {
@@ -39,54 +40,48 @@ impl<'a> Scope<'a> {
 
     fn variable(&self, name: &str) -> CelValue<'a> {
         let seen = self.observations;
-        let map = |map: &'a Map<String, Value>| {
-            cel_map(map.iter().map(|(key, value)| (key.as_str(), borrowed(value))))
-        };
         let live = self.live.map(|(_, state)| state);
         match name {
-            "answers" => map(&seen.answers),
+            "answers" => owned(json!(seen.answers)),
             "cgroup" => owned(json!(seen.cgroup)),
-            "configz" => borrowed(&seen.configz),
-            "counted" => map(&seen.evictions_counted),
+            "configz" => borrowed(seen.configz.json()),
+            "counted" => owned(json!(seen.evictions_counted)),
             "created" => by_name(&mut seen.pods_created.iter()),
-            "events" => borrowed_list(live.map_or(&seen.events, |live| &live.events)),
-            "history" => match live {
-                Some(live) => {
-                    cel_map(live.history.iter().map(|(pod, entries)| (pod.as_str(), borrowed_list(entries))))
-                }
-                None => map(&seen.pod_history),
-            },
+            "events" => documents(live.map_or(&seen.events, |live| &live.events)),
+            "history" => {
+                let history = live.map_or(&seen.pod_history, |live| &live.history);
+                cel_map(history.iter().map(|(pod, entries)| (pod.as_str(), documents(entries))))
+            }
             "kubelet" => owned(json!(seen.kubelet_version)),
             "kubeletLog" => owned(json!(seen.kubelet_log)),
-            "logs" => map(&seen.container_logs),
+            "logs" => owned(json!(seen.container_logs)),
             "minor" => {
                 let version = seen.kubelet_version.parse::<KubeletVersion>().ok();
                 owned(json!(version.map(|version| version.minor)))
             }
-            "node" => borrowed(live.map_or(&seen.node_object, |live| &live.node)),
-            "nodeHistory" => borrowed_list(live.map_or(&seen.node_history, |live| &live.node_history)),
-            "objects" => map(&seen.objects),
-            "podList" => borrowed_list(self.pods()),
+            "node" => borrowed(live.map_or(&seen.node_object, |live| &live.node).json()),
+            "nodeHistory" => documents(live.map_or(&seen.node_history, |live| &live.node_history)),
+            "objects" => cel_map(seen.objects.iter().map(|(name, object)| (name.as_str(), borrowed(object)))),
+            "podList" => documents(self.pods()),
             "pods" => by_name(&mut self.pods()),
             "samples" => owned(seen.samples.iter().collect()),
             "stats" => {
                 let latest = seen.samples.iter().next_back();
                 owned(latest.map(|sample| containers_by_pod(&sample)).unwrap_or_default())
             }
-            "summaryBefore" => borrowed(&seen.summary_before),
+            "summaryBefore" => borrowed(seen.summary_before.json()),
             _ => owned(json!(self.live.map(|(t, _)| t).or(seen.seconds))),
         }
     }
 
     /// Returns the latest version of every pod, deleted ones first.
-    fn pods(&self) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+    fn pods(&self) -> Box<dyn Iterator<Item = &'a RecordedPod> + 'a> {
         let seen = self.observations;
         match self.live {
             Some((_, state)) => Box::new(state.all_pods()),
             None => {
-                let uid = |pod: &'a Value| PodView::new(pod).uid();
                 let is_gone =
-                    move |gone: &&'a Value| !seen.pods_final.iter().any(|pod| uid(pod) == uid(gone));
+                    |gone: &&'a RecordedPod| !seen.pods_final.iter().any(|pod| pod.uid() == gone.uid());
                 Box::new(seen.pods_gone.iter().filter(is_gone).chain(&seen.pods_final))
             }
         }
@@ -100,8 +95,12 @@ impl VariableResolver for Scope<'_> {
     }
 }
 
-fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a Value>) -> CelValue<'a> {
-    cel_map(pods.map(|pod| (PodView::new(pod).case_name(), borrowed(pod))))
+fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a RecordedPod>) -> CelValue<'a> {
+    cel_map(pods.map(|pod| (pod.case_name(), borrowed(pod.json()))))
+}
+
+fn documents<'a, T: 'a>(recorded: impl IntoIterator<Item = &'a Recorded<T>>) -> CelValue<'a> {
+    borrowed_list(recorded.into_iter().map(Recorded::json))
 }
 
 #[cfg(test)]
@@ -109,20 +108,28 @@ mod tests {
     use super::*;
     use crate::Observations;
     use evictlab_case::expression::{Expression, ExpressionError};
-    use serde_json::json;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    fn recorded<T: DeserializeOwned>(json: Value) -> Recorded<T> {
+        Recorded::decode(json).unwrap()
+    }
 
     fn value(text: &str) -> Result<Value, String> {
         let seen = Observations {
             kubelet_version: "v1.32.13".to_owned(),
             cgroup: "v2".to_owned(),
-            pods_final: vec![json!({
+            pods_final: vec![recorded(json!({
                 "metadata": {"name": "hog"},
                 "spec": {"containers": [{"name": "a"}]},
                 "status": {"phase": "Failed", "reason": "Evicted",
                     "conditions": [{"type": "Ready", "status": "False"}],
                     "containerStatuses": [{"name": "a", "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}]},
-            })],
-            events: vec![json!({"reason": "Evicted", "type": "Warning"}), json!({"reason": "Started"})],
+            }))],
+            events: vec![
+                recorded(json!({"reason": "Evicted", "type": "Warning"})),
+                recorded(json!({"reason": "Started"})),
+            ],
             ..Observations::default()
         };
         let expression: Expression = text.parse().map_err(|error: ExpressionError| error.to_string())?;
@@ -164,7 +171,7 @@ mod tests {
                     "containerStatuses": [status("main")],
                 },
             });
-            let seen = Observations { pods_final: vec![pod], ..Observations::default() };
+            let seen = Observations { pods_final: vec![recorded(pod)], ..Observations::default() };
             let expression: Expression = "running(pods.p)".parse().unwrap();
             expression.value(&Scope::of(&seen)).unwrap()
         };

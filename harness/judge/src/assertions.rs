@@ -1,6 +1,7 @@
 //! The assertions of a case.
 
 use crate::evidence::CaseEvidence;
+use crate::known_bug::{includes, observed_cgroup};
 use crate::rate::Unrated;
 use crate::verdict::Check;
 use crate::verdict::Rate;
@@ -20,10 +21,10 @@ pub(crate) fn applicable<'a>(
 ) -> Vec<&'a Assertion> {
     let of_bug = bug.map_or(&[][..], |bug| &bug.that);
     let kubelet = observations.kubelet_version.parse().ok();
-    let cgroup = &observations.cgroup;
+    let cgroup = observed_cgroup(observations);
     let applies = |assertion: &&Assertion| {
         kubelet.as_ref().is_none_or(|kubelet| assertion.kubelet.matches(kubelet))
-            && assertion.cgroup.is_none_or(|version| cgroup.is_empty() || version.as_str() == cgroup)
+            && includes(assertion.cgroup, cgroup)
     };
     let is_replaced = |assertion: &&Assertion| of_bug.iter().any(|other| other.what == assertion.what);
     let of_case = case.expect.that.iter().filter(|assertion| !is_replaced(assertion));

@@ -10,7 +10,8 @@ use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
-use evictlab_evidence::{Scope, TerminatedView};
+use evictlab_evidence::{ContainerStatusExt, Scope};
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
 /// A complete expectation.
 pub(crate) struct Expectation<'a> {
@@ -102,7 +103,8 @@ impl<'a> Expectation<'a> {
         if let Some(expected) = &self.case.expect.oom_killed {
             check_oom_kills(expected, evidence, &mut results);
         }
-        if let Some(expected) = &self.case.expect.rejected {
+        let of_bug = self.bug.and_then(|bug| bug.rejected.as_ref());
+        if let Some(expected) = of_bug.or(self.case.expect.rejected.as_ref()) {
             check_rejected_pods(expected, evidence, &mut results);
         }
         if let Some(refused) = &self.case.expect.refused {
@@ -185,7 +187,7 @@ impl<'a> Expectation<'a> {
         let pod = ephemeral.map(|container| container.pod.as_str()).unwrap_or_default();
         let message = refused.message.replace("$(POD)", pod);
         let expected = format!("{} {}: {message}", refused.code, refused.reason);
-        let answer = evidence.rejection.as_ref();
+        let answer = evidence.rejection;
         let observed = answer.map(|answer| format!("{} {}: {}", answer.code, answer.reason, answer.message));
         let holds = observed.as_ref() == Some(&expected);
         let observed = observed.unwrap_or_else(|| "the API accepted it".to_owned());
@@ -309,14 +311,15 @@ fn check_oom_kills(expected: &[Name], evidence: &CaseEvidence<'_>, results: &mut
     if let Some(why) = evidence.pods.iter().find_map(|pod| evidence.unknown_end(pod)) {
         return results.record_lost_evidence(why);
     }
-    let is_oom_kill = |terminated: TerminatedView<'_>| terminated.reason() == "OOMKilled";
+    let is_oom_kill =
+        |terminated: &ContainerStateTerminated| terminated.reason.as_deref() == Some("OOMKilled");
     let statuses = evidence.pods.iter().flat_map(PodEvidence::container_statuses);
     let killed = statuses.filter(|status| {
         let terminations = [status.terminated(), status.last_terminated()];
         terminations.into_iter().flatten().any(is_oom_kill)
     });
     let expected = describe_names(expected.iter().map(Name::as_str).collect());
-    let observed = describe_names(killed.map(|status| status.name()).collect());
+    let observed = describe_names(killed.map(|status| status.name.as_str()).collect());
     let holds = expected == observed;
     results.checks.push(Check { name: "OOM-killed containers".to_owned(), holds, expected, observed });
 }

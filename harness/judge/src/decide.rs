@@ -5,6 +5,7 @@ use evictlab_rules::message::EvictionMessage;
 
 use crate::check::{CheckResults, Expectation};
 use crate::evidence::{CaseEvidence, PodEvidence};
+use crate::known_bug::{known_bug, observed_cgroup};
 use crate::rate::Unrated;
 use crate::verdict::{
     CaseResult, Check, Inconclusive, InconclusiveReason, Phase, Verdict, bug_label, capitalize,
@@ -34,7 +35,7 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         return CaseResult { phase: Some(Phase::Judge), ..result };
     }
     // An intermittent bug is judged by the rate over all runs.
-    let bug = known_bug(case, kubelet).filter(|bug| !bug.sometimes);
+    let bug = known_bug(case, kubelet, observed_cgroup(observations)).filter(|bug| !bug.sometimes);
     let invariants = check_invariants(&evidence, &results, bug);
     let decision = Decision { case, evidence: &evidence, bug };
     let mut result = if all_hold(&invariants) {
@@ -66,11 +67,6 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         }
     }
     result
-}
-
-/// Returns the case's known bug that a kubelet has.
-pub fn known_bug<'a>(case: &'a Case, kubelet: &KubeletVersion) -> Option<&'a KnownBug> {
-    case.known_bugs.iter().find(|bug| bug.kubelet.matches(kubelet))
 }
 
 /// Checks the invariants of the kubelet's version. If the expectation holds although the version

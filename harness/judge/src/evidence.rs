@@ -6,13 +6,15 @@ use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
+use k8s_openapi::api::core::v1::ContainerStatus;
 use serde_json::Value;
 
+use crate::known_bug::{known_bug, observed_cgroup};
 use crate::verdict::{EvictionRecord, Inconclusive, InconclusiveReason};
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{
-    ApiAnswer, ContainerStatusView, EventView, EvidenceSource, MissingEvidence, Observations, PodView,
+    ApiAnswer, ContainerStatusExt, EvidenceSource, MissingEvidence, Observations, RecordedEvent, RecordedPod,
 };
 
 /// Prefix of the message of a pod that failed the kubelet's admission.
@@ -26,7 +28,7 @@ pub(crate) struct CaseEvidence<'a> {
     pub(crate) samples: Vec<Sample>,
     pub(crate) thresholds: Vec<Threshold>,
     /// The API's answer that rejected an ephemeral container.
-    pub(crate) rejection: Option<ApiAnswer>,
+    pub(crate) rejection: Option<&'a ApiAnswer>,
     /// The events, if one was lost or delivered twice.
     unreliable_events: Option<MissingEvidence>,
     /// The assertions that the known bug replaces with others on events: that events are missing
@@ -40,7 +42,7 @@ pub(crate) struct PodEvidence<'a> {
     /// The pod as the rules read it.
     pub(crate) pod: Pod,
     /// The last version that the API returned.
-    pub(crate) view: PodView<'a>,
+    pub(crate) recorded: &'a RecordedPod,
     /// True if the pod did not exist at the end.
     pub(crate) gone: bool,
     /// True if it did not exist at the end, and no watch reported its deletion.
@@ -68,7 +70,7 @@ impl<'a> CaseEvidence<'a> {
         let created = observations.pods_created.iter();
         let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evicted)).collect();
         let lost = unreliable_events(&pods, observations);
-        let bug = crate::decide::known_bug(case, kubelet);
+        let bug = known_bug(case, kubelet, observed_cgroup(observations));
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
         let about_events = of_bug.filter(|of_bug| EvidenceSource::Events.affects(&of_bug.value));
         Self {
@@ -79,7 +81,7 @@ impl<'a> CaseEvidence<'a> {
             pods,
             samples: observations.samples.decode().collect(),
             thresholds: observations.thresholds(),
-            rejection: observations.rejection(),
+            rejection: observations.refused.as_deref(),
         }
     }
 
@@ -110,7 +112,7 @@ impl<'a> CaseEvidence<'a> {
     pub(crate) fn unknown_end(&self, pod: &PodEvidence<'_>) -> Option<String> {
         let observed = &self.observations.missing;
         let is_about = |source: &EvidenceSource| match source {
-            EvidenceSource::Pods | EvidenceSource::Events => true,
+            EvidenceSource::Pods | EvidenceSource::Events | EvidenceSource::Summary => true,
             EvidenceSource::Pod(name) => *name == pod.name,
             _ => false,
         };
@@ -136,58 +138,57 @@ fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> O
     if let Some(pod) = pods.iter().find(|pod| pod.lacks_event()) {
         return Some(missing(pod.describe_missing_event()));
     }
-    let content = |event: &Value| {
-        let mut event = event.clone();
+    let content = |event: &RecordedEvent| {
+        let mut event = event.json().clone();
         let metadata = event.get_mut("metadata").and_then(Value::as_object_mut);
         if let Some(metadata) = metadata {
             metadata.retain(|field, _| !OWN_FIELDS.contains(&field.as_str()));
         }
         event
     };
-    let evicted = observations.events.iter().filter(|event| EventView::new(event).reason() == "Evicted");
-    let contents: Vec<Value> = evicted.map(content).collect();
-    let doubled = contents.iter().enumerate().find(|(index, event)| contents[..*index].contains(event));
-    doubled.map(|(_, event)| {
-        let pod = EventView::new(event).object_name().unwrap_or_default();
+    let evicted = observations.events.iter().filter(|event| event.reason() == "Evicted");
+    let contents: Vec<(&RecordedEvent, Value)> = evicted.map(|event| (event, content(event))).collect();
+    let is_repeated =
+        |index: usize| contents[..index].iter().any(|(_, content)| *content == contents[index].1);
+    let doubled = (0..contents.len()).find(|index| is_repeated(*index));
+    doubled.map(|index| {
+        let pod = contents[index].0.object_name().unwrap_or_default();
         missing(format!("an Evicted event of {pod} was delivered twice"))
     })
 }
 
 impl<'a> PodEvidence<'a> {
-    fn new(created: &'a Value, observations: &'a Observations, evicted: &[EvictedEvent]) -> Self {
-        let created = PodView::new(created);
+    fn new(created: &'a RecordedPod, observations: &'a Observations, evicted: &[EvictedEvent]) -> Self {
         let uid = created.uid();
-        let find = |pods: &'a [Value]| pods.iter().map(PodView::new).find(|pod| pod.uid() == uid);
+        let find = |pods: &'a [RecordedPod]| pods.iter().find(|pod| pod.uid() == uid);
         let last = find(&observations.pods_final);
         let gone = find(&observations.pods_gone);
-        let view = last.or(gone).unwrap_or(created);
+        let recorded = last.or(gone).unwrap_or(created);
         let is_own = |event: &&EvictedEvent| uid == Some(event.uid.as_str());
         let (rejections, events): (Vec<_>, Vec<_>) =
             evicted.iter().filter(is_own).cloned().partition(|event| is_rejection(&event.message));
-        let message = view.message().filter(|_| view.is_evicted());
-        let own_events: Vec<EventView<'_>> = observations
-            .events
-            .iter()
-            .map(EventView::new)
-            .filter(|event| event.object_uid() == uid)
-            .collect();
+        let message = recorded.message().filter(|_| recorded.is_evicted());
+        let own_events: Vec<&RecordedEvent> =
+            observations.events.iter().filter(|event| event.object_uid() == uid).collect();
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
             name: created.name().trim_end().to_owned(),
-            pod: view.decode(),
-            view,
+            pod: recorded.as_ranked(),
+            recorded,
             gone: last.is_none(),
             vanished: last.is_none() && gone.is_none(),
             events,
             status: message.filter(|message| !is_rejection(message)),
-            condition: view.kubelet_termination_condition().and_then(|condition| condition.message()),
+            condition: recorded
+                .kubelet_termination_condition()
+                .and_then(|condition| condition.message.as_deref()),
             rejection: status_rejection
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
-                .or_else(|| admission_failure(view)),
+                .or_else(|| admission_failure(recorded)),
             warnings: warnings(&own_events),
             was_killed: own_events.iter().any(|event| event.reason() == "Killing"),
             has_run: own_events.iter().any(|event| event.reason() == "Started")
-                || view.container_statuses().any(ContainerStatusView::has_run),
+                || recorded.container_statuses().any(ContainerStatusExt::has_run),
         }
     }
 
@@ -216,8 +217,8 @@ impl<'a> PodEvidence<'a> {
     }
 
     /// Returns the statuses of all containers, of every kind.
-    pub(crate) fn container_statuses(&self) -> impl Iterator<Item = ContainerStatusView<'a>> {
-        self.view.container_statuses()
+    pub(crate) fn container_statuses(&self) -> impl Iterator<Item = &'a ContainerStatus> {
+        self.recorded.container_statuses()
     }
 
     pub(crate) fn eviction_record(&self) -> EvictionRecord {
@@ -235,16 +236,15 @@ impl<'a> PodEvidence<'a> {
 }
 
 /// Returns the last version of each event.
-fn without_repeated_uids(events: &[Value]) -> Vec<Value> {
-    let uid = |event: &Value| EventView::new(event).uid().map(str::to_owned);
-    let is_last = |index: usize| {
-        let of = uid(&events[index]);
-        of.is_none() || !events[index + 1..].iter().any(|later| uid(later) == of)
+fn without_repeated_uids(events: &[RecordedEvent]) -> Vec<Value> {
+    let is_last = |index: &usize| {
+        let uid = events[*index].uid();
+        uid.is_none() || !events[index + 1..].iter().any(|later| later.uid() == uid)
     };
-    (0..events.len()).filter(|index| is_last(*index)).map(|index| events[index].clone()).collect()
+    (0..events.len()).filter(is_last).map(|index| events[index].json().clone()).collect()
 }
 
-fn warnings(events: &[EventView<'_>]) -> Vec<String> {
+fn warnings(events: &[&RecordedEvent]) -> Vec<String> {
     let warnings = events.iter().filter(|event| event.is_warning() && event.reason() != "Evicted");
     let mut warnings: Vec<_> = warnings
         .map(|event| format!("{}: {}", event.reason().trim_end(), event.message().trim_end()))
@@ -255,7 +255,7 @@ fn warnings(events: &[EventView<'_>]) -> Vec<String> {
 
 /// Returns the reason why the kubelet rejected a pod for anything but node pressure, such as more
 /// requests than the node has.
-fn admission_failure(pod: PodView<'_>) -> Option<String> {
+fn admission_failure(pod: &RecordedPod) -> Option<String> {
     let reason = pod.reason().filter(|_| pod.phase() == Some("Failed"))?;
     let message = pod.message().unwrap_or_default();
     let at_admission = reason.starts_with("OutOf") || message.starts_with(REJECTION_PREFIX);

@@ -262,6 +262,25 @@ fn without_its_trigger_a_case_has_no_verdict() {
 }
 
 #[test]
+fn a_kubelet_that_does_not_answer_at_the_end_may_have_evicted_or_not() {
+    let mut observed = observations();
+    let cause = "the kubelet did not answer at the end of the case: connection refused";
+    observed["missing"] = json!([{"source": "summary", "cause": cause}]);
+    for expect in ["{evicted: []}", "{evicted: [web]}"] {
+        let result = result(&case(expect, ""), observed.clone());
+        assert_inconclusive(
+            &result,
+            InconclusiveReason::EvidenceLost,
+            "whether web was evicted is not known",
+        );
+    }
+    // An eviction that was observed is decided.
+    let mut evicted = with_eviction();
+    evicted["missing"] = observed["missing"].clone();
+    assert_eq!(result(&case("{evicted: []}", ""), evicted).verdict, Verdict::Failed);
+}
+
+#[test]
 fn a_known_bug_does_not_show_without_the_trigger() {
     let more = ", trigger: 'size(samples) > 0', known-bugs: [{kubelet: '>=1.26', about: b, evicted: []}]";
     let reproduced = result(&case("{evicted: [web]}", more), observations());
@@ -324,12 +343,37 @@ fn a_rejection_can_be_the_expectation() {
         assert_eq!(verdict(expect, with_rejection()), Verdict::Failed, "{expect}");
     }
     assert_eq!(verdict("{rejected: [web]}", observations()), Verdict::Failed);
-    // An eviction is no rejection.
+    // An eviction is not a rejection.
     assert_eq!(verdict("{rejected: [web], evicted: [web]}", with_eviction()), Verdict::Failed);
     let unexpected = result(&case("{evicted: []}", ""), with_rejection());
     assert_eq!(unexpected.verdict, Verdict::Passed, "{unexpected:#?}");
     let not_evicted = result(&case("{evicted: [web]}", ""), with_rejection());
     assert_inconclusive(&not_evicted, InconclusiveReason::RejectedAtAdmission, "did not admit web");
+}
+
+#[test]
+fn a_known_bug_can_be_a_rejection() {
+    let bug = |rejected: &str| format!(", known-bugs: [{{kubelet: '>=1.20', rejected: {rejected}}}]");
+    let verdict = |rejected: &str, observed: Value| {
+        result(&case("{evicted: [], rejected: []}", &bug(rejected)), observed).verdict
+    };
+    assert_eq!(verdict("[web]", with_rejection()), Verdict::Reproduced);
+    assert_eq!(verdict("[db]", with_rejection()), Verdict::Failed);
+    assert_eq!(verdict("[web]", observations()), Verdict::Fixed);
+}
+
+/// A bug of one cgroup version does not excuse a node of the other.
+#[test]
+fn a_known_bug_can_be_of_one_cgroup_version() {
+    let verdict = |of_node: &str| {
+        let bug = ", known-bugs: [{kubelet: '>=1.20', cgroup: v1, rejected: [web]}]";
+        let mut observed = with_rejection();
+        observed["cgroup"] = json!(of_node);
+        result(&case("{evicted: [], rejected: []}", bug), observed).verdict
+    };
+    assert_eq!(verdict("v1"), Verdict::Reproduced);
+    assert_eq!(verdict("v2"), Verdict::Failed);
+    assert_eq!(verdict(""), Verdict::Reproduced);
 }
 
 #[test]

@@ -12,7 +12,8 @@ use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
-use evictlab_evidence::{ContainerStatusView, ObservationEnd, Observations, Scope, TerminatedView};
+use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
 /// Returns the reason why an expectation that holds does not decide the case.
 pub(crate) fn of_pass(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
@@ -48,8 +49,7 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
     let confirmed: Vec<_> = evidence.pods.iter().filter(is_confirmed).collect();
     let is_explained = |check: &Check| confirmed.iter().any(|pod| of_pod(pod) == check.name);
     let delivered: usize = evidence.pods.iter().map(|pod| pod.events.len()).sum();
-    let counted: u64 =
-        evidence.observations.evictions_counted.values().filter_map(serde_json::Value::as_u64).sum();
+    let counted: u64 = evidence.observations.evictions_counted.values().sum();
     let violated: Vec<&Check> = invariants.iter().filter(|check| !check.holds).collect();
     if !violated.iter().all(|check| is_explained(check)) || counted <= delivered as u64 {
         return None;
@@ -97,7 +97,7 @@ fn without_pressure(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclu
     if evicted.peek().is_some() {
         evicted.find_map(|pod| missing_statistics(pod, evidence))
     } else {
-        threshold_not_reached(signal(pressure), evidence)
+        threshold_not_reached(pressure.signal.eviction_signal(), evidence)
     }
 }
 
@@ -143,15 +143,6 @@ fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconc
     Some(evidence_lost(format!("{} was deleted externally before the end of the case", pod.name)))
 }
 
-fn signal(pressure: &case::Pressure) -> Signal {
-    match pressure.signal {
-        case::Signal::MemoryAvailable => Signal::MemoryAvailable,
-        case::Signal::NodefsAvailable => Signal::NodefsAvailable,
-        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
-        case::Signal::PidAvailable => Signal::PidAvailable,
-    }
-}
-
 fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let thresholds: Vec<&Threshold> =
         evidence.thresholds.iter().filter(|threshold| threshold.signal == signal).collect();
@@ -186,12 +177,12 @@ fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
         |reason: &str| REGULAR_REASONS.contains(&reason) || pod.has_run && reason == CONFIG_ERROR;
     let stuck = pod.container_statuses().find_map(|status| {
         let waiting = status.waiting()?;
-        let reason = waiting.reason().filter(|reason| !is_regular(reason))?;
-        let message = waiting.message().map(|message| format!(" ({message})")).unwrap_or_default();
-        Some(format!("{} is in {reason}{message}", status.name()))
+        let reason = waiting.reason.as_deref().filter(|reason| !is_regular(reason))?;
+        let message = waiting.message.as_ref().map(|message| format!(" ({message})")).unwrap_or_default();
+        Some(format!("{} is in {reason}{message}", status.name))
     });
     let pending =
-        pod.view.phase() == Some("Pending") && !pod.container_statuses().any(ContainerStatusView::has_run);
+        pod.recorded.phase() == Some("Pending") && !pod.container_statuses().any(ContainerStatusExt::has_run);
     let cause = stuck.or_else(|| pending.then(|| describe_pending(pod)))?;
     let warning = pod.warnings.last().map(|event| format!("; {event}")).unwrap_or_default();
     let why = format!("{} did not start: {cause}{warning}", pod.name);
@@ -200,9 +191,9 @@ fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
 
 fn describe_pending(pod: &PodEvidence<'_>) -> String {
     let mut messages = pod
-        .view
+        .recorded
         .conditions()
-        .filter_map(|condition| condition.message().filter(|_| condition.status() == Some("False")));
+        .filter_map(|condition| condition.message.as_deref().filter(|_| condition.status == "False"));
     format!("it is Pending, {}", messages.next().unwrap_or("and no condition has a reason"))
 }
 
@@ -212,7 +203,7 @@ fn killed_for_memory(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     pod.container_statuses().find_map(|status| {
         let terminations = [status.terminated(), status.last_terminated()];
         terminations.into_iter().flatten().find_map(|terminated| {
-            let why = describe_unexplained_kill(pod, status.name(), terminated)?;
+            let why = describe_unexplained_kill(pod, &status.name, terminated)?;
             Some(Inconclusive { reason: InconclusiveReason::KilledForMemory, why })
         })
     })
@@ -221,19 +212,20 @@ fn killed_for_memory(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
 fn describe_unexplained_kill(
     pod: &PodEvidence<'_>,
     container: &str,
-    terminated: TerminatedView<'_>,
+    terminated: &ContainerStateTerminated,
 ) -> Option<String> {
     let event = pod.evicted_at();
-    let (end, reason) = (terminated.finished_at()?, terminated.reason());
+    let end = terminated.finished_at.as_ref()?.0;
+    let reason = terminated.reason.as_deref().unwrap_or_default();
     let is_oom_kill = reason == "OOMKilled";
     let is_deleted = |at: Timestamp| end.as_second() >= at.as_second();
-    if !is_oom_kill && pod.view.deletion_requested_at().is_some_and(is_deleted) {
+    if !is_oom_kill && pod.recorded.deletion_requested_at().is_some_and(is_deleted) {
         return None;
     }
     // Ends are truncated to seconds. The kubelet's own kill is never reported as OOMKilled.
     let tolerance = i64::from(is_oom_kill);
     let is_before = event.is_none_or(|event| end.as_second() < event.as_second() + tolerance);
-    let is_sigkill = is_oom_kill || terminated.exit_code() == Some(137);
+    let is_sigkill = is_oom_kill || terminated.exit_code == 137;
     if !is_before || !is_sigkill || (event.is_none() && pod.status.is_some()) {
         return None;
     }
@@ -243,7 +235,7 @@ fn describe_unexplained_kill(
         }
         None => "and the kubelet did not evict it".to_owned(),
     };
-    let exit_code = terminated.exit_code().map_or("unknown".to_owned(), |code| code.to_string());
+    let exit_code = terminated.exit_code;
     Some(format!("{container} of {} was killed ({reason}, exit code {exit_code}) at {end}, {when}", pod.name))
 }
 
@@ -251,7 +243,7 @@ fn describe_unexplained_kill(
 /// statistics the kubelet ranks the pod, but neither names its containers nor enforces its limits.
 fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     const TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
-    let is_running = pod.view.phase() == Some("Running");
+    let is_running = pod.recorded.phase() == Some("Running");
     if !pod.was_evicted() && !is_running || !pod.has_run {
         return None;
     }

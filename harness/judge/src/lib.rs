@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use evictlab_case::Case;
-//! use evictlab_evidence::Observations;
+//! use evictlab_evidence::{Observations, RecordedPod};
 //! use evictlab_judge::{Verdict, judge};
 //! use serde_json::json;
 //!
@@ -16,6 +16,7 @@
 //!     "expect": {"evicted": []},
 //! }))?;
 //! let idle = json!({"metadata": {"name": "idle"}, "status": {"phase": "Running"}});
+//! let idle = RecordedPod::decode(idle)?;
 //! let observations = Observations {
 //!     kubelet_version: "v1.33.1".to_owned(),
 //!     pods_created: vec![idle.clone()],
@@ -24,7 +25,7 @@
 //! };
 //! let result = judge(&case, &"v1.33.1".parse().unwrap(), &observations);
 //! assert_eq!(result.verdict, Verdict::Passed);
-//! # Ok::<(), serde_json::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unreachable_pub)]
 
@@ -34,12 +35,14 @@ mod decide;
 mod evidence;
 mod inconclusive;
 mod invariants;
+mod known_bug;
 mod message_diff;
 mod rate;
 mod termination_time;
 mod verdict;
 
-pub use decide::{judge, known_bug};
+pub use decide::judge;
+pub use known_bug::known_bug;
 pub use rate::over_runs;
 pub use verdict::{CaseResult, Check, EarlierTry, EvictionRecord, InconclusiveReason, Phase, Rate, Verdict};
 

@@ -6,7 +6,7 @@ use evictlab_rules::message::{EvictionMessage, Offender};
 use similar::TextDiff;
 
 use crate::verdict::Check;
-use evictlab_case::{Figures, Message, Resource};
+use evictlab_case::{Figures, Message};
 
 /// One field of the message.
 struct Field {
@@ -84,7 +84,8 @@ fn fields(expected: &Message, observed: Option<&EvictionMessage>) -> Vec<Field> 
         _ => None,
     };
     let resource = pressure.map(|message| message.resource.to_string());
-    let mut fields = vec![text_field("resource", expected.resource.map(resource_name), resource)];
+    let mut fields =
+        vec![text_field("resource", expected.resource.map(|resource| resource.to_string()), resource)];
     if let Some(clause) = pressure.and_then(|message| message.threshold.as_ref()) {
         let observed = Some(format!("{}, available {}", clause.quantity, clause.available));
         fields.push(Field { name: "threshold".to_owned(), expected: Expected::Unstated, observed });
@@ -164,15 +165,4 @@ fn offender_field(
     };
     let observed = observed.map(|offender| format!("usage {}, request {}", offender.usage, offender.request));
     Field { name, expected, observed }
-}
-
-/// Returns the resource's name in messages.
-fn resource_name(resource: Resource) -> String {
-    match resource {
-        Resource::Memory => evictlab_rules::threshold::Resource::Memory,
-        Resource::EphemeralStorage => evictlab_rules::threshold::Resource::EphemeralStorage,
-        Resource::Inodes => evictlab_rules::threshold::Resource::Inodes,
-        Resource::Pids => evictlab_rules::threshold::Resource::Pids,
-    }
-    .to_string()
 }

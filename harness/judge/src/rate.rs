@@ -6,7 +6,7 @@ use crate::evidence::CaseEvidence;
 use crate::verdict::{
     CaseResult, Check, Inconclusive, InconclusiveReason, Rate, Verdict, bug_label, capitalize,
 };
-use evictlab_case::{Case, KnownBug};
+use evictlab_case::{Case, KnownBug, Rate as StatedRate};
 use evictlab_evidence::Scope;
 
 /// Number of observations from which on an intermittent bug must not show in all of them.
@@ -80,11 +80,12 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// Combines the results of all runs of a case that has a rate, by adding up the counts.
+/// Combines the results of all runs of a case that has a rate, by adding up the counts. `stated` is
+/// the case's rate.
 ///
 /// A run with any other verdict than `passed`, `reproduced` or `fixed`, or without a rate, is
 /// returned as the result.
-pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
+pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let mut total = Rate { what: String::new(), right: 0, of: 0 };
     let (mut last, mut tries) = (None, vec![]);
     for run in runs {
@@ -100,7 +101,7 @@ pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
         return CaseResult::without_evidence(Verdict::Error, "the case was not run");
     };
     let bug = bug.filter(|bug| bug.sometimes);
-    let is_right = total.of == total.right;
+    let is_right = stated.holds(total.right, total.of);
     let verdict = match bug {
         _ if total.of == 0 => Verdict::Inconclusive,
         _ if is_right => Verdict::Passed,
@@ -111,7 +112,7 @@ pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let check = Check {
         name: total.what.clone(),
         holds: is_right,
-        expected: format!("{} of {}", total.of, total.of),
+        expected: expected_count(stated, total.of),
         observed: format!("{} of {}", total.right, total.of),
     };
     CaseResult {
@@ -125,6 +126,14 @@ pub fn over_runs(bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
         ..last
     }
     .after_tries(tries)
+}
+
+/// Describes the expected count, such as `20 of 20` or `at least 90 % of 20`.
+fn expected_count(stated: &StatedRate, of: u64) -> String {
+    match stated.at_least {
+        None => format!("{of} of {of}"),
+        Some(share) => format!("at least {} % of {of}", share * 100.0),
+    }
 }
 
 /// Explains the verdict on a rate; `bug` is an intermittent bug.
@@ -158,14 +167,37 @@ mod tests {
         }
     }
 
+    fn stated(more: &str) -> StatedRate {
+        serde_yaml::from_str(&format!("{{what: survivors, of: 'true'{more}}}")).unwrap()
+    }
+
+    fn run(right: u64, of: u64) -> CaseResult {
+        CaseResult {
+            rate: Some(Rate { what: "survivors".to_owned(), right, of }),
+            ..CaseResult::without_evidence(Verdict::Passed, "")
+        }
+    }
+
+    #[test]
+    fn a_bound_on_the_share_allows_some_wrong_observations() {
+        let rows = [
+            ((9, 10), Verdict::Passed, "at least 90 % of 20"),
+            ((8, 10), Verdict::Failed, "at least 90 % of 20"),
+            ((10, 10), Verdict::Passed, "at least 90 % of 20"),
+        ];
+        for ((right, of), verdict, expected) in rows {
+            let result = over_runs(&stated(", at-least: 0.9"), None, vec![run(9, 10), run(right, of)]);
+            assert_eq!(result.verdict, verdict, "{right} of {of}: {}", result.why);
+            assert_eq!(result.checks[0].expected, expected);
+        }
+        let result = over_runs(&stated(""), None, vec![run(9, 10)]);
+        assert_eq!((result.verdict, &*result.checks[0].expected), (Verdict::Failed, "10 of 10"));
+    }
+
     #[test]
     fn an_intermittent_bug_that_shows_every_time_is_a_failure() {
         let bug: KnownBug =
             serde_yaml::from_str("{kubelet: '>=1.26', about: It shows at times., sometimes: true}").unwrap();
-        let run = |right: u64, of: u64| CaseResult {
-            rate: Some(Rate { what: "survivors".to_owned(), right, of }),
-            ..CaseResult::without_evidence(Verdict::Passed, "")
-        };
         let rows = [
             ((0, 5), Verdict::Failed),
             ((0, 12), Verdict::Failed),
@@ -174,7 +206,7 @@ mod tests {
             ((12, 12), Verdict::Passed),
         ];
         for ((right, of), verdict) in rows {
-            let result = over_runs(Some(&bug), vec![run(right, of)]);
+            let result = over_runs(&stated(""), Some(&bug), vec![run(right, of)]);
             assert_eq!(result.verdict, verdict, "{right} of {of}: {}", result.why);
         }
     }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::evidence::PodEvidence;
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::Duration;
+use evictlab_evidence::ContainerStatusExt;
 
 /// Bounds on the time from the Evicted event to the end of the pod's last container.
 #[derive(Clone, Copy)]
@@ -63,16 +64,17 @@ fn last_container_end(pod: &PodEvidence<'_>, event: Timestamp) -> Option<Timesta
         return None;
     }
     let terminated = pod.container_statuses().filter_map(|status| status.terminated());
-    let ends: Option<Vec<_>> = terminated.map(|terminated| terminated.finished_at()).collect();
+    let ends: Option<Vec<_>> =
+        terminated.map(|terminated| terminated.finished_at.as_ref().map(|time| time.0)).collect();
     let last = ends.and_then(|ends| ends.into_iter().max());
     // A container that ended before the event was not killed by the eviction. Ends are truncated to
     // seconds.
     let last = last.filter(|end| end.as_second() >= event.as_second());
     last.or_else(|| {
-        let mut conditions = pod.view.conditions();
+        let mut conditions = pod.recorded.conditions();
         let unready = conditions.find(|condition| {
-            condition.kind() == Some("ContainersReady") && condition.reason() == Some("PodFailed")
+            condition.type_ == "ContainersReady" && condition.reason.as_deref() == Some("PodFailed")
         });
-        unready?.last_transition_time()
+        Some(unready?.last_transition_time.as_ref()?.0)
     })
 }

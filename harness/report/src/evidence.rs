@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::markdown::{case_summary, needs_attention};
 use crate::redact::{redacted, redacted_text};
@@ -12,7 +12,7 @@ use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
 use crate::timeline::{Timeline, standalone_svg};
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::CaseResult;
 
 /// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
@@ -109,32 +109,30 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         "triggerObserved": observations.trigger_observed,
         "missing": observations.missing,
     });
-    let map =
-        |map: &Map<String, Value>| if map.is_empty() { Value::Null } else { Value::Object(map.clone()) };
+    let answers = (!observations.answers.is_empty()).then(|| json!(observations.answers));
     let history = match (&observations.pod_history, &observations.node_history[..]) {
-        (pods, []) if pods.is_empty() => Value::Null,
-        (pods, node) => json!({"pods": pods, "node": node}),
+        (pods, []) if pods.is_empty() => None,
+        (pods, node) => Some(json!({"pods": pods, "node": node})),
     };
-    let objects: Vec<Value> = observations.objects.values().cloned().collect();
     for (name, documents) in [
-        ("facts.yaml", &[facts][..]),
-        ("pods-created.yaml", &observations.pods_created),
-        ("pods-final.yaml", &observations.pods_final),
-        ("events.yaml", &observations.events),
-        ("node.yaml", std::slice::from_ref(&observations.node_status)),
-        ("configz.yaml", std::slice::from_ref(&observations.configz)),
-        ("refused.yaml", observations.refused.as_slice()),
-        ("history.yaml", &[history][..]),
-        ("answers.yaml", &[map(&observations.answers)]),
-        ("objects.yaml", &objects),
+        ("facts.yaml", vec![&facts]),
+        ("pods-created.yaml", recorded(&observations.pods_created)),
+        ("pods-final.yaml", recorded(&observations.pods_final)),
+        ("events.yaml", recorded(&observations.events)),
+        ("node.yaml", recorded([&observations.node_status])),
+        ("configz.yaml", recorded([&observations.configz])),
+        ("refused.yaml", recorded(&observations.refused)),
+        ("history.yaml", Vec::from_iter(&history)),
+        ("answers.yaml", Vec::from_iter(&answers)),
+        ("objects.yaml", observations.objects.values().collect()),
     ] {
         if documents.iter().any(|document| !document.is_null()) {
-            write_file(&dir.join(name), yaml(documents)?.as_bytes())?;
+            write_file(&dir.join(name), yaml(&documents)?.as_bytes())?;
         }
     }
     for (pod, containers) in &observations.container_logs {
-        for (container, log) in containers.as_object().into_iter().flatten() {
-            let text = redacted_text(log.as_str().unwrap_or_default());
+        for (container, log) in containers {
+            let text = redacted_text(log);
             write_file(&dir.join(format!("{pod}-{container}.log")), text.as_bytes())?;
         }
     }
@@ -145,11 +143,15 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
     write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
 }
 
+fn recorded<'a, T: 'a>(documents: impl IntoIterator<Item = &'a Recorded<T>>) -> Vec<&'a Value> {
+    documents.into_iter().map(Recorded::json).collect()
+}
+
 /// Formats documents for `kubectl create -f`.
-fn yaml(documents: &[Value]) -> Result<String, ReportError> {
+fn yaml(documents: &[&Value]) -> Result<String, ReportError> {
     let form = |error: serde_yaml::Error| ReportError::Form { what: "evidence", reason: error.to_string() };
     let documents: Result<Vec<String>, _> =
-        documents.iter().map(|document| serde_yaml::to_string(&redacted(document.clone()))).collect();
+        documents.iter().map(|document| serde_yaml::to_string(&redacted((*document).clone()))).collect();
     Ok(documents.map_err(form)?.join("---\n"))
 }
 
@@ -167,7 +169,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, decoded};
     use evictlab_judge::Verdict;
 
     fn written(evidence: Option<Observations>) -> BTreeMap<String, String> {
@@ -218,13 +220,16 @@ mod tests {
         let documents = |name: &str| -> Vec<Value> {
             files[name].split("---\n").map(|text| serde_yaml::from_str(text).unwrap()).collect()
         };
-        assert_eq!(documents("pods-created.yaml"), seen.pods_created);
-        assert_eq!(documents("pods-final.yaml"), seen.pods_final);
-        assert_eq!(documents("events.yaml"), seen.events);
-        assert_eq!(documents("node.yaml"), [seen.node_status]);
-        assert_eq!(documents("configz.yaml"), [seen.configz]);
-        assert_eq!(documents("refused.yaml"), [seen.refused.unwrap()]);
-        assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], Value::Object(seen.evictions_counted));
+        let written = |name: &str, expected: Vec<&Value>| {
+            assert_eq!(documents(name).iter().collect::<Vec<_>>(), expected, "{name}");
+        };
+        written("pods-created.yaml", recorded(&seen.pods_created));
+        written("pods-final.yaml", recorded(&seen.pods_final));
+        written("events.yaml", recorded(&seen.events));
+        written("node.yaml", recorded([&seen.node_status]));
+        written("configz.yaml", recorded([&seen.configz]));
+        written("refused.yaml", recorded(&seen.refused));
+        assert_eq!(documents("facts.yaml")[0]["evictionsCounted"], json!(seen.evictions_counted));
         let samples: Vec<Value> =
             files["samples.jsonl"].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(samples, seen.samples.iter().collect::<Vec<_>>());
@@ -279,22 +284,25 @@ mod tests {
     #[test]
     fn writes_no_credentials() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "c2VjcmV0"}});
-        let kubeconfig = json!({"kind": "Config", "users": [{"user": {"client-key-data": "c2VjcmV0"}}]});
+        let kubeconfig = json!({"users": [{"user": {"client-key-data": "c2VjcmV0"}}]});
         let log = "loaded client-key-data: c2VjcmV0".to_owned();
-        let all = vec![secret.clone(), kubeconfig.clone()];
         let files = written(Some(Observations {
-            pods_created: all.clone(),
-            pods_final: all.clone(),
-            events: all.clone(),
-            samples: all.iter().collect(),
-            node_status: kubeconfig.clone(),
-            summary_before: kubeconfig.clone(),
-            configz: kubeconfig,
-            refused: Some(secret),
+            pods_created: vec![decoded(kubeconfig.clone())],
+            pods_final: vec![decoded(kubeconfig.clone())],
+            events: vec![decoded(kubeconfig.clone())],
+            samples: [&secret, &kubeconfig].into_iter().collect(),
+            node_status: decoded(kubeconfig.clone()),
+            summary_before: decoded(kubeconfig.clone()),
+            configz: decoded(kubeconfig.clone()),
+            objects: BTreeMap::from([
+                ("secret".to_owned(), secret.clone()),
+                ("config".to_owned(), kubeconfig),
+            ]),
+            refused: Some(decoded(secret)),
             kubelet_log: vec![log],
             ..fixtures::evidence()
         }));
-        assert_eq!(files.len(), 12);
+        assert_eq!(files.len(), 13);
         for (name, text) in files {
             assert!(!text.contains("c2VjcmV0"), "{name}: {text}");
         }

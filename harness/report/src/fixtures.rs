@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::run_state::RunState;
 use crate::sink::Report;
 use crate::stream::{CaseId, CaseInfo, FlakyResult, RunEvent, RunEventKind};
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Verdict};
+use serde::de::DeserializeOwned;
 
 const OLD: &str = "v1.31.14";
 const NEW: &str = "v1.32.13";
@@ -268,17 +269,22 @@ fn progress(case: &str, kubelet: &str, text: &str) -> RunEventKind {
     RunEventKind::CaseProgress { id: id("message", case, kubelet, 1), phase, text }
 }
 
+/// Decodes a recorded document.
+pub(crate) fn decoded<T: DeserializeOwned>(json: Value) -> Recorded<T> {
+    Recorded::decode(json).unwrap()
+}
+
 /// Short evidence in which every field is set.
 pub(crate) fn evidence() -> Observations {
     let map = |value: Value| value.as_object().cloned().unwrap();
     let pod = |phase: &str| {
-        json!({
+        decoded(json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "alloc", "namespace": "evictlab-1"},
             "spec": {"containers": [{"name": "el1", "image": "agnhost:2.52"}]},
             "status": {"phase": phase},
-        })
+        }))
     };
     Observations {
         scenario: "sidecars-are-named".to_owned(),
@@ -290,17 +296,17 @@ pub(crate) fn evidence() -> Observations {
         seconds_to_outcome: Some(7.502170085906982),
         pods_created: vec![pod("Pending"), pod("Pending")],
         pods_final: vec![pod("Failed"), pod("RunningCase")],
-        events: vec![json!({"kind": "Event", "reason": "Evicted", "message": MESSAGE, "count": 1, "eventTime": null})],
-        node_status: json!({"conditions": [{"type": "MemoryPressure", "status": "True"}], "taints": []}),
-        summary_before: json!({"node": {"memory": {"availableBytes": 25_162_661_888_u64}}}),
+        events: vec![decoded(json!({"kind": "Event", "reason": "Evicted", "message": MESSAGE, "count": 1, "eventTime": null}))],
+        node_status: decoded(json!({"conditions": [{"type": "MemoryPressure", "status": "True"}], "taints": []})),
+        summary_before: decoded(json!({"node": {"memory": {"availableBytes": 25_162_661_888_u64}}})),
         samples: [0.0, 0.87]
             .map(|t| json!({"t": t, "node": {"memory": {"availableBytes": 1}, "fs": {}, "rlimit": {}}, "pods": []}))
             .iter()
             .collect(),
         kubelet_log: vec!["I1121 00:47:45.328219 eviction_manager.go:616] \"pod is evicted successfully\"".to_owned()],
-        configz: json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}}),
-        evictions_counted: map(json!({"memory.available": 1})),
-        refused: Some(json!({"kind": "Status", "code": 422, "reason": "Invalid"})),
+        configz: decoded(json!({"kubeletconfig": {"evictionPressureTransitionPeriod": "1s"}})),
+        evictions_counted: BTreeMap::from([("memory.available".to_owned(), 1)]),
+        refused: Some(decoded(json!({"kind": "Status", "code": 422, "reason": "Invalid"}))),
         ..Observations::default()
     }
 }

@@ -95,6 +95,7 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
         | RunEventKind::ClusterReady { .. }
         | RunEventKind::CaseStarted { .. }
         | RunEventKind::Interrupted { .. }
+        | RunEventKind::TimedOut
         | RunEventKind::RunEnded { .. } => {}
     }
 }

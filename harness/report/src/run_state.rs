@@ -20,6 +20,8 @@ pub struct RunState {
     pub(crate) ended: Vec<EndedCase>,
     /// Number of interrupts so far: 1 stops the run, 2 skips the cleanup.
     pub(crate) interrupted: u8,
+    /// True if the run reached its time limit.
+    pub(crate) timed_out: bool,
     /// The last event; `None` before it.
     pub(crate) end: Option<RunEnd>,
 }
@@ -128,6 +130,7 @@ impl RunState {
                 });
             }
             RunEventKind::Interrupted { stage } => self.interrupted = *stage,
+            RunEventKind::TimedOut => self.timed_out = true,
             RunEventKind::RunEnded { exit_code, seconds } => {
                 self.end = Some(RunEnd { at, exit_code: *exit_code, seconds: *seconds });
             }
@@ -211,6 +214,11 @@ impl RunState {
         ];
         let count = |verdict| self.ended.iter().filter(|ended| ended.judgement.verdict == verdict).count();
         ORDER.into_iter().map(|verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Reports whether the run ended early: interrupted, or at its time limit.
+    pub(crate) fn was_cut_short(&self) -> bool {
+        self.interrupted > 0 || self.timed_out
     }
 
     /// Returns whether a cluster failed, or a planned case has no verdict.

@@ -10,6 +10,7 @@ use crate::evidence::Evidence;
 use crate::github::{Annotations, JobSummary};
 use crate::jsonl::JsonLines;
 use crate::junit::Junit;
+use crate::output_queue::{AwaitOutput, OutputQueue};
 use crate::prow::Prow;
 use crate::recording::Recording;
 use crate::run_dir::RunDir;
@@ -43,23 +44,22 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     let path = run_dir.path().join("build-log.txt");
     let log = File::create(&path).map_err(|source| ReportError::Write { path, source })?;
     let plain = TerminalCaps { live: false, colour: false };
+    let output = match stdout {
+        Some(caps) => Some((caps, OutputQueue::start(io::stdout())?)),
+        None => None,
+    };
     let mut reports: Vec<Box<dyn Report>> = vec![
         // Reports that must survive a kill come first, slow reports later.
         Box::new(JsonLines::create(&run_dir)?),
         Box::new(PlainLog::new("build log", log, plain, Some(RunDir::relative()))),
     ];
-    match stdout {
-        Some(caps) if stress => reports.push(Box::new(Tally::new(io::stdout(), caps, run_dir.clone()))),
-        Some(caps) if caps.live => {
-            reports.push(Box::new(LiveTerminal::new(
-                io::stdout(),
-                terminal_size::terminal_size,
-                caps,
-                shown,
-            )));
-        }
-        Some(caps) => reports.push(Box::new(PlainLog::new("terminal", io::stdout(), caps, shown))),
-        None => {}
+    if let Some((caps, output)) = &output {
+        let (caps, output) = (*caps, output.clone());
+        reports.push(match (stress, caps.live) {
+            (true, _) => Box::new(Tally::new(output, caps, run_dir.clone())),
+            (false, true) => Box::new(LiveTerminal::new(output, terminal_size::terminal_size, caps, shown)),
+            (false, false) => Box::new(PlainLog::new("terminal", output, caps, shown)),
+        });
     }
     reports.push(Box::new(Prow::new(run_dir.clone())));
     reports.push(Box::new(Junit::new(&run_dir)));
@@ -70,11 +70,15 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     if let Some(dir) = record {
         reports.push(Box::new(Recording::new(dir)?));
     }
-    if env::var_os("GITHUB_ACTIONS").is_some() && stdout.is_some() {
-        reports.push(Box::new(Annotations::new(io::stdout())));
-    }
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY") {
         reports.push(Box::new(JobSummary::new(path.into())));
+    }
+    // Last, for the other reports must be complete even if nobody reads standard output.
+    if let Some((_, output)) = output {
+        if env::var_os("GITHUB_ACTIONS").is_some() {
+            reports.push(Box::new(Annotations::new(output.clone())));
+        }
+        reports.push(Box::new(AwaitOutput(output)));
     }
     Ok(reports)
 }

@@ -166,6 +166,8 @@ pub enum RunEventKind {
         /// 1: stop, clean up, and report; 2: report only.
         stage: u8,
     },
+    /// The run reached its time limit (`--timeout`): running cases end, others are skipped.
+    TimedOut,
     /// The run ended.
     RunEnded {
         /// Exit status of the command.

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+use super::error::ExpressionError;
 use super::functions::FUNCTIONS;
 use super::program::{KeysRead, Program};
 use crate::did_you_mean;
@@ -21,42 +22,6 @@ pub struct Expression {
     text: String,
     program: Program,
     variables: Arc<[&'static str]>,
-}
-
-/// An expression that cannot be compiled, or that has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionError {
-    /// The text is not CEL.
-    #[error("invalid CEL expression {text:?}: {why}")]
-    Syntax {
-        /// The text.
-        text: String,
-        /// The cause.
-        why: String,
-    },
-    /// The expression refers to an unknown variable or function.
-    #[error("unknown {kind} `{name}`{}", hint.as_deref().map(|hint| format!(": {hint}")).unwrap_or_default())]
-    Unknown {
-        /// `variable` or `function`.
-        kind: &'static str,
-        /// The name.
-        name: String,
-        /// A similar name, or the valid names.
-        hint: Option<String>,
-    },
-    /// The last access of the expression found nothing, in a parent that exists: a key, an index, a
-    /// container or a condition. Nothing else counts as an absent value.
-    #[error("{0}")]
-    Absent(String),
-    /// A value that the expression reads does not exist (yet), or has another type.
-    #[error("{0}")]
-    NoValue(String),
-    /// The macros of the expression iterate too often.
-    #[error("the expression is too costly: its macros iterate more than {max} times")]
-    TooCostly {
-        /// The maximum.
-        max: u64,
-    },
 }
 
 /// The variables. `cases/README.md` describes them.

@@ -1,9 +1,11 @@
 //! Expressions over the evidence of a case, in the Common Expression Language of Kubernetes.
 
 mod cel_expression;
+mod error;
 mod functions;
 mod program;
 
-pub use cel_expression::{Expression, ExpressionError, VARIABLES};
+pub use cel_expression::{Expression, VARIABLES};
+pub use error::ExpressionError;
 pub use functions::CONTAINER_STATUS_FIELDS;
 pub use program::KeysRead;

@@ -12,7 +12,7 @@ use cel::context::VariableResolver;
 use cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 use serde_json::Value;
 
-use super::cel_expression::ExpressionError;
+use super::error::ExpressionError;
 use super::functions::ENVIRONMENT;
 
 /// Maximum number of iterations of all macros in one evaluation. Each copies one item, such as a

@@ -13,6 +13,7 @@ pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mutants;
+pub(crate) mod new;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -203,7 +203,7 @@ fn rejects_an_unusable_kind_before_the_run() {
 
 #[test]
 fn rejects_missing_images_before_the_run() {
-    if !docker("kubelets without an image, programs that are no kubelet, clusters that are not there") {
+    if !docker("kubelets without an image, programs that are not a kubelet, clusters that do not exist") {
         return;
     }
     let place = Workspace::new();

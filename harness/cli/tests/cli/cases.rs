@@ -132,6 +132,24 @@ fn reports_problems_with_their_exit_status() {
     }
 }
 
+/// A new case can be checked and run at once; an existing file stays as it is.
+#[test]
+fn creates_a_case_that_can_be_run() {
+    let dir = elsewhere();
+    let (status, out, _) = evictlab(&dir, &["new", "mine/my-case"]);
+    assert!(status == 0 && out.contains("evictlab run mine/my-case.yaml"), "{out}");
+    let (status, out, _) = evictlab(&dir, &["lint", "mine/my-case.yaml"]);
+    assert_eq!((status, &*out), (0, "1 case in 1 suite: no problems\n"));
+    let (status, out, err) =
+        evictlab(&dir, &["run", "mine/my-case.yaml", "--kubelet", "v1.36", "--output-dir", "out"]);
+    assert_eq!(status, 0, "{out}{err}");
+
+    let (status, _, err) = evictlab(&dir, &["new", "mine/my-case"]);
+    assert!(status == 2 && err.contains("the file exists") && err.contains("help: "), "{err}");
+    let (status, _, err) = evictlab(&dir, &["new", "my-case"]);
+    assert!(status == 2 && err.contains("message/my-case"), "{err}");
+}
+
 #[test]
 fn prints_the_committed_schema() {
     let (status, out, _) = evictlab(&elsewhere(), &["schema"]);

@@ -29,11 +29,11 @@ fn run(arguments: &[&str]) -> Ran {
     command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
     let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    let told = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
+    let events = fs::read_to_string(folder.path().join("results/artifacts/events.jsonl"))
         .unwrap_or_else(|error| panic!("{error}\n{out}\n{}", String::from_utf8_lossy(&output.stderr)));
     let mut verdicts = Verdicts::new();
     let mut run = String::new();
-    for event in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         match text("/what").as_str() {
             "run-started" => run = text("/run"),

@@ -16,5 +16,7 @@ mod installed;
 mod model;
 mod report;
 mod stress;
+#[cfg(target_os = "linux")]
+mod unread_output;
 mod verify;
 mod watch;

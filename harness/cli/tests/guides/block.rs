@@ -53,14 +53,14 @@ impl Block {
                 Event::Text(part) if info.is_some() => text.push_str(&part),
                 Event::End(TagEnd::CodeBlock) => {
                     let (line, words) = info.take().ok_or("an end without a beginning")?;
-                    let told = |why: String| format!("line {line}: {why}");
+                    let located = |why: String| format!("line {line}: {why}");
                     match words.split_whitespace().next() {
-                        Some("sh" | "yaml") => blocks.push(Self::new(line, &words, &text).map_err(told)?),
+                        Some("sh" | "yaml") => blocks.push(Self::new(line, &words, &text).map_err(located)?),
                         Some("text") if before == "commands" => {
                             blocks.last_mut().ok_or("output of nothing")?.printed = Some(text.clone());
                         }
                         _ => {
-                            return Err(told(format!(
+                            return Err(located(format!(
                                 "`{words}` are neither commands nor `text` behind them"
                             )));
                         }
@@ -99,9 +99,11 @@ impl Block {
         };
         let mut inputs = BTreeMap::new();
         for word in info.split_whitespace().skip(1) {
-            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no KEY=VALUE"))?;
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not KEY=VALUE"))?;
             match key {
-                "exit" => block.exit = value.parse().map_err(|_| format!("`{word}` is no exit status"))?,
+                "exit" => {
+                    block.exit = value.parse().map_err(|_| format!("`{word}` is not an exit status"))?
+                }
                 "needs" => block.needs = value.split(',').map(str::to_owned).collect(),
                 "makes" => block.makes = Some(value.to_owned()),
                 "ends" if value == "interrupted" => block.endless = true,

@@ -327,8 +327,9 @@ impl Run {
     /// Returns the last step before the interrupt.
     pub fn last_step(&self) -> String {
         let events = self.events();
-        let told = events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let before = told.take_while(|event| event["what"] != "interrupted");
+        let events_of_run =
+            events.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let before = events_of_run.take_while(|event| event["what"] != "interrupted");
         let Some(last) = before.last() else { return "no step yet".to_owned() };
         let text = last["text"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
         format!("{} {}", last["what"].as_str().unwrap_or_default(), text.trim())

@@ -53,6 +53,10 @@ impl NodeBackend for EmbeddedNode {
         ready(configured.map_err(ConfigureError::from)).boxed_local()
     }
 
+    fn restart_kubelet(&self) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        ready(self.with(|node, ctx| node.kubelet.restart(ctx))).boxed_local()
+    }
+
     fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
         ready(self.with(|node, _| node.kubelet.config.fast_housekeeping)).boxed_local()
     }

@@ -42,6 +42,10 @@ impl NodeBackend for ExistingNode {
         ready(Err(ConfigureError::Node(NodeError::NotManaged(self.node.clone())))).boxed_local()
     }
 
+    fn restart_kubelet(&self) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        ready(self.allow_only_if(false)).boxed_local()
+    }
+
     /// The flags of the kubelet are not accessible; it is assumed to have the default interval.
     fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
         ready(Ok(false)).boxed_local()

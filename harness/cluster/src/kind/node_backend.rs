@@ -50,9 +50,13 @@ impl NodeBackend for KindNode {
             let flags = with_housekeeping_flag(&String::from_utf8_lossy(&original_flags));
             self.write_file(CONFIG, 0o600, changed.as_bytes()).await?;
             self.write_file(FLAGS, 0o644, flags.as_bytes()).await?;
-            Ok(self.restart_kubelet().await?)
+            Ok(self.restart_kubelet_service().await?)
         }
         .boxed_local()
+    }
+
+    fn restart_kubelet(&self) -> LocalBoxFuture<'_, Result<(), NodeError>> {
+        self.restart_kubelet_service().boxed_local()
     }
 
     fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>> {
@@ -75,7 +79,7 @@ impl NodeBackend for KindNode {
             if self.run(&["sh", "-ec", &restore.join("\n")]).await?.is_empty() {
                 return Ok(false);
             }
-            self.restart_kubelet().await?;
+            self.restart_kubelet_service().await?;
             Ok(true)
         }
         .boxed_local()
@@ -169,7 +173,7 @@ impl KindNode {
     }
 
     /// Restarts the kubelet; returns when the old process has exited. Pods continue to run.
-    async fn restart_kubelet(&self) -> Result<(), NodeError> {
+    async fn restart_kubelet_service(&self) -> Result<(), NodeError> {
         // `reset-failed` clears systemd's start counter: cases restart the kubelet more often than
         // the start limit allows.
         self.run(&["sh", "-c", "systemctl reset-failed kubelet; systemctl restart kubelet"]).await.map(drop)

@@ -42,6 +42,12 @@ pub async fn is_configured(node: &Node, fields: &Map<String, Value>) -> Result<b
     Ok(node.backend().has_fresh_statistics().await?)
 }
 
+/// Restarts the kubelet with its present configuration, and returns when it answers.
+pub async fn restart(node: &Node) -> Result<(), ConfigureError> {
+    node.backend().restart_kubelet().await?;
+    wait_until_applied(node, &Map::new()).await.map(drop)
+}
+
 /// Restores the node's original kubelet configuration. Returns `false` if it was not changed.
 pub async fn restore(node: &Node) -> Result<bool, ConfigureError> {
     if !node.backend().restore_config().await? {

@@ -72,6 +72,10 @@ pub trait NodeBackend: Send + Sync {
         changes: &'a Map<String, Value>,
     ) -> LocalBoxFuture<'a, Result<(), ConfigureError>>;
 
+    /// Restarts the kubelet with its present configuration; containers continue to run. Returns when
+    /// the old kubelet has exited.
+    fn restart_kubelet(&self) -> LocalBoxFuture<'_, Result<(), NodeError>>;
+
     /// Returns whether the running kubelet has the short housekeeping interval.
     fn has_fresh_statistics(&self) -> LocalBoxFuture<'_, Result<bool, NodeError>>;
 

@@ -1,5 +1,6 @@
 //! A worker node: its identity and the requests to its kubelet.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::{Api, Client};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::backend::NodeBackend;
 use super::error::NodeError;
@@ -66,12 +67,12 @@ impl Node {
     }
 
     /// Counter `kubelet_evictions`, with retries like [`Node::settled_summary`].
-    pub async fn settled_evictions(&self) -> Result<Map<String, Value>, NodeError> {
+    pub async fn settled_evictions(&self) -> Result<BTreeMap<String, u64>, NodeError> {
         retry_until_settled(async || self.evictions().await).await
     }
 
     /// Counter `kubelet_evictions` since the kubelet started, by its label `eviction_signal`.
-    pub async fn evictions(&self) -> Result<Map<String, Value>, NodeError> {
+    pub async fn evictions(&self) -> Result<BTreeMap<String, u64>, NodeError> {
         Ok(parse_evictions(&self.proxy().metrics().await?))
     }
 
@@ -128,13 +129,13 @@ async fn retry_until_settled<T>(
 }
 
 /// Parses the lines `kubelet_evictions{eviction_signal="X"} N` of a metrics page.
-fn parse_evictions(metrics: &str) -> Map<String, Value> {
+fn parse_evictions(metrics: &str) -> BTreeMap<String, u64> {
     metrics
         .lines()
         .filter_map(|line| {
             let rest = line.strip_prefix("kubelet_evictions{eviction_signal=\"")?;
             let (signal, value) = rest.split_once("\"} ")?;
-            Some((signal.to_owned(), Value::from(value.trim().parse::<f64>().ok()? as u64)))
+            Some((signal.to_owned(), value.trim().parse::<f64>().ok()? as u64))
         })
         .collect()
 }
@@ -169,6 +170,6 @@ mod tests {
                     kubelet_node_name{node=\"a\"} 1\n";
         let counted = parse_evictions(page);
         assert_eq!(counted.len(), 2);
-        assert_eq!((&counted["memory.available"], &counted["emptydirfs.limit"]), (&2.into(), &1.into()));
+        assert_eq!((&counted["memory.available"], &counted["emptydirfs.limit"]), (&2, &1));
     }
 }

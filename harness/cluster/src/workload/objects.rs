@@ -1,10 +1,13 @@
 //! Operations on objects of a namespace, other than creating pods.
 
+use evictlab_case::{ObjectKind, ObjectReference};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, EvictParams, ObjectMeta, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
@@ -35,14 +38,29 @@ impl Namespace {
         Ok(serde_json::to_value(object).map(without_managed_fields).unwrap_or_default())
     }
 
-    /// Deletes a pod with a grace period in seconds; by default with the grace period of the pod.
-    pub async fn delete_pod(&self, pod: &str, grace: Option<u32>) -> Result<(), StageError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
-        let params = DeleteParams { grace_period_seconds: grace, ..DeleteParams::default() };
-        pods.delete(pod, &params)
-            .await
-            .map(drop)
-            .map_err(|source| refused(&format!("deletion of pod {pod}"), source))
+    /// Changes an object by a JSON merge patch.
+    pub async fn patch_object(&self, object: &ObjectReference, patch: &Value) -> Result<(), StageError> {
+        let api = self.objects_of(object.kind);
+        let patched = api.patch(object.name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.map(drop).map_err(|source| refused_change("patch", object, source))
+    }
+
+    /// Deletes an object, and in the background what it owns. `grace` is the grace period of a pod
+    /// in seconds; by default its own.
+    pub async fn delete_object(
+        &self,
+        object: &ObjectReference,
+        grace: Option<u32>,
+    ) -> Result<(), StageError> {
+        let params = DeleteParams { grace_period_seconds: grace, ..DeleteParams::background() };
+        let deleted = self.objects_of(object.kind).delete(object.name.as_str(), &params).await;
+        deleted.map(drop).map_err(|source| refused_change("deletion", object, source))
+    }
+
+    fn objects_of(&self, kind: ObjectKind) -> Api<DynamicObject> {
+        let (group, version) = kind.api_version().rsplit_once('/').unwrap_or(("", kind.api_version()));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.as_str()));
+        Api::namespaced_with(self.client.clone(), &self.name, &resource)
     }
 
     /// Evicts a pod through the API, like `kubectl drain`: pod disruption budgets apply.
@@ -96,6 +114,10 @@ impl Namespace {
     fn class_name(&self, class: &str) -> String {
         format!("{}-{class}", self.name)
     }
+}
+
+fn refused_change(change: &str, object: &ObjectReference, source: kube::Error) -> StageError {
+    refused(&format!("{change} of {} {}", object.kind.as_str().to_lowercase(), object.name), source)
 }
 
 fn resource(manifest: &Value) -> ApiResource {

@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::Value;
 
 use super::recorder::{Recorder, Related};
@@ -70,7 +71,7 @@ impl ControllerContext<'_, '_> {
     }
 
     /// Records an event of a controller.
-    pub(super) fn record(&mut self, component: &'static str, object: Value, event: EventBody) {
+    pub(super) fn record(&mut self, component: &'static str, object: ObjectReference, event: EventBody) {
         self.recorder.record(self.sim, component, object, event);
     }
 

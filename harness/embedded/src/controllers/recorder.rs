@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::{EventSeries, EventSource, ObjectReference};
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
-use crate::resource::{EventBody, Kind, ObjectExt};
+use crate::resource::event::{self, EventMetadata};
+use crate::resource::{Event, EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Namespace of events about cluster-scoped objects.
@@ -28,9 +30,9 @@ struct Last {
 #[derive(Clone, Debug)]
 pub(super) struct Related {
     /// Object that the event is about (`regarding`).
-    pub(super) object: Value,
+    pub(super) object: ObjectReference,
     /// Object that caused the event (`related`).
-    pub(super) cause: Option<Value>,
+    pub(super) cause: Option<ObjectReference>,
 }
 
 /// Recorder of events.
@@ -48,32 +50,33 @@ impl Recorder {
         &mut self,
         ctx: &mut SimContext,
         component: &'static str,
-        object: Value,
+        object: ObjectReference,
         body: EventBody,
     ) {
         const REPEATS: Duration = Duration::from_secs(600);
-        let of = ["kind", "namespace", "name", "uid"].map(|field| object.text(field));
+        let of = [&object.kind, &object.namespace, &object.name, &object.uid]
+            .map(|field| field.as_deref().unwrap_or_default());
         let key = (component, of.join("/"), body.reason.to_owned(), body.message.to_owned());
-        let now = ctx.epoch().seconds(ctx.now);
+        let now = ctx.epoch().meta_time(ctx.now);
+        let event = Event {
+            source: EventSource { component: Some(component.to_owned()), host: None },
+            first_timestamp: Some(now.clone()),
+            last_timestamp: Some(now),
+            count: Some(1),
+            reporting_component: component.to_owned(),
+            ..event(object, body)
+        };
         if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
             last.at = ctx.now;
             last.count += 1;
-            let counted = ctx.store.update(Kind::Event, &last.namespace, &last.name, |event| {
-                event["count"] = json!(last.count);
-                event["lastTimestamp"] = json!(now);
-            });
+            let event = Event { count: Some(last.count), ..event.clone() };
+            let counted = ctx
+                .store
+                .update(Kind::Event, &last.namespace, &last.name, |stored| event.update_repeated(stored));
             if counted.is_some() {
                 return;
             }
         }
-        let mut event = self.event(ctx, &object, body);
-        event["source"] = json!({"component": component});
-        event["firstTimestamp"] = json!(now);
-        event["lastTimestamp"] = json!(now);
-        event["count"] = json!(1);
-        event["eventTime"] = Value::Null;
-        event["reportingComponent"] = json!(component);
-        event["reportingInstance"] = json!("");
         self.send(ctx, key, event);
     }
 
@@ -88,86 +91,86 @@ impl Recorder {
     ) {
         const COMPONENT: &str = "default-scheduler";
         const REPEATS: Duration = Duration::from_secs(360);
-        let of = format!("{}{}", object["uid"], cause.as_ref().map_or(&Value::Null, |cause| &cause["uid"]));
+        let of = format!("{:?}{:?}", object.uid, cause.as_ref().map(|cause| &cause.uid));
         let key = (COMPONENT, of, body.reason.to_owned(), action.to_owned());
-        let now = ctx.epoch().micros(ctx.now);
+        let now = ctx.epoch().micro_time(ctx.now);
         if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
             last.at = ctx.now;
             last.count += 1;
             if last.count == 2 {
-                ctx.store.update(Kind::Event, &last.namespace, &last.name, |event| {
-                    event["series"] = json!({"count": last.count, "lastObservedTime": now});
+                let series = EventSeries { count: Some(2), last_observed_time: Some(now) };
+                ctx.store.update(Kind::Event, &last.namespace, &last.name, |stored| {
+                    event::set_series(stored, &series);
                 });
             }
             return;
         }
-        let mut event = self.event(ctx, &object, body);
-        event["action"] = json!(action);
-        event["source"] = json!({});
-        event["firstTimestamp"] = Value::Null;
-        event["lastTimestamp"] = Value::Null;
-        event["eventTime"] = json!(now);
-        event["reportingComponent"] = json!(COMPONENT);
-        event["reportingInstance"] = json!(format!("{COMPONENT}-control-plane"));
-        if let Some(cause) = cause {
-            event["related"] = cause;
-        }
+        let event = Event {
+            action: Some(action.to_owned()),
+            event_time: Some(now),
+            related: cause,
+            reporting_component: COMPONENT.to_owned(),
+            reporting_instance: format!("{COMPONENT}-control-plane"),
+            ..event(object, body)
+        };
         self.send(ctx, key, event);
     }
 
-    /// Creates an event with the fields that both APIs share.
-    fn event(&mut self, ctx: &SimContext, object: &Value, body: EventBody) -> Value {
-        let namespace = match object.text("namespace") {
-            "" => DEFAULT_NAMESPACE,
-            namespace => namespace,
-        };
+    fn send(&mut self, ctx: &mut SimContext, key: Key, mut event: Event) {
         self.last_name = ctx.epoch().at(ctx.now).as_nanosecond().max(self.last_name + 1);
-        let name = format!("{}.{:x}", object.text("name"), self.last_name);
-        json!({
-            "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": object,
-            "type": body.event_type,
-            "reason": body.reason,
-            "message": body.message,
-        })
-    }
-
-    fn send(&mut self, ctx: &mut SimContext, key: Key, event: Value) {
-        let last = Last {
-            namespace: event.namespace().to_owned(),
-            name: event.name().to_owned(),
-            at: ctx.now,
-            count: 1,
-        };
+        let of = event.involved_object.name.as_deref().unwrap_or_default();
+        event.metadata.name = format!("{of}.{:x}", self.last_name);
+        let EventMetadata { name, namespace, .. } = event.metadata.clone();
+        let last = Last { namespace, name, at: ctx.now, count: 1 };
         // The API server rejects objects in namespaces that are missing or being deleted.
         let namespace = ctx.store.get(Kind::Namespace, "", &last.namespace);
         if namespace.is_some_and(|namespace| namespace.phase() != "Terminating")
-            && ctx.store.create(Kind::Event, event, ctx.now).is_ok()
+            && ctx.store.create(Kind::Event, json!(event), ctx.now).is_ok()
         {
             self.last.insert(key, last);
         }
     }
 }
 
-/// Returns a reference to an object.
-pub(super) fn object_reference(kind: Kind, object: &Value) -> Value {
+/// Creates an event with the fields that both APIs share.
+fn event(object: ObjectReference, body: EventBody) -> Event {
+    let namespace = object.namespace.clone().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+    Event {
+        metadata: EventMetadata { namespace, ..EventMetadata::default() },
+        involved_object: object,
+        event_type: body.event_type,
+        reason: body.reason.to_owned(),
+        message: body.message.to_owned(),
+        ..Event::default()
+    }
+}
+
+/// Returns a reference to an object in a namespace.
+pub(super) fn object_reference(kind: Kind, object: &Value) -> ObjectReference {
     let (name, version) = kind.names();
-    json!({
-        "kind": name,
-        "namespace": object["metadata"]["namespace"],
-        "name": object["metadata"]["name"],
-        "uid": object["metadata"]["uid"],
-        "apiVersion": version,
-        "resourceVersion": object["metadata"]["resourceVersion"],
-    })
+    ObjectReference {
+        namespace: Some(object.namespace().to_owned()),
+        uid: Some(object.uid().to_owned()),
+        resource_version: Some(object.resource_version().to_owned()),
+        ..reference(name, version, object.name())
+    }
 }
 
 /// Returns a reference to a pod by name.
-pub(super) fn pod_named(namespace: &str, name: &str) -> Value {
-    json!({"kind": "Pod", "namespace": namespace, "name": name, "apiVersion": "v1"})
+pub(super) fn pod_named(namespace: &str, name: &str) -> ObjectReference {
+    ObjectReference { namespace: Some(namespace.to_owned()), ..reference("Pod", "v1", name) }
 }
 
 /// Returns a reference to a node.
-pub(super) fn node(name: &str, uid: &str) -> Value {
-    json!({"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"})
+pub(super) fn node(name: &str, uid: &str) -> ObjectReference {
+    ObjectReference { uid: Some(uid.to_owned()), ..reference("Node", "v1", name) }
+}
+
+fn reference(kind: &str, version: &str, name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(version.to_owned()),
+        kind: Some(kind.to_owned()),
+        name: Some(name.to_owned()),
+        ..ObjectReference::default()
+    }
 }

@@ -157,6 +157,7 @@ defects! {
         PodLimitOfFirst = "The total limit of a pod is that of its first limited container.",
         PodLimitOmitsVolumes = "Volumes do not count against the total limit of a pod.",
         PodLimitCountsMemoryVolumes = "Memory-backed volumes count against the total limit of a pod.",
+        MemoryVolumeUnsized = "A memory-backed volume has the default size of a tmpfs, half of the memory.",
         VolumeLimitIgnored = "Size limits of emptyDir volumes are not enforced.",
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",

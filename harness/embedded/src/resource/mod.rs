@@ -1,14 +1,14 @@
 //! Parts of objects that several components read in the same way.
 
 pub(crate) mod condition;
-pub(crate) mod container_status;
-mod event;
+pub(crate) mod event;
 mod kind;
 pub(crate) mod label_selector;
 mod object;
+pub(crate) mod pod_status;
 pub(crate) mod scheduling;
 
-pub(crate) use container_status::ContainerStatusExt;
-pub(crate) use event::EventBody;
+pub(crate) use event::{Event, EventBody};
 pub use kind::{Kind, Scope};
 pub(crate) use object::ObjectExt;
+pub(crate) use pod_status::{Phase, PodStatus};

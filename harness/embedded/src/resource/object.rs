@@ -3,6 +3,7 @@
 //! Objects stay [`Value`]s, so that fields newer than k8s-openapi's types are kept. Other modules
 //! read the fields that they share by [`ObjectExt`].
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::condition;
@@ -15,6 +16,8 @@ pub(crate) trait ObjectExt {
     fn text_or<'a>(&'a self, field: &str, default: &'a str) -> &'a str;
     /// Returns an integer field; 0 if it is missing.
     fn integer(&self, field: &str) -> i64;
+    /// Returns a timestamp field.
+    fn time(&self, field: &str) -> Option<Timestamp>;
     /// Returns the items of a list.
     fn items(&self, list: &str) -> std::slice::Iter<'_, Value>;
     /// Returns mutable items of a list.
@@ -34,6 +37,8 @@ pub(crate) trait ObjectExt {
     fn namespace(&self) -> &str;
     /// Returns `metadata.uid`.
     fn uid(&self) -> &str;
+    /// Returns `metadata.resourceVersion`.
+    fn resource_version(&self) -> &str;
     /// Returns `metadata.labels`.
     fn labels(&self) -> &Value;
     /// Returns `metadata.generation`.
@@ -63,6 +68,8 @@ pub(crate) trait ObjectExt {
     fn priority(&self) -> i64;
     /// Returns whether a pod's phase is final, so that the pod holds no resources.
     fn is_terminal(&self) -> bool;
+    /// Returns the names of a pod's sidecars (restartable init containers).
+    fn sidecars(&self) -> impl Iterator<Item = &str>;
     /// Returns the taints of a node.
     fn taints(&self) -> std::slice::Iter<'_, Value>;
     /// Returns the internal IP address of a node.
@@ -83,6 +90,10 @@ impl ObjectExt for Value {
 
     fn integer(&self, field: &str) -> i64 {
         self[field].as_i64().unwrap_or(0)
+    }
+
+    fn time(&self, field: &str) -> Option<Timestamp> {
+        self[field].as_str()?.parse().ok()
     }
 
     fn items(&self, list: &str) -> std::slice::Iter<'_, Value> {
@@ -127,6 +138,10 @@ impl ObjectExt for Value {
 
     fn uid(&self) -> &str {
         self["metadata"].text("uid")
+    }
+
+    fn resource_version(&self) -> &str {
+        self["metadata"].text("resourceVersion")
     }
 
     fn labels(&self) -> &Value {
@@ -183,6 +198,11 @@ impl ObjectExt for Value {
 
     fn is_terminal(&self) -> bool {
         matches!(self.phase(), "Failed" | "Succeeded")
+    }
+
+    fn sidecars(&self) -> impl Iterator<Item = &str> {
+        let inits = self["spec"].items("initContainers");
+        inits.filter(|init| init["restartPolicy"] == "Always").map(|init| init.text("name"))
     }
 
     fn taints(&self) -> std::slice::Iter<'_, Value> {

@@ -4,6 +4,7 @@ use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta;
 
 /// Time since the start of the cluster, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,9 +57,20 @@ impl Epoch {
         self.0.checked_add(since).unwrap_or(Timestamp::MAX)
     }
 
+    /// Returns the calendar time as `metav1.Time`, with whole seconds.
+    pub fn meta_time(self, time: Time) -> meta::v1::Time {
+        let seconds = Timestamp::from_second(self.at(time).as_second());
+        meta::v1::Time(seconds.unwrap_or(Timestamp::MAX))
+    }
+
     /// Formats a time as `metav1.Time`, with whole seconds: `2026-01-01T00:00:00Z`.
     pub fn seconds(self, time: Time) -> String {
         self.at(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Returns the calendar time as `metav1.MicroTime`.
+    pub fn micro_time(self, time: Time) -> meta::v1::MicroTime {
+        meta::v1::MicroTime(self.at(time))
     }
 
     /// Formats a time as `metav1.MicroTime`, with six fractional digits.

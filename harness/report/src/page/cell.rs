@@ -8,7 +8,7 @@ use super::verdict::{anchor, class};
 use crate::markdown::{duration, write_case_details};
 use crate::run_state::{EndedCase, RunState};
 use crate::timeline::{Timeline, inline_svg};
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Check;
 
 /// Maximum number of log lines on the page.
@@ -61,17 +61,21 @@ fn checks(title: &str, checks: &[&Check]) -> Markup {
 fn evidence_details(observations: &Observations) -> Markup {
     let overrides = Value::Object(observations.kubelet_config_overrides.clone());
     html! {
-        (documents("Pods as created", &observations.pods_created))
-        (documents("Pods at the end", &observations.pods_final))
-        (documents("Events", &observations.events))
-        (documents("Kubelet configuration overrides", std::slice::from_ref(&overrides)))
+        (documents("Pods as created", recorded(&observations.pods_created)))
+        (documents("Pods at the end", recorded(&observations.pods_final)))
+        (documents("Events", recorded(&observations.events)))
+        (documents("Kubelet configuration overrides", [&overrides]))
         (log("Kubelet log (eviction manager)", &observations.kubelet_log))
     }
 }
 
-fn documents(title: &str, documents: &[Value]) -> Markup {
+fn recorded<'a, T: 'a>(objects: &'a [Recorded<T>]) -> impl Iterator<Item = &'a Value> {
+    objects.iter().map(Recorded::json)
+}
+
+fn documents<'a>(title: &str, documents: impl IntoIterator<Item = &'a Value>) -> Markup {
     let text = |document: &Value| serde_yaml::to_string(document).unwrap_or_else(|_| document.to_string());
-    let all: Vec<String> = documents.iter().map(text).collect();
+    let all: Vec<String> = documents.into_iter().map(text).collect();
     html! {
         @if !all.is_empty() {
             details { summary { (title) " (" (all.len()) ")" } pre { (all.join("---\n")) } }

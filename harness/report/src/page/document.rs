@@ -23,32 +23,38 @@ pub fn page(run: &RecordedRun) -> Result<String, RecordedRunError> {
         .collect::<Result<_, RecordedRunError>>()?;
     let title =
         state.run.as_ref().map_or_else(|| "evictlab".to_owned(), |run| format!("evictlab run {}", run.id));
-    let page = html! {
+    let body = html! {
+        header {
+            h1 { (title) }
+            @if let Some(run) = &state.run { (run_facts(run, state)) }
+            p.totals { (totals(state)) }
+            @if state.end.is_none() {
+                p.warning { "This run is incomplete: it was killed, or is still running." }
+            }
+        }
+        main {
+            (matrix::matrix(state))
+            @for cell in &cells { (cell) }
+        }
+    };
+    Ok(html_document(&title, &[STYLE, timeline::STYLE], &body))
+}
+
+/// Renders a self-contained HTML document from its title, style sheets and body.
+pub fn html_document(title: &str, styles: &[&str], body: &Markup) -> String {
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(timeline::STYLE)) }
+                style { @for style in styles { (PreEscaped(style)) } }
             }
-            body {
-                header {
-                    h1 { (title) }
-                    @if let Some(run) = &state.run { (run_facts(run, state)) }
-                    p.totals { (totals(state)) }
-                    @if state.end.is_none() {
-                        p.warning { "This run is incomplete: it was killed, or is still running." }
-                    }
-                }
-                main {
-                    (matrix::matrix(state))
-                    @for cell in &cells { (cell) }
-                }
-            }
+            body { (body) }
         }
     };
-    Ok(page.into_string())
+    document.into_string()
 }
 
 /// Start time, versions, backend, and failed clusters.

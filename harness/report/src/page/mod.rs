@@ -6,4 +6,4 @@ mod matrix;
 mod rendered;
 mod verdict;
 
-pub use document::page;
+pub use document::{html_document, page};

@@ -84,6 +84,13 @@ impl LogFormatter {
                 };
                 log.add("interrupted", Style::Yellow, text);
             }
+            RunEventKind::TimedOut => {
+                log.add(
+                    "timed out",
+                    Style::Yellow,
+                    "the time limit of the run is reached; stopping and cleaning up",
+                );
+            }
             RunEventKind::RunEnded { .. } => {}
         }
         log.lines

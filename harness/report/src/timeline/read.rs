@@ -5,66 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use evictlab_rules::summary::{PodStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::model::{Mark, Point, Series, Span, ThresholdLine, Timeline};
 use super::unit::Unit;
-use evictlab_evidence::Observations;
+use evictlab_evidence::{NodeHistoryEntry, Observations, PodHistoryEntry, Recorded};
 
 /// Maximum number of samples in a timeline, for small files.
 const MAX_SAMPLES: usize = 240;
-
-/// An Evicted event.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    reason: String,
-    #[serde(rename = "type")]
-    event_type: String,
-    metadata: EventMetadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct EventMetadata {
-    annotations: EventAnnotations,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct EventAnnotations {
-    starved_resource: Option<String>,
-}
-
-/// An entry of a node's history.
-#[derive(Deserialize)]
-struct NodeEntry {
-    t: f64,
-    #[serde(default)]
-    conditions: BTreeMap<String, Condition>,
-}
-
-#[derive(Deserialize)]
-struct Condition {
-    status: Option<String>,
-}
-
-/// An entry of a pod's history.
-#[derive(Deserialize)]
-struct PodEntry {
-    t: f64,
-    reason: Option<String>,
-    #[serde(default)]
-    gone: bool,
-    #[serde(default)]
-    containers: BTreeMap<String, ContainerEntry>,
-}
-
-#[derive(Deserialize)]
-struct ContainerEntry {
-    state: Option<String>,
-    reason: Option<String>,
-}
 
 impl Timeline {
     /// Reads the timeline of a case; `None` if the evidence contains no samples.
@@ -120,11 +68,8 @@ fn thresholds(observations: &Observations, observed: &Observation) -> Vec<Thresh
 /// The signal of the eviction: of the resource that the Evicted event names, else the configured
 /// one. `None` for a pod over its own limits, which is not node-pressure eviction.
 fn signal(observations: &Observations) -> Option<Signal> {
-    let events: Vec<Event> =
-        observations.events.iter().filter_map(|event| Event::deserialize(event).ok()).collect();
-    let starved = events
-        .iter()
-        .find_map(|event| Resource::from_name(event.metadata.annotations.starved_resource.as_deref()?));
+    let events = &observations.events;
+    let starved = events.iter().find_map(|event| Resource::from_name(event.annotation("starved_resource")?));
     let configured = ["evictionSoft", "evictionHard"].into_iter().find_map(|kind| {
         let thresholds = observations.kubelet_config_overrides.get(kind)?.as_object()?;
         thresholds.keys().find_map(|signal| signal.parse::<Signal>().ok())
@@ -140,8 +85,7 @@ fn signal(observations: &Observations) -> Option<Signal> {
         }
         None if configured.is_some() => configured,
         None => {
-            let over_limits =
-                events.iter().any(|event| event.reason == "Evicted" && event.event_type == "Warning");
+            let over_limits = events.iter().any(|event| event.reason() == "Evicted" && event.is_warning());
             (!over_limits).then_some(Signal::MemoryAvailable)
         }
     }
@@ -179,22 +123,22 @@ fn pod_usage(pod: &PodStats, resource: Resource) -> Vec<(String, i64)> {
 }
 
 /// Periods in which node conditions were true, or `Ready` was not, and the time of the last change.
-fn conditions(history: &[Value], last_sample: f64) -> (Vec<Span>, f64) {
+fn conditions(history: &[Recorded<NodeHistoryEntry>], last_sample: f64) -> (Vec<Span>, f64) {
     let mut spans: Vec<Span> = Vec::new();
     let mut since: BTreeMap<String, f64> = BTreeMap::new();
     let mut changed = 0.0;
-    for entry in history.iter().filter_map(|entry| NodeEntry::deserialize(entry).ok()) {
-        for (name, condition) in entry.conditions {
+    for entry in history {
+        for (name, condition) in &entry.conditions {
             let is_true = condition.status.as_deref() == Some("True");
-            let shown = if name == "Ready" { !is_true } else { is_true };
-            match (shown, since.get(&name).copied()) {
+            let shown = if *name == "Ready" { !is_true } else { is_true };
+            match (shown, since.get(name).copied()) {
                 (true, None) => {
-                    since.insert(name, entry.t);
+                    since.insert(name.clone(), entry.t);
                     changed = entry.t;
                 }
                 (false, Some(from)) => {
-                    since.remove(&name);
-                    spans.push(Span { name: label(&name), from, to: entry.t });
+                    since.remove(name);
+                    spans.push(Span { name: label(name), from, to: entry.t });
                     changed = entry.t;
                 }
                 _ => {}
@@ -221,22 +165,15 @@ fn marks(observations: &Observations) -> Vec<Mark> {
     marks
 }
 
-fn pod_marks(history: &Map<String, Value>) -> Vec<Mark> {
+fn pod_marks(history: &BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (pod, entries) in history {
-        let entries: Vec<PodEntry> = entries
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| PodEntry::deserialize(entry).ok())
-            .collect();
-        let first = |text: String, is: &dyn Fn(&PodEntry) -> bool| {
+        let first = |text: String, is: &dyn Fn(&PodHistoryEntry) -> bool| {
             entries.iter().find(|entry| is(entry)).map(|entry| Mark { t: entry.t, text })
         };
-        let running = |entry: &PodEntry| {
-            entry.containers.values().any(|container| container.state.as_deref() == Some("running"))
-        };
-        let evicted = |entry: &PodEntry| entry.reason.as_deref() == Some("Evicted");
+        let running =
+            |entry: &PodHistoryEntry| entry.containers.values().any(|container| container.state == "running");
+        let evicted = |entry: &PodHistoryEntry| entry.reason.as_deref() == Some("Evicted");
         marks.extend(first(format!("{pod} running"), &running));
         marks.extend(first(format!("{pod} evicted"), &evicted));
         marks.extend(first(format!("{pod} deleted"), &|entry| entry.gone));
@@ -256,6 +193,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures::decoded;
 
     const MI: u64 = evictlab_rules::quantity::MIB;
 
@@ -272,17 +210,20 @@ mod tests {
         };
         let object = |value: Value| value.as_object().cloned().unwrap();
         let pressure = |t: f64, status: &str| json!({"t": t, "conditions": {"MemoryPressure": {"status": status}, "Ready": {"status": "True"}}});
+        let pods = [
+            json!({"t": 0.1, "phase": "Pending", "containers": {}}),
+            json!({"t": 0.4, "phase": "RunningCase", "containers": {"el1": {"state": "running"}}}),
+            json!({"t": 3.0, "phase": "Failed", "reason": "Evicted", "containers": {"el1": {"state": "terminated", "reason": "OOMKilled"}}}),
+        ];
         Observations {
             kubelet_config_overrides: object(json!({"evictionHard": {"memory.available": "300Mi"}})),
             samples: [sample(0.5, 800, 10), sample(1.5, 500, 310), sample(2.5, 250, 560)].iter().collect(),
-            events: vec![json!({"reason": "Evicted", "type": "Warning",
-                "metadata": {"annotations": {"starved_resource": "memory"}}})],
-            pod_history: object(json!({"hog": [
-                {"t": 0.1, "phase": "Pending", "containers": {}},
-                {"t": 0.4, "phase": "RunningCase", "containers": {"el1": {"state": "running"}}},
-                {"t": 3.0, "phase": "Failed", "reason": "Evicted", "containers": {"el1": {"state": "terminated", "reason": "OOMKilled"}}},
-            ]})),
-            node_history: vec![pressure(0.0, "False"), pressure(2.75, "True"), pressure(9.0, "False")],
+            events: vec![decoded(json!({"reason": "Evicted", "type": "Warning",
+                "metadata": {"annotations": {"starved_resource": "memory"}}}))],
+            pod_history: BTreeMap::from([("hog".to_owned(), pods.map(decoded).to_vec())]),
+            node_history: [pressure(0.0, "False"), pressure(2.75, "True"), pressure(9.0, "False")]
+                .map(decoded)
+                .to_vec(),
             ..Observations::default()
         }
     }
@@ -311,11 +252,11 @@ mod tests {
 
     #[test]
     fn thresholds_have_absolute_values_and_grace_periods() {
-        let configz = json!({
+        let configz = decoded(json!({
             "evictionHard": {"memory.available": "10%", "nodefs.available": "5%"},
             "evictionSoft": {"memory.available": "300Mi"},
             "evictionSoftGracePeriod": {"memory.available": "1m30s"},
-        });
+        }));
         let timeline = Timeline::from_observations(&Observations { configz, ..seen() }).unwrap();
         let bounds: Vec<_> =
             timeline.thresholds.iter().map(|bound| (bound.name.as_str(), bound.value as u64 / MI)).collect();
@@ -325,9 +266,9 @@ mod tests {
 
     #[test]
     fn pod_over_its_limits_has_no_signal() {
-        let events = vec![
+        let events = vec![decoded(
             json!({"reason": "Evicted", "type": "Warning", "message": "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "}),
-        ];
+        )];
         let pod = json!({"t": 1.0, "node": {}, "pods": [{"podRef": {"name": "writer"}, "containers": [], "ephemeral-storage": {"usedBytes": 40 * MI}}]});
         let seen = Observations {
             kubelet_config_overrides: serde_json::Map::new(),

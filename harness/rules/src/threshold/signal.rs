@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An eviction signal.
@@ -38,8 +39,9 @@ pub enum Signal {
     PidAvailable,
 }
 
-/// A resource that a node can run out of, as in the annotation `starved_resource`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A resource that a node can run out of, as in eviction messages and in the annotation
+/// `starved_resource`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Memory.

@@ -6,7 +6,7 @@ use evictlab_case::{Pressure, PressureMechanism, Signal};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
 use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ impl CaseRunner<'_> {
             if self.case.case.pressure.is_some() {
                 self.leased.mark_dirty().await;
             }
-            observations.configz = node.configz().await?;
+            observations.configz = Recorded::decode(node.configz().await?)?;
         } else {
             self.configure_own_node(observations).await?;
         }
@@ -49,7 +49,7 @@ impl CaseRunner<'_> {
             summary: node.settled_summary().await?,
             evictions: node.settled_evictions().await?,
         };
-        observations.summary_before = before.summary.clone();
+        observations.summary_before = Recorded::decode(before.summary.clone())?;
         Ok(before)
     }
 
@@ -64,14 +64,14 @@ impl CaseRunner<'_> {
         let mut config = kubelet_config::base(node.cgroup_v1);
         if self.exclusivity == Exclusivity::Shared {
             observations.kubelet_config_overrides = config;
-            observations.configz = node.configz().await?;
+            observations.configz = Recorded::decode(node.configz().await?)?;
             return Ok(());
         }
         config.extend(changes);
         self.leased.mark_dirty().await;
         let applied = self.configure_kubelet(&config).await?;
         observations.tune_seconds = applied.seconds;
-        observations.configz = applied.configz;
+        observations.configz = Recorded::decode(applied.configz)?;
         observations.kubelet_config_overrides = config;
         Ok(())
     }

@@ -5,6 +5,7 @@ use evictlab_cluster::NodeError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::Stalled;
 use evictlab_cluster::workload::StageError;
+use evictlab_evidence::DecodeError;
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict};
 
 use crate::lease::leased_node::LeaseError;
@@ -24,6 +25,9 @@ pub(crate) enum CaseError {
     /// An object could not be created or deleted.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The API server or the kubelet returned an object that cannot be decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
     /// The node did not recover from the last case.
     #[error(transparent)]
     Lease(#[from] LeaseError),

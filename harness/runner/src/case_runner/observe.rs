@@ -3,13 +3,14 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use evictlab_case::Name;
+use evictlab_case::{Name, NodeChange};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, place_container};
 use evictlab_evidence::{
-    EndInputs, EndLimits, ExpectedOutcome, LiveState, ObservationEnd, Observations, Scope, sample,
+    EndInputs, EndLimits, EvidenceSource, ExpectedOutcome, LiveState, MissingEvidence, ObservationEnd,
+    Observations, Recorded, Scope, sample,
 };
-use evictlab_judge::Phase;
+use evictlab_judge::{Phase, known_bug};
 use futures::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
@@ -162,6 +163,7 @@ impl<'a> Observer<'a> {
             }
             WatchUpdate::ListStarted(kind) => self.live.record_list_start(kind),
             WatchUpdate::ListEnded(kind) => self.live.record_list_end(self.seconds(), kind),
+            WatchUpdate::Undecodable(missing) => self.live.record_missing(missing),
             WatchUpdate::Failed(error) => self.connection_failure = Some(error),
         }
         changed
@@ -190,7 +192,7 @@ impl<'a> Observer<'a> {
             Err(error) => self.connection_failure = Some(error.to_string()),
         }
         // A node that the case pauses is expected not to answer.
-        if self.runner.case.case.steps.iter().any(|step| step.pause) {
+        if self.runner.case.case.node_changes().any(|change| *change == NodeChange::Pause) {
             self.connection_failure = None;
         }
     }
@@ -210,7 +212,8 @@ impl<'a> Observer<'a> {
         match self.namespace.add_ephemeral_container(ephemeral.pod.as_str(), &container).await {
             Ok(_) => Ok(()),
             Err(StageError::Refused { status, .. }) if case.case.expect.refused.is_some() => {
-                observations.refused = serde_json::to_value(status).ok();
+                let status = serde_json::to_value(status).unwrap_or_default();
+                observations.refused = Some(Recorded::decode(status)?);
                 Ok(())
             }
             Err(StageError::Refused { object, status }) => {
@@ -293,6 +296,15 @@ impl<'a> Observer<'a> {
             (Some(ObservationEnd::Stalled | ObservationEnd::Deadline(_)), Some(failure)) => {
                 Err(CaseError::Unreachable(failure))
             }
+            // What the kubelet did since its last answer, an eviction or none, is not known.
+            (Some(ObservationEnd::Outcome), Some(failure)) if observations.seconds_to_outcome.is_none() => {
+                Err(CaseError::Unreachable(failure))
+            }
+            (Some(end), Some(failure)) => {
+                let cause = format!("the kubelet did not answer at the end of the case: {failure}");
+                self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, cause));
+                Ok(Some(end))
+            }
             (end, failure) => {
                 self.connection_failure = failure;
                 Ok(end)
@@ -304,7 +316,8 @@ impl<'a> Observer<'a> {
 fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     let case = &runner.case.case;
     let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let bug = case.known_bugs.iter().find(|bug| bug.kubelet.matches(&runner.leased.node.version));
+    let node = &runner.leased.node;
+    let bug = known_bug(case, &node.version, Some(node.cgroup()));
     ExpectedOutcome {
         evicted: names(&case.expect.evicted),
         evicted_with_bug: bug.and_then(|bug| bug.evicted.as_deref()).map(names),

@@ -1,11 +1,10 @@
 //! Progress events of a case.
 
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, RecordedEvent};
 use evictlab_judge::Phase;
 use evictlab_report::RunEventKind;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{PodStats, Sample};
-use k8s_openapi::api::core::v1::Event;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,12 +19,11 @@ impl CaseRunner<'_> {
     }
 
     /// Reports a warning event.
-    pub(super) fn report_warning(&self, event: &Value) {
-        let Ok(event) = Event::deserialize(event) else { return };
-        if event.type_.as_deref() == Some("Warning") {
-            let object = event.involved_object.name.unwrap_or_default();
-            let (reason, message) = (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
-            self.report_step(Phase::Observe, format!("{reason} {object}: {}", message.trim_end()));
+    pub(super) fn report_warning(&self, event: &RecordedEvent) {
+        if event.is_warning() {
+            let object = event.object_name().unwrap_or_default();
+            let (reason, message) = (event.reason(), event.message().trim_end());
+            self.report_step(Phase::Observe, format!("{reason} {object}: {message}"));
         }
     }
 
@@ -40,7 +38,7 @@ impl CaseRunner<'_> {
 
     fn distance_to_threshold(&self, sample: &Value, observations: &Observations) -> Option<String> {
         let pressure = self.case.case.pressure.as_ref()?;
-        let threshold = effective_threshold(pressure, &observations.configz, sample)?;
+        let threshold = effective_threshold(pressure, observations.configz.json(), sample)?;
         let available = available(sample, pressure.signal)?;
         Some(match available.checked_sub(threshold) {
             Some(left) => format!(", {}Mi to go", left / MIB),

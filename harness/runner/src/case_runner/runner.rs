@@ -142,7 +142,23 @@ impl CaseRunner<'_> {
             restored?;
             self.delete_objects(&namespace, speed, observed.is_err()).await?;
         }
-        self.conclude(observed?, result).await
+        let concluded = self.conclude(observed?, result).await;
+        self.release_host().await;
+        concluded
+    }
+
+    /// Waits until a case that had the host or its disk for itself has left nothing there: pods were
+    /// deleted at once, so their processes and files may remain for some seconds, and the next case,
+    /// on another node, measures its distance to the threshold first.
+    async fn release_host(&self) {
+        let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk);
+        if had_host && !self.cancel.is_cancelled() && self.leased.is_dirty().await {
+            self.report_step(Phase::Reset, "waiting for the node to recover");
+            // The next case on the node reports a node that did not recover.
+            let _ = self.leased.reset().await;
+            // A pod that is deleted at once is gone from the API before its processes have ended.
+            self.cancel.run_until_cancelled(self.leased.wait_until_pods_ended()).await;
+        }
     }
 
     fn describe_node(&self, observations: &mut Observations) {
@@ -201,17 +217,17 @@ impl CaseRunner<'_> {
                 }
                 let read = container_logs(self.leased.node.client(), &namespace.name, pod).await;
                 observations.missing.extend(read.missing);
-                observations.container_logs.insert(name.clone(), Value::Object(read.logs));
+                observations.container_logs.insert(name.clone(), read.logs);
             }
         }
-        let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+        let created = case.created_objects();
         let is_pod = |kind: Option<&Value>| kind.is_some_and(|kind| kind == "Pod");
         let objects = case.objects.iter().chain(created).filter(|manifest| !is_pod(manifest.get("kind")));
         for manifest in objects {
             let manifest = Value::Object(manifest.clone());
             match namespace.object(&manifest).await {
                 Ok(object) => {
-                    let name = evictlab_evidence::pod_name(&manifest);
+                    let name = object_name(&manifest).to_owned();
                     observations.objects.insert(name, object);
                 }
                 Err(error) => {
@@ -305,11 +321,15 @@ impl CaseRunner<'_> {
     }
 }
 
+fn object_name(manifest: &Value) -> &str {
+    manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
 /// Returns the source of an object of the case.
 fn object_source(manifest: &Value) -> EvidenceSource {
     let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "", kind)).plural;
-    EvidenceSource::Object { resource, name: evictlab_evidence::pod_name(manifest) }
+    EvidenceSource::Object { resource, name: object_name(manifest).to_owned() }
 }
 
 #[cfg(test)]

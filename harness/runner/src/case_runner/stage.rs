@@ -2,7 +2,7 @@
 
 use evictlab_case::PodPlacement;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest, pod_manifest};
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, Recorded};
 use evictlab_fault::Fault;
 use evictlab_judge::Phase;
 use tokio::time::Instant;
@@ -89,7 +89,7 @@ impl CaseRunner<'_> {
     ) -> Result<(), CaseError> {
         for (index, pod) in self.case.case.pods.iter().enumerate() {
             match namespace.create_pod(&pod_manifest(pod, placement)).await {
-                Ok(created) => observations.pods_created.push(created),
+                Ok(created) => observations.pods_created.push(Recorded::decode(created)?),
                 Err(StageError::Refused { object, status }) => {
                     let problem = self.case.pod_rejection_problem(index, &object, &refusal(&status));
                     return Err(CaseError::Refused(problem.to_string()));

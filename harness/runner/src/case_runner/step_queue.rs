@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_case::Step;
+use evictlab_case::{Action, Step};
 use evictlab_evidence::Scope;
 use tokio::time::Instant;
 
@@ -61,12 +61,8 @@ impl<'a> StepQueue<'a> {
     }
 }
 
-/// Returns the step's `about`, else its actions.
+/// Returns the step's `about`, else its action.
 pub(crate) fn describe_step(step: &Step) -> String {
-    let actions = step.actions();
-    match &step.about {
-        Some(about) => about.clone(),
-        None if actions.is_empty() => "continuing".to_owned(),
-        None => actions.join(", "),
-    }
+    let action = step.action.as_ref().map_or("continuing", Action::field);
+    step.about.clone().unwrap_or_else(|| action.to_owned())
 }

@@ -45,8 +45,8 @@ impl RunContext {
                 break;
             }
         }
-        let bug = known_bug(&case.case, &leased.node.version);
-        CaseOutcome { result: over_runs(bug, results), evidence }
+        let bug = known_bug(&case.case, &leased.node.version, Some(leased.node.cgroup()));
+        CaseOutcome { result: over_runs(rate, bug, results), evidence }
     }
 
     /// Runs a case on its node. Repeats it more slowly while its pressure is faster than the node's

@@ -1,9 +1,11 @@
 //! Interruption of a run in three stages: clean up, only write reports, exit.
 
 use std::io;
+use std::thread;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Limit for short work that completes after an interrupt.
@@ -20,7 +22,10 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Handles SIGINT, SIGTERM and SIGHUP: each signal advances by one stage, and the third exits
-    /// the process with status 130. Call it once, within a runtime, before objects are created.
+    /// the process with status 130. Call it once, before objects are created.
+    ///
+    /// Signals have a thread of their own, so that they are handled while the run evaluates an
+    /// expression or waits for the reader of its output.
     ///
     /// An ignored SIGHUP stays ignored, as `nohup` expects. An ignored SIGINT does not: shells
     /// ignore it for background jobs of scripts, so a SIGINT to such a job is sent on purpose.
@@ -28,30 +33,22 @@ impl Interrupt {
     /// # Errors
     /// A signal handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let mut signals = {
+            let _context = runtime.enter();
+            Signals::install()?
+        };
         let interrupt = Self::default();
-        let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut terminations = signal(SignalKind::terminate())?;
-        let mut hangups = if is_sighup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
         let stage = interrupt.clone();
-        tokio::spawn(async move {
+        let handle = async move {
             loop {
-                let hangup = async {
-                    match &mut hangups {
-                        Some(hangups) => hangups.recv().await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    _ = interrupts.recv() => {}
-                    _ = terminations.recv() => {}
-                    _ = hangup => {}
-                }
+                signals.next().await;
                 if stage.advance() == 3 {
                     std::process::exit(130);
                 }
             }
-        });
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(handle))?;
         Ok(interrupt)
     }
 
@@ -85,6 +82,40 @@ impl Interrupt {
             return 2;
         }
         3
+    }
+}
+
+/// The signals that interrupt a run.
+struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+    /// `None` if SIGHUP is ignored.
+    hangups: Option<Signal>,
+}
+
+impl Signals {
+    fn install() -> io::Result<Self> {
+        Ok(Self {
+            interrupts: signal(SignalKind::interrupt())?,
+            terminations: signal(SignalKind::terminate())?,
+            hangups: if is_sighup_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// Awaits the next signal.
+    async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangups {
+                Some(hangups) => hangups.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = self.interrupts.recv() => {}
+            _ = self.terminations.recv() => {}
+            _ = hangup => {}
+        }
     }
 }
 

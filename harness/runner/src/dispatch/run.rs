@@ -95,6 +95,7 @@ impl RunContext {
                 }
                 () = &mut timeout, if !self.timed_out.load(Ordering::Relaxed) => {
                     self.timed_out.store(true, Ordering::Relaxed);
+                    self.events.send(RunEventKind::TimedOut);
                     self.cancel.cancel();
                 }
                 () = interrupt.reports_only.cancelled() => {

@@ -1,6 +1,6 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
-use evictlab_case::{Case, Signal, Step};
+use evictlab_case::{Case, Signal};
 
 /// Resource that a case needs for itself while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ fn changes_node(case: &Case) -> bool {
         || !case.static_pods.is_empty()
         || case.node.memory.is_some()
         || !case.node.capacity.is_empty()
-        || case.steps.iter().any(Step::changes_node)
+        || case.node_changes().next().is_some()
 }
 
 #[cfg(test)]

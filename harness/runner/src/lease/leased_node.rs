@@ -181,15 +181,19 @@ impl LeasedNode {
         self.state.lock().await.was_shared = true;
     }
 
-    /// Waits until the node's statistics do not list the pods of the cases that shared the node any
-    /// more, and two successive ones agree: until then they include memory that becomes free, and a
-    /// threshold below them may be out of reach.
-    /// After a time limit the case goes on: if it then does not reach its threshold, it is run again.
+    /// Waits for the end of the pods of cases that shared the node since the last call.
     pub(crate) async fn wait_for_steady_memory(&self) {
         let mut state = self.state.lock().await;
-        if !std::mem::take(&mut state.was_shared) {
-            return;
+        if std::mem::take(&mut state.was_shared) {
+            self.wait_until_pods_ended().await;
         }
+    }
+
+    /// Waits until the node's statistics do not list pods of cases any more, and two successive ones
+    /// agree: until then they include memory that becomes free, and a threshold below them may be out
+    /// of reach.
+    /// After a time limit the case goes on: if it then does not reach its threshold, it is run again.
+    pub(crate) async fn wait_until_pods_ended(&self) {
         let read = async || self.node.summary().await.ok().and_then(|summary| memory_sample(&summary));
         let steady = async {
             // The first statistics may be older than the end of the last pod.

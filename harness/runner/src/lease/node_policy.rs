@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Case, PodPlacement, Pressure, PressureMechanism, Signal, Step};
+use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, Signal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError};
 use evictlab_rules::KubeletVersion;
@@ -189,7 +189,8 @@ fn node_changes(case: &Case) -> Vec<&'static str> {
         ("static pods", !case.static_pods.is_empty()),
     ];
     let setup = setup.into_iter().filter(|(_, stated)| *stated).map(|(name, _)| name);
-    let steps = case.steps.iter().filter(|step| step.changes_node()).flat_map(Step::actions);
+    let steps = case.steps.iter().filter_map(|step| step.action.as_ref());
+    let steps = steps.filter(|action| matches!(action, Action::Node(_))).map(Action::field);
     let mut changes: Vec<&str> = setup.chain(steps).collect();
     changes.dedup();
     changes

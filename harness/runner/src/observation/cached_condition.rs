@@ -33,7 +33,7 @@ impl<'a> CachedCondition<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evictlab_evidence::{LiveState, Observations};
+    use evictlab_evidence::{LiveState, Observations, Recorded};
     use serde_json::json;
 
     #[test]
@@ -46,7 +46,7 @@ mod tests {
             condition.holds(changed, &Scope::live(&observations, 1.0, live))
         };
         assert!(!holds(&[], &live));
-        live.record_event(json!({"metadata": {"uid": "1"}}));
+        live.record_event(Recorded::decode(json!({"metadata": {"uid": "1"}})).unwrap());
         assert!(!holds(&["pods", "samples"], &live), "`events` is not among the changed variables");
         assert!(holds(&["events"], &live));
     }

@@ -1,6 +1,8 @@
 //! Evidence that is read once at the end of a case: final pods and events, the node's status, the
 //! eviction counters and the kubelet's log.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::ListParams;
@@ -8,10 +10,13 @@ use kube::core::Request;
 use kube::{Api, Client, Resource};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use evictlab_cluster::{Node, without_managed_fields};
-use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, Observations};
+use evictlab_evidence::{
+    DecodeError, EvidenceSource, LiveState, MissingEvidence, NodeState, Observations, Recorded,
+    RecordedEvent, RecordedPod,
+};
 
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +26,7 @@ pub(crate) struct StateBefore {
     /// The Summary.
     pub summary: Value,
     /// `kubelet_evictions` by signal.
-    pub evictions: Map<String, Value>,
+    pub evictions: BTreeMap<String, u64>,
 }
 
 /// Source of the final evidence of a case.
@@ -36,6 +41,15 @@ pub(crate) struct Collector<'a> {
     pub full_kubelet_log: bool,
 }
 
+/// Reason why the final pods could not be read.
+#[derive(Debug, thiserror::Error)]
+enum FinalPodsError {
+    #[error(transparent)]
+    List(#[from] kube::Error),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
 impl Collector<'_> {
     /// Completes the observations with the live state and with readings of the API server and the
     /// node. Returns the sources that could not be read; the others are kept.
@@ -48,7 +62,7 @@ impl Collector<'_> {
         let mut live = live.clone();
         match self.final_pods().await {
             Ok(pods) => {
-                let listed = pods.iter().map(evictlab_evidence::pod_name).collect();
+                let listed = pods.iter().map(|pod| pod.case_name().to_owned()).collect();
                 live.record_unlisted_pods(observations.seconds.unwrap_or_default(), &listed);
                 copy_live_state(&live, observations);
                 observations.pods_final = pods;
@@ -72,7 +86,7 @@ impl Collector<'_> {
             Ok(node) => {
                 let conditions = node.status.and_then(|status| status.conditions);
                 let taints = node.spec.and_then(|spec| spec.taints);
-                observations.node_status = json!({"conditions": conditions, "taints": taints});
+                observations.node_status = Recorded::of(NodeState { conditions, taints }).unwrap_or_default();
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Node, error)),
         }
@@ -95,25 +109,27 @@ impl Collector<'_> {
         }
     }
 
-    async fn final_pods(&self) -> Result<Vec<Value>, kube::Error> {
+    async fn final_pods(&self) -> Result<Vec<RecordedPod>, FinalPodsError> {
         let pods: Api<Pod> = Api::namespaced(self.node.client().clone(), self.namespace);
         let list = pods.list(&ListParams::default()).await?;
-        let value = |pod: Pod| {
+        let recorded = |pod: Pod| {
             let value = serde_json::to_value(pod).ok()?;
-            Some(with_type_meta(without_managed_fields(value), "Pod"))
+            Some(Recorded::decode(with_type_meta(without_managed_fields(value), "Pod")))
         };
-        Ok(list.items.into_iter().filter_map(value).collect())
+        Ok(list.items.into_iter().filter_map(recorded).collect::<Result<_, _>>()?)
     }
 
     /// Adds the events that a failed watch may have missed. Events about a node are in the
     /// namespace `default`.
-    async fn add_missed_events(&self, events: &mut Vec<Value>, missing: &mut Vec<MissingEvidence>) {
+    async fn add_missed_events(&self, events: &mut Vec<RecordedEvent>, missing: &mut Vec<MissingEvidence>) {
         let node = &self.node.name;
         let of_node = format!("involvedObject.kind=Node,involvedObject.name={node}");
         let of_node = ListParams::default().fields(&of_node);
         for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
             match list_events(self.node.client(), namespace, &filter, self.before.at).await {
-                Ok(listed) => listed.into_iter().for_each(|event| add_unless_known(events, event)),
+                Ok(listed) => {
+                    missing.extend(listed.into_iter().filter_map(|event| add_unless_known(events, event)))
+                }
                 Err(error) => {
                     let cause = format!("failed to list events in {namespace}: {error}");
                     missing.push(MissingEvidence::new(EvidenceSource::Events, cause));
@@ -125,8 +141,7 @@ impl Collector<'_> {
 
 fn copy_live_state(live: &LiveState, observations: &mut Observations) {
     observations.pods_gone = live.gone.clone();
-    observations.pod_history =
-        live.history.iter().map(|(name, history)| (name.clone(), history.clone().into())).collect();
+    observations.pod_history = live.history.clone();
     observations.node_history = live.node_history.clone();
     observations.node_object = live.node.clone();
     observations.events = live.events.clone();
@@ -174,24 +189,27 @@ fn is_since(event: &RawValue, since: Timestamp) -> bool {
     times.last_timestamp.or(times.event_time).is_none_or(|time| time.as_second() >= since.as_second())
 }
 
-fn add_unless_known(events: &mut Vec<Value>, event: Value) {
-    let event = with_type_meta(without_managed_fields(event), "Event");
-    let uid = |event: &Value| event.pointer("/metadata/uid").cloned();
-    if !events.iter().any(|known| uid(known) == uid(&event)) {
-        events.push(event);
+/// Adds an event that no watch delivered. Returns the events as missing evidence if it cannot be
+/// decoded.
+fn add_unless_known(events: &mut Vec<RecordedEvent>, event: Value) -> Option<MissingEvidence> {
+    match RecordedEvent::decode(with_type_meta(without_managed_fields(event), "Event")) {
+        Ok(event) => {
+            if !events.iter().any(|known| known.uid() == event.uid()) {
+                events.push(event);
+            }
+            None
+        }
+        Err(error) => Some(MissingEvidence::new(EvidenceSource::Events, error)),
     }
 }
 
 /// Returns the increase of each counter that increased.
-fn increases(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<String, Value> {
-    let count = |map: &Map<String, Value>, signal: &str| map.get(signal).and_then(Value::as_u64).unwrap_or(0);
-    after
-        .keys()
-        .filter_map(|signal| {
-            let increase = count(after, signal).saturating_sub(count(before, signal));
-            (increase > 0).then(|| (signal.clone(), increase.into()))
-        })
-        .collect()
+fn increases(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let increase = |(signal, count): (&String, &u64)| {
+        let increase = count.saturating_sub(before.get(signal).copied().unwrap_or(0));
+        (increase > 0).then(|| (signal.clone(), increase))
+    };
+    after.iter().filter_map(increase).collect()
 }
 
 fn is_about_eviction(line: &str) -> bool {
@@ -221,9 +239,12 @@ mod tests {
 
     #[test]
     fn returns_counters_that_increased() {
-        let map = |value: Value| value.as_object().unwrap().clone();
-        let before = map(json!({"memory.available": 1, "pid.available": 1}));
-        let after = map(json!({"memory.available": 3, "pid.available": 1, "emptydirfs.limit": 1}));
-        assert_eq!(increases(&before, &after), map(json!({"memory.available": 2, "emptydirfs.limit": 1})));
+        let counts = |counts: &[(&str, u64)]| {
+            counts.iter().map(|(signal, count)| ((*signal).to_owned(), *count)).collect()
+        };
+        let before = counts(&[("memory.available", 1), ("pid.available", 1)]);
+        let after = counts(&[("memory.available", 3), ("pid.available", 1), ("emptydirfs.limit", 1)]);
+        let increased = counts(&[("memory.available", 2), ("emptydirfs.limit", 1)]);
+        assert_eq!(increases(&before, &after), increased);
     }
 }

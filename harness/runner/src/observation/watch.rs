@@ -1,30 +1,34 @@
 //! Watches on the pods and events of a namespace and on one node.
 
 use evictlab_cluster::{WatchBackoff, without_managed_fields};
-use evictlab_evidence::WatchedKind;
+use evictlab_evidence::{
+    EvidenceSource, MissingEvidence, Recorded, RecordedEvent, RecordedNode, RecordedPod, WatchedKind,
+};
 use futures::{Stream, StreamExt, stream};
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 /// One change that a watch delivers.
 #[derive(Clone, Debug)]
 pub(crate) enum WatchUpdate {
     /// A pod was created or changed.
-    Pod(Value),
+    Pod(RecordedPod),
     /// A pod was deleted; its last state.
-    PodDeleted(Value),
+    PodDeleted(RecordedPod),
     /// The node changed.
-    Node(Value),
+    Node(RecordedNode),
     /// An event was created or its count changed.
-    Event(Value),
+    Event(RecordedEvent),
     /// A watch begins to list its objects.
     ListStarted(WatchedKind),
     /// A watch has listed its objects.
     ListEnded(WatchedKind),
+    /// An object could not be decoded.
+    Undecodable(MissingEvidence),
     /// A watch failed and is retried.
     Failed(String),
 }
@@ -38,7 +42,8 @@ impl WatchUpdate {
             }
             Self::Node(_) => &["node", "nodeHistory"],
             Self::Event(_) => &["events"],
-            Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) | Self::Failed(_) => &[],
+            Self::ListStarted(_) | Self::ListEnded(WatchedKind::Node) => &[],
+            Self::Undecodable(_) | Self::Failed(_) => &[],
         }
     }
 }
@@ -53,45 +58,67 @@ pub(crate) fn watch_case(
     let in_namespace = |kind: &str| Api::namespaced_with(client.clone(), namespace, &resource(kind));
     let all_objects = watcher::Config::default;
     let pods = Watched {
+        source: EvidenceSource::Pods,
         applied: WatchUpdate::Pod,
         deleted: Some(WatchUpdate::PodDeleted),
         kind: Some(WatchedKind::Pods),
     };
     let pods = watch(in_namespace("Pod"), all_objects(), pods);
-    let events = Watched { applied: WatchUpdate::Event, deleted: None, kind: None };
+    // Events are listed again at the end of the case.
+    let events =
+        Watched { source: EvidenceSource::Events, applied: WatchUpdate::Event, deleted: None, kind: None };
     let events = watch(in_namespace("Event"), all_objects(), events);
     let one_node = all_objects().fields(&format!("metadata.name={node}"));
-    let node = Watched { applied: WatchUpdate::Node, deleted: None, kind: Some(WatchedKind::Node) };
+    let node = Watched {
+        source: EvidenceSource::Node,
+        applied: WatchUpdate::Node,
+        deleted: None,
+        kind: Some(WatchedKind::Node),
+    };
     let node = watch(Api::all_with(client.clone(), &resource("Node")), one_node, node);
     stream::select_all([pods.boxed(), events.boxed(), node.boxed()])
 }
 
 /// The updates of one watch.
-#[derive(Clone, Copy)]
-struct Watched {
-    applied: fn(Value) -> WatchUpdate,
-    deleted: Option<fn(Value) -> WatchUpdate>,
-    /// Objects whose lists are reported; events are listed again at the end of the case.
+#[derive(Clone)]
+struct Watched<T> {
+    /// Evidence that is missing if an object cannot be decoded.
+    source: EvidenceSource,
+    applied: fn(Recorded<T>) -> WatchUpdate,
+    /// `None` if deletions are not reported.
+    deleted: Option<fn(Recorded<T>) -> WatchUpdate>,
+    /// `Some` if the begin and end of each list are reported.
     kind: Option<WatchedKind>,
 }
 
-fn watch(
-    api: Api<DynamicObject>,
-    config: watcher::Config,
-    watched: Watched,
-) -> impl Stream<Item = WatchUpdate> + Send + use<> {
-    watcher(api, config).backoff(WatchBackoff::default()).filter_map(move |event| async move {
-        let value = |object: DynamicObject| serde_json::to_value(object).ok().map(without_managed_fields);
+impl<T: DeserializeOwned> Watched<T> {
+    /// Decodes an object and reports it.
+    fn report(&self, object: DynamicObject, update: fn(Recorded<T>) -> WatchUpdate) -> Option<WatchUpdate> {
+        let object = serde_json::to_value(object).ok().map(without_managed_fields)?;
+        Some(match Recorded::decode(object) {
+            Ok(object) => update(object),
+            Err(error) => WatchUpdate::Undecodable(MissingEvidence::new(self.source.clone(), error)),
+        })
+    }
+
+    fn update(&self, event: Result<watcher::Event<DynamicObject>, watcher::Error>) -> Option<WatchUpdate> {
         match event {
             Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                value(object).map(watched.applied)
+                self.report(object, self.applied)
             }
-            Ok(watcher::Event::Delete(object)) => {
-                watched.deleted.and_then(|deleted| value(object).map(deleted))
-            }
-            Ok(watcher::Event::Init) => watched.kind.map(WatchUpdate::ListStarted),
-            Ok(watcher::Event::InitDone) => watched.kind.map(WatchUpdate::ListEnded),
+            Ok(watcher::Event::Delete(object)) => self.report(object, self.deleted?),
+            Ok(watcher::Event::Init) => self.kind.map(WatchUpdate::ListStarted),
+            Ok(watcher::Event::InitDone) => self.kind.map(WatchUpdate::ListEnded),
             Err(error) => Some(WatchUpdate::Failed(error.to_string())),
         }
-    })
+    }
+}
+
+fn watch<T: DeserializeOwned + Send + 'static>(
+    api: Api<DynamicObject>,
+    config: watcher::Config,
+    watched: Watched<T>,
+) -> impl Stream<Item = WatchUpdate> + Send {
+    let events = watcher(api, config).backoff(WatchBackoff::default());
+    events.filter_map(move |event| std::future::ready(watched.update(event)))
 }

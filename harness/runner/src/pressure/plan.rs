@@ -137,12 +137,7 @@ fn resolved_thresholds(
 /// allocatable memory, or imagefs on the same file system.
 fn observations(signal: case::Signal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
     let node = node_stats(summary);
-    let own = match signal {
-        case::Signal::MemoryAvailable => Signal::MemoryAvailable,
-        case::Signal::NodefsAvailable => Signal::NodefsAvailable,
-        case::Signal::NodefsInodesFree => Signal::NodefsInodesFree,
-        case::Signal::PidAvailable => Signal::PidAvailable,
-    };
+    let own = signal.eviction_signal();
     let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal.as_str()))?;
     let related = match own {
         Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, &node),

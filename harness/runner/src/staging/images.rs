@@ -9,7 +9,7 @@ use evictlab_case::Case;
 /// A container with an `imagePullPolicy` is excluded: the case itself decides where its image comes
 /// from.
 pub(crate) fn images_of(case: &Case) -> Vec<String> {
-    let created = case.steps.iter().filter_map(|step| step.create.as_ref());
+    let created = case.created_objects();
     let manifests = case.pods.iter().chain(&case.static_pods).chain(&case.objects).chain(created);
     let mut images = Vec::new();
     for value in manifests.flat_map(|manifest| manifest.values()) {

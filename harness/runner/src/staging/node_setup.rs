@@ -1,6 +1,6 @@
 //! Changes of a node that a case states, and their reversal.
 
-use evictlab_case::{Case, Step};
+use evictlab_case::{Case, NodeChange};
 use evictlab_cluster::workload::{Placement, static_pod_manifest};
 use evictlab_cluster::{Node, NodeError};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) async fn set_up_node(
 /// Reverts everything that a case changes on its node in its setup and steps. Also applies to a
 /// case that was interrupted: each reversal is idempotent.
 pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
-    if case.steps.iter().any(|step| step.pause) {
+    if case.node_changes().any(|change| *change == NodeChange::Pause) {
         node.backend().pause(false).await?;
     }
     if case.node.memory.is_some() {
@@ -40,8 +40,8 @@ pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeErr
     if !case.static_pods.is_empty() {
         node.backend().static_pods(&[]).await?;
     }
-    if case.steps.iter().any(Step::changes_node) || !case.node.capacity.is_empty() {
-        node.clean(case.steps.iter().any(|step| step.drain)).await?;
+    if case.node_changes().next().is_some() || !case.node.capacity.is_empty() {
+        node.clean(case.node_changes().any(|change| *change == NodeChange::Drain)).await?;
     }
     Ok(())
 }

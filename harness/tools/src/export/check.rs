@@ -132,9 +132,9 @@ impl Checker<'_> {
 
     fn steps(&mut self, case: &Case) {
         for (place, step) in case.steps.iter().enumerate() {
-            let what = match step.actions().as_slice() {
-                [] => "a step waits for a condition that only evictlab evaluates".to_owned(),
-                does => format!("a step acts while the case runs: {}", does.join(", ")),
+            let what = match &step.action {
+                None => "a step waits for a condition that only evictlab evaluates".to_owned(),
+                Some(action) => format!("a step acts while the case runs: {}", action.field()),
             };
             self.reject_if(true, yaml_path!["do", place], &what);
         }

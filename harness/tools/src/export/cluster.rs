@@ -69,7 +69,7 @@ impl<'a> Worker<'a> {
             node: format!("{cluster}-worker{number}"),
             namespace: kubelet.label.chars().map(plain).collect(),
             kubelet,
-            bug: known_bug(case, &kubelet.version),
+            bug: known_bug(case, &kubelet.version, None),
         }
     }
 

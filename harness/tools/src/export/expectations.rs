@@ -31,7 +31,8 @@ pub(crate) fn shown_by(bug: &KnownBug) -> Vec<String> {
     });
     let late = bug.killed_after.map(killed_late);
     let facts = bug.that.iter().map(|fact| format!("{}: {fact}", fact.what));
-    evicted.chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
+    let rejected = bug.rejected.iter().map(|pods| format!("{} rejected at admission", are(pods)));
+    evicted.chain(rejected).chain(bug.message.iter().flat_map(message)).chain(late).chain(facts).collect()
 }
 
 fn killed_late(time: Duration) -> String {
@@ -43,7 +44,11 @@ fn killed_late(time: Duration) -> String {
 pub(crate) fn facts(case: &Case) -> impl Iterator<Item = String> {
     let expect = &case.expect;
     let until = case.until.iter().map(|until| format!("observation ends when {until}"));
-    let rate = expect.rate.iter().map(|rate| format!("{}: true in each run, of {}", rate.what, rate.of));
+    let rate = expect.rate.iter().map(|rate| {
+        let share =
+            rate.at_least.map_or("each run".to_owned(), |least| format!("{} % of all runs", least * 100.0));
+        format!("{}: true in {share}, of {}", rate.what, rate.of)
+    });
     let facts = expect.that.iter().map(|fact| {
         let range =
             if fact.kubelet.is_any() { String::new() } else { format!(" (kubelets {})", fact.kubelet) };

@@ -133,13 +133,14 @@ fn header(loaded: &LoadedCase, cluster: &ExportCluster<'_>, ramp: Option<&Ramp>)
             .collect();
         let here =
             if here.is_empty() { "no kubelet here".to_owned() } else { format!("here {}", here.join(", ")) };
+        let cgroup = bug.cgroup.map(|cgroup| format!(" on cgroup {}", cgroup.as_str())).unwrap_or_default();
         let upstream = bug.upstream.as_ref().map(|upstream| format!(", {upstream}")).unwrap_or_default();
         let about = bug.about.as_ref().map(|about| format!(" {about}")).unwrap_or_default();
         let sometimes = if bug.sometimes { " The bug occurs at random." } else { "" };
         let shown = shown_by(bug).join("; ");
         let shown = if shown.is_empty() { String::new() } else { format!(" Result: {shown}.") };
         sentences.push(format!(
-            "Known bug of kubelets {}{upstream}, {here}:{about}{shown}{sometimes}",
+            "Known bug of kubelets {}{cgroup}{upstream}, {here}:{about}{shown}{sometimes}",
             bug.kubelet
         ));
     }

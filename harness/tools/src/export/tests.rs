@@ -121,7 +121,7 @@ fn a_machine_determines_the_numbers() {
     assert!(on("v1.32.13", &HOST).contains("eviction-hard: memory.available<15872Mi"));
     let tiny = HostInfo { memory: 256 << 20, ..HOST };
     assert!(on("v1.32.13", &tiny).contains("eviction-hard: memory.available<1Mi"));
-    for (version, host, notified, told) in [
+    for (version, host, notified, accepts_v1) in [
         ("v1.32.13", &HOST, false, false),
         ("v1.32.13", &v1, true, false),
         ("v1.36.2", &v1, true, true),
@@ -129,7 +129,7 @@ fn a_machine_determines_the_numbers() {
     ] {
         let config = on(version, host);
         assert_eq!(config.contains("kernelMemcgNotification: true"), notified, "{config}");
-        assert_eq!(config.contains("failCgroupV1: false"), told, "{config}");
+        assert_eq!(config.contains("failCgroupV1: false"), accepts_v1, "{config}");
     }
 }
 

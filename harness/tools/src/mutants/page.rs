@@ -1,7 +1,8 @@
 //! The matrix as one HTML file without scripts and other files.
 
 use evictlab_judge::Verdict;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use evictlab_report::html_document;
+use maud::{Markup, html};
 
 use super::matrix::{Matrix, MutantRow, Outcome};
 
@@ -23,41 +24,30 @@ pub fn page(matrix: &Matrix) -> String {
         matrix.cases.iter().filter(|case| case.ran).map(|case| case.case.as_str()).collect();
     let (alive, dead): (Vec<&MutantRow>, Vec<&MutantRow>) =
         matrix.mutants.iter().partition(|mutant| mutant.survives());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width,initial-scale=1";
-                title { "Mutants killed by cases" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Mutants killed by cases" }
-                p { (dead.len()) " of " (matrix.mutants.len()) " mutants killed, by " (cases.len()) " cases" }
-                @if !matrix.full { p { "The cases of a mutant end with its first kill: empty cells were not run." } }
-                table {
-                    thead {
-                        tr {
-                            th { "mutant" } th { "kubelet" } th { "kills" }
-                            @for case in &cases { th.case { span { (case) } } }
-                        }
-                    }
-                    tbody { @for mutant in alive.iter().chain(&dead) { (row(mutant, &cases)) } }
+    let body = html! {
+        h1 { "Mutants killed by cases" }
+        p { (dead.len()) " of " (matrix.mutants.len()) " mutants killed, by " (cases.len()) " cases" }
+        @if !matrix.full { p { "The cases of a mutant end with its first kill: empty cells were not run." } }
+        table {
+            thead {
+                tr {
+                    th { "mutant" } th { "kubelet" } th { "kills" }
+                    @for case in &cases { th.case { span { (case) } } }
                 }
-                (remaining("Cases that kill no mutant", matrix.idle_cases().map(|case| case.case.as_str())))
-                (remaining(
-                    "Cases with a needless reason (no-mutant)",
-                    matrix.needless_reasons().map(|case| case.case.as_str()),
-                ))
-                (remaining(
-                    "Cases left out, because they do not pass on a sound kubelet",
-                    matrix.left_out.iter().map(|left_out| left_out.case.as_str()),
-                ))
             }
+            tbody { @for mutant in alive.iter().chain(&dead) { (row(mutant, &cases)) } }
         }
+        (remaining("Cases that kill no mutant", matrix.idle_cases().map(|case| case.case.as_str())))
+        (remaining(
+            "Cases with a needless reason (no-mutant)",
+            matrix.needless_reasons().map(|case| case.case.as_str()),
+        ))
+        (remaining(
+            "Cases left out, because they do not pass on a sound kubelet",
+            matrix.left_out.iter().map(|left_out| left_out.case.as_str()),
+        ))
     };
-    page.into_string()
+    html_document("Mutants killed by cases", &[STYLE], &body)
 }
 
 fn row(mutant: &MutantRow, cases: &[&str]) -> Markup {

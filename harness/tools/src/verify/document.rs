@@ -11,6 +11,7 @@ use evictlab_evidence::Observations;
 use evictlab_judge::{Check, EvictionRecord};
 use evictlab_report::RunDir;
 use evictlab_report::words::markdown_cell;
+use k8s_openapi::api::core::v1::NodeSystemInfo;
 
 /// Returns the document as Markdown. Paths of pictures are relative to the run directory.
 pub(super) fn document(
@@ -89,7 +90,9 @@ fn result_table(text: &mut String, context: &ReportContext, case: &CaseCompariso
         (!counts.is_empty()).then(|| counts.join(", "))
     });
     row("kubelet configuration", &|run| Some(config_changes(run.evidence.as_deref()?)));
-    row("container runtime", &|run| node_info(run.evidence.as_deref()?, "containerRuntimeVersion"));
+    row("container runtime", &|run| {
+        Some(node_info(run.evidence.as_deref()?)?.container_runtime_version.clone())
+    });
 }
 
 /// Appends the diff of messages and annotations.
@@ -141,7 +144,7 @@ fn event_section(text: &mut String, side: &str, run: &LastRun) {
     let _ = writeln!(text, "\n### Event on {side}\n");
     let all = run.evidence.iter().flat_map(|seen| &seen.events);
     let evicted: Vec<String> = all
-        .filter(|event| event.get("reason").is_some_and(|reason| reason == "Evicted"))
+        .filter(|event| event.reason() == "Evicted")
         .filter_map(|event| serde_yaml::to_string(event).ok())
         .collect();
     if evicted.is_empty() {
@@ -151,8 +154,8 @@ fn event_section(text: &mut String, side: &str, run: &LastRun) {
     }
 }
 
-fn node_info(seen: &Observations, field: &str) -> Option<String> {
-    seen.node_object.pointer("/status/nodeInfo")?.get(field)?.as_str().map(str::to_owned)
+fn node_info(seen: &Observations) -> Option<&NodeSystemInfo> {
+    seen.node_object.status.as_ref()?.node_info.as_ref()
 }
 
 /// Appends the steps to reproduce the case with kind and kubectl.
@@ -191,7 +194,7 @@ fn environment(text: &mut String, context: &ReportContext, comparisons: &[CaseCo
     }
     let seen =
         comparisons.iter().flat_map(|case| case.runs.iter().flatten()).find_map(|run| run.evidence.as_ref());
-    if let Some(image) = seen.and_then(|seen| node_info(seen, "osImage")) {
-        let _ = writeln!(text, "| nodes | {image} |");
+    if let Some(info) = seen.and_then(|seen| node_info(seen)) {
+        let _ = writeln!(text, "| nodes | {} |", info.os_image);
     }
 }

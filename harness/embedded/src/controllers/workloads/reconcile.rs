@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::context::SimContext;
@@ -26,8 +27,7 @@ pub(super) fn count(status: &mut Value, field: &str, count: i64) {
     }
 }
 
-/// Returns the time since a timestamp in an object, if it has one.
-pub(super) fn age(time: &Value, ctx: &SimContext) -> Option<Duration> {
-    let then: jiff::Timestamp = time.as_str()?.parse().ok()?;
-    Some(Duration::try_from(ctx.epoch().at(ctx.now).duration_since(then)).unwrap_or_default())
+/// Returns the time since a timestamp.
+pub(super) fn age(time: Timestamp, ctx: &SimContext) -> Duration {
+    Duration::try_from(ctx.epoch().at(ctx.now).duration_since(time)).unwrap_or_default()
 }

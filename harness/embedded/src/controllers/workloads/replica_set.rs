@@ -63,8 +63,8 @@ fn status(
             continue;
         }
         counts[1] += 1;
-        let since = pod.condition("Ready").and_then(|ready| age(&ready["lastTransitionTime"], ctx));
-        match least.checked_sub(since.unwrap_or(least)).filter(|left| !left.is_zero()) {
+        let since = pod.condition("Ready").and_then(|ready| ready.time("lastTransitionTime"));
+        match least.checked_sub(since.map_or(least, |since| age(since, ctx))).filter(|left| !left.is_zero()) {
             None => counts[2] += 1,
             Some(left) => waits = Some(waits.map_or(left, |waits| waits.min(left))),
         }

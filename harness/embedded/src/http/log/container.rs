@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::apiserver::Status;
-use crate::resource::{ContainerStatusExt, Kind, ObjectExt, container_status};
+use crate::resource::pod_status::ContainerStatus;
+use crate::resource::{Kind, ObjectExt, PodStatus};
 use crate::simulation::Simulation;
 use crate::storage::Store;
 
@@ -14,9 +15,9 @@ pub(crate) struct LoggedContainer {
     pod: String,
     container: String,
     /// Uid of the pod.
-    uid: Value,
+    uid: String,
     /// Restart count of the run.
-    restarts: i64,
+    restarts: u64,
 }
 
 impl LoggedContainer {
@@ -27,8 +28,8 @@ impl LoggedContainer {
             node: node.to_owned(),
             namespace: pod.namespace().to_owned(),
             pod: pod.name().to_owned(),
-            uid: pod["metadata"]["uid"].clone(),
-            restarts: status.integer("restartCount"),
+            uid: pod.uid().to_owned(),
+            restarts: status.restart_count,
             container,
         }
     }
@@ -38,10 +39,10 @@ impl LoggedContainer {
         let Some(pod) = store.get(Kind::Pod, &self.namespace, &self.pod) else { return true };
         let status = container_status(pod, &self.container);
         let is_restarting = status.is_waiting() && status.last_terminated().is_some();
-        pod["metadata"]["uid"] != self.uid
-            || status.terminated().is_some()
+        pod.uid() != self.uid
+            || status.is_terminated()
             || is_restarting
-            || status.integer("restartCount") != self.restarts
+            || status.restart_count != self.restarts
     }
 
     /// Reads the log from the kubelet; its errors become API errors as by
@@ -101,9 +102,9 @@ pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, S
     }
 }
 
-/// Returns the status of a container; null before its first status.
-fn container_status<'a>(pod: &'a Value, container: &str) -> &'a Value {
-    container_status::find(&pod["status"], container).unwrap_or(&Value::Null)
+/// Returns the status of a container; an empty one before its first status.
+fn container_status(pod: &Value, container: &str) -> ContainerStatus {
+    PodStatus::of(pod).container(container).cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,13 +3,15 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::{age, timestamp};
-use crate::resource::container_status::exit_code;
-use crate::resource::{ContainerStatusExt, ObjectExt};
+use super::age::age;
+use crate::resource::pod_status::{ConditionStatus, ContainerStatus, TerminatedState};
+use crate::resource::{ObjectExt, PodStatus};
 
 /// Returns the cells of a pod.
 pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
-    let summary = PodSummary::of(pod);
+    let status = PodStatus::of(pod);
+    let summary = PodSummary::of(pod, &status);
+    let ip = status.pod_ips.as_deref().and_then(|ips| ips.first()).map(|first| first.ip.as_str());
     let restarts = match summary.last_restart {
         Some(last) if summary.restarts != 0 => {
             format!("{} ({} ago)", summary.restarts, age(&json!(last.to_string()), now))
@@ -17,14 +19,14 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         _ => summary.restarts.to_string(),
     };
     vec![
-        pod["metadata"]["name"].clone(),
+        json!(pod.name()),
         json!(format!("{}/{}", summary.ready, summary.containers)),
         json!(summary.status),
         json!(restarts),
         json!(age(&pod["metadata"]["creationTimestamp"], now)),
-        json!(pod["status"]["podIPs"][0].text_or("ip", "<none>")),
+        json!(ip.unwrap_or("<none>")),
         json!(pod["spec"].text_or("nodeName", "<none>")),
-        json!(pod["status"].text_or("nominatedNodeName", "<none>")),
+        json!(status.nominated_node_name.as_deref().unwrap_or("<none>")),
         json!(readiness_gates(pod)),
     ]
 }
@@ -51,70 +53,62 @@ fn readiness_gates(pod: &Value) -> String {
 /// Status of the containers of a pod.
 struct PodSummary {
     status: String,
-    restarts: i64,
+    restarts: u64,
     last_restart: Option<Timestamp>,
     ready: usize,
     containers: usize,
 }
 
 impl PodSummary {
-    fn of(pod: &Value) -> Self {
-        let inits = pod["spec"].items("initContainers").as_slice();
+    fn of(pod: &Value, status: &PodStatus) -> Self {
         let mut summary = Self {
             status: pod["status"].text_or("reason", pod.phase()).to_owned(),
             restarts: 0,
             last_restart: None,
             ready: 0,
-            containers: pod["spec"].items("containers").len()
-                + inits.iter().filter(|init| is_sidecar(init)).count(),
+            containers: pod["spec"].items("containers").len() + pod.sidecars().count(),
         };
-        let mut conditions = pod["status"].items("conditions");
-        let is_gated = |condition: &Value| {
-            condition["type"] == "PodScheduled" && condition["reason"] == "SchedulingGated"
-        };
-        if conditions.any(is_gated) {
+        let scheduled = status.condition("PodScheduled");
+        if scheduled.is_some_and(|condition| condition.reason.as_deref() == Some("SchedulingGated")) {
             summary.status = "SchedulingGated".into();
         }
-        if !summary.add_init_containers(pod, inits) || pod.has_condition("Initialized") {
+        if !summary.add_init_containers(pod, status) || is_true(status, "Initialized") {
             summary.restarts = 0;
             summary.last_restart = None;
-            for status in pod["status"].items("initContainerStatuses") {
-                if inits.iter().any(|init| init["name"] == status["name"] && is_sidecar(init)) {
+            for status in &status.init_container_statuses {
+                if pod.sidecars().any(|sidecar| sidecar == status.name) {
                     summary.add_restarts(status);
                 }
             }
-            summary.add_containers(pod);
+            summary.add_containers(status);
         }
         let deleted = pod.is_deleting();
-        let phase = pod.phase();
-        if deleted && pod["status"].text("reason") == "NodeLost" {
+        if deleted && status.reason.as_deref() == Some("NodeLost") {
             summary.status = "Unknown".into();
-        } else if deleted && phase != "Failed" && phase != "Succeeded" {
+        } else if deleted && !status.is_terminal() {
             summary.status = "Terminating".into();
         }
         summary
     }
 
     /// Adds the init containers; returns true if one of them is not completed or started.
-    fn add_init_containers(&mut self, pod: &Value, inits: &[Value]) -> bool {
-        for (at, status) in pod["status"].items("initContainerStatuses").enumerate() {
+    fn add_init_containers(&mut self, pod: &Value, status: &PodStatus) -> bool {
+        for (at, status) in status.init_container_statuses.iter().enumerate() {
             self.add_restarts(status);
-            let terminated = status.terminated();
             let waiting = status.waiting_reason();
-            let sidecar = inits.iter().any(|init| init["name"] == status["name"] && is_sidecar(init));
-            if exit_code(terminated) == Some(0) {
+            if status.exit_code() == Some(0) {
                 continue;
             }
-            if sidecar && status["started"] == true {
-                self.ready += usize::from(status["ready"] == true);
+            if status.started == Some(true) && pod.sidecars().any(|sidecar| sidecar == status.name) {
+                self.ready += usize::from(status.ready);
                 continue;
             }
-            self.status = if let Some(terminated) = terminated {
+            self.status = if let Some(terminated) = &status.state.terminated {
                 format!("Init:{}", termination_reason(terminated))
             } else if !waiting.is_empty() && waiting != "PodInitializing" {
                 format!("Init:{waiting}")
             } else {
-                format!("Init:{at}/{}", inits.len())
+                format!("Init:{at}/{}", pod["spec"].items("initContainers").len())
             };
             return true;
         }
@@ -122,28 +116,27 @@ impl PodSummary {
     }
 
     /// Adds the regular containers, in reverse order.
-    fn add_containers(&mut self, pod: &Value) {
+    fn add_containers(&mut self, pod: &PodStatus) {
         let mut is_running = false;
         let mut error = None;
-        for status in pod["status"].items("containerStatuses").rev() {
+        for status in pod.container_statuses.iter().rev() {
             self.add_restarts(status);
-            let terminated = status.terminated();
             let waiting = status.waiting_reason();
             if !waiting.is_empty() {
                 self.status = waiting.to_owned();
-            } else if let Some(terminated) = terminated {
+            } else if let Some(terminated) = &status.state.terminated {
                 self.status = termination_reason(terminated);
-                if terminated["exitCode"] != 0 {
+                if terminated.exit_code != 0 {
                     error = Some(self.status.clone());
                 }
-            } else if status["ready"] == true && status.is_running() {
+            } else if status.ready && status.is_running() {
                 is_running = true;
                 self.ready += 1;
             }
         }
         if self.status == "Completed" {
             match error {
-                _ if is_running && pod.has_condition("Ready") => self.status = "Running".into(),
+                _ if is_running && is_true(pod, "Ready") => self.status = "Running".into(),
                 Some(error) => self.status = error,
                 None if is_running => self.status = "NotReady".into(),
                 None => {}
@@ -151,24 +144,25 @@ impl PodSummary {
         }
     }
 
-    fn add_restarts(&mut self, status: &Value) {
-        self.restarts += status.integer("restartCount");
-        let last = status.last_terminated().and_then(|last| timestamp(&last["finishedAt"]));
+    fn add_restarts(&mut self, status: &ContainerStatus) {
+        self.restarts += status.restart_count;
+        let last = status.last_terminated().and_then(|last| last.finished_at.as_ref()).map(|time| time.0);
         self.last_restart = self.last_restart.max(last);
     }
 }
 
 /// Returns the reason of a container's termination.
-fn termination_reason(terminated: &Value) -> String {
-    match (terminated.text("reason"), terminated.integer("signal")) {
-        ("", 0) => format!("ExitCode:{}", terminated.integer("exitCode")),
+fn termination_reason(terminated: &TerminatedState) -> String {
+    match (terminated.reason.as_deref().unwrap_or_default(), terminated.signal.unwrap_or(0)) {
+        ("", 0) => format!("ExitCode:{}", terminated.exit_code),
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }
 }
 
-fn is_sidecar(init: &Value) -> bool {
-    init["restartPolicy"] == "Always"
+/// Returns whether the condition of a type has the status `True`.
+fn is_true(status: &PodStatus, kind: &str) -> bool {
+    status.condition(kind).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
 #[cfg(test)]

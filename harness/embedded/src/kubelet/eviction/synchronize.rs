@@ -5,7 +5,6 @@ use std::time::Duration;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Resource;
 use rand::seq::SliceRandom;
-use serde_json::json;
 
 use super::log_message::{LogMessage, name, names};
 use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, Victim};
@@ -57,6 +56,7 @@ impl Kubelet {
             EvictionEvent::Synchronize => {
                 if self.take_due(SYNC_LOOP, ctx.now) {
                     self.synchronize_loop(SYNC_LOOP, machine, ctx);
+                    self.readmit_pods(machine, ctx);
                 }
             }
             EvictionEvent::Notified(index) => {
@@ -200,7 +200,7 @@ impl Kubelet {
             true => EventBody::normal("Evicted", message),
             false => EventBody::warning("Evicted", message),
         };
-        let event = event.annotated(annotations.as_ref().map(|all| json!(all)));
+        let event = event.annotated(annotations.clone());
         if !self.has(Defect::EvictedEventMissing) {
             self.record_event(about, event, ctx);
         }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::admit::Rejection;
 use super::latency;
 use super::mirror::{self, is_static};
-use super::phase::Phase;
 use super::spec::Manifest;
+use super::status::Reason;
 use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -18,7 +18,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::{EventBody, Kind, ObjectExt};
+use crate::resource::{EventBody, Kind, ObjectExt, Phase, PodStatus};
 use crate::storage::ChangeKind;
 
 impl Kubelet {
@@ -69,12 +69,12 @@ impl Kubelet {
     pub(super) fn add_pod(&mut self, object: Arc<Value>, machine: &mut Machine, ctx: &mut SimContext) {
         let manifest = Manifest::read(&object, self.identity.version.at_least(28));
         let uid = manifest.uid.clone();
-        let reverts = self.has(Defect::StatusRevertsAtRestart) && object["status"]["reason"] == "Evicted";
+        let reverts = self.has(Defect::StatusRevertsAtRestart) && PodStatus::of(&object).is_evicted();
         let object = if reverts { Arc::new(without_status(&object)) } else { object };
-        let ended = Phase::read(&object["status"]).is_some_and(Phase::is_terminal);
         let deleted = object.is_deleting();
         let is_known = self.pods.runtime.pods.get(&uid).is_some_and(|pod| pod.sandbox.is_some());
         let mut worker = Worker::new(object, manifest);
+        let ended = worker.reported.is_terminal();
         if ended && self.pods.running(&uid).is_empty() {
             worker.stage = Stage::Finished;
         } else if !is_known && !deleted {
@@ -102,6 +102,27 @@ impl Kubelet {
         self.pods.workers.insert(uid, worker);
     }
 
+    /// Admits the pods again that ran before the kubelet started, after the first pass of the
+    /// eviction manager: the kubelet handles its pods only once the runtime is known to be healthy.
+    /// A pod that is rejected is killed (kubernetes/kubernetes#83612).
+    pub(in crate::kubelet) fn readmit_pods(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        for uid in std::mem::take(&mut self.pods.readmission) {
+            self.with_worker(&uid, |kubelet, worker| kubelet.readmit(worker, machine, ctx));
+        }
+    }
+
+    fn readmit(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
+        if worker.stage != Stage::Syncing {
+            return;
+        }
+        let Some(message) = self.rejects(&worker.object) else { return };
+        let object = ObjectReference::Pod(&worker.object, None);
+        self.record_event(object, EventBody::warning("Evicted", &message), ctx);
+        let message = format!("Pod was rejected: {message}");
+        let reason = Reason { reason: "Evicted", message, disruption: None };
+        self.terminate(worker, Some(reason), Some(1), machine, ctx);
+    }
+
     fn reject(&mut self, worker: &mut Worker, rejection: Rejection, ctx: &mut SimContext) {
         let Rejection { reason, message } = rejection;
         if !self.has(Defect::AdmissionWithoutEvent) {
@@ -117,15 +138,15 @@ impl Kubelet {
         }
         let differs = is_eviction && self.has(Defect::AdmissionReasonDiffers);
         let reason = if differs { "NodePressure".to_owned() } else { reason };
-        let mut status = json!({
-            "phase": Phase::Failed.name(),
-            "reason": reason,
-            "message": format!("Pod was rejected: {message}"),
-        });
         // Since 1.32 the QoS class is kept (`rejectPod` in pkg/kubelet/kubelet.go).
-        if self.identity.version.at_least(32) {
-            status["qosClass"] = json!(worker.manifest.pod.qos_class());
-        }
+        let keeps_class = self.identity.version.at_least(32);
+        let status = PodStatus {
+            phase: Some(Phase::Failed),
+            reason: Some(reason),
+            message: Some(format!("Pod was rejected: {message}")),
+            qos_class: keeps_class.then(|| worker.manifest.pod.qos_class()),
+            ..PodStatus::default()
+        };
         worker.stage = Stage::Finished;
         self.keep_status(worker, status, ctx);
     }
@@ -139,7 +160,7 @@ impl Kubelet {
         ctx: &mut SimContext,
     ) {
         let spec_changed = worker.object["spec"] != object["spec"];
-        let old = std::mem::replace(&mut worker.object, object);
+        let old = worker.replace_object(object);
         if spec_changed {
             worker.manifest = Manifest::read(&worker.object, self.identity.version.at_least(28));
         }
@@ -160,8 +181,7 @@ impl Kubelet {
         }
         // The update with the eviction's status allows the containers to be removed
         // (`HandlePodReconcile`).
-        let api_status = &worker.object["status"];
-        if Phase::read(api_status) == Some(Phase::Failed) && api_status["reason"] == "Evicted" {
+        if worker.reported.phase == Some(Phase::Failed) && worker.reported.is_evicted() {
             let uid = worker.manifest.uid.clone();
             self.forget_dead(&uid, 0, machine);
         }

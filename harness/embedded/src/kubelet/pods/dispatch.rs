@@ -27,6 +27,8 @@ impl Kubelet {
         for pod in own {
             self.add_pod(pod, machine, ctx);
         }
+        let runs = |uid: &&PodUid| !self.pods.running(uid).is_empty();
+        self.pods.readmission = self.pods.workers.keys().filter(runs).cloned().collect();
         for (uid, worker) in before {
             if !self.pods.workers.contains_key(&uid) && !self.pods.running(&uid).is_empty() {
                 self.end_orphan(worker, machine, ctx);
@@ -156,7 +158,7 @@ impl Kubelet {
             let record = self.pods.runtime.pods.get(owner)?.containers.iter().find(|r| r.id == container)?;
             let place = worker.manifest.place(&record.name)?;
             let container = worker.manifest.spec.container(place)?;
-            Some(!container.resources["limits"]["memory"].is_null())
+            Some(container.memory_limit().is_some())
         });
         if self.running && limited == Some(false) {
             let message = format!("System OOM encountered, victim process: {process}, pid: {pid}");

@@ -95,7 +95,7 @@ impl Kubelet {
             if stops && before.is_some_and(|before| seconds < before) {
                 // The reason is recorded only when it applies to the running termination.
                 if let (Some(reason), Some(mut status)) = (&reason, worker.status.clone()) {
-                    status::end(&mut status, reason, &worker.object, &self.identity.version);
+                    status::end(&mut status, reason, worker.generation(&self.identity.version));
                     self.keep_status(worker, status, ctx);
                 }
                 self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
@@ -107,7 +107,7 @@ impl Kubelet {
         let host = self.host(ctx);
         let mut status = self.view(worker, &host, ctx).status(false);
         if let Some(reason) = &reason {
-            status::end(&mut status, reason, &worker.object, &self.identity.version);
+            status::end(&mut status, reason, worker.generation(&self.identity.version));
         }
         self.keep_status(worker, status, ctx);
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
-use crate::resource::{ContainerStatusExt, container_status};
+use crate::resource::PodStatus;
 use crate::sim::Time;
 
 /// Response to a log request.
@@ -69,23 +67,23 @@ impl Kubelet {
 }
 
 /// Returns the ID of the container whose log is requested (`validateContainerLogStatus`).
-fn find(status: &Value, container: &str, pod: &str, previous: bool) -> Result<String, String> {
-    let Some(of) = container_status::find(status, container) else {
+fn find(status: &PodStatus, container: &str, pod: &str, previous: bool) -> Result<String, String> {
+    let Some(of) = status.container(container) else {
         return Err(format!("container {container:?} in pod {pod:?} is not available"));
     };
-    let id = |value: &Value| value.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
-    let last = of.last_terminated().and_then(|last| id(&last["containerID"]));
+    let id = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
+    let last = of.last_terminated().and_then(|last| id(&last.container_id));
     if previous {
         return last
             .ok_or_else(|| format!("previous terminated container {container:?} in pod {pod:?} not found"));
     }
     if of.is_running() {
-        return id(&of["containerID"])
+        return id(&of.container_id)
             .ok_or_else(|| format!("container {container:?} in pod {pod:?} is not available"));
     }
     let ended = || format!("container {container:?} in pod {pod:?} is terminated");
-    if let Some(terminated) = of.terminated() {
-        return id(&terminated["containerID"]).or(last).ok_or_else(ended);
+    if let Some(terminated) = &of.state.terminated {
+        return id(&terminated.container_id).or(last).ok_or_else(ended);
     }
     if of.last_terminated().is_some() {
         return last.ok_or_else(ended);

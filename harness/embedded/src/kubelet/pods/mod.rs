@@ -16,7 +16,6 @@ mod kill;
 mod latency;
 mod logs;
 mod mirror;
-mod phase;
 mod preempt;
 mod proxy;
 mod qos;

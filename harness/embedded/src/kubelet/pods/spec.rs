@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
+use k8s_openapi::api::core::v1::{PodReadinessGate, ResourceRequirements};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -28,6 +29,9 @@ pub(super) struct Spec {
     pub containers: Vec<Container>,
     pub ephemeral_containers: Vec<Container>,
     pub volumes: Vec<Volume>,
+    pub readiness_gates: Vec<PodReadinessGate>,
+    /// Resources of the whole pod.
+    pub resources: Option<ResourceRequirements>,
 }
 
 /// Restart policy of containers.
@@ -65,7 +69,8 @@ pub(super) struct Container {
     pub args: Vec<String>,
     pub env: Vec<Env>,
     pub env_from: Vec<Value>,
-    pub resources: Value,
+    #[serde(deserialize_with = "null_is_default")]
+    pub resources: ResourceRequirements,
     pub volume_mounts: Vec<VolumeMount>,
     pub restart_policy: Option<RestartPolicy>,
     pub lifecycle: Value,
@@ -215,6 +220,11 @@ impl Spec {
 }
 
 impl Container {
+    /// Returns the memory limit.
+    pub fn memory_limit(&self) -> Option<&str> {
+        self.resources.limits.as_ref()?.get("memory").map(|limit| limit.0.as_str())
+    }
+
     /// Returns whether an init container is a sidecar.
     pub fn is_sidecar(&self) -> bool {
         self.restart_policy == Some(RestartPolicy::Always)

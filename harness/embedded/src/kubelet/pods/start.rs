@@ -19,7 +19,7 @@ use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, ContainerSpec, Machine, Mount};
 use crate::options::CgroupVersion;
-use crate::resource::{EventBody, Kind};
+use crate::resource::{EventBody, Kind, ObjectExt};
 
 impl Kubelet {
     /// Starts the first step of the queue.
@@ -333,9 +333,9 @@ impl Kubelet {
         let env = self.environment(worker, place, ctx)?;
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-        let allocatable = node.and_then(|node| bytes(&node["status"]["allocatable"]["memory"]));
+        let allocatable = node.and_then(|node| bytes(node["status"]["allocatable"].text("memory")));
         let memory_limit =
-            bytes(&container.resources["limits"]["memory"]).filter(|_| !self.has(Defect::MemoryLimitIgnored));
+            container.memory_limit().and_then(bytes).filter(|_| !self.has(Defect::MemoryLimitIgnored));
         let file = &self.config.file;
         let pids_limit = file.get("podPidsLimit").and_then(Value::as_u64).filter(|limit| *limit > 0);
         let pids_limit = pids_limit.and_then(|limit| match () {
@@ -358,7 +358,7 @@ impl Kubelet {
             image: container.image.clone(),
             command: words(&container.command),
             args: words(&container.args),
-            mounts: volume_mounts(manifest, container, allocatable),
+            mounts: self.volume_mounts(manifest, container, allocatable),
             memory_limit,
             pids_limit,
             oom_score_adj: qos::oom_score_adj(
@@ -393,34 +393,40 @@ impl Kubelet {
         let object = ObjectReference::Pod(&worker.object, path);
         self.record_event(object, event, ctx);
     }
-}
 
-/// Returns the mounts of a container. `allocatable` is the memory of the node in bytes.
-fn volume_mounts(manifest: &Manifest, container: &Container, allocatable: Option<u64>) -> Vec<Mount> {
-    let mounts = container.volume_mounts.iter().map(|mount| {
-        let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
-        let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
-        let memory = dir.is_some_and(|dir| dir.medium == "Memory");
-        let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
-        // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
-        // (`SizeMemoryBackedVolumes`).
-        let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
-        Mount {
-            path: mount.mount_path.clone(),
-            volume: mount.name.clone(),
-            memory,
-            size_limit: sizes.into_iter().flatten().min().filter(|_| memory),
-            host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
-                let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
-                path.trim_end_matches('/').to_owned()
-            }),
-        }
-    });
-    mounts.collect()
+    /// Returns the mounts of a container. `allocatable` is the memory of the node in bytes.
+    fn volume_mounts(
+        &self,
+        manifest: &Manifest,
+        container: &Container,
+        allocatable: Option<u64>,
+    ) -> Vec<Mount> {
+        let unsized_volumes = self.has(Defect::MemoryVolumeUnsized);
+        let mounts = container.volume_mounts.iter().map(|mount| {
+            let volume = manifest.spec.volumes.iter().find(|volume| volume.name == mount.name);
+            let dir = volume.and_then(|volume| volume.empty_dir.as_ref());
+            let memory = dir.is_some_and(|dir| dir.medium == "Memory");
+            let stated = dir.and_then(|dir| u64::try_from(dir.size_limit.as_ref()?.value()).ok());
+            // Minimum of the allocatable memory, the pod's limit, and the volume's size limit
+            // (`SizeMemoryBackedVolumes`).
+            let sizes = [allocatable, manifest.memory_limit(), stated.filter(|stated| *stated > 0)];
+            Mount {
+                path: mount.mount_path.clone(),
+                volume: mount.name.clone(),
+                memory,
+                size_limit: sizes.into_iter().flatten().min().filter(|_| memory && !unsized_volumes),
+                host: volume.and_then(|volume| volume.host_path.as_ref()).map(|host| {
+                    let path = format!("{}/{}", host.path.trim_end_matches('/'), mount.sub_path);
+                    path.trim_end_matches('/').to_owned()
+                }),
+            }
+        });
+        mounts.collect()
+    }
 }
 
 /// Parses a quantity in bytes.
-fn bytes(quantity: &Value) -> Option<u64> {
-    let quantity: Quantity = quantity.as_str()?.parse().ok()?;
+fn bytes(quantity: &str) -> Option<u64> {
+    let quantity: Quantity = quantity.parse().ok()?;
     u64::try_from(quantity.value()).ok()
 }

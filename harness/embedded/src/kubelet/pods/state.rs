@@ -48,6 +48,8 @@ pub struct Pods {
     pub(super) relist_scheduled: bool,
     /// True if a read of the manifests is scheduled.
     pub(super) read_scheduled: bool,
+    /// Pods that ran before the kubelet started and have not been admitted again.
+    pub(super) readmission: Vec<PodUid>,
     /// Source of numbers that detect stale events; survives restarts.
     pub(super) serial: u64,
 }

@@ -4,9 +4,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::phase::Phase;
 use super::runtime::{Record, State};
 use super::spec::{Group, Place, RestartPolicy};
 use super::worker::{Stage, Step, Worker};
@@ -17,7 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::resource::{EventBody, ObjectExt};
+use crate::resource::{EventBody, PodStatus};
 use crate::sim::Time;
 
 /// Result of a sync.
@@ -45,12 +42,13 @@ impl Kubelet {
         self.mirror(worker, ctx);
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(false);
-        let ended = Phase::read(&status).is_some_and(Phase::is_terminal);
-        if status["reason"] == "DeadlineExceeded" && worker.known_status()["reason"] != "DeadlineExceeded" {
-            let message = status.text("message").to_owned();
+        let ended = status.is_terminal();
+        let is_late = |status: &PodStatus| status.reason.as_deref() == Some("DeadlineExceeded");
+        if is_late(&status) && !is_late(worker.known_status()) {
+            let message = status.message.as_deref().unwrap_or_default();
             self.record_event(
                 ObjectReference::Pod(&worker.object, None),
-                EventBody::normal("DeadlineExceeded", &message),
+                EventBody::normal("DeadlineExceeded", message),
                 ctx,
             );
         }
@@ -176,8 +174,8 @@ impl Kubelet {
 
     pub(super) fn relist(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.pods.relist_scheduled = false;
-        let news = self.pods.workers.iter().filter(|(_, worker)| worker.runtime_changed);
-        let pods: Vec<PodUid> = news.map(|(uid, _)| uid.clone()).collect();
+        let changed = self.pods.workers.iter().filter(|(_, worker)| worker.runtime_changed);
+        let pods: Vec<PodUid> = changed.map(|(uid, _)| uid.clone()).collect();
         for pod in pods {
             self.inspect(&pod, machine, ctx);
         }
@@ -231,7 +229,7 @@ impl Kubelet {
     }
 
     /// Caches a status, and sends it if it has changed.
-    pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: Value, ctx: &mut SimContext) {
+    pub(super) fn keep_status(&mut self, worker: &mut Worker, mut status: PodStatus, ctx: &mut SimContext) {
         let host = String::new();
         status::defective::apply(&self.identity.options.defects, worker, &mut status);
         if !self.view(worker, &host, ctx).keep(&mut status) {

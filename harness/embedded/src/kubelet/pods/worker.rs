@@ -4,25 +4,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::phase::Phase;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
 use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, PodUid};
-use crate::resource::ObjectExt;
+use crate::resource::{ObjectExt, PodStatus};
 use crate::sim::Time;
 
 /// Worker of a pod.
 pub(super) struct Worker {
     /// Last object from the API.
     pub object: Arc<Value>,
+    /// Status in the last object from the API.
+    pub reported: PodStatus,
     pub manifest: Manifest,
     pub stage: Stage,
     /// Cached status; `None` before the first sync.
-    pub status: Option<Value>,
+    pub status: Option<PodStatus>,
     /// True if a write of the status is scheduled.
     pub reporting: bool,
     /// Number of the current step: events with older numbers are stale.
@@ -112,6 +114,7 @@ pub(super) enum Stop {
 impl Worker {
     pub fn new(object: Arc<Value>, manifest: Manifest) -> Self {
         Self {
+            reported: PodStatus::of(&object),
             object,
             manifest,
             stage: Stage::Syncing,
@@ -143,22 +146,27 @@ impl Worker {
         (FIRST * 2u32.pow(doubled.min(8))).min(LONGEST)
     }
 
+    /// Replaces the object with a newer one, and returns the old one.
+    pub fn replace_object(&mut self, object: Arc<Value>) -> Arc<Value> {
+        self.reported = PodStatus::of(&object);
+        std::mem::replace(&mut self.object, object)
+    }
+
     /// Returns whether containers may run (`CouldHaveRunningContainers`).
     pub fn could_run(&self) -> bool {
         matches!(self.stage, Stage::Syncing | Stage::Terminating)
     }
 
     /// Returns the cached status, or else the API's.
-    pub fn known_status(&self) -> &Value {
-        self.status.as_ref().unwrap_or(&self.object["status"])
+    pub fn known_status(&self) -> &PodStatus {
+        self.status.as_ref().unwrap_or(&self.reported)
     }
 
     /// Returns whether the pod is active, that is, not terminal (`filterOutInactivePods`).
     pub fn is_active(&self) -> bool {
-        let ended = |status: &Value| Phase::read(status).is_some_and(Phase::is_terminal);
         match self.stage {
             Stage::Terminating => true,
-            Stage::Syncing => !ended(&self.object["status"]) && !ended(self.known_status()),
+            Stage::Syncing => !self.reported.is_terminal() && !self.known_status().is_terminal(),
             Stage::Terminated | Stage::Finished => false,
         }
     }
@@ -178,6 +186,12 @@ impl Worker {
                 RestartPolicy::Never => false,
             },
         }
+    }
+
+    /// Returns the generation that the kubelet reports as observed
+    /// (`PodObservedGenerationTracking`, on by default since 1.34).
+    pub fn generation(&self, version: &KubeletVersion) -> Option<i64> {
+        self.object.generation().filter(|_| version.at_least(34))
     }
 
     /// Returns whether the pod is being deleted.

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::resource::ObjectExt;
-use crate::sim::{Epoch, Time};
+use crate::resource::Event;
+use crate::sim;
 
 /// Number of different messages, with the same reason and object, from which events are combined.
 const COMBINED_FROM: usize = 10;
@@ -24,9 +25,9 @@ pub(super) enum Correlation {
     /// Dropped by the spam filter.
     Dropped,
     /// New event.
-    New(Value),
+    New(Event),
     /// Repeated event: name, count and first time are those of the existing event.
-    Counted(Value),
+    Counted(Event),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -40,20 +41,20 @@ pub(super) struct Correlator {
 #[derive(Clone, Debug)]
 struct Group {
     messages: BTreeSet<String>,
-    last: Time,
+    last: sim::Time,
 }
 
 #[derive(Clone, Debug)]
 struct Seen {
-    name: Value,
-    first: Value,
+    name: String,
+    first: Option<Time>,
     count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,
-    at: Time,
+    at: sim::Time,
 }
 
 impl Correlator {
@@ -61,19 +62,25 @@ impl Correlator {
     ///
     /// With `by_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
     /// since 1.32).
-    pub fn correlate(&mut self, mut event: Value, now: Time, epoch: Epoch, by_type: bool) -> Correlation {
+    pub fn correlate(
+        &mut self,
+        mut event: Event,
+        now: sim::Time,
+        epoch: sim::Epoch,
+        by_type: bool,
+    ) -> Correlation {
         let key = self.combine(&mut event, now, epoch);
         let seen = self.seen.entry(key).or_insert_with(|| Seen {
-            name: event["metadata"]["name"].clone(),
-            first: event["firstTimestamp"].clone(),
+            name: event.metadata.name.clone(),
+            first: event.first_timestamp.clone(),
             count: 0,
         });
         seen.count += 1;
         let again = seen.count > 1;
         if again {
-            event["metadata"]["name"] = seen.name.clone();
-            event["firstTimestamp"] = seen.first.clone();
-            event["count"] = json!(seen.count);
+            event.metadata.name = seen.name.clone();
+            event.first_timestamp = seen.first.clone();
+            event.count = Some(seen.count);
         }
         if !self.accept(&event, now, by_type) {
             return Correlation::Dropped;
@@ -82,12 +89,11 @@ impl Correlator {
     }
 
     /// Replaces one of many similar events with the combined event. Returns the key of its count.
-    fn combine(&mut self, event: &mut Value, now: Time, epoch: Epoch) -> String {
-        let involved = &event["involvedObject"];
-        let object = key(involved, &["kind", "namespace", "name", "uid", "apiVersion"]);
-        let similar = format!("{object}{}", key(event, &["type", "reason"]));
-        let message = event.text("message").to_owned();
-        let equal = format!("{similar}{}\n{message}", key(involved, &["fieldPath"]));
+    fn combine(&mut self, event: &mut Event, now: sim::Time, epoch: sim::Epoch) -> String {
+        let Event { involved_object, event_type, reason, message, .. } = &*event;
+        let similar = format!("{}\n{event_type}\n{reason}", object_key(involved_object));
+        let path = involved_object.field_path.as_deref().unwrap_or_default();
+        let equal = format!("{similar}\n{path}\n{message}");
         let group = self
             .groups
             .entry(similar.clone())
@@ -101,21 +107,19 @@ impl Correlator {
             return equal;
         }
         group.messages.pop_first();
-        event["message"] = json!(format!("(combined from similar events): {message}"));
-        event["firstTimestamp"] = json!(epoch.seconds(now));
-        if let Some(metadata) = event["metadata"].as_object_mut() {
-            metadata.remove("annotations");
-        }
+        event.message = format!("(combined from similar events): {message}");
+        event.first_timestamp = Some(epoch.meta_time(now));
+        event.metadata.annotations = None;
         // The combined event has only the old fields.
-        event["reportingComponent"] = json!("");
-        event["reportingInstance"] = json!("");
+        event.reporting_component = String::new();
+        event.reporting_instance = String::new();
         similar
     }
 
-    fn accept(&mut self, event: &Value, now: Time, by_type: bool) -> bool {
-        let mut object = key(&event["involvedObject"], &["kind", "namespace", "name", "uid", "apiVersion"]);
+    fn accept(&mut self, event: &Event, now: sim::Time, by_type: bool) -> bool {
+        let mut object = object_key(&event.involved_object);
         if by_type {
-            object += &key(event, &["type"]);
+            object = object + "\n" + event.event_type;
         }
         let bucket = self.buckets.entry(object).or_insert(Bucket { left: BURST, at: now });
         let refilled = now.since(bucket.at).as_secs_f64() / REFILL.as_secs_f64();
@@ -128,11 +132,8 @@ impl Correlator {
     }
 }
 
-fn key(object: &Value, fields: &[&str]) -> String {
-    let mut key = String::new();
-    for field in fields {
-        key.push('\n');
-        key.push_str(object.text(field));
-    }
-    key
+/// Returns the fields that identify an object, a line each.
+fn object_key(object: &ObjectReference) -> String {
+    let fields = [&object.kind, &object.namespace, &object.name, &object.uid, &object.api_version];
+    fields.map(|field| field.as_deref().unwrap_or_default()).join("\n")
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1;
 use rand::RngExt;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::correlate::Correlation;
 use super::state::{ObjectReference, PendingEvent};
@@ -12,7 +13,8 @@ use crate::defect::Defect;
 use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
-use crate::resource::{EventBody, Kind, ObjectExt};
+use crate::resource::event::EventMetadata;
+use crate::resource::{Event, EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
 /// Delay of [`Defect::EvictedEventLate`].
@@ -40,17 +42,17 @@ impl Kubelet {
     fn send_event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) {
         let is_late = body.reason == "Evicted" && self.has(Defect::EvictedEventLate);
         let late = if is_late { LATE } else { Duration::ZERO };
-        let mut object = self.event(about, body, ctx);
+        let mut event = self.event(about, body, ctx);
         if is_late {
-            let moment = json!(ctx.epoch().seconds(ctx.now + late));
-            object["firstTimestamp"] = moment.clone();
-            object["lastTimestamp"] = moment;
+            let moment = ctx.epoch().meta_time(ctx.now + late);
+            event.first_timestamp = Some(moment.clone());
+            event.last_timestamp = Some(moment);
         }
         let newer = self.identity.version.at_least(32);
-        let sending = match self.recorder.correlator.correlate(object, ctx.now, ctx.epoch(), newer) {
+        let sending = match self.recorder.correlator.correlate(event, ctx.now, ctx.epoch(), newer) {
             Correlation::Dropped => return,
-            Correlation::New(object) => PendingEvent { object, counted: false, faults_applied: false },
-            Correlation::Counted(object) => PendingEvent { object, counted: true, faults_applied: false },
+            Correlation::New(event) => PendingEvent { event, counted: false, faults_applied: false },
+            Correlation::Counted(event) => PendingEvent { event, counted: true, faults_applied: false },
         };
         let latency = Duration::from_micros(ctx.rng.random_range(1_500..8_000));
         let at = self.recorder.busy.max(ctx.now) + latency;
@@ -61,21 +63,20 @@ impl Kubelet {
     pub(in crate::kubelet) fn recorder_on(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
         let RecorderEvent::Send(number) = event;
         let Some(mut sending) = self.recorder.waiting.remove(&number) else { return };
-        let text =
-            |pointer: &str| sending.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let namespace = text("/metadata/namespace").to_owned();
+        let namespace = sending.event.metadata.namespace.clone();
         if !sending.faults_applied {
             // Fault scripts use an empty namespace for nodes.
-            let of = if text("/involvedObject/kind") == "Node" { "" } else { &namespace };
-            match ctx.faults.event(of, text("/reason")) {
+            let involved = &sending.event.involved_object;
+            let of = if involved.kind.as_deref() == Some("Node") { "" } else { &namespace };
+            match ctx.faults.event(of, &sending.event.reason) {
                 EventDelivery::Delivered => {}
                 EventDelivery::Lost => return,
                 EventDelivery::Duplicated => {
                     let mut double = sending.clone();
                     double.faults_applied = true;
                     double.counted = false;
-                    double.object["metadata"]["name"] =
-                        json!(self.event_name(text("/involvedObject/name"), ctx));
+                    let name = involved.name.as_deref().unwrap_or_default();
+                    double.event.metadata.name = self.event_name(name, ctx);
                     self.send_at(ctx.now + Duration::from_millis(1), double, ctx);
                 }
                 EventDelivery::Delayed(by) => {
@@ -91,23 +92,20 @@ impl Kubelet {
             .store
             .get(Kind::Namespace, "", &namespace)
             .is_some_and(|namespace| namespace.phase() != "Terminating");
-        let name = text("/metadata/name").to_owned();
+        let event = sending.event;
+        let name = &event.metadata.name;
         if !alive || name.len() > LONGEST_NAME {
             return;
         }
-        let object = sending.object;
         if sending.counted {
-            let changed = ctx.store.update(Kind::Event, &namespace, &name, |event| {
-                for field in ["count", "lastTimestamp", "message"] {
-                    event[field] = object[field].clone();
-                }
-            });
+            let changed =
+                ctx.store.update(Kind::Event, &namespace, name, |stored| event.update_repeated(stored));
             if changed.is_some() {
                 return;
             }
         }
         // A name conflict drops the event, as in the kubelet.
-        let _taken = ctx.store.create(Kind::Event, object, ctx.now);
+        let _taken = ctx.store.create(Kind::Event, json!(event), ctx.now);
     }
 
     fn send_at(&mut self, at: Time, sending: PendingEvent, ctx: &mut SimContext) {
@@ -118,52 +116,56 @@ impl Kubelet {
         self.schedule(at, event, ctx);
     }
 
-    fn event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) -> Value {
+    fn event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) -> Event {
+        let involved_object = self.reference(about);
+        let namespace = involved_object.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let name = self.event_name(involved_object.name.as_deref().unwrap_or_default(), ctx);
+        let moment = ctx.epoch().meta_time(ctx.now);
+        let component = "kubelet".to_owned();
         let node = self.identity.node.clone();
-        let (namespace, name, involved) = match about {
-            // Until 1.34 the reference has the node name as uid; since 1.35 it has the API version
-            // and no uid (pkg/kubelet/kubelet.go, nodeRef).
-            ObjectReference::Node if self.identity.version.at_least(35) => (
-                "default".to_owned(),
-                node.clone(),
-                json!({"apiVersion": "v1", "kind": "Node", "name": node}),
-            ),
-            ObjectReference::Node => {
-                ("default".to_owned(), node.clone(), json!({"kind": "Node", "name": node, "uid": node}))
-            }
-            ObjectReference::Pod(pod, part) => {
-                let metadata = &pod["metadata"];
-                let text = |field: &str| metadata.text(field).to_owned();
-                let mut involved = json!({"apiVersion": "v1"});
-                if let Some(part) = part {
-                    involved["fieldPath"] = json!(part);
-                }
-                involved["kind"] = json!("Pod");
-                for field in ["name", "namespace", "resourceVersion", "uid"] {
-                    involved[field] = metadata[field].clone();
-                }
-                (text("namespace"), text("name"), involved)
-            }
-        };
-        let mut metadata = json!({"name": self.event_name(&name, ctx), "namespace": namespace});
-        if let Some(annotations) = body.annotations {
-            metadata["annotations"] = annotations;
+        Event {
+            metadata: EventMetadata { name, namespace, annotations: body.annotations },
+            involved_object,
+            reason: body.reason.to_owned(),
+            message: body.message.to_owned(),
+            source: v1::EventSource { component: Some(component.clone()), host: Some(node.clone()) },
+            first_timestamp: Some(moment.clone()),
+            last_timestamp: Some(moment),
+            count: Some(1),
+            event_type: body.event_type,
+            reporting_component: component,
+            reporting_instance: node,
+            ..Event::default()
         }
-        let moment = ctx.epoch().seconds(ctx.now);
-        json!({
-            "metadata": metadata,
-            "involvedObject": involved,
-            "reason": body.reason,
-            "message": body.message,
-            "source": {"component": "kubelet", "host": node},
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-            "type": body.event_type,
-            "eventTime": null,
-            "reportingComponent": "kubelet",
-            "reportingInstance": node,
-        })
+    }
+
+    /// Returns the reference to the object of an event. Until 1.34 the reference to the node has
+    /// the node name as uid; since 1.35 it has the API version and no uid (pkg/kubelet/kubelet.go,
+    /// nodeRef).
+    fn reference(&self, about: ObjectReference) -> v1::ObjectReference {
+        let node = || Some(self.identity.node.clone());
+        let newer = self.identity.version.at_least(35);
+        match about {
+            ObjectReference::Node => v1::ObjectReference {
+                api_version: newer.then(|| "v1".to_owned()),
+                kind: Some("Node".to_owned()),
+                name: node(),
+                uid: node().filter(|_| !newer),
+                ..v1::ObjectReference::default()
+            },
+            ObjectReference::Pod(pod, field_path) => {
+                let present = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+                v1::ObjectReference {
+                    api_version: Some("v1".to_owned()),
+                    field_path,
+                    kind: Some("Pod".to_owned()),
+                    name: Some(pod.name().to_owned()),
+                    namespace: Some(pod.namespace().to_owned()),
+                    resource_version: present(pod.resource_version()),
+                    uid: present(pod.uid()),
+                }
+            }
+        }
     }
 
     /// Generates a name from the object's name and the time in nanoseconds; since 1.33 a UUID if

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::correlate::Correlator;
+use crate::resource::Event;
 use crate::sim::Time;
 
 /// Object of an event.
@@ -19,7 +20,7 @@ pub enum ObjectReference<'a> {
 /// Event that waits for its delivery.
 #[derive(Clone, Debug)]
 pub(super) struct PendingEvent {
-    pub(super) object: Value,
+    pub(super) event: Event,
     /// True if an existing event is updated.
     pub(super) counted: bool,
     /// True if faults of the script were already applied.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
@@ -31,7 +32,8 @@ fn record(simulation: &mut Simulation, reason: &str, message: &str) {
 fn record_about(simulation: &mut Simulation, pod: &Value, reason: &str, message: &str) {
     simulation.with(|_, nodes, ctx| {
         let kubelet = &mut nodes.get_mut("n1").unwrap().kubelet;
-        let event = EventBody::warning(reason, message).annotated(Some(json!({"a": "b"})));
+        let event = EventBody::warning(reason, message)
+            .annotated(Some(BTreeMap::from([("a".to_owned(), "b".to_owned())])));
         kubelet.record_event(ObjectReference::Pod(pod, None), event, ctx);
     });
 }

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::context::SimContext;
-use crate::resource::{ContainerStatusExt, ObjectExt};
+use crate::resource::pod_status::ConditionStatus;
+use crate::resource::{ObjectExt, PodStatus};
 
 /// Initial and maximum backoff (`DefaultJobPodFailureBackOff`, `MaxJobPodFailureBackOff`).
 const FIRST: Duration = Duration::from_secs(10);
@@ -68,21 +69,26 @@ impl Record {
 /// Returns the end time of a pod: of its last container, or when it became unready, was deleted or
 /// was created.
 fn finished(pod: &Value) -> Option<Timestamp> {
-    let time = |value: &Value| value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let containers = pod["status"].items("containerStatuses");
-    let sidecars = pod["spec"].items("initContainers");
-    let sidecars: Vec<&Value> =
-        sidecars.filter(|one| one["restartPolicy"] == "Always").map(|one| &one["name"]).collect();
-    let inits = pod["status"].items("initContainerStatuses");
-    let all = containers.chain(inits.filter(|one| sidecars.contains(&&one["name"])));
-    let ends: Option<Vec<Timestamp>> = all.map(|one| time(&one.terminated()?["finishedAt"])).collect();
-    let unready = || pod.condition("Ready").filter(|ready| ready["status"] == "False");
+    let status = PodStatus::of(pod);
+    let inits = status.init_container_statuses.iter();
+    let sidecars = inits.filter(|status| pod.sidecars().any(|sidecar| sidecar == status.name));
+    let ends: Option<Vec<Timestamp>> = status
+        .container_statuses
+        .iter()
+        .chain(sidecars)
+        .map(|one| one.state.terminated.as_ref()?.finished_at.as_ref().map(|time| time.0))
+        .collect();
+    let unready = || {
+        let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::False)?;
+        ready.last_transition_time.as_ref().map(|time| time.0)
+    };
+    let metadata = &pod["metadata"];
     let deleted = || {
-        let grace = pod["metadata"].integer("deletionGracePeriodSeconds");
-        time(&pod["metadata"]["deletionTimestamp"])?.checked_sub(SignedDuration::from_secs(grace)).ok()
+        let grace = metadata.integer("deletionGracePeriodSeconds");
+        metadata.time("deletionTimestamp")?.checked_sub(SignedDuration::from_secs(grace)).ok()
     };
     ends.and_then(|ends| ends.into_iter().max())
-        .or_else(|| unready().and_then(|ready| time(&ready["lastTransitionTime"])))
+        .or_else(unready)
         .or_else(deleted)
-        .or_else(|| time(&pod["metadata"]["creationTimestamp"]))
+        .or_else(|| metadata.time("creationTimestamp"))
 }

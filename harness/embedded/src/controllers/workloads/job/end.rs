@@ -1,13 +1,12 @@
 //! End of a job: decision, conditions and event.
 
-use serde_json::{Value, json};
+use k8s_openapi::api::batch::v1::{JobCondition, JobStatus};
 
 use super::failure_policy;
 use super::state::Job;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::resource::condition::{find, put};
-use crate::resource::{EventBody, ObjectExt};
+use crate::resource::{EventBody, Phase, PodStatus};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -39,30 +38,51 @@ impl End {
     }
 
     /// Reads the interim condition.
-    fn decided(outcome: Outcome, status: &Value) -> Option<Self> {
+    fn decided(outcome: Outcome, status: &JobStatus) -> Option<Self> {
         let [interim, _] = outcome.conditions();
-        let condition = find(status, interim).filter(|condition| condition["status"] == "True")?;
-        let text = |field: &str| condition.text(field).to_owned();
-        Some(Self { outcome, reason: text("reason"), message: text("message") })
+        let condition = find(status, interim).filter(|condition| condition.status == "True")?;
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Some(Self { outcome, reason: text(&condition.reason), message: text(&condition.message) })
     }
 
     /// Sets the conditions. Returns whether the final one is set, which waits for terminating pods
     /// since 1.31 (`delayTerminalCondition`). Before, only the failure policy sets the interim
     /// condition.
-    pub(super) fn enact(&self, status: &mut Value, terminating: i64, ctx: &SimContext) -> bool {
+    pub(super) fn enact(&self, status: &mut JobStatus, terminating: i64, ctx: &SimContext) -> bool {
         let delays = control_plane_version(ctx).at_least(31);
         let [interim, last] = self.outcome.conditions();
-        if (delays || self.reason == "PodFailurePolicy") && !has(status, interim) {
-            put(status, condition(interim, "True", &self.reason, &self.message, ctx));
+        if (delays || self.reason == "PodFailurePolicy")
+            && find(status, interim).is_none_or(|condition| condition.status != "True")
+        {
+            self.put(status, interim, ctx);
         }
         if delays && terminating > 0 {
             return false;
         }
-        put(status, condition(last, "True", &self.reason, &self.message, ctx));
+        self.put(status, last, ctx);
         if self.outcome == Outcome::Complete {
-            status["completionTime"] = json!(ctx.epoch().seconds(ctx.now));
+            status.completion_time = Some(ctx.epoch().meta_time(ctx.now));
         }
         true
+    }
+
+    /// Adds a condition with the status `True`, or replaces the one of its type.
+    fn put(&self, status: &mut JobStatus, kind: &str, ctx: &SimContext) {
+        let now = Some(ctx.epoch().meta_time(ctx.now));
+        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let condition = JobCondition {
+            type_: kind.to_owned(),
+            status: "True".to_owned(),
+            last_probe_time: now.clone(),
+            last_transition_time: now,
+            reason: present(&self.reason),
+            message: present(&self.message),
+        };
+        let conditions = status.conditions.get_or_insert_default();
+        match conditions.iter_mut().find(|old| old.type_ == kind) {
+            Some(old) => *old = condition,
+            None => conditions.push(condition),
+        }
     }
 
     /// Returns the event.
@@ -80,12 +100,13 @@ impl Job<'_> {
         let decided = End::decided(Outcome::Complete, &self.status)
             .or_else(|| End::decided(Outcome::Failed, &self.status));
         let by_policy = || {
+            let policy = self.spec.pod_failure_policy.as_ref()?;
             let mut failed = self.pods.iter().filter(|pod| self.has_failed(pod));
-            let message = failed.find_map(|pod| failure_policy::fails_job(self.owner.object, pod))?;
+            let message = failed.find_map(|pod| failure_policy::fails_job(policy, pod))?;
             Some(End::failed("PodFailurePolicy", message))
         };
         let by_limit = || {
-            let limit = self.spec().integer("backoffLimit");
+            let limit = self.spec.backoff_limit;
             let reached = self.failed > limit || self.restarts() > 0 && self.restarts() >= limit;
             reached
                 .then(|| End::failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"))
@@ -99,7 +120,7 @@ impl Job<'_> {
 
     /// Returns the end if enough pods have succeeded.
     pub(super) fn success(&self, ctx: &SimContext) -> Option<End> {
-        let wanted = self.spec()["completions"].as_i64().unwrap_or(1);
+        let wanted = self.spec.completions.unwrap_or(1);
         (self.succeeded >= wanted && self.active == 0).then(|| {
             // `JobSuccessPolicy`, since 1.31.
             let has_reason = control_plane_version(ctx).at_least(31);
@@ -115,33 +136,21 @@ impl Job<'_> {
     /// Returns the number of container restarts with the policy `OnFailure`
     /// (`pastBackoffLimitOnFailure`).
     fn restarts(&self) -> i64 {
-        if self.spec()["template"]["spec"]["restartPolicy"] != "OnFailure" {
+        if !self.spec.restarts_containers() {
             return 0;
         }
-        let runs = |pod: &&std::sync::Arc<Value>| ["Running", "Pending"].contains(&pod.phase());
-        let lists = ["initContainerStatuses", "containerStatuses"];
-        let statuses = self.pods.iter().filter(runs).flat_map(|pod| lists.map(|list| &pod["status"][list]));
+        let runs = |status: &PodStatus| matches!(status.phase, Some(Phase::Running | Phase::Pending));
+        let statuses = self.pods.iter().map(|pod| PodStatus::of(pod)).filter(runs);
         statuses
-            .flat_map(|list| list.as_array().into_iter().flatten())
-            .map(|status| status.integer("restartCount"))
+            .flat_map(|status| {
+                let all = status.init_container_statuses.into_iter().chain(status.container_statuses);
+                all.map(|container| i64::try_from(container.restart_count).unwrap_or(i64::MAX))
+            })
             .sum()
     }
 }
 
-/// Returns whether a status has a condition with status `True`.
-pub(super) fn has(status: &Value, kind: &str) -> bool {
-    find(status, kind).is_some_and(|condition| condition["status"] == "True")
-}
-
-/// Creates a condition with the current time.
-pub(super) fn condition(kind: &str, status: &str, reason: &str, message: &str, ctx: &SimContext) -> Value {
-    let now = ctx.epoch().seconds(ctx.now);
-    let mut condition =
-        json!({"type": kind, "status": status, "lastProbeTime": now, "lastTransitionTime": now});
-    for (field, text) in [("reason", reason), ("message", message)] {
-        if !text.is_empty() {
-            condition[field] = json!(text);
-        }
-    }
-    condition
+/// Returns the condition of a type.
+fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondition> {
+    status.conditions.iter().flatten().find(|condition| condition.type_ == kind)
 }

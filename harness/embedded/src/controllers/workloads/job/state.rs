@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::batch::v1::{JobStatus, PodFailurePolicy};
+use serde::Deserialize;
 use serde_json::Value;
 
+use super::failure_policy;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
@@ -14,11 +17,46 @@ use crate::resource::ObjectExt;
 /// Finalizer of pods that their job has not counted yet.
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
+/// Fields of a job's spec that its controller reads.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct JobSpec {
+    pub(super) parallelism: i64,
+    pub(super) completions: Option<i64>,
+    pub(super) backoff_limit: i64,
+    pub(super) active_deadline_seconds: Option<u64>,
+    pub(super) pod_replacement_policy: Option<String>,
+    pub(super) pod_failure_policy: Option<PodFailurePolicy>,
+    template: Template,
+}
+
+/// Template of a job's pods.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    spec: TemplateSpec,
+}
+
+/// Spec of a job's pods.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TemplateSpec {
+    restart_policy: String,
+}
+
+impl JobSpec {
+    /// Returns whether the kubelet restarts failed containers of the job's pods.
+    pub(super) fn restarts_containers(&self) -> bool {
+        self.template.spec.restart_policy == "OnFailure"
+    }
+}
+
 /// Job with its pods and counts.
 pub(super) struct Job<'a> {
     pub(super) owner: Owner<'a>,
     pub(super) pods: Vec<Arc<Value>>,
-    pub(super) status: Value,
+    pub(super) spec: JobSpec,
+    pub(super) status: JobStatus,
     /// Pods that are pending or running.
     pub(super) active: i64,
     pub(super) ready: i64,
@@ -32,34 +70,32 @@ impl<'a> Job<'a> {
     pub(super) fn read(owner: Owner<'a>, ctx: &mut ControllerContext) -> Self {
         let pods = owner.claim(Some(TRACKING), ctx);
         let counted = |is: fn(&Value) -> bool| pods.iter().filter(|pod| is(pod)).count() as i64;
-        let status = owner.object["status"].clone();
+        let status = JobStatus::deserialize(&owner.object["status"]).unwrap_or_default();
         Self {
             active: counted(is_active),
             ready: counted(|pod| is_active(pod) && pod.has_condition("Ready")),
             terminating: counted(is_terminating_pod),
-            succeeded: status.integer("succeeded"),
-            failed: status.integer("failed"),
+            succeeded: status.succeeded.unwrap_or(0).into(),
+            failed: status.failed.unwrap_or(0).into(),
+            spec: JobSpec::deserialize(&owner.object["spec"]).unwrap_or_default(),
             owner,
             pods,
             status,
         }
     }
 
-    pub(super) fn spec(&self) -> &'a Value {
-        &self.owner.object["spec"]
-    }
-
     /// Returns whether terminating pods are replaced only after their end
     /// (`onlyReplaceFailedPods`).
     pub(super) fn replaces_failed_only(&self) -> bool {
-        self.spec()["podReplacementPolicy"] == "Failed" || self.spec()["podFailurePolicy"].is_object()
+        self.spec.pod_replacement_policy.as_deref() == Some("Failed")
+            || self.spec.pod_failure_policy.is_some()
     }
 
     /// Returns whether a pod has failed. Pods that are being deleted count as failed if they are
     /// replaced at once (`isPodFailed`).
     pub(super) fn has_failed(&self, pod: &Value) -> bool {
-        let phase = &pod["status"]["phase"];
-        *phase == "Failed" || !self.replaces_failed_only() && *phase != "Succeeded" && pod.is_deleting()
+        let phase = pod.phase();
+        phase == "Failed" || !self.replaces_failed_only() && phase != "Succeeded" && pod.is_deleting()
     }
 
     pub(super) fn active_pods(&self) -> Vec<Arc<Value>> {
@@ -75,13 +111,18 @@ impl<'a> Job<'a> {
 
     /// Returns the time until `activeDeadlineSeconds` is exceeded.
     pub(super) fn deadline(&self, ctx: &SimContext) -> Option<Duration> {
-        let most = self.spec()["activeDeadlineSeconds"].as_u64()?;
-        let since = age(&self.status["startTime"], ctx)?;
+        let most = self.spec.active_deadline_seconds?;
+        let since = age(self.status.start_time.as_ref()?.0, ctx);
         Some(Duration::from_secs(most).saturating_sub(since))
+    }
+
+    /// Returns whether the failure of a pod counts.
+    pub(super) fn counts(&self, pod: &Value) -> bool {
+        self.spec.pod_failure_policy.as_ref().is_none_or(|policy| failure_policy::counts(policy, pod))
     }
 }
 
 /// Returns whether a job has not counted the pod yet.
 pub(in crate::controllers::workloads) fn is_tracked(pod: &Value) -> bool {
-    pod["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == TRACKING))
+    pod.finalizers().any(|finalizer| finalizer == TRACKING)
 }

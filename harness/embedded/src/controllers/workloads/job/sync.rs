@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::batch::v1::UncountedTerminatedPods;
 use serde_json::{Value, json};
 
 use super::backoff::Backoffs;
-use super::end::{self, End, Outcome};
-use super::failure_policy;
+use super::end::{End, Outcome};
 use super::state::{Job, TRACKING, is_tracked};
 use crate::apiserver;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, deletion_key};
-use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count};
+use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled};
 use crate::resource::{Kind, ObjectExt};
 
 /// Reconciles a job.
@@ -32,10 +32,8 @@ pub(in crate::controllers::workloads) fn sync(
     let (succeeded, failed) = job.uncounted();
     let remembered = backoffs.note(namespace, name, &succeeded, &failed, ctx);
     job.succeeded += succeeded.len() as i64;
-    job.failed += failed.iter().filter(|pod| failure_policy::counts(object, pod)).count() as i64;
-    if job.status["startTime"].is_null() {
-        job.status["startTime"] = json!(ctx.epoch().seconds(ctx.now));
-    }
+    job.failed += failed.iter().filter(|pod| job.counts(pod)).count() as i64;
+    job.status.start_time.get_or_insert_with(|| ctx.epoch().meta_time(ctx.now));
     let mut wait = None;
     let mut end = job.failure(ctx);
     let mut outcome = Ok(());
@@ -58,7 +56,7 @@ pub(in crate::controllers::workloads) fn sync(
 
 /// Returns whether a job has ended.
 pub(in crate::controllers::workloads) fn is_finished(job: &Value) -> bool {
-    ["Complete", "Failed"].iter().any(|kind| end::has(&job["status"], kind))
+    ["Complete", "Failed"].iter().any(|kind| job.has_condition(kind))
 }
 
 /// Returns whether a job will count a pod.
@@ -84,8 +82,8 @@ impl Job<'_> {
     /// Creates or deletes pods. Returns the remaining backoff if it prevents a creation
     /// (`manageJob`).
     fn manage(&mut self, backoff: Duration, ctx: &mut ControllerContext) -> Reconciled {
-        let parallel = self.spec().integer("parallelism");
-        let wanted = match self.spec()["completions"].as_i64() {
+        let parallel = self.spec.parallelism;
+        let wanted = match self.spec.completions {
             Some(all) => (all - self.succeeded).clamp(0, parallel),
             // One success is enough; running pods may complete.
             None if self.succeeded > 0 => self.active,
@@ -132,7 +130,8 @@ impl Job<'_> {
     /// Counts ended pods, updates the status, and removes the finalizers
     /// (`trackJobStatusAndRemoveFinalizers`).
     fn finish(mut self, end: Option<&End>, ctx: &mut ControllerContext) {
-        let (mut succeeded, mut failed) = (self.status.integer("succeeded"), self.status.integer("failed"));
+        let count = |count: i64| i32::try_from(count).ok().filter(|count| *count != 0);
+        let (mut succeeded, mut failed) = (0, 0);
         let over = end.is_some() || self.owner.object.is_deleting();
         let lost = end.is_some_and(|end| end.outcome == Outcome::Failed);
         for pod in self.pods.iter().filter(|pod| is_tracked(pod)) {
@@ -141,20 +140,21 @@ impl Job<'_> {
                 continue;
             }
             // If the job has failed, all pods that have not succeeded have failed.
-            let counts = (self.has_failed(pod) || lost) && failure_policy::counts(self.owner.object, pod);
+            let counts = (self.has_failed(pod) || lost) && self.counts(pod);
             succeeded += i64::from(done);
             failed += i64::from(!done && counts);
             apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
         }
-        count(&mut self.status, "active", self.active);
-        count(&mut self.status, "succeeded", succeeded);
-        count(&mut self.status, "failed", failed);
-        self.status["ready"] = json!(self.ready);
-        self.status["terminating"] = json!(self.terminating);
-        self.status["uncountedTerminatedPods"] = json!({});
-        let finished = end.is_some_and(|end| end.enact(&mut self.status, self.terminating, ctx));
+        let status = &mut self.status;
+        status.active = count(self.active);
+        status.succeeded = count(succeeded + i64::from(status.succeeded.unwrap_or(0)));
+        status.failed = count(failed + i64::from(status.failed.unwrap_or(0)));
+        status.ready = i32::try_from(self.ready).ok();
+        status.terminating = i32::try_from(self.terminating).ok();
+        status.uncounted_terminated_pods = Some(UncountedTerminatedPods::default());
+        let finished = end.is_some_and(|end| end.enact(status, self.terminating, ctx));
         let (namespace, name) = (self.owner.object.namespace(), self.owner.object.name());
-        let status = self.status;
+        let status = json!(self.status);
         ctx.store.update(Kind::Job, namespace, name, |job| job["status"] = status);
         if let Some(end) = end.filter(|_| finished) {
             self.owner.record_event(end.event(), ctx);

@@ -1,13 +1,10 @@
 //! Computation of a pod's phase.
 
-use serde_json::Value;
-
 use super::builder::StatusBuilder;
-use crate::kubelet::pods::phase::Phase;
 use crate::kubelet::pods::runtime::Record;
 use crate::kubelet::pods::spec::{Container, RestartPolicy};
-use crate::resource::ContainerStatusExt;
-use crate::resource::container_status::exit_code;
+use crate::resource::Phase;
+use crate::resource::pod_status::ContainerStatus;
 
 /// Numbers of containers by state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,10 +22,10 @@ struct ContainerCounts {
 }
 
 impl ContainerCounts {
-    fn add_init(&mut self, container: &Container, status: &Value) {
+    fn add_init(&mut self, container: &Container, status: &ContainerStatus) {
         if container.is_sidecar() {
             if status.is_running() {
-                self.pending_sidecars += usize::from(status["started"] != true);
+                self.pending_sidecars += usize::from(status.started != Some(true));
                 self.running += 1;
             } else if status.is_waiting() && status.last_terminated().is_none() {
                 self.pending_sidecars += 1;
@@ -37,18 +34,18 @@ impl ContainerCounts {
             return;
         }
         let waiting_after = || status.last_terminated().filter(|_| status.is_waiting());
-        match exit_code(status.terminated().or_else(waiting_after)) {
+        match status.state.terminated.as_ref().or_else(waiting_after) {
             None => self.pending += 1,
-            Some(code) => self.failed += usize::from(code != 0),
+            Some(end) => self.failed += usize::from(end.exit_code != 0),
         }
     }
 
-    fn add_regular(&mut self, status: &Value) {
+    fn add_regular(&mut self, status: &ContainerStatus) {
         if status.is_running() {
             self.running += 1;
-        } else if let Some(end) = status.terminated() {
+        } else if let Some(code) = status.exit_code() {
             self.stopped += 1;
-            self.succeeded += usize::from(end["exitCode"] == 0);
+            self.succeeded += usize::from(code == 0);
         } else if status.last_terminated().is_some() {
             self.stopped += 1;
         } else {
@@ -59,7 +56,7 @@ impl ContainerCounts {
 
 impl StatusBuilder<'_> {
     /// Computes the phase from the container statuses (`getPhase`).
-    pub(super) fn phase(&self, init: &[Value], regular: &[Value], ended: bool) -> Phase {
+    pub(super) fn phase(&self, init: &[ContainerStatus], regular: &[ContainerStatus], ended: bool) -> Phase {
         let spec = &self.manifest().spec;
         let mut counts = ContainerCounts::default();
         for (container, status) in spec.init_containers.iter().zip(init) {

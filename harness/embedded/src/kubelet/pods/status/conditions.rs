@@ -1,19 +1,17 @@
 //! Pod conditions (`pkg/kubelet/status/generate.go`).
 
-use serde_json::{Value, json};
-
-use super::builder::{DISRUPTION, OWN, StatusBuilder};
-use crate::kubelet::pods::phase::Phase;
-use crate::resource::{ContainerStatusExt, ObjectExt, condition};
+use super::builder::{DISRUPTION, StatusBuilder, is_own};
+use crate::resource::pod_status::{ConditionStatus, ContainerStatus, PodCondition};
+use crate::resource::{Phase, PodStatus};
 
 /// Status, reason and message of a condition.
-struct ConditionStatus {
+struct Finding {
     holds: bool,
     reason: Option<&'static str>,
     message: Option<String>,
 }
 
-impl ConditionStatus {
+impl Finding {
     const TRUE: Self = Self { holds: true, reason: None, message: None };
 
     fn no(reason: &'static str, message: String) -> Self {
@@ -26,67 +24,62 @@ impl StatusBuilder<'_> {
     /// order.
     pub(super) fn conditions(
         &self,
-        old: &Value,
-        init: &[Value],
-        regular: &[Value],
+        old: &PodStatus,
+        init: &[ContainerStatus],
+        regular: &[ContainerStatus],
         phase: Phase,
-    ) -> Vec<Value> {
-        let reported = self.worker.object["status"]["conditions"].as_array();
-        let is_own = |condition: &Value| OWN.iter().any(|own| condition["type"] == *own);
-        let mut conditions: Vec<Value> =
-            reported.into_iter().flatten().filter(|condition| !is_own(condition)).cloned().collect();
-        if let Some(disruption) = condition::find(old, DISRUPTION) {
-            match conditions.iter_mut().find(|condition| condition["type"] == DISRUPTION) {
-                Some(condition) => *condition = disruption.clone(),
-                None => conditions.push(disruption.clone()),
-            }
+    ) -> Vec<PodCondition> {
+        let reported = &self.worker.reported.conditions;
+        let mut conditions: Vec<_> =
+            reported.iter().filter(|condition| !is_own(condition)).cloned().collect();
+        if let Some(disruption) = old.condition(DISRUPTION) {
+            disruption.clone().put(&mut conditions);
         }
         // `PodReadyToStartContainersCondition`, on by default since 1.29.
         if self.version.at_least(29) {
             let ready = self.runtime.is_some_and(|runtime| runtime.is_ready());
-            let status = ConditionStatus { holds: ready, reason: None, message: None };
-            conditions.push(self.condition("PodReadyToStartContainers", status));
+            let sandbox = Finding { holds: ready, reason: None, message: None };
+            conditions.push(self.condition("PodReadyToStartContainers", sandbox));
         }
         conditions.push(self.condition("Initialized", self.initialized(old, init, regular, phase)));
         let mut ready = self.containers_ready(init, regular, phase);
         if ready.holds
             && let Some(gates) = self.unready_gates(&conditions)
         {
-            ready = ConditionStatus::no("ReadinessGatesNotReady", gates);
+            ready = Finding::no("ReadinessGatesNotReady", gates);
         }
         conditions.push(self.condition("Ready", ready));
         conditions.push(self.condition("ContainersReady", self.containers_ready(init, regular, phase)));
-        conditions.push(self.condition("PodScheduled", ConditionStatus::TRUE));
+        conditions.push(self.condition("PodScheduled", Finding::TRUE));
         conditions
     }
 
-    fn condition(&self, kind: &str, status: ConditionStatus) -> Value {
-        let mut condition = json!({"type": kind});
-        let generation = &self.worker.object["metadata"]["generation"];
-        if self.version.at_least(34) && !generation.is_null() {
-            condition["observedGeneration"] = generation.clone();
+    fn condition(&self, kind: &str, finding: Finding) -> PodCondition {
+        PodCondition {
+            kind: kind.to_owned(),
+            observed_generation: self.worker.generation(self.version),
+            status: finding.holds.into(),
+            reason: finding.reason.map(str::to_owned),
+            message: finding.message.filter(|message| !message.is_empty()),
+            ..PodCondition::default()
         }
-        condition["status"] = json!(if status.holds { "True" } else { "False" });
-        condition["lastProbeTime"] = Value::Null;
-        condition["lastTransitionTime"] = Value::Null;
-        if let Some(reason) = status.reason {
-            condition["reason"] = json!(reason);
-        }
-        if let Some(message) = status.message.filter(|message| !message.is_empty()) {
-            condition["message"] = json!(message);
-        }
-        condition
     }
 
-    fn initialized(&self, old: &Value, init: &[Value], regular: &[Value], phase: Phase) -> ConditionStatus {
+    fn initialized(
+        &self,
+        old: &PodStatus,
+        init: &[ContainerStatus],
+        regular: &[ContainerStatus],
+        phase: Phase,
+    ) -> Finding {
         if phase == Phase::Succeeded {
-            return ConditionStatus { holds: true, reason: Some("PodCompleted"), message: None };
+            return Finding { holds: true, reason: Some("PodCompleted"), message: None };
         }
-        let has_started = regular.iter().any(|status| status.is_running() || status.terminated().is_some());
+        let has_started = regular.iter().any(|status| status.is_running() || status.is_terminated());
         // Kubelets 1.27 and 1.28 do not check whether a regular container has started: they have no
         // sidecars to restart.
         if has_started && self.version.at_least(29) {
-            return ConditionStatus::TRUE;
+            return Finding::TRUE;
         }
         let open: Vec<&str> = self
             .manifest()
@@ -94,59 +87,62 @@ impl StatusBuilder<'_> {
             .init_containers
             .iter()
             .zip(init)
-            .filter(|(container, status)| {
-                status[if container.is_sidecar() { "started" } else { "ready" }] != true
+            .filter(|(container, status)| match container.is_sidecar() {
+                true => status.started != Some(true),
+                false => !status.ready,
             })
             .map(|(container, _)| container.name.as_str())
             .collect();
         if open.is_empty() {
-            return ConditionStatus::TRUE;
+            return Finding::TRUE;
         }
         // `RestartAllContainersOnContainerExits`, on by default since 1.36: `Initialized` stays
         // true.
         if self.version.at_least(36)
-            && condition::find(old, "Initialized").is_some_and(|before| before["status"] == "True")
+            && old.condition("Initialized").is_some_and(|before| before.status == ConditionStatus::True)
         {
-            return ConditionStatus::TRUE;
+            return Finding::TRUE;
         }
-        ConditionStatus::no(
+        Finding::no(
             "ContainersNotInitialized",
             format!("containers with incomplete status: [{}]", open.join(" ")),
         )
     }
 
-    fn containers_ready(&self, init: &[Value], regular: &[Value], phase: Phase) -> ConditionStatus {
+    fn containers_ready(
+        &self,
+        init: &[ContainerStatus],
+        regular: &[ContainerStatus],
+        phase: Phase,
+    ) -> Finding {
         match phase {
-            Phase::Succeeded => return ConditionStatus::no("PodCompleted", String::new()),
-            Phase::Failed => return ConditionStatus::no("PodFailed", String::new()),
+            Phase::Succeeded => return Finding::no("PodCompleted", String::new()),
+            Phase::Failed => return Finding::no("PodFailed", String::new()),
             _ => {}
         }
         let spec = &self.manifest().spec;
         let sidecars = spec.init_containers.iter().zip(init).filter(|(container, _)| container.is_sidecar());
         let open: Vec<&str> = sidecars
             .chain(spec.containers.iter().zip(regular))
-            .filter(|(_, status)| status["ready"] != true)
+            .filter(|(_, status)| !status.ready)
             .map(|(container, _)| container.name.as_str())
             .collect();
         if open.is_empty() {
-            return ConditionStatus::TRUE;
+            return Finding::TRUE;
         }
-        ConditionStatus::no(
-            "ContainersNotReady",
-            format!("containers with unready status: [{}]", open.join(" ")),
-        )
+        Finding::no("ContainersNotReady", format!("containers with unready status: [{}]", open.join(" ")))
     }
 
-    fn unready_gates(&self, conditions: &[Value]) -> Option<String> {
-        let gates = self.worker.object["spec"]["readinessGates"].as_array()?;
+    fn unready_gates(&self, conditions: &[PodCondition]) -> Option<String> {
         let mut messages = Vec::new();
-        for gate in gates.iter().filter_map(|gate| gate["conditionType"].as_str()) {
-            match conditions.iter().find(|condition| condition["type"] == *gate) {
+        for gate in &self.manifest().spec.readiness_gates {
+            let gate = &gate.condition_type;
+            match conditions.iter().find(|condition| condition.kind == *gate) {
                 None => messages
                     .push(format!("corresponding condition of pod readiness gate {gate:?} does not exist.")),
-                Some(condition) if condition["status"] != "True" => messages.push(format!(
+                Some(condition) if condition.status != ConditionStatus::True => messages.push(format!(
                     "the status of pod readiness gate {gate:?} is not \"True\", but {}",
-                    condition.text("status")
+                    condition.status
                 )),
                 Some(_) => {}
             }

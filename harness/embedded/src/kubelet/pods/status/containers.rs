@@ -1,31 +1,33 @@
 //! Container statuses (`convertToAPIContainerStatuses`, and `UpdatePodStatus` of the prober).
 
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{
+    ContainerStateRunning, ContainerUser, LinuxContainerUser, VolumeMountStatus,
+};
 
 use super::builder::StatusBuilder;
 use crate::kubelet::pods::images;
 use crate::kubelet::pods::runtime::{Record, State};
 use crate::kubelet::pods::spec::{Container, Group, Place};
-use crate::resource::container_status::exit_code;
-use crate::resource::{ContainerStatusExt, ObjectExt};
+use crate::resource::pod_status::{ContainerState, ContainerStatus, TerminatedState};
 
 impl StatusBuilder<'_> {
     /// Returns the statuses of a list of containers, in the order of the spec.
-    pub(super) fn containers(&self, group: Group, old: &Value, statuses: &str) -> Vec<Value> {
+    pub(super) fn containers(&self, group: Group, old: &[ContainerStatus]) -> Vec<ContainerStatus> {
         let containers = self.manifest().spec.group(group).iter().enumerate();
         containers
             .map(|(index, container)| {
-                self.container(
-                    group,
-                    index,
-                    container,
-                    old.items(statuses).find(|status| status["name"] == container.name),
-                )
+                let old = old.iter().find(|status| status.name == container.name);
+                self.container(Place { group, index }, container, old)
             })
             .collect()
     }
 
-    fn container(&self, group: Group, index: usize, container: &Container, old: Option<&Value>) -> Value {
+    fn container(
+        &self,
+        place: Place,
+        container: &Container,
+        old: Option<&ContainerStatus>,
+    ) -> ContainerStatus {
         let mut records = self
             .runtime
             .into_iter()
@@ -33,153 +35,140 @@ impl StatusBuilder<'_> {
             .filter(|record| record.name == container.name);
         let latest = records.next();
         let mut status = match latest {
-            Some(latest) => {
-                let mut status = self.live(container, latest);
-                if let Some(before) = records.next() {
-                    status["lastState"] = self.state(before);
-                }
-                status
-            }
+            Some(latest) => ContainerStatus {
+                last_state: records.next().map(|before| self.state(before)).unwrap_or_default(),
+                ..self.live(container, latest)
+            },
             None => self.missing(container, old),
         };
-        self.waiting(group, index, container, latest, &mut status);
-        self.ready(group, container, &mut status);
+        self.set_waiting(place, container, latest, &mut status);
+        set_ready(place.group, container, &mut status);
         status
     }
 
     /// Returns the status of a container that the runtime knows.
-    fn live(&self, container: &Container, record: &Record) -> Value {
-        let mut status = json!({
-            "name": container.name,
-            "state": self.state(record),
-            "lastState": {},
-            "ready": false,
-            "restartCount": record.attempt,
-            "image": container.image,
-            "imageID": images::id(&container.image),
-            "containerID": format!("containerd://{}", record.id),
-        });
-        // `InPlacePodVerticalScaling`, on by default since 1.33.
+    fn live(&self, container: &Container, record: &Record) -> ContainerStatus {
+        let mut status = ContainerStatus {
+            name: container.name.clone(),
+            state: self.state(record),
+            restart_count: record.attempt,
+            image: container.image.clone(),
+            image_id: images::id(&container.image),
+            container_id: Some(format!("containerd://{}", record.id)),
+            volume_mounts: self.mounts(container),
+            ..ContainerStatus::default()
+        };
+        // `InPlacePodVerticalScaling` and `SupplementalGroupsPolicy`, on by default since 1.33.
         if self.version.at_least(33) {
-            let requests = &container.resources["requests"];
-            if requests.as_object().is_some_and(|requests| !requests.is_empty()) {
-                status["allocatedResources"] = requests.clone();
-            }
-            let resources = &container.resources;
-            status["resources"] = if resources.is_null() { json!({}) } else { resources.clone() };
-        }
-        self.mounts(container, &mut status);
-        // `SupplementalGroupsPolicy`, on by default since 1.33.
-        if self.version.at_least(33) {
-            status["user"] = json!({"linux": {"uid": 0, "gid": 0, "supplementalGroups": [0]}});
+            let requests = container.resources.requests.clone();
+            status.allocated_resources = requests.filter(|requests| !requests.is_empty());
+            status.resources = Some(container.resources.clone());
+            let linux = LinuxContainerUser { uid: 0, gid: 0, supplemental_groups: Some(vec![0]) };
+            status.user = Some(ContainerUser { linux: Some(linux) });
         }
         status
     }
 
     /// Returns the status of a container that the runtime does not know: not created yet, or
     /// removed.
-    fn missing(&self, container: &Container, old: Option<&Value>) -> Value {
-        if let Some(old) = old.filter(|old| old.terminated().is_some()) {
+    fn missing(&self, container: &Container, old: Option<&ContainerStatus>) -> ContainerStatus {
+        if let Some(old) = old.filter(|old| old.is_terminated()) {
             return old.clone();
         }
         let has_init = !self.manifest().spec.init_containers.is_empty();
         let reason = if has_init { "PodInitializing" } else { "ContainerCreating" };
-        let mut status = json!({
-            "name": container.name,
-            "state": {"waiting": {"reason": reason}},
-            "lastState": old.map_or_else(|| json!({}), |old| old["lastState"].clone()),
-            "ready": false,
-            "restartCount": old.map_or(json!(0), |old| old["restartCount"].clone()),
-            "image": container.image,
-            "imageID": "",
-        });
-        self.mounts(container, &mut status);
-        let ran = old.is_some_and(|old| old.is_running());
+        let mut status = ContainerStatus {
+            name: container.name.clone(),
+            state: ContainerState::waiting(Some(reason), None),
+            last_state: old.map(|old| old.last_state.clone()).unwrap_or_default(),
+            restart_count: old.map_or(0, |old| old.restart_count),
+            image: container.image.clone(),
+            volume_mounts: self.mounts(container),
+            ..ContainerStatus::default()
+        };
+        let ran = old.is_some_and(ContainerStatus::is_running);
         if ran && status.last_terminated().is_none() {
-            status["lastState"] = json!({"terminated": unknown_end(
+            status.last_state = ContainerState::terminated(TerminatedState::unknown(
                 "The container could not be located when the pod was deleted.  The container used to be Running",
-            )});
+            ));
             if !self.worker.is_deleted() {
-                status["restartCount"] = json!(status["restartCount"].as_u64().unwrap_or_default() + 1);
+                status.restart_count += 1;
             }
         }
         status
     }
 
-    fn state(&self, record: &Record) -> Value {
+    fn state(&self, record: &Record) -> ContainerState {
+        let time = |time| Some(self.epoch.meta_time(time));
         match &record.state {
-            State::Created => json!({"waiting": {}}),
-            State::Running { started } => json!({"running": {"startedAt": self.epoch.seconds(*started)}}),
-            State::Exited { started, finished, code, oom } => json!({"terminated": {
-                "containerID": format!("containerd://{}", record.id),
-                "exitCode": code,
-                "finishedAt": self.epoch.seconds(*finished),
-                "reason": if *oom { "OOMKilled" } else if *code == 0 { "Completed" } else { "Error" },
-                "startedAt": self.epoch.seconds(*started),
-            }}),
+            State::Created => ContainerState::waiting(None, None),
+            State::Running { started } => {
+                let running = ContainerStateRunning { started_at: time(*started) };
+                ContainerState { running: Some(running), ..ContainerState::default() }
+            }
+            State::Exited { started, finished, code, oom } => {
+                let reason = if *oom {
+                    "OOMKilled"
+                } else if *code == 0 {
+                    "Completed"
+                } else {
+                    "Error"
+                };
+                ContainerState::terminated(TerminatedState {
+                    exit_code: i64::from(*code),
+                    reason: Some(reason.to_owned()),
+                    started_at: time(*started),
+                    finished_at: time(*finished),
+                    container_id: Some(format!("containerd://{}", record.id)),
+                    ..TerminatedState::default()
+                })
+            }
         }
     }
 
     /// Sets the state `waiting` if the container could not be started.
-    fn waiting(
+    fn set_waiting(
         &self,
-        group: Group,
-        index: usize,
+        place: Place,
         container: &Container,
         latest: Option<&Record>,
-        status: &mut Value,
+        status: &mut ContainerStatus,
     ) {
-        let done = group == Group::Init && latest.is_some_and(|latest| latest.exit_code() == Some(0));
+        let done = place.group == Group::Init && latest.is_some_and(|latest| latest.exit_code() == Some(0));
         let done = done && !container.is_sidecar();
-        if done || !self.worker.should_start(self.runtime, Place { group, index }) {
+        if done || !self.worker.should_start(self.runtime, place) {
             return;
         }
         let Some(reason) = self.worker.reasons.get(&container.name) else { return };
-        if status.terminated().is_some() {
-            status["lastState"] = status["state"].take();
+        let waiting = ContainerState::waiting(Some(reason.reason), Some(&reason.message));
+        let before = std::mem::replace(&mut status.state, waiting);
+        if before.terminated.is_some() {
+            status.last_state = before;
         }
-        status["state"] = json!({"waiting": {"reason": reason.reason, "message": reason.message}});
     }
 
-    /// Sets `ready` and `started`. Probes are not modelled: running containers are ready.
-    fn ready(&self, group: Group, container: &Container, status: &mut Value) {
-        let running = status.is_running();
-        match group {
-            Group::Ephemeral => return,
-            Group::Regular => status["ready"] = json!(running),
-            Group::Init if container.is_sidecar() => status["ready"] = json!(running),
-            Group::Init => status["ready"] = json!(exit_code(status.terminated()) == Some(0)),
+    /// Returns the volume mounts (`RecursiveReadOnlyMounts`, on by default since 1.31).
+    fn mounts(&self, container: &Container) -> Vec<VolumeMountStatus> {
+        if !self.version.at_least(31) {
+            return Vec::new();
         }
-        status["started"] = json!(running);
-    }
-
-    /// Adds the volume mounts (`RecursiveReadOnlyMounts`, on by default since 1.31).
-    fn mounts(&self, container: &Container, status: &mut Value) {
-        if !self.version.at_least(31) || container.volume_mounts.is_empty() {
-            return;
-        }
-        let mounts = container.volume_mounts.iter().map(|mount| {
-            let mut mounted = json!({"name": mount.name, "mountPath": mount.mount_path});
-            if mount.read_only {
-                mounted["readOnly"] = json!(true);
-                mounted["recursiveReadOnly"] = json!("Disabled");
-            }
-            mounted
+        let mounts = container.volume_mounts.iter().map(|mount| VolumeMountStatus {
+            name: mount.name.clone(),
+            mount_path: mount.mount_path.clone(),
+            read_only: mount.read_only.then_some(true),
+            recursive_read_only: mount.read_only.then(|| "Disabled".to_owned()),
         });
-        status["volumeMounts"] = mounts.collect();
+        mounts.collect()
     }
 }
 
-/// Message of a container whose end is unknown when its pod has ended.
-pub(super) const LOST: &str = "The container could not be located when the pod was terminated";
-
-/// Returns the end of a container that the runtime has lost.
-pub(super) fn unknown_end(message: &str) -> Value {
-    json!({
-        "exitCode": 137,
-        "finishedAt": null,
-        "message": message,
-        "reason": "ContainerStatusUnknown",
-        "startedAt": null,
-    })
+/// Sets `ready` and `started`. Probes are not modelled: running containers are ready.
+fn set_ready(group: Group, container: &Container, status: &mut ContainerStatus) {
+    let running = status.is_running();
+    match group {
+        Group::Ephemeral => return,
+        Group::Init if !container.is_sidecar() => status.ready = status.exit_code() == Some(0),
+        Group::Regular | Group::Init => status.ready = running,
+    }
+    status.started = Some(running);
 }

@@ -1,96 +1,79 @@
 //! Defects of a kubelet in pod statuses.
 
-use serde_json::{Value, json};
-
-use super::builder::DISRUPTION;
-use super::containers::{LOST, unknown_end};
+use super::builder::{DISRUPTION, disruption};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
-use crate::resource::{ContainerStatusExt, ObjectExt};
+use crate::resource::pod_status::{ConditionStatus, PodCondition, TerminatedState};
+use crate::resource::{Phase, PodStatus};
 
 /// Changes the status of a pod as the defects do.
-pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status: &mut Value) {
+pub(in crate::kubelet::pods) fn apply(defects: &Defects, worker: &Worker, status: &mut PodStatus) {
     if defects.are_in(Area::Status) && worker.evicted {
         change_evicted(defects, status);
     }
-    if defects.has(Defect::OomIsEviction) && status["phase"] == "Failed" && has_oom_kill(status) {
-        status["reason"] = json!("Evicted");
+    if defects.has(Defect::OomIsEviction) && status.phase == Some(Phase::Failed) && has_oom_kill(status) {
+        status.reason = Some("Evicted".to_owned());
     }
     if defects.are_in(Area::Disruption) || defects.has(Defect::PreemptionWithoutDisruption) {
-        change_disruption(defects, worker, status);
+        change_disruption(defects, worker, &mut status.conditions);
     }
 }
 
-fn has_oom_kill(status: &Value) -> bool {
-    let mut containers = status.items("containerStatuses");
-    containers.any(|container| container["state"]["terminated"]["reason"] == "OOMKilled")
+fn has_oom_kill(status: &PodStatus) -> bool {
+    let mut ends = status.container_statuses.iter().filter_map(|one| one.state.terminated.as_ref());
+    ends.any(|end| end.reason.as_deref() == Some("OOMKilled"))
 }
 
-fn change_evicted(defects: &Defects, status: &mut Value) {
-    if status["reason"] == "Evicted"
-        && let Some(status) = status.as_object_mut()
-    {
+fn change_evicted(defects: &Defects, status: &mut PodStatus) {
+    if status.is_evicted() {
         if defects.has(Defect::StatusMessageMissing) {
-            status.shift_remove("message");
+            status.message = None;
         }
         if defects.has(Defect::StatusPhaseSucceeded) {
-            status["phase"] = json!("Succeeded");
+            status.phase = Some(Phase::Succeeded);
         }
         if defects.has(Defect::StatusReasonMissing) {
-            status.shift_remove("reason");
+            status.reason = None;
         }
     }
-    let list = |field: &str, status: &mut Value| -> Vec<Value> {
-        status.get_mut(field).and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default()
-    };
     if defects.has(Defect::StatusStaysReady) {
-        let mut conditions = list("conditions", status);
-        for condition in &mut conditions {
-            if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
-                condition["status"] = json!("True");
-                condition["reason"] = Value::Null;
-            }
+        let is_readiness = |kind: &str| matches!(kind, "Ready" | "ContainersReady");
+        for condition in status.conditions.iter_mut().filter(|condition| is_readiness(&condition.kind)) {
+            condition.status = ConditionStatus::True;
+            condition.reason = None;
         }
-        status["conditions"] = json!(conditions);
     }
     if defects.has(Defect::StatusExitCodesLost) {
-        let mut containers = list("containerStatuses", status);
-        for container in containers.iter_mut().filter(|one| one.terminated().is_some()) {
-            container["state"]["terminated"] = unknown_end(LOST);
+        for end in status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut()) {
+            *end = TerminatedState::unknown(TerminatedState::LOST);
         }
-        status["containerStatuses"] = json!(containers);
     }
 }
 
-fn change_disruption(defects: &Defects, worker: &Worker, status: &mut Value) {
-    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
+fn change_disruption(defects: &Defects, worker: &Worker, conditions: &mut Vec<PodCondition>) {
+    // The status of a rejected pod has no conditions.
+    if conditions.is_empty() {
+        return;
+    }
     if defects.has(Defect::PreemptionWithoutDisruption) {
-        let is_preemption = |condition: &Value| {
-            condition["message"].as_str().is_some_and(|message| message.starts_with("Pod was preempted by"))
+        let is_preemption = |condition: &PodCondition| {
+            condition.message.as_ref().is_some_and(|message| message.starts_with("Pod was preempted by"))
         };
-        conditions.retain(|condition| condition["type"] != DISRUPTION || !is_preemption(condition));
+        conditions.retain(|condition| condition.kind != DISRUPTION || !is_preemption(condition));
     }
     if defects.has(Defect::DisruptionOnDeletion) && worker.is_deleted() {
-        conditions.retain(|condition| condition["type"] != DISRUPTION);
-        conditions.push(json!({
-            "type": DISRUPTION,
-            "status": "True",
-            "reason": "TerminationByKubelet",
-            "message": "Pod was deleted.",
-            "lastProbeTime": null,
-            "lastTransitionTime": null,
-        }));
+        conditions.retain(|condition| condition.kind != DISRUPTION);
+        conditions.push(disruption("Pod was deleted.", None));
     }
+    let by_kubelet = Some("TerminationByKubelet");
     let disruption = conditions
         .iter_mut()
-        .find(|condition| condition["type"] == DISRUPTION && condition["reason"] == "TerminationByKubelet");
+        .find(|condition| condition.kind == DISRUPTION && condition.reason.as_deref() == by_kubelet);
     let Some(condition) = disruption else { return };
     if defects.has(Defect::DisruptionReasonDiffers) {
-        condition["reason"] = json!("EvictionByKubelet");
+        condition.reason = Some("EvictionByKubelet".to_owned());
     }
-    if defects.has(Defect::DisruptionWithoutMessage)
-        && let Some(condition) = condition.as_object_mut()
-    {
-        condition.shift_remove("message");
+    if defects.has(Defect::DisruptionWithoutMessage) {
+        condition.message = None;
     }
 }

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
-use serde_json::{Map, Value, json};
+use k8s_openapi::api::core::v1::ResourceRequirements;
+use k8s_openapi::apimachinery::pkg::api::resource as meta;
 
 use super::builder::StatusBuilder;
+use crate::resource::PodStatus;
 
 impl StatusBuilder<'_> {
     /// Sets `resources` to the pod's own or to the sum of its containers', and `allocatedResources`
     /// to the requests.
-    pub(super) fn pod_resources(&self, status: &mut Value) {
+    pub(super) fn set_pod_resources(&self, status: &mut PodStatus) {
         let pod = &self.manifest().pod;
-        let stated = &self.worker.object["spec"]["resources"];
         let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let mut names: BTreeSet<&str> = containers
             .flat_map(|container| {
@@ -27,32 +28,24 @@ impl StatusBuilder<'_> {
         }
         // Sidecars count as they do since 1.34.
         let version = KubeletVersion::from_minor(34);
-        let requests: Map<String, Value> = names
+        let requests: BTreeMap<_, _> = names
             .into_iter()
             .map(|name| (name.to_owned(), pod.request(&version, name)))
             .filter(|(_, request)| !request.is_zero())
-            .map(|(name, request)| (name, json!(request.to_string())))
+            .map(|(name, request)| (name, meta::Quantity(request.to_string())))
             .collect();
-        if !requests.is_empty() {
-            status["allocatedResources"] = json!(requests);
-        }
-        status["resources"] = if stated.is_null() {
-            let limits = self.limits();
-            let mut resources = json!({});
-            if !limits.is_empty() {
-                resources["limits"] = json!(limits);
-            }
-            if !requests.is_empty() {
-                resources["requests"] = json!(requests);
-            }
-            resources
-        } else {
-            stated.clone()
-        };
+        let requests = Some(requests).filter(|requests| !requests.is_empty());
+        status.allocated_resources = requests.clone();
+        let stated = self.manifest().spec.resources.clone();
+        status.resources = Some(stated.unwrap_or_else(|| ResourceRequirements {
+            limits: Some(self.limits()).filter(|limits| !limits.is_empty()),
+            requests,
+            claims: None,
+        }));
     }
 
     /// Returns the sum of the limits of the regular containers.
-    fn limits(&self) -> Map<String, Value> {
+    fn limits(&self) -> BTreeMap<String, meta::Quantity> {
         let mut sums: BTreeMap<&str, Quantity> = BTreeMap::new();
         for container in &self.manifest().pod.spec.containers {
             for (name, limit) in &container.resources.limits {
@@ -60,6 +53,6 @@ impl StatusBuilder<'_> {
                 sums.insert(name, sum);
             }
         }
-        sums.into_iter().map(|(name, sum)| (name.to_owned(), json!(sum.to_string()))).collect()
+        sums.into_iter().map(|(name, sum)| (name.to_owned(), meta::Quantity(sum.to_string()))).collect()
     }
 }

@@ -1,0 +1,73 @@
+//! A run whose standard output nobody reads, as behind a stopped terminal or a pager.
+
+use std::fs;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+/// Returns a pipe that takes nothing more until it is read, and its content.
+fn full_pipe() -> (PipeReader, PipeWriter, usize) {
+    let (reader, mut writer) = io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    let mut filled = 0;
+    loop {
+        match writer.write(&[b'.'; 512]) {
+            Ok(written) => filled += written,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    (reader, writer, filled)
+}
+
+fn run(folder: &Path, arguments: &[&str], stdout: PipeWriter) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
+    command.args(["run", "message/requests-decide", "--kubelet", "v1.32", "--output-dir", "results"]);
+    command.args(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for a condition; fails after a time that no machine needs.
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(300), "{what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn stderr(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_run_writes_its_files_and_waits_for_the_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut reader, writer, filled) = full_pipe();
+    let mut child = run(folder.path(), &[], writer);
+    let junit = folder.path().join("results/artifacts/junit_evictlab.xml");
+    wait_for("no JUnit file", || fs::read_to_string(&junit).is_ok_and(|text| text.contains("</testsuites>")));
+    assert!(child.try_wait().unwrap().is_none(), "the output is lost: {}", stderr(&mut child));
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    assert!(output[filled..].contains("passed"), "{}", &output[filled..]);
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", stderr(&mut child));
+}
+
+#[test]
+fn a_run_at_its_time_limit_ends_without_the_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_reader, writer, _) = full_pipe();
+    let mut child = run(folder.path(), &["--timeout", "1s"], writer);
+    wait_for("the run does not end", || child.try_wait().unwrap().is_some());
+    let error = stderr(&mut child);
+    assert!(error.contains("standard output was not read for 5 s"), "{error}");
+    assert!(folder.path().join("results/artifacts/junit_evictlab.xml").is_file());
+}

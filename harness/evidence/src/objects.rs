@@ -1,0 +1,262 @@
+//! Accessors of recorded Kubernetes objects.
+
+use evictlab_rules::pod;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{
+    ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Event, Node, Pod, PodCondition,
+};
+use serde::Deserialize;
+
+use crate::recorded::Recorded;
+
+/// A pod as the API returned it.
+pub type RecordedPod = Recorded<Pod>;
+
+/// An event as the API returned it.
+pub type RecordedEvent = Recorded<Event>;
+
+/// A node as the API returned it.
+pub type RecordedNode = Recorded<Node>;
+
+/// Annotation of a mirror pod, the API's copy of a static pod.
+const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+impl Recorded<Pod> {
+    /// Decodes the fields that the eviction rules depend on; empty if the pod cannot be decoded.
+    pub fn as_ranked(&self) -> pod::Pod {
+        pod::Pod::deserialize(self.json()).unwrap_or_default()
+    }
+
+    /// Returns `metadata.name`, or the empty string.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Returns `metadata.uid`.
+    pub fn uid(&self) -> Option<&str> {
+        self.metadata.uid.as_deref()
+    }
+
+    /// Returns the name that a case uses for the pod: `metadata.name`, for a mirror pod without the
+    /// node's name, which the kubelet appends to the name in the manifest.
+    pub fn case_name(&self) -> &str {
+        let name = self.name();
+        let annotations = self.metadata.annotations.as_ref();
+        if !annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD_ANNOTATION)) {
+            return name;
+        }
+        let node = self.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
+        name.strip_suffix(node).and_then(|name| name.strip_suffix('-')).unwrap_or(name)
+    }
+
+    /// Reports whether the pod has a deletion timestamp.
+    pub fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Returns the time at which the deletion was requested: the deletion timestamp, which is the end
+    /// of the grace period, less the grace period.
+    pub fn deletion_requested_at(&self) -> Option<Timestamp> {
+        let end = self.metadata.deletion_timestamp.as_ref()?.0;
+        let grace = self.metadata.deletion_grace_period_seconds.unwrap_or(0);
+        end.checked_sub(SignedDuration::from_secs(grace)).ok()
+    }
+
+    /// Returns the names of the containers in the spec: init containers, regular ones, ephemeral
+    /// ones.
+    pub fn container_names(&self) -> impl Iterator<Item = &str> {
+        let spec = self.spec.iter();
+        spec.flat_map(|spec| {
+            let init = spec.init_containers.iter().flatten().chain(&spec.containers);
+            let ephemeral = spec.ephemeral_containers.iter().flatten();
+            init.map(|container| container.name.as_str())
+                .chain(ephemeral.map(|container| container.name.as_str()))
+        })
+    }
+
+    /// Returns `status.phase`.
+    pub fn phase(&self) -> Option<&str> {
+        self.status.as_ref()?.phase.as_deref()
+    }
+
+    /// Returns `status.reason`.
+    pub fn reason(&self) -> Option<&str> {
+        self.status.as_ref()?.reason.as_deref()
+    }
+
+    /// Returns `status.message`.
+    pub fn message(&self) -> Option<&str> {
+        self.status.as_ref()?.message.as_deref()
+    }
+
+    /// Reports whether `status.reason` is `Evicted`.
+    pub fn is_evicted(&self) -> bool {
+        self.reason() == Some("Evicted")
+    }
+
+    /// Returns the statuses of all containers: init containers, regular ones, ephemeral ones.
+    pub fn container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let ephemeral = self.status.iter().flat_map(|status| &status.ephemeral_container_statuses);
+        self.startup_container_statuses().chain(ephemeral.flatten())
+    }
+
+    /// Returns the statuses of init containers and regular containers.
+    pub fn startup_container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let init = self.status.iter().flat_map(|status| &status.init_container_statuses);
+        let regular = self.status.iter().flat_map(|status| &status.container_statuses);
+        init.chain(regular).flatten()
+    }
+
+    /// Reports whether every regular container runs, hence init containers are done.
+    pub fn is_running(&self) -> bool {
+        let count = self.spec.as_ref().map_or(0, |spec| spec.containers.len());
+        let statuses = self.status.iter().flat_map(|status| &status.container_statuses).flatten();
+        count > 0 && statuses.filter(|status| status.is_running()).count() == count
+    }
+
+    /// Returns the conditions.
+    pub fn conditions(&self) -> impl Iterator<Item = &PodCondition> {
+        self.status.iter().flat_map(|status| &status.conditions).flatten()
+    }
+
+    /// Returns the `DisruptionTarget` condition that the kubelet sets when it terminates the pod for
+    /// lack of resources (KEP-3329).
+    pub fn kubelet_termination_condition(&self) -> Option<&PodCondition> {
+        self.conditions().find(|condition| {
+            condition.type_ == "DisruptionTarget"
+                && condition.reason.as_deref() == Some("TerminationByKubelet")
+        })
+    }
+}
+
+/// Accessors of a container's status.
+pub trait ContainerStatusExt {
+    /// Returns the name of the state, `waiting`, `running` or `terminated`, and its reason.
+    fn state_and_reason(&self) -> Option<(&'static str, Option<&str>)>;
+
+    /// Reports whether the container runs.
+    fn is_running(&self) -> bool;
+
+    /// Returns the `waiting` state.
+    fn waiting(&self) -> Option<&ContainerStateWaiting>;
+
+    /// Returns the `terminated` state.
+    fn terminated(&self) -> Option<&ContainerStateTerminated>;
+
+    /// Returns the termination before the present state.
+    fn last_terminated(&self) -> Option<&ContainerStateTerminated>;
+
+    /// Reports whether the container runs or ran until its present termination.
+    ///
+    /// A `terminated` state without a start time is not evidence of a start: when a pod ends, the
+    /// kubelet's status manager sets it for every container, started or not (`TerminatePod`).
+    fn has_run(&self) -> bool {
+        self.is_running() || self.terminated().is_some_and(|terminated| terminated.started_at.is_some())
+    }
+}
+
+impl ContainerStatusExt for ContainerStatus {
+    fn state_and_reason(&self) -> Option<(&'static str, Option<&str>)> {
+        if let Some(waiting) = self.waiting() {
+            return Some(("waiting", waiting.reason.as_deref()));
+        }
+        if let Some(terminated) = self.terminated() {
+            return Some(("terminated", terminated.reason.as_deref()));
+        }
+        self.is_running().then_some(("running", None))
+    }
+
+    fn is_running(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.running.is_some())
+    }
+
+    fn waiting(&self) -> Option<&ContainerStateWaiting> {
+        self.state.as_ref()?.waiting.as_ref()
+    }
+
+    fn terminated(&self) -> Option<&ContainerStateTerminated> {
+        self.state.as_ref()?.terminated.as_ref()
+    }
+
+    fn last_terminated(&self) -> Option<&ContainerStateTerminated> {
+        self.last_state.as_ref()?.terminated.as_ref()
+    }
+}
+
+impl Recorded<Event> {
+    /// Returns `metadata.uid`.
+    pub fn uid(&self) -> Option<&str> {
+        self.metadata.uid.as_deref()
+    }
+
+    /// Returns the reason, or the empty string.
+    pub fn reason(&self) -> &str {
+        self.reason.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the message, or the empty string.
+    pub fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
+    /// Reports whether the type is `Warning`.
+    pub fn is_warning(&self) -> bool {
+        self.type_.as_deref() == Some("Warning")
+    }
+
+    /// Returns the name of the object that the event is about.
+    pub fn object_name(&self) -> Option<&str> {
+        self.involved_object.name.as_deref()
+    }
+
+    /// Returns the UID of the object that the event is about.
+    pub fn object_uid(&self) -> Option<&str> {
+        self.involved_object.uid.as_deref()
+    }
+
+    /// Returns the value of an annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(json: Value) -> RecordedPod {
+        Recorded::decode(json).unwrap()
+    }
+
+    #[test]
+    fn strips_the_node_name_from_mirror_pods_only() {
+        let named = |annotations: Value| {
+            pod(
+                json!({"metadata": {"name": "hog-node-1", "annotations": annotations}, "spec": {"nodeName": "node-1"}}),
+            )
+        };
+        assert_eq!(named(json!({MIRROR_POD_ANNOTATION: "hash"})).case_name(), "hog");
+        assert_eq!(named(Value::Null).case_name(), "hog-node-1");
+    }
+
+    #[test]
+    fn termination_without_a_start_time_is_not_a_run() {
+        let has_run = |state: Value| {
+            let status: ContainerStatus = serde_json::from_value(json!({"state": state})).unwrap();
+            status.has_run()
+        };
+        assert!(has_run(json!({"running": {}})));
+        assert!(has_run(json!({"terminated": {"startedAt": "2026-11-21T00:44:46Z"}})));
+        assert!(!has_run(json!({"terminated": {"startedAt": null, "exitCode": 137}})));
+        assert!(!has_run(json!({"waiting": {"reason": "PodInitializing"}})));
+    }
+
+    #[test]
+    fn missing_fields_read_as_none() {
+        let pod = pod(json!({}));
+        assert_eq!((pod.name(), pod.uid(), pod.phase(), pod.is_deleting()), ("", None, None, false));
+        assert_eq!(pod.container_statuses().count() + pod.conditions().count(), 0);
+        assert!(!pod.is_evicted() && pod.kubelet_termination_condition().is_none());
+    }
+}
