@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
-    CLUSTER_LIFETIME, Cluster, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig,
+    Backend, CLUSTER_LIFETIME, Cluster, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig,
     KindOptions, KubeletGroup, NewCluster, Owner, StateDir,
 };
 use evictlab_judge::CaseResult;
@@ -72,7 +72,7 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, St
         owner,
     };
     let (run, cases) = (kind_options.run.clone(), vec![test.case.clone()]);
-    let backend = Box::new(KindBackend::new(kind_options, docker, state.clone()));
+    let backend = Backend::Kind(KindBackend::new(kind_options, docker, state.clone()));
     let request = RunRequest::new(run, cases, backend, Arc::new(lock));
     let dir = results_dir().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&dir).map_err(|error| text(&error))?;

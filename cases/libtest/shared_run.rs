@@ -135,7 +135,7 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
         verdicts.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
     };
     let id = new_run_id();
-    let (clock, backend): (_, Box<dyn evictlab_cluster::Backend>) = match backend {
+    let (clock, backend): (_, evictlab_cluster::Backend) = match backend {
         Backend::Embedded => {
             let clock = Clock::model();
             let specs: Vec<KubeletSpec> = unique.iter().flatten().cloned().collect();
@@ -147,7 +147,8 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
                 options: String::new(),
                 on_real_kubelets: "EVICTLAB_BACKEND=kind cargo test -p cases".to_owned(),
             };
-            (clock, Box::new(EmbeddedBackend::new(options, words, &clock).map_err(|error| text(&error))?))
+            let backend = EmbeddedBackend::new(options, words, &clock).map_err(|error| text(&error))?;
+            (clock, evictlab_cluster::Backend::Embedded(backend))
         }
         Backend::Kind => {
             let docker = runtime.block_on(connect_docker())?;
@@ -162,7 +163,7 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
                 owner: Owner::this(),
             };
             let state = StateDir::open().map_err(|error| text(&error))?;
-            (Clock::wall(), Box::new(KindBackend::new(options, docker, state)))
+            (Clock::wall(), evictlab_cluster::Backend::Kind(KindBackend::new(options, docker, state)))
         }
     };
     let mut cases: Vec<_> = Vec::new();

@@ -26,6 +26,14 @@ impl Checker<'_> {
             }
         }
         self.check_combination(pressure);
+        for (signal, distance) in &pressure.also {
+            let path = yaml_path!["pressure", "also", signal.as_str()];
+            if *signal == pressure.signal {
+                self.report(path, format!("{} has two thresholds", signal.as_str()), "it is `signal`, too");
+            } else if distance.quantity() <= &Quantity::ZERO {
+                self.report(path, "the distance must be more than 0", "");
+            }
+        }
         let amounts = [
             ("distance", &pressure.distance),
             ("hard-distance", &pressure.hard_distance),
@@ -69,8 +77,17 @@ impl Checker<'_> {
                 "only memory can be reserved",
             ),
             (
+                "also",
+                !pressure.also.is_empty() && (pressure.hard_distance.is_some() || pressure.as_percentage),
+                "it has one threshold per signal, a quantity",
+            ),
+            (
                 "by",
-                is_reservation && (is_soft || pressure.hard_distance.is_some() || pressure.as_percentage),
+                is_reservation
+                    && (is_soft
+                        || pressure.hard_distance.is_some()
+                        || pressure.as_percentage
+                        || !pressure.also.is_empty()),
                 "a reservation does not set a threshold",
             ),
         ];
@@ -84,14 +101,15 @@ impl Checker<'_> {
 
 /// Returns the entries of a KubeletConfiguration that `pressure` sets.
 fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
-    let signal = pressure.signal.as_str();
-    let hard = ("evictionHard", signal);
-    match (pressure.by, pressure.soft_grace) {
-        (PressureMechanism::KubeReserved, _) => vec![("kubeReserved", "memory")],
-        (PressureMechanism::Threshold, None) => vec![hard],
-        (PressureMechanism::Threshold, Some(_)) => {
-            let soft = [("evictionSoft", signal), ("evictionSoftGracePeriod", signal)];
-            soft.into_iter().chain(pressure.hard_distance.as_ref().map(|_| hard)).collect()
-        }
+    if pressure.by == PressureMechanism::KubeReserved {
+        return vec![("kubeReserved", "memory")];
     }
+    let is_hard = pressure.soft_grace.is_none() || pressure.hard_distance.is_some();
+    let is_soft = pressure.soft_grace.is_some();
+    let fields = [("evictionHard", is_hard), ("evictionSoft", is_soft), ("evictionSoftGracePeriod", is_soft)];
+    let entries_of = |signal: Signal| {
+        let fields = fields.into_iter().filter(|(_, is_set)| *is_set);
+        fields.map(move |(field, _)| (field, signal.as_str()))
+    };
+    pressure.signals().flat_map(entries_of).collect()
 }

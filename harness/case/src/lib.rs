@@ -34,6 +34,7 @@ pub mod expression;
 mod load;
 mod new_case;
 pub mod positions;
+mod pressure_pod;
 mod problem;
 mod schema;
 pub mod select;
@@ -48,6 +49,7 @@ pub use expect::{
 };
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
+pub use pressure_pod::PressurePod;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, Pressure, PressureMechanism, Signal, json_schema};
 pub use step::{

@@ -165,8 +165,9 @@ fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
 pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
     let text: Arc<str> =
         std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
-    let case: Case = serde_saphyr::from_str(&text)
+    let mut case: Case = serde_saphyr::from_str(&text)
         .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
+    case.add_pressure_pod();
     let stem = Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let findings = check(&case, stem);
     if !findings.is_empty() {

@@ -12,16 +12,7 @@ const TEMPLATE: &str = r#"name: NAME
 about: A pod that grows beyond an eviction threshold is evicted.
 when-it-fails: The kubelet evicts no pod, or reports other figures.
 labels: [Serial, Disruptive, "NodeFeature:Eviction"]
-pressure: {signal: memory.available}
-pods:
-  - metadata: {name: hog}
-    spec:
-      restartPolicy: Never
-      terminationGracePeriodSeconds: 1
-      containers:
-        - name: el1
-          image: agnhost:2.52
-          args: [stress, --mem-alloc-size, $(STEP), --mem-alloc-sleep, $(PAUSE), --mem-total, $(TOTAL)]
+pressure: {signal: memory.available, pod: {name: hog}}
 expect:
   evicted: [hog]
   message: {resource: memory, containers: {el1: {request: "0", usage: ">=100Mi"}}}

@@ -1,6 +1,6 @@
 //! The types of a case file. The JSON Schema of case files is generated from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_fault::Fault;
 use evictlab_rules::invariant::Invariant;
@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::assertion::{Assertion, Cgroup};
 use crate::expect::{Expect, Message};
-use crate::expression::Expression;
+use crate::expression::{Expression, KeysRead};
+use crate::pressure_pod::PressurePod;
 use crate::step::{NodeChange, NodeSetup, PodPlacement, Step};
 use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
 
@@ -140,6 +141,12 @@ impl Case {
         in_pods + self.ephemeral_containers.len()
     }
 
+    /// Returns the names of the kubelet's metrics that expressions read.
+    pub fn metrics_read(&self) -> KeysRead {
+        let reads = self.expressions().map(|expression| expression.keys_read("metrics"));
+        reads.fold(KeysRead::Keys(BTreeSet::new()), KeysRead::union)
+    }
+
     /// Reports whether any expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
         self.expressions().any(|expression| expression.references(variable))
@@ -177,6 +184,10 @@ pub struct Pressure {
     /// Setting that creates the pressure.
     #[serde(default)]
     pub by: PressureMechanism,
+    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of `pods`
+    /// does, by the variables of the pressure.
+    #[serde(default)]
+    pub pod: Option<PressurePod>,
     /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
     /// pods may use in addition to their present usage.
     #[serde(default)]
@@ -185,6 +196,10 @@ pub struct Pressure {
     /// crosses it, too.
     #[serde(default)]
     pub hard_distance: Option<QuantityText>,
+    /// Thresholds of other signals, each by its distance below the available amount. They are hard, or
+    /// have the same `soft-grace`. Pods of the case cross them.
+    #[serde(default)]
+    pub also: BTreeMap<Signal, QuantityText>,
     /// State the threshold as a percentage of the capacity.
     #[serde(default)]
     pub as_percentage: bool,
@@ -214,7 +229,7 @@ pub enum PressureMechanism {
 }
 
 /// Eviction signals that a case can put under pressure.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
 pub enum Signal {
     /// Memory of the node: capacity minus working set. Separate for each node.
     #[serde(rename = "memory.available")]
@@ -229,6 +244,13 @@ pub enum Signal {
     /// Free process ids. With kind, nodes share the process ids of the host.
     #[serde(rename = "pid.available")]
     PidAvailable,
+}
+
+impl Pressure {
+    /// Returns the signals that have a threshold: `signal`, and those of `also`.
+    pub fn signals(&self) -> impl Iterator<Item = Signal> {
+        std::iter::once(self.signal).chain(self.also.keys().copied())
+    }
 }
 
 impl Signal {

@@ -138,7 +138,7 @@ fn suites_are_complete() {
         ("relatives", 17),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 19),
+        ("thresholds", 20),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

@@ -6,14 +6,14 @@ use evictlab_report::clock::Clock;
 use evictlab_report::{Finished, Report, ReportOptions, Reports, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 
-use crate::args::backend::Backend;
+use crate::args::backend::BackendName;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
 /// Prepares a run on this backend and executes it. Returns the run's exit status, or
 /// [`Failure::interrupted`] if an interrupt arrives during the preparation.
 pub(crate) async fn prepare_and_execute(
-    backend: Backend,
+    backend: BackendName,
     prepare: impl AsyncFnOnce(&Clock) -> Result<RunRequest, Failure>,
     options: impl FnOnce() -> Result<ReportOptions, Failure>,
 ) -> Result<ExitCode, Failure> {

@@ -16,7 +16,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
-use args::backend::Backend;
+use args::backend::BackendName;
 use commands::{
     bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, mutants, new,
     report, run, schema, stress, verify, watch,
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 /// Runs an async command with the clock of its backend. Simulated time advances whenever no task is
 /// ready, so its runtime has one thread and a paused clock.
 fn block_on(
-    backend: Backend,
+    backend: BackendName,
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
     if backend.has_model_time() {

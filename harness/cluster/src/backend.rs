@@ -1,90 +1,126 @@
 //! Backends: sources of the clusters of a run.
-//!
-//! [`Backend`] and [`ClusterHandle`] are traits and not enums: the runner sees only this module,
-//! which does not depend on the backends that implement it.
 
 use evictlab_fault::Fault;
 use evictlab_report::Model;
-use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::embedded::{EmbeddedBackend, EmbeddedHandle};
 use crate::error::ClusterError;
-use crate::kubelet::Kubelet;
+use crate::existing::{ExistingBackend, ExistingHandle};
+use crate::kind::{KindBackend, KindHandle};
 use crate::node::Node;
-
-/// A cluster that a run is going to use.
-#[derive(Clone, Debug)]
-pub struct ClusterPlan {
-    /// Name of the cluster.
-    pub name: String,
-    /// Kubelets of its workers.
-    pub kubelets: Vec<Kubelet>,
-    /// True if the cluster exists already.
-    pub reused: bool,
-}
-
-/// State of a run at the teardown of a cluster.
-#[derive(Clone, Copy, Debug)]
-pub struct TeardownContext {
-    /// True if the nodes became usable.
-    pub usable: bool,
-    /// True if the run had a failure so far.
-    pub failed: bool,
-    /// True if the run was interrupted.
-    pub interrupted: bool,
-}
-
-/// Result of the teardown of a cluster.
-#[derive(Debug, Default)]
-pub struct TeardownOutcome {
-    /// Reason that the cluster was kept; `None` if it was deleted.
-    pub kept: Option<&'static str>,
-    /// Error of the deletion or the restoration.
-    pub error: Option<ClusterError>,
-}
+use crate::plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 
 /// A source of clusters.
-pub trait Backend {
+pub enum Backend {
+    /// Modelled kubelets.
+    Embedded(EmbeddedBackend),
+    /// Real kubelets in Docker containers.
+    Kind(KindBackend),
+    /// A cluster that evictlab does not manage.
+    Existing(ExistingBackend),
+}
+
+impl Backend {
     /// Name in reports.
-    fn name(&self) -> &'static str;
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Embedded(_) => "embedded",
+            Self::Kind(_) => "kind",
+            Self::Existing(_) => "existing",
+        }
+    }
 
     /// Clusters of the run, in the order of their use.
-    fn plans(&self) -> &[ClusterPlan];
+    pub fn plans(&self) -> &[ClusterPlan] {
+        match self {
+            Self::Embedded(backend) => &backend.plans,
+            Self::Kind(backend) => &backend.plans,
+            Self::Existing(backend) => &backend.plans,
+        }
+    }
 
     /// Description of the model; `None` for real kubelets.
-    fn model(&self) -> Option<Model>;
+    pub fn model(&self) -> Option<Model> {
+        match self {
+            Self::Embedded(backend) => Some(backend.model()),
+            Self::Kind(_) | Self::Existing(_) => None,
+        }
+    }
 
     /// Faults of every case in addition to its own; `None` if the backend does not support faults.
-    fn faults(&self) -> Option<&[Fault]>;
+    pub fn faults(&self) -> Option<&[Fault]> {
+        match self {
+            Self::Embedded(backend) => Some(backend.faults()),
+            Self::Kind(_) | Self::Existing(_) => None,
+        }
+    }
 
     /// Returns whether all nodes share the memory and the disk of one host.
-    fn is_one_host(&self) -> bool;
+    pub fn is_one_host(&self) -> bool {
+        match self {
+            Self::Embedded(_) => false,
+            Self::Kind(_) => true,
+            Self::Existing(backend) => backend.one_host,
+        }
+    }
 
     /// Creates or opens a cluster and loads images, given by full name, into all its nodes. `step`
     /// receives one line per step.
-    fn open<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
-        images: &'a [String],
-        cancel: &'a CancellationToken,
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<Box<dyn ClusterHandle>, ClusterError>>;
+    pub async fn open(
+        &self,
+        plan: &ClusterPlan,
+        images: &[String],
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<ClusterHandle, ClusterError> {
+        match self {
+            Self::Embedded(backend) => backend.open(plan, cancel, step).await.map(ClusterHandle::Embedded),
+            Self::Kind(backend) => {
+                backend.open(plan, images, cancel, step).await.map(Box::new).map(ClusterHandle::Kind)
+            }
+            Self::Existing(backend) => backend.open(images, cancel, step).await.map(ClusterHandle::Existing),
+        }
+    }
 
     /// Removes the remains of a cluster whose [`Backend::open`] failed or was cancelled. Returns
     /// `None` if nothing of the cluster belongs to the run.
-    fn clear<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
-        teardown: TeardownContext,
-    ) -> LocalBoxFuture<'a, Option<TeardownOutcome>>;
+    pub async fn clear(&self, plan: &ClusterPlan, teardown: TeardownContext) -> Option<TeardownOutcome> {
+        match self {
+            Self::Embedded(_) => Some(TeardownOutcome::default()),
+            Self::Kind(backend) => backend.clear(plan, teardown).await,
+            Self::Existing(backend) => Some(backend.clear(plan).await),
+        }
+    }
 }
 
 /// A cluster in use by a run.
-pub trait ClusterHandle {
+pub enum ClusterHandle {
+    /// A modelled cluster.
+    Embedded(EmbeddedHandle),
+    /// A kind cluster.
+    Kind(Box<KindHandle>),
+    /// A cluster that evictlab does not manage.
+    Existing(ExistingHandle),
+}
+
+impl ClusterHandle {
     /// Ready workers, with the labels of the requested kubelets.
-    fn nodes(&self) -> &[Node];
+    pub fn nodes(&self) -> &[Node] {
+        match self {
+            Self::Embedded(handle) => &handle.nodes,
+            Self::Kind(handle) => &handle.nodes,
+            Self::Existing(handle) => &handle.nodes,
+        }
+    }
 
     /// Deletes the cluster, or restores its nodes and keeps it. Returns `None` if the cluster does
     /// not belong to the run any more.
-    fn end(self: Box<Self>, teardown: TeardownContext) -> LocalBoxFuture<'static, Option<TeardownOutcome>>;
+    pub async fn end(self, teardown: TeardownContext) -> Option<TeardownOutcome> {
+        match self {
+            Self::Embedded(_) => Some(TeardownOutcome::default()),
+            Self::Kind(handle) => handle.end(teardown).await,
+            Self::Existing(handle) => Some(handle.end().await),
+        }
+    }
 }

@@ -23,12 +23,13 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
+//! | 7 | `backend`: [`Backend`], one of the three |
 //! | 6 | `embedded`, `kind`, `existing`: the backends |
-//! | 5 | `backend`: traits of the backends, `error`: [`ClusterError`] |
-//! | 4 | [`kubelet_config`]: configures kubelets, [`workload`]: namespaces and pods |
-//! | 3 | `node`: [`Node`] and the trait [`NodeBackend`] |
-//! | 2 | `docker`: Docker API, [`images`]: node images and case images |
-//! | 1 | [`wait`], `api_error`, `kubelet`, `owner` |
+//! | 5 | `plan`: clusters of a run, `error`: [`ClusterError`] |
+//! | 4 | [`kubelet_config`]: configures kubelets |
+//! | 3 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
+//! | 2 | `docker`: Docker API, [`images`]: node images and case images, [`workload`]: namespaces and pods, `probe`: pods that test a node |
+//! | 1 | [`wait`], `api_error`, `kubelet`, `meminfo`, `owner` |
 
 #![deny(unreachable_pub)]
 
@@ -42,13 +43,16 @@ pub mod images;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
+mod meminfo;
 mod node;
 mod owner;
+mod plan;
+mod probe;
 pub mod wait;
 pub mod workload;
 
 pub use api_error::api_error_message;
-pub use backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
+pub use backend::{Backend, ClusterHandle};
 pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};
 pub use embedded::{
     EmbeddedBackend, EmbeddedOptions, MODELLED_MINORS, NotModelledError, ReproCommand, every_minor,
@@ -69,8 +73,10 @@ pub use kind::{
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
-    ExternalNode, KubeletProxy, Node, NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,
+    ExternalNode, KubeletProxy, MetricLine, Node, NodeBackend, NodeError, PressureForbidden, is_ready,
+    last_heartbeat,
 };
 pub use owner::{CLUSTER_LIFETIME, Owner};
+pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evictlab_case::expression::{Expression, KeysRead};
+use evictlab_case::expression::Expression;
 use serde::{Deserialize, Serialize};
 
 /// A source of evidence that was not read, or not completely.
@@ -69,20 +69,17 @@ impl EvidenceSource {
     /// Reports whether the value of an expression depends on this source.
     pub fn affects(&self, expression: &Expression) -> bool {
         let reads = |variables: &[&str]| variables.iter().any(|variable| expression.references(variable));
-        let reads_key = |variable: &str, name: &str| match expression.keys_read(variable) {
-            KeysRead::Keys(keys) => keys.contains(name),
-            KeysRead::All => true,
-        };
+        let reads_key = |variable: &str, name: &str| expression.keys_read(variable).contains(name);
         match self {
             Self::Pods => reads(&["pods", "podList"]),
             Self::Pod(name) => reads(&["podList"]) || reads_key("pods", name) || reads_key("history", name),
             Self::PodHistory => reads(&["history"]),
             Self::NodeHistory => reads(&["nodeHistory"]),
-            Self::Events => reads(&["events"]),
+            Self::Events => reads(&["events", "evictions"]),
             Self::Node => reads(&["node"]),
             Self::Summary => reads(&["samples", "stats"]),
             Self::KubeletLog => reads(&["kubeletLog"]),
-            Self::Metrics => reads(&["counted"]),
+            Self::Metrics => reads(&["counted", "metrics"]),
             Self::Object { name, .. } => reads_key("objects", name),
             Self::Log { pod, .. } => reads_key("logs", pod),
         }
@@ -169,10 +166,12 @@ mod tests {
             ("nodeHistory", "node.status", false),
             ("nodeHistory", "nodeHistory.size()", true),
             ("events", "events.size()", true),
+            ("events", "evictions.map(e, e.pod)", true),
             ("node", "node.status", true),
             ("summary", "stats.web.el1", true),
             ("kubeletLog", "kubeletLog.size()", true),
             ("metrics", "counted", true),
+            ("metrics", "metrics.kubelet_preemptions", true),
             ("objects/deployments/web", "objects.web.status", true),
             ("objects/deployments/web", "objects.db.status", false),
             ("logs/web/el1", "logs.web.el2", true),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::history::{NodeHistoryEntry, PodHistoryEntry};
 use crate::kubelet_config::{KubeletConfig, thresholds};
+use crate::metric::Metric;
 use crate::missing::MissingEvidence;
 use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::observation_end::ObservationEnd;
@@ -72,6 +73,9 @@ pub struct Observations {
     /// of the kubelet resets the counter.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub evictions_counted: BTreeMap<String, u64>,
+    /// Metrics of the kubelet that expressions of the case read, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Vec<Metric>>,
     /// History of each pod, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pod_history: BTreeMap<String, Vec<Recorded<PodHistoryEntry>>>,

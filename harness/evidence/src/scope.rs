@@ -5,13 +5,15 @@ use std::sync::OnceLock;
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
 use evictlab_rules::KubeletVersion;
-use serde_json::json;
+use evictlab_rules::invariant::{EvictedEvent, evicted_events};
+use evictlab_rules::message::{EvictionMessage, Offender};
+use serde_json::{Map, Value, json};
 
 use evictlab_case::expression::VARIABLES;
 
 use crate::cel_value::{CelValue, borrowed, borrowed_list, cel_map, owned};
 use crate::live_state::LiveState;
-use crate::objects::RecordedPod;
+use crate::objects::{RecordedEvent, RecordedPod};
 use crate::observations::Observations;
 use crate::recorded::Recorded;
 use crate::sample::containers_by_pod;
@@ -47,6 +49,7 @@ impl<'a> Scope<'a> {
             "configz" => borrowed(seen.configz.json()),
             "counted" => owned(json!(seen.evictions_counted)),
             "created" => by_name(&mut seen.pods_created.iter()),
+            "evictions" => owned(evictions(live.map_or(&seen.events, |live| &live.events))),
             "events" => documents(live.map_or(&seen.events, |live| &live.events)),
             "history" => {
                 let history = live.map_or(&seen.pod_history, |live| &live.history);
@@ -55,6 +58,7 @@ impl<'a> Scope<'a> {
             "kubelet" => owned(json!(seen.kubelet_version)),
             "kubeletLog" => owned(json!(seen.kubelet_log)),
             "logs" => owned(json!(seen.container_logs)),
+            "metrics" => owned(json!(seen.metrics)),
             "minor" => {
                 let version = seen.kubelet_version.parse::<KubeletVersion>().ok();
                 owned(json!(version.map(|version| version.minor)))
@@ -99,6 +103,43 @@ fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a RecordedPod>) -> CelValue<'a> 
     cel_map(pods.map(|pod| (pod.case_name(), borrowed(pod.json()))))
 }
 
+/// Returns the evictions in their order: `{pod, message, annotations}`, and the content of the
+/// message, such as `resource` and `containers: {el1: {usage, request}}`, in bytes or numbers.
+fn evictions(events: &[RecordedEvent]) -> Value {
+    evicted_events(events.iter().map(Recorded::json)).iter().map(eviction).collect()
+}
+
+fn eviction(event: &EvictedEvent) -> Value {
+    let mut fields = json!({"pod": event.pod, "message": event.message, "annotations": event.annotations});
+    let content = match event.message.parse() {
+        Ok(EvictionMessage::NodePressure(pressure)) => {
+            let offender =
+                |one: &Offender| json!({"usage": one.usage.value(), "request": one.request.value()});
+            let containers: Map<String, Value> =
+                pressure.containers.iter().map(|one| (one.name.clone(), offender(one))).collect();
+            json!({
+                "kind": "node-pressure",
+                "resource": pressure.resource,
+                "threshold": pressure.threshold.as_ref().map(|clause| clause.quantity.value()),
+                "available": pressure.threshold.as_ref().map(|clause| clause.available.value()),
+                "containers": containers,
+            })
+        }
+        Ok(EvictionMessage::EmptyDirLimit { volume, limit }) => {
+            json!({"kind": "empty-dir-limit", "volume": volume, "limit": limit.value()})
+        }
+        Ok(EvictionMessage::PodLimit { limit }) => json!({"kind": "pod-limit", "limit": limit.value()}),
+        Ok(EvictionMessage::ContainerLimit { container, limit }) => {
+            json!({"kind": "container-limit", "container": container, "limit": limit.value()})
+        }
+        Ok(EvictionMessage::Rejected { .. }) | Err(_) => json!({"kind": "unknown"}),
+    };
+    if let (Some(fields), Value::Object(content)) = (fields.as_object_mut(), content) {
+        fields.extend(content.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    fields
+}
+
 fn documents<'a, T: 'a>(recorded: impl IntoIterator<Item = &'a Recorded<T>>) -> CelValue<'a> {
     borrowed_list(recorded.into_iter().map(Recorded::json))
 }
@@ -109,7 +150,6 @@ mod tests {
     use crate::Observations;
     use evictlab_case::expression::{Expression, ExpressionError};
     use serde::de::DeserializeOwned;
-    use serde_json::{Value, json};
 
     fn recorded<T: DeserializeOwned>(json: Value) -> Recorded<T> {
         Recorded::decode(json).unwrap()
@@ -151,6 +191,34 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(value(text), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn evictions_are_in_their_order_and_have_the_content_of_their_messages() {
+        let message = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 80Mi. \
+            Container el1 was using 300Mi, request is 1Mi, has larger consumption of memory. ";
+        let event = |pod: &str, nanos: &str, message: &str| {
+            recorded(json!({
+                "metadata": {"name": format!("{pod}.{nanos}"), "annotations": {"starved_resource": "memory"}},
+                "reason": "Evicted", "message": message, "involvedObject": {"kind": "Pod", "name": pod},
+            }))
+        };
+        let events = vec![
+            event(
+                "second",
+                "18a0000000000002",
+                "Container el1 exceeded its local ephemeral storage limit \"1Mi\". ",
+            ),
+            event("first", "18a0000000000001", message),
+        ];
+        let seen = Observations { events, ..Observations::default() };
+        let value = |text: &str| text.parse::<Expression>().unwrap().value(&Scope::of(&seen)).unwrap();
+        assert_eq!(value("evictions.map(e, e.pod)"), json!(["first", "second"]));
+        assert_eq!(value("evictions[0].containers.el1"), json!({"usage": 300 << 20, "request": 1 << 20}));
+        assert_eq!(value("[evictions[0].resource, evictions[0].kind]"), json!(["memory", "node-pressure"]));
+        assert_eq!(value("evictions[0].threshold - evictions[0].available"), json!(20 << 20));
+        assert_eq!(value("evictions[1].limit"), json!(1 << 20));
+        assert_eq!(value("evictions[0].annotations.starved_resource"), json!("memory"));
     }
 
     #[test]

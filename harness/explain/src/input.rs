@@ -1,5 +1,6 @@
 //! Input of explanations: the output of `kubectl get -o yaml`, single objects, or messages.
 
+use evictlab_evidence::{YamlError, yaml_documents};
 use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::{EvictionMessage, MessageParseError};
 use serde::Deserialize;
@@ -105,11 +106,11 @@ fn json(text: &str) -> Result<Value, InputError> {
 }
 
 fn yaml(text: &str) -> Result<Vec<Value>, InputError> {
-    let documents = serde_yaml::Deserializer::from_str(text).map(Value::deserialize);
-    let read: Result<Vec<Value>, serde_yaml::Error> = documents.collect();
-    read.map_err(|error| {
-        let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
-        InputError::Syntax { format: "YAML", line, column, problem: error.to_string() }
+    yaml_documents(text).map_err(|YamlError { line, column, problem }| InputError::Syntax {
+        format: "YAML",
+        line,
+        column,
+        problem,
     })
 }
 

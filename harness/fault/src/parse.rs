@@ -2,7 +2,6 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_yaml::with::singleton_map_recursive;
 
 use crate::Fault;
 
@@ -33,8 +32,7 @@ pub fn parse(yaml: &str) -> Result<Vec<Fault>, ScriptError> {
 
 /// Deserializes YAML in which an enum is a map with one entry, as in JSON.
 pub(crate) fn from_yaml<T: DeserializeOwned>(yaml: &str) -> Result<T, ScriptError> {
-    singleton_map_recursive::deserialize(serde_yaml::Deserializer::from_str(yaml))
-        .map_err(|error: serde_yaml::Error| ScriptError::Syntax(error.to_string()))
+    serde_saphyr::from_str(yaml).map_err(|error| ScriptError::Syntax(error.without_snippet().to_string()))
 }
 
 #[cfg(test)]
@@ -58,7 +56,7 @@ mod tests {
             ("- oom-kill: {}\n- event-lst: {}\n", "event-lst"),
             ("- oom-kill: {}\n- event-lost: {tims: 1}\n", "line 2"),
             ("event-late: {by: soon}", "\"soon\" is not a duration"),
-            ("event-late: {", "at line 2 column 1, while parsing a flow node"),
+            ("event-late: {", "unclosed bracket '{' at line 1, column 13"),
         ] {
             let error = parse(yaml).unwrap_err().to_string();
             assert!(error.contains(says), "{yaml}: {error}");

@@ -210,7 +210,7 @@ mod tests {
         let error = |script: &str| read(script).unwrap_err();
         assert!(error("event-lots: {}").contains("event-lost"), "lists the known names");
         assert!(error("api-error: {code: 42}").contains("42 is not an HTTP error: use 400 to 599"));
-        assert!(error("kubelet-restart: {at: soon}").contains("line 1 column 23"));
+        assert!(error("kubelet-restart: {at: soon}").contains("line 1, column 23"));
         assert!(error("oom-kill: {when: 3s}").contains("when"));
     }
 

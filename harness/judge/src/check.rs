@@ -88,7 +88,7 @@ impl<'a> Expectation<'a> {
         let evicted: Vec<_> = self.evicted.iter().filter_map(|name| evidence.pod(name.as_str())).collect();
         if let Some(first) = evicted.first().filter(|pod| pod.was_evicted()) {
             self.check_message(first, &mut results);
-            match self.termination.map(|bounds| check_termination_time(bounds, first)) {
+            match self.termination.map(|bounds| check_termination_time(bounds, first, &evidence.samples)) {
                 Some(Ok(check)) => results.checks.push(check),
                 Some(Err(lost)) => results.evidence_lost = Some(lost),
                 None => {}

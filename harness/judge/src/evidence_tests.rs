@@ -14,7 +14,7 @@ fn case(expect: &str, more: &str) -> Case {
     let text = format!(
         "{{name: c, about: a, pods: [{{metadata: {{name: web}}}}, {{metadata: {{name: db}}}}], expect: {expect}{more}}}"
     );
-    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Message of an eviction for a container's limit.
@@ -403,6 +403,33 @@ fn a_known_bug_can_be_a_late_kill() {
     assert_eq!(killed(3), Verdict::Failed);
     assert_eq!(killed(4), Verdict::Reproduced);
     assert_eq!(killed(9), Verdict::Reproduced);
+}
+
+/// A busy kubelet may lose the status of a container and report its end much later.
+#[test]
+fn a_lost_end_of_a_container_is_no_late_kill() {
+    let killed = |bound: &str, last_use: u32, reported: u32| {
+        let mut observed = with_eviction();
+        let uid = observed["podsFinal"][0]["metadata"]["uid"].clone();
+        let status = &mut observed["podsFinal"][0]["status"];
+        status["containerStatuses"][0]["state"] =
+            json!({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}});
+        status["conditions"] = json!([{
+            "type": "ContainersReady", "status": "False", "reason": "PodFailed",
+            "lastTransitionTime": format!("2026-11-21T00:45:{:02}Z", 46 + reported),
+        }]);
+        observed["samples"] = json!([{"t": 1.0, "pods": [{"podRef": {"name": "web", "uid": uid}, "containers": [
+            {"name": "el1", "memory": {"time": format!("2026-11-21T00:45:{:02}Z", 46 + last_use), "workingSetBytes": 1}},
+        ]}]}]);
+        result(&case(&format!("{{evicted: [web], {bound}}}"), ""), observed)
+    };
+    assert_eq!(killed("killed-within: 2s", 0, 1).verdict, Verdict::Passed);
+    assert_eq!(killed("killed-within: 2s", 9, 10).verdict, Verdict::Failed);
+    let why = "1.0 to 10.0 s from the event to the end of the last container, because the status of a container was lost";
+    assert_inconclusive(&killed("killed-within: 2s", 1, 10), InconclusiveReason::EvidenceLost, why);
+    assert_eq!(killed("killed-after: 7s", 5, 8).verdict, Verdict::Passed);
+    assert_eq!(killed("killed-after: 7s", 1, 3).verdict, Verdict::Failed);
+    assert_inconclusive(&killed("killed-after: 7s", 1, 10), InconclusiveReason::EvidenceLost, why);
 }
 
 #[test]

@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn stated(more: &str) -> StatedRate {
-        serde_yaml::from_str(&format!("{{what: survivors, of: 'true'{more}}}")).unwrap()
+        serde_saphyr::from_str(&format!("{{what: survivors, of: 'true'{more}}}")).unwrap()
     }
 
     fn run(right: u64, of: u64) -> CaseResult {
@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn an_intermittent_bug_that_shows_every_time_is_a_failure() {
         let bug: KnownBug =
-            serde_yaml::from_str("{kubelet: '>=1.26', about: It shows at times., sometimes: true}").unwrap();
+            serde_saphyr::from_str("{kubelet: '>=1.26', about: It shows at times., sometimes: true}")
+                .unwrap();
         let rows = [
             ((0, 5), Verdict::Failed),
             ((0, 12), Verdict::Failed),

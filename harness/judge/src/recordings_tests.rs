@@ -46,7 +46,7 @@ fn judge_recording(name: &str, case: &str, tamper: &dyn Fn(&mut Value)) -> CaseR
     let mut recording = recording(name);
     let (kubelet, _) = name.split_once('/').unwrap();
     tamper(&mut recording);
-    let case: Case = serde_yaml::from_str(case).unwrap_or_else(|error| panic!("{error}: {case}"));
+    let case: Case = serde_saphyr::from_str(case).unwrap_or_else(|error| panic!("{error}: {case}"));
     let seen: Observations = serde_json::from_value(recording).unwrap();
     judge(&case, &kubelet.parse().unwrap(), &seen)
 }
@@ -77,7 +77,7 @@ fn ignore(_: &mut Value) {}
 
 #[test]
 fn a_patched_kubelet_may_behave_like_a_later_one() {
-    let case: Case = serde_yaml::from_str(SIDECARS).unwrap();
+    let case: Case = serde_saphyr::from_str(SIDECARS).unwrap();
     let patched = |name: &str| {
         let mut recording = recording(name);
         recording["kubeletVersion"] = json!("v1.31.14-1+dirty");
@@ -276,7 +276,7 @@ fn changed_evidence_fails_with_the_cause() {
             "v1.32.13/sidecars",
             &late,
             Box::new(ignore),
-            "sidecars is killed: expected within 1s, observed 3.",
+            "sidecars is killed: expected within 1s, observed 2.3 to 3.3 s",
         ),
         (
             "no message at all",

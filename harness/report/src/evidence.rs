@@ -105,6 +105,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         "secondsToOutcome": observations.seconds_to_outcome,
         "seconds": observations.seconds,
         "evictionsCounted": observations.evictions_counted,
+        "metrics": observations.metrics,
         "ended": observations.ended,
         "triggerObserved": observations.trigger_observed,
         "missing": observations.missing,

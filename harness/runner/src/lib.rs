@@ -26,7 +26,7 @@
 //! use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id, run};
 //!
 //! # async fn example(
-//! #     backend: Box<dyn Backend>, cases: Vec<Arc<LoadedCase>>, image_catalog: Arc<ImageCatalog>,
+//! #     backend: Backend, cases: Vec<Arc<LoadedCase>>, image_catalog: Arc<ImageCatalog>,
 //! #     events: EventSender,
 //! # ) -> std::io::Result<()> {
 //! let request = RunRequest {

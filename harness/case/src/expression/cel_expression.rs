@@ -25,17 +25,19 @@ pub struct Expression {
 }
 
 /// The variables. `cases/README.md` describes them.
-pub const VARIABLES: [&str; 20] = [
+pub const VARIABLES: [&str; 22] = [
     "answers",
     "cgroup",
     "configz",
     "counted",
     "created",
     "events",
+    "evictions",
     "history",
     "kubelet",
     "kubeletLog",
     "logs",
+    "metrics",
     "minor",
     "node",
     "nodeHistory",

@@ -35,6 +35,27 @@ pub enum KeysRead {
     All,
 }
 
+impl KeysRead {
+    /// Reports whether the key is read.
+    pub fn contains(&self, key: &str) -> bool {
+        match self {
+            Self::Keys(keys) => keys.contains(key),
+            Self::All => true,
+        }
+    }
+
+    /// Returns the keys of both.
+    pub(crate) fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Keys(mut keys), Self::Keys(others)) => {
+                keys.extend(others);
+                Self::Keys(keys)
+            }
+            _ => Self::All,
+        }
+    }
+}
+
 /// The variables of an expression, and the number of iterations so far.
 struct Meter<'a> {
     variables: &'a dyn VariableResolver,

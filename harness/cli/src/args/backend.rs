@@ -6,7 +6,7 @@ use crate::failure::{Failure, bad_input};
 
 /// Every backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Backend {
+pub(crate) enum BackendName {
     /// Kubelets modelled in this process: nothing to install, runs in seconds
     Embedded,
     /// Real kubelets in Docker containers, on kind clusters
@@ -24,7 +24,7 @@ pub(crate) enum ManagedBackend {
     Kind,
 }
 
-impl From<ManagedBackend> for Backend {
+impl From<ManagedBackend> for BackendName {
     fn from(backend: ManagedBackend) -> Self {
         match backend {
             ManagedBackend::Embedded => Self::Embedded,
@@ -33,7 +33,7 @@ impl From<ManagedBackend> for Backend {
     }
 }
 
-impl Backend {
+impl BackendName {
     /// Returns whether the backend has simulated time, which advances as fast as the work allows.
     pub(crate) fn has_model_time(self) -> bool {
         self == Self::Embedded

@@ -10,7 +10,7 @@ use evictlab_fault::Fault;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 
-use crate::args::backend::Backend;
+use crate::args::backend::BackendName;
 use crate::args::values::ByteSize;
 use crate::failure::{Failure, bad_input};
 
@@ -119,10 +119,10 @@ impl EmbeddedArgs {
     }
 
     /// Rejects these options on another backend.
-    pub(crate) fn reject_on(&self, backend: Backend) -> Result<(), Failure> {
+    pub(crate) fn reject_on(&self, backend: BackendName) -> Result<(), Failure> {
         let words = self.words();
         let first: Vec<(bool, &str)> = words.first().iter().map(|name| (true, name.as_str())).collect();
-        backend.reject_foreign_options(Backend::Embedded, &first)
+        backend.reject_foreign_options(BackendName::Embedded, &first)
     }
 }
 

@@ -8,7 +8,7 @@ use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_rules::KubeletVersion;
 
-use crate::args::backend::Backend;
+use crate::args::backend::BackendName;
 use crate::failure::{Failure, bad_input};
 use crate::output::print_stderr;
 
@@ -76,7 +76,7 @@ impl ImageArgs {
         specs: &[KubeletSpec],
         lock: &ImageCatalog,
     ) -> Result<Vec<Kubelet>, Failure> {
-        Backend::Embedded.reject_foreign_options(Backend::Kind, &self.kind_options())?;
+        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.kind_options())?;
         evictlab_cluster::modelled_kubelets(specs, lock).map_err(bad_input)
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::{ClusterSource, EmbeddedBackend, ExistingBackend};
+use evictlab_cluster::{Backend, ClusterSource, EmbeddedBackend, ExistingBackend};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_runner::{Repeat, RunRequest, new_run_id};
 
-use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::existing::{ExistingArgs, existing_failure, reject_managed_options};
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
@@ -55,17 +55,17 @@ impl TargetArgs {
     }
 
     /// Rejects options that only apply to other backends.
-    fn reject_foreign_options(&self, backend: Backend) -> Result<(), Failure> {
-        if backend != Backend::Embedded {
+    fn reject_foreign_options(&self, backend: BackendName) -> Result<(), Failure> {
+        if backend != BackendName::Embedded {
             self.embedded.reject_on(backend)?;
         }
-        if backend != Backend::Kind {
-            backend.reject_foreign_options(Backend::Kind, &self.new_cluster.given())?;
-            backend.reject_foreign_options(Backend::Kind, &self.keep.given())?;
-            backend.reject_foreign_options(Backend::Kind, &self.kubelets.images().kind_options())?;
+        if backend != BackendName::Kind {
+            backend.reject_foreign_options(BackendName::Kind, &self.new_cluster.given())?;
+            backend.reject_foreign_options(BackendName::Kind, &self.keep.given())?;
+            backend.reject_foreign_options(BackendName::Kind, &self.kubelets.images().kind_options())?;
         }
-        if backend != Backend::Existing {
-            return backend.reject_foreign_options(Backend::Existing, &self.existing.given());
+        if backend != BackendName::Existing {
+            return backend.reject_foreign_options(BackendName::Existing, &self.existing.given());
         }
         reject_managed_options(&[(self.kubelets.any(), "--kubelet"), (self.nodes.is_some(), "--nodes")])
     }
@@ -74,7 +74,7 @@ impl TargetArgs {
     /// command that does the same on kind, without these arguments.
     pub(crate) async fn request(
         &self,
-        backend: Backend,
+        backend: BackendName,
         selection: &SelectionArgs,
         repeat: Repeat,
         clock: &Clock,
@@ -90,19 +90,19 @@ impl TargetArgs {
     /// Returns the backend for the run `run`.
     async fn backend(
         &self,
-        backend: Backend,
+        backend: BackendName,
         (run, catalog): (&str, &ImageCatalog),
         clock: &Clock,
         kind_command: Vec<String>,
-    ) -> Result<Box<dyn evictlab_cluster::Backend>, Failure> {
+    ) -> Result<Backend, Failure> {
         self.reject_foreign_options(backend)?;
         Ok(match backend {
-            Backend::Embedded => Box::new(self.embedded(catalog, clock, kind_command)?),
-            Backend::Kind => Box::new(self.kind(run, catalog).await?),
-            Backend::Existing => {
+            BackendName::Embedded => Backend::Embedded(self.embedded(catalog, clock, kind_command)?),
+            BackendName::Kind => Backend::Kind(self.kind(run, catalog).await?),
+            BackendName::Existing => {
                 let options = self.existing.options();
                 let backend = ExistingBackend::reach(run, &options, |name| catalog.case_image(name)).await;
-                Box::new(backend.map_err(existing_failure)?)
+                Backend::Existing(backend.map_err(existing_failure)?)
             }
         })
     }
@@ -145,9 +145,9 @@ pub(crate) fn reject_foreign_managed_options(
 ) -> Result<(), Failure> {
     match backend {
         ManagedBackend::Embedded => {
-            Backend::Embedded.reject_foreign_options(Backend::Kind, &new_cluster.given())?;
-            Backend::Embedded.reject_foreign_options(Backend::Kind, &images.kind_options())
+            BackendName::Embedded.reject_foreign_options(BackendName::Kind, &new_cluster.given())?;
+            BackendName::Embedded.reject_foreign_options(BackendName::Kind, &images.kind_options())
         }
-        ManagedBackend::Kind => embedded.reject_on(Backend::Kind),
+        ManagedBackend::Kind => embedded.reject_on(BackendName::Kind),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, select};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
-use evictlab_cluster::{KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
+use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
@@ -18,7 +18,7 @@ use evictlab_tools::bisect::{
     Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
 };
 
-use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::ImageArgs;
@@ -186,15 +186,15 @@ impl SearchContext {
         run: &str,
         kubelets: Vec<Kubelet>,
         clock: &Clock,
-    ) -> Result<Box<dyn evictlab_cluster::Backend>, Failure> {
+    ) -> Result<Backend, Failure> {
         let Some(kind) = &self.kind else {
             let (good, bad) = (args.good.text.as_str(), args.bad.text.as_str());
             let words = ["evictlab", "bisect", &args.case, "--good", good, "--bad", bad, "--backend", "kind"];
             let command = shell_quote(&words.map(str::to_owned));
-            return Ok(Box::new(args.embedded.backend(kubelets, 1, command, clock)?));
+            return args.embedded.backend(kubelets, 1, command, clock).map(Backend::Embedded);
         };
         let clusters = args.new_cluster.clusters(run, 1)?;
-        Ok(Box::new(kind.backend(run, kubelets, clusters, KeepPolicy::Never).await?))
+        kind.backend(run, kubelets, clusters, KeepPolicy::Never).await.map(Backend::Kind)
     }
 }
 
@@ -237,7 +237,7 @@ async fn run_on_cluster(
     (nth, candidates): (usize, &[Candidate]),
     (root, interrupt): (&RunDir, &Interrupt),
 ) -> Result<Vec<ProbeOutcome>, Failure> {
-    let clock = Backend::from(args.backend).clock();
+    let clock = BackendName::from(args.backend).clock();
     let run = new_run_id();
     let prepared = async {
         let kubelets = context.kubelets(args, candidates).await;

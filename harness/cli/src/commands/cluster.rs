@@ -11,7 +11,7 @@ use evictlab_cluster::{
 use evictlab_runner::{Interrupt, new_run_id};
 
 use super::serve_embedded::serve;
-use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::KubeletArgs;
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
         && args.backend == ManagedBackend::Embedded
     {
-        Backend::Embedded.reject_foreign_options(Backend::Kind, &args.cluster.given())?;
+        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &args.cluster.given())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
         return serve(&args.embedded.options(kubelets, args.nodes.into())).await;
     }
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
-    args.embedded.reject_on(Backend::Kind)?;
+    args.embedded.reject_on(BackendName::Kind)?;
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {

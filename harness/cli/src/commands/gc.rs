@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use evictlab_cluster::{Docker, Removal, StateDir};
 
-use crate::args::backend::Backend;
+use crate::args::backend::BackendName;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::failure::{Failure, infrastructure};
 use crate::output::print;
@@ -55,12 +55,12 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match args.backend {
         GcBackend::Kind => {
-            Backend::Kind.reject_foreign_options(Backend::Existing, &args.access.given())?;
+            BackendName::Kind.reject_foreign_options(BackendName::Existing, &args.access.given())?;
             collect_from_docker(args).await
         }
         GcBackend::Existing => {
             let given = [(args.kept, "--kept"), (!args.names.is_empty(), "CLUSTER")];
-            Backend::Existing.reject_foreign_options(Backend::Kind, &given)?;
+            BackendName::Existing.reject_foreign_options(BackendName::Kind, &given)?;
             collect_from_cluster(args).await
         }
     }

@@ -16,8 +16,8 @@ use evictlab_report::words::count;
 
 /// List cases
 ///
-/// Prints the kubelets, labels and expectation of each case. JSON output also contains the file and
-/// upstream issues.
+/// Prints the kubelets, deadline, labels and expectation of each case: the observation of a case takes
+/// at most its deadline, longer on slow nodes. JSON output also contains the file and upstream issues.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list
@@ -48,7 +48,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn table(cases: &[Arc<LoadedCase>]) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["SUITE", "CASE", "KUBELET", "LABELS", "ABOUT"]);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["SUITE", "CASE", "KUBELET", "DEADLINE", "LABELS", "ABOUT"]);
     // In a pipe, every case is one line of any length.
     if let Some((width, _)) = terminal_size::terminal_size() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
@@ -59,6 +61,7 @@ fn table(cases: &[Arc<LoadedCase>]) -> String {
             loaded.suite.clone(),
             case.name.to_string(),
             case.kubelet.to_string(),
+            format!("{}s", case.deadline().as_secs()),
             case.labels.join(" "),
             case.about.clone(),
         ]);
@@ -77,6 +80,7 @@ fn to_json(loaded: &LoadedCase) -> Value {
         "whenItFails": case.when_it_fails,
         "labels": case.labels,
         "kubelet": case.kubelet.to_string(),
+        "deadlineSeconds": case.deadline().as_secs(),
         "upstream": upstream,
     })
 }

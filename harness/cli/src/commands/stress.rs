@@ -7,7 +7,7 @@ use evictlab_report::clock::Clock;
 use evictlab_report::{ReportOptions, RunDir, TerminalCaps};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
-use crate::args::backend::Backend;
+use crate::args::backend::BackendName;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
@@ -35,8 +35,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Backend that provides the nodes
-    #[arg(long, value_enum, default_value_t = Backend::Embedded)]
-    pub(crate) backend: Backend,
+    #[arg(long, value_enum, default_value_t = BackendName::Embedded)]
+    pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::{Backend as _, ClusterSource, Kubelet, KubeletSpec};
+use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
@@ -18,7 +18,7 @@ use evictlab_tools::verify::{
     ComparedKubelet, Conclusion, ReportContext, VerifyReport, environment, relevant_cases,
 };
 
-use crate::args::backend::{Backend, ManagedBackend};
+use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
 use crate::args::kubelets::ImageArgs;
@@ -97,7 +97,7 @@ impl Args {
         }
         match self.backend {
             ManagedBackend::Embedded => {
-                Backend::Embedded.reject_foreign_options(Backend::Kind, &self.keep.given())
+                BackendName::Embedded.reject_foreign_options(BackendName::Kind, &self.keep.given())
             }
             ManagedBackend::Kind => Ok(()),
         }
@@ -144,7 +144,8 @@ impl Args {
     fn prepare_embedded(&self, catalog: &ImageCatalog, clock: &Clock) -> Result<Prepared, Failure> {
         let kubelets = self.images.modelled(&self.specs(), catalog)?;
         let backend = self.embedded.backend(kubelets.clone(), 1, self.kind_command(), clock)?;
-        Ok(Prepared { backend: Box::new(backend), kubelets, environment: vec![], host: None })
+        let backend = Backend::Embedded(backend);
+        Ok(Prepared { backend, kubelets, environment: vec![], host: None })
     }
 
     async fn prepare_kind(&self, run: &str, catalog: &ImageCatalog) -> Result<Prepared, Failure> {
@@ -156,20 +157,20 @@ impl Args {
         let kubelets = self.images.resolve(&kind.docker, catalog, &self.specs()).await?;
         let environment = environment(&kind.docker).await.map_err(infrastructure)?;
         let host = HostInfo::of_docker(&kind.docker).await.map_err(infrastructure)?;
-        let backend = kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?;
+        let backend = Backend::Kind(kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?);
         if backend.plans().len() > 1 {
             return Err(bad_input(format!(
                 "{} and {} cannot share a cluster: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
                 self.before.text, self.after.text
             )));
         }
-        Ok(Prepared { backend: Box::new(backend), kubelets, environment, host: Some(host) })
+        Ok(Prepared { backend, kubelets, environment, host: Some(host) })
     }
 }
 
 /// A prepared backend.
 struct Prepared {
-    backend: Box<dyn evictlab_cluster::Backend>,
+    backend: Backend,
     /// The kubelets before and after.
     kubelets: Vec<Kubelet>,
     /// Rows of the environment table.
@@ -198,7 +199,7 @@ fn recipes(
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let clock = Backend::from(args.backend).clock();
+    let clock = BackendName::from(args.backend).clock();
     let Some(prepared) = interrupt.or_none(args.prepare(&clock)).await else {
         return Err(Failure::interrupted());
     };

@@ -1,26 +1,22 @@
 //! The embedded backend: one cluster for all kubelets, which ends with the process.
 
-use evictlab_fault::Fault;
-use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_embedded::{CgroupVersion, Cluster, Defects, NodeOptions, Options, OptionsError};
+use evictlab_fault::Fault;
 use evictlab_report::Model;
 use evictlab_report::clock::Clock;
-use futures::FutureExt;
-use futures::future::{LocalBoxFuture, ready};
 use jiff::Timestamp;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::node_backend::EmbeddedNode;
-use crate::backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
 use crate::error::ClusterError;
 use crate::kubelet::Kubelet;
-use crate::node::{Node, wait_until_ready};
+use crate::node::{EmbeddedNode, Node, NodeBackend, wait_until_ready};
+use crate::plan::ClusterPlan;
 
-/// Name of the backend and of its cluster in reports.
+/// Name of the cluster in reports.
 const NAME: &str = "embedded";
 
 /// Retention time of events. Every case lists the events of its node, and needs only those of its
@@ -97,7 +93,7 @@ fn dns_label(kubelet: &str) -> String {
 pub struct EmbeddedBackend {
     options: EmbeddedOptions,
     repro: ReproCommand,
-    plans: Vec<ClusterPlan>,
+    pub(crate) plans: Vec<ClusterPlan>,
     cluster: Cluster,
 }
 
@@ -134,24 +130,15 @@ impl EmbeddedBackend {
                 version: kubelet.version.clone(),
                 cgroup_v1: self.options.cgroup == CgroupVersion::V1,
                 client: client.clone(),
-                backend: Arc::new(backend),
+                backend: NodeBackend::Embedded(backend),
             }
         };
         self.options.names().into_iter().map(node).collect()
     }
-}
 
-impl Backend for EmbeddedBackend {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn plans(&self) -> &[ClusterPlan] {
-        &self.plans
-    }
-
-    fn model(&self) -> Option<Model> {
-        Some(Model {
+    /// Description of the model.
+    pub(crate) fn model(&self) -> Model {
+        Model {
             cgroup: match self.options.cgroup {
                 CgroupVersion::V1 => "v1".to_owned(),
                 CgroupVersion::V2 => "v2".to_owned(),
@@ -159,65 +146,41 @@ impl Backend for EmbeddedBackend {
             seed: self.options.seed,
             options: self.repro.options.clone(),
             on_real_kubelets: self.repro.on_real_kubelets.clone(),
-        })
-    }
-
-    fn faults(&self) -> Option<&[Fault]> {
-        Some(&self.options.faults)
-    }
-
-    fn is_one_host(&self) -> bool {
-        false
-    }
-
-    fn open<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
-        _: &'a [String],
-        cancel: &'a CancellationToken,
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<Box<dyn ClusterHandle>, ClusterError>> {
-        async move {
-            let cluster = self.cluster.clone();
-            let driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
-            let client = Client::new(self.cluster.router(), "default");
-            let nodes = self.nodes(&client);
-            step("waiting for the nodes");
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Err(ClusterError::Interrupted),
-                ready = wait_until_ready(&client, nodes.len()) => {
-                    ready.map_err(|stalled| ClusterError::NotReady { cluster: plan.name.clone(), stalled })?;
-                }
-            }
-            Ok(Box::new(EmbeddedHandle { nodes, _driver: driver }) as Box<dyn ClusterHandle>)
         }
-        .boxed_local()
     }
 
-    fn clear<'a>(
-        &'a self,
-        _: &'a ClusterPlan,
-        _: TeardownContext,
-    ) -> LocalBoxFuture<'a, Option<TeardownOutcome>> {
-        ready(Some(TeardownOutcome::default())).boxed_local()
+    /// Faults of every case.
+    pub(crate) fn faults(&self) -> &[Fault] {
+        &self.options.faults
+    }
+
+    /// Starts the virtual clock; returns when all nodes are ready.
+    pub(crate) async fn open(
+        &self,
+        plan: &ClusterPlan,
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<EmbeddedHandle, ClusterError> {
+        let cluster = self.cluster.clone();
+        let driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        let client = Client::new(self.cluster.router(), "default");
+        let nodes = self.nodes(&client);
+        step("waiting for the nodes");
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ClusterError::Interrupted),
+            ready = wait_until_ready(&client, nodes.len()) => {
+                ready.map_err(|stalled| ClusterError::NotReady { cluster: plan.name.clone(), stalled })?;
+            }
+        }
+        Ok(EmbeddedHandle { nodes, _driver: driver })
     }
 }
 
 /// A running embedded cluster. Its virtual clock stops on drop.
-struct EmbeddedHandle {
-    nodes: Vec<Node>,
+pub struct EmbeddedHandle {
+    pub(crate) nodes: Vec<Node>,
     _driver: AbortOnDropHandle<()>,
-}
-
-impl ClusterHandle for EmbeddedHandle {
-    fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    fn end(self: Box<Self>, _: TeardownContext) -> LocalBoxFuture<'static, Option<TeardownOutcome>> {
-        ready(Some(TeardownOutcome::default())).boxed_local()
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod backend;
 mod kubelets;
-mod node_backend;
 
+pub(crate) use backend::EmbeddedHandle;
 pub use backend::{EmbeddedBackend, EmbeddedOptions, ReproCommand};
 pub use kubelets::{MODELLED_MINORS, NotModelledError, every_minor, modelled_kubelets};

@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use evictlab_fault::Fault;
-use evictlab_report::Model;
 use evictlab_report::words::count;
 use evictlab_rules::KubeletVersion;
-use futures::FutureExt;
-use futures::future::{LocalBoxFuture, try_join_all};
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -17,15 +14,14 @@ use super::access::ClusterAccess;
 use super::client::ClusterClient;
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
-use super::node_backend::ExistingNode;
 use super::nodes::{NodeFilter, other_pods, shared_kernel_nodes};
 use super::permissions::RUN_PERMISSIONS;
-use super::probe::probe;
-use crate::backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
 use crate::error::ClusterError;
 use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
-use crate::node::{ExternalNode, Node};
+use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend};
+use crate::plan::{ClusterPlan, TeardownOutcome};
+use crate::probe::probe;
 use crate::workload::Namespace;
 
 /// Reason that an existing cluster is kept.
@@ -58,9 +54,9 @@ pub struct ExistingBackend {
     selected: Vec<SelectedNode>,
     /// Other nodes, each with the reason that it is not used.
     excluded: Vec<String>,
-    one_host: bool,
+    pub(crate) one_host: bool,
     probe_image: String,
-    plans: Vec<ClusterPlan>,
+    pub(crate) plans: Vec<ClusterPlan>,
 }
 
 impl ExistingBackend {
@@ -93,6 +89,26 @@ impl ExistingBackend {
         Ok(Self { run: run.to_owned(), cluster, selected, excluded, one_host, probe_image, plans })
     }
 
+    /// Creates the namespace of the run, probes each node, and makes all nodes pull images.
+    pub(crate) async fn open(
+        &self,
+        images: &[String],
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<ExistingHandle, ClusterError> {
+        let preparation = async {
+            let handle = self.prepare(step).await?;
+            handle.pull(images, step).await?;
+            Ok(handle)
+        };
+        cancel.run_until_cancelled(preparation).await.unwrap_or(Err(ClusterError::Interrupted))
+    }
+
+    /// Deletes the namespaces of the run.
+    pub(crate) async fn clear(&self, plan: &ClusterPlan) -> TeardownOutcome {
+        tear_down(&self.cluster.client, &plan.name, &self.run).await
+    }
+
     /// Creates the namespace of the run and probes each node from a pod.
     async fn prepare(&self, step: &dyn Fn(&str)) -> Result<ExistingHandle, ExistingError> {
         self.report(step).await?;
@@ -114,7 +130,7 @@ impl ExistingBackend {
                 version: selected.version.clone(),
                 cgroup_v1: probed.cgroup_v1,
                 client: client.clone(),
-                backend: backend.clone(),
+                backend: NodeBackend::Existing(backend.clone()),
             };
             Ok::<_, ExistingError>((node, backend))
         }));
@@ -217,63 +233,15 @@ fn kubelets(selected: &[SelectedNode]) -> Vec<Kubelet> {
     versions.into_iter().rev().map(kubelet).collect()
 }
 
-impl Backend for ExistingBackend {
-    fn name(&self) -> &'static str {
-        "existing"
-    }
-
-    fn plans(&self) -> &[ClusterPlan] {
-        &self.plans
-    }
-
-    fn model(&self) -> Option<Model> {
-        None
-    }
-
-    fn faults(&self) -> Option<&[Fault]> {
-        None
-    }
-
-    fn is_one_host(&self) -> bool {
-        self.one_host
-    }
-
-    fn open<'a>(
-        &'a self,
-        _: &'a ClusterPlan,
-        images: &'a [String],
-        cancel: &'a CancellationToken,
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<Box<dyn ClusterHandle>, ClusterError>> {
-        async move {
-            let preparation = async {
-                let handle = self.prepare(step).await?;
-                handle.pull(images, step).await?;
-                Ok(Box::new(handle) as Box<dyn ClusterHandle>)
-            };
-            cancel.run_until_cancelled(preparation).await.unwrap_or(Err(ClusterError::Interrupted))
-        }
-        .boxed_local()
-    }
-
-    fn clear<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
-        _: TeardownContext,
-    ) -> LocalBoxFuture<'a, Option<TeardownOutcome>> {
-        tear_down(self.cluster.client.clone(), plan.name.clone(), self.run.clone()).boxed_local()
-    }
-}
-
 /// Deletes the namespaces of the run.
-async fn tear_down(client: Client, cluster: String, run: String) -> Option<TeardownOutcome> {
-    let deleted = delete_namespaces(&client, &cluster, &run).await;
-    Some(TeardownOutcome { kept: Some(KEPT), error: deleted.err().map(ClusterError::from) })
+async fn tear_down(client: &Client, cluster: &str, run: &str) -> TeardownOutcome {
+    let deleted = delete_namespaces(client, cluster, run).await;
+    TeardownOutcome { kept: Some(KEPT), error: deleted.err().map(ClusterError::from) }
 }
 
 /// An existing cluster in use by a run.
-struct ExistingHandle {
-    nodes: Vec<Node>,
+pub struct ExistingHandle {
+    pub(crate) nodes: Vec<Node>,
     backends: Vec<Arc<ExistingNode>>,
     namespace: Arc<Namespace>,
     cluster: String,
@@ -291,15 +259,9 @@ impl ExistingHandle {
         }
         Ok(())
     }
-}
 
-impl ClusterHandle for ExistingHandle {
-    fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    fn end(self: Box<Self>, _: TeardownContext) -> LocalBoxFuture<'static, Option<TeardownOutcome>> {
-        let client = self.namespace.client().clone();
-        tear_down(client, self.cluster, self.run).boxed_local()
+    /// Deletes the namespaces of the run.
+    pub(crate) async fn end(self) -> TeardownOutcome {
+        tear_down(self.namespace.client(), &self.cluster, &self.run).await
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of using an existing cluster.
 
 use crate::node::NodeError;
+use crate::probe::ProbeError;
 use crate::wait::Stalled;
 use crate::workload::StageError;
 
@@ -74,26 +75,9 @@ pub enum ExistingError {
         /// Each node with the reason that it is not used.
         excluded: String,
     },
-    /// A node could not pull an image.
-    #[error(
-        "failed to pull image {image} on node {node}: {reason}\nhelp: give the node access to the registry, load the image into it, or name another image in an --image-lock"
-    )]
-    Image {
-        /// Name of the node.
-        node: String,
-        /// Name of the image.
-        image: String,
-        /// Message of the kubelet.
-        reason: String,
-    },
-    /// A node could not run a pod.
-    #[error("failed to run a pod on node {node}: {reason}")]
-    ProbePod {
-        /// Name of the node.
-        node: String,
-        /// Status of the pod.
-        reason: String,
-    },
+    /// A probe pod has no result.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// A node could not be reached.
     #[error(transparent)]
     Node(#[from] NodeError),

@@ -6,13 +6,11 @@ mod backend;
 mod client;
 mod error;
 mod gc;
-mod node_backend;
 mod nodes;
 mod permissions;
-mod probe;
-mod probe_pod;
 
 pub use access::ClusterAccess;
+pub(crate) use backend::ExistingHandle;
 pub use backend::{ExistingBackend, ExistingOptions};
 pub use client::ClusterClient;
 pub use error::ExistingError;

@@ -39,7 +39,7 @@ pub enum ImageCatalogError {
         /// Path of the file.
         path: String,
         /// Parse error with its position.
-        source: serde_yaml::Error,
+        source: Box<serde_saphyr::Error>,
     },
 }
 
@@ -67,7 +67,8 @@ impl ImageCatalog {
                 (name, text)
             }
         };
-        serde_yaml::from_str(&text).map_err(|source| ImageCatalogError::Parse { path, source })
+        serde_saphyr::from_str(&text)
+            .map_err(|source| ImageCatalogError::Parse { path, source: Box::new(source) })
     }
 
     /// Locations of the node image of a version.
@@ -118,7 +119,8 @@ mod tests {
     #[test]
     fn prefers_overrides_then_local_images_then_the_catalog() {
         let catalog: ImageCatalog =
-            serde_yaml::from_str("nodes: {v1.32.2: 'kindest/node:v1.32.2@sha256:f2'}\ncases: {}\n").unwrap();
+            serde_saphyr::from_str("nodes: {v1.32.2: 'kindest/node:v1.32.2@sha256:f2'}\ncases: {}\n")
+                .unwrap();
         let overrides = BTreeMap::from([("v1.33.0".parse().unwrap(), "mine:1".to_owned())]);
         let pinned = "kindest/node:v1.32.2@sha256:f2";
         let rows: [(&str, &[&str], Option<&str>); 3] = [

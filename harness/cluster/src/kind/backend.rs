@@ -2,10 +2,6 @@
 
 use std::rc::Rc;
 
-use evictlab_fault::Fault;
-use evictlab_report::Model;
-use futures::FutureExt;
-use futures::future::LocalBoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
@@ -15,12 +11,12 @@ use super::new_cluster::KindContext;
 use super::record::ClusterRecord;
 use super::skew::KubeletGroup;
 use super::state_dir::StateDir;
-use crate::backend::{Backend, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome};
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::images;
 use crate::node::Node;
 use crate::owner::{CLUSTER_LIFETIME, Owner};
+use crate::plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 
 /// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
 const CREATE_ATTEMPTS: u32 = 3;
@@ -72,7 +68,7 @@ pub struct KindOptions {
 
 /// Backend with real kubelets in Docker containers.
 pub struct KindBackend {
-    plans: Vec<ClusterPlan>,
+    pub(crate) plans: Vec<ClusterPlan>,
     shared: Rc<Shared>,
 }
 
@@ -121,68 +117,42 @@ impl KindBackend {
         let plans = options.groups.iter().enumerate().map(plan).collect();
         Self { plans, shared: Rc::new(Shared { options, docker, state }) }
     }
-}
 
-impl Backend for KindBackend {
-    fn name(&self) -> &'static str {
-        "kind"
+    /// Creates the cluster, or opens the kept one, and loads images into its nodes.
+    pub(crate) async fn open(
+        &self,
+        plan: &ClusterPlan,
+        images: &[String],
+        cancel: &CancellationToken,
+        step: &dyn Fn(&str),
+    ) -> Result<KindHandle, ClusterError> {
+        let cluster = match &self.shared.options.clusters {
+            ClusterSource::Kept(_) => self.shared.open_kept(plan, images, cancel, step).await?,
+            ClusterSource::New { base, nodes, .. } => {
+                let new = self.shared.claim(plan, base, *nodes).await?;
+                self.shared.create(new, images, cancel, step).await?
+            }
+        };
+        let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
+        Ok(KindHandle { cluster, nodes, shared: self.shared.clone() })
     }
 
-    fn plans(&self) -> &[ClusterPlan] {
-        &self.plans
-    }
-
-    fn model(&self) -> Option<Model> {
-        None
-    }
-
-    fn faults(&self) -> Option<&[Fault]> {
-        None
-    }
-
-    fn is_one_host(&self) -> bool {
-        true
-    }
-
-    fn open<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
-        images: &'a [String],
-        cancel: &'a CancellationToken,
-        step: &'a dyn Fn(&str),
-    ) -> LocalBoxFuture<'a, Result<Box<dyn ClusterHandle>, ClusterError>> {
-        async move {
-            let cluster = match &self.shared.options.clusters {
-                ClusterSource::Kept(_) => self.shared.open_kept(plan, images, cancel, step).await?,
-                ClusterSource::New { base, nodes, .. } => {
-                    let new = self.shared.claim(plan, base, *nodes).await?;
-                    self.shared.create(new, images, cancel, step).await?
-                }
-            };
-            let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
-            Ok(Box::new(KindHandle { cluster, nodes, shared: self.shared.clone() }) as Box<dyn ClusterHandle>)
-        }
-        .boxed_local()
-    }
-
-    fn clear<'a>(
-        &'a self,
-        plan: &'a ClusterPlan,
+    /// Removes the remains of a cluster that could not be opened.
+    pub(crate) async fn clear(
+        &self,
+        plan: &ClusterPlan,
         teardown: TeardownContext,
-    ) -> LocalBoxFuture<'a, Option<TeardownOutcome>> {
-        async move {
-            let cluster = match plan.reused && teardown.usable {
-                true => match self.shared.open_cluster(plan).await {
-                    Ok(cluster) => Some(cluster),
-                    Err(error) => {
-                        return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
-                    }
-                },
-                false => None,
-            };
-            self.shared.tear_down(&plan.name, cluster, teardown).await
-        }
-        .boxed_local()
+    ) -> Option<TeardownOutcome> {
+        let cluster = match plan.reused && teardown.usable {
+            true => match self.shared.open_cluster(plan).await {
+                Ok(cluster) => Some(cluster),
+                Err(error) => {
+                    return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
+                }
+            },
+            false => None,
+        };
+        self.shared.tear_down(&plan.name, cluster, teardown).await
     }
 }
 
@@ -300,23 +270,17 @@ impl Shared {
 }
 
 /// A kind cluster in use by a run.
-struct KindHandle {
+pub struct KindHandle {
     cluster: Cluster,
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     shared: Rc<Shared>,
 }
 
-impl ClusterHandle for KindHandle {
-    fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    fn end(self: Box<Self>, teardown: TeardownContext) -> LocalBoxFuture<'static, Option<TeardownOutcome>> {
-        async move {
-            let Self { cluster, shared, .. } = *self;
-            let name = cluster.name.clone();
-            shared.tear_down(&name, Some(cluster), teardown).await
-        }
-        .boxed_local()
+impl KindHandle {
+    /// Deletes the cluster, or restores its nodes and keeps it.
+    pub(crate) async fn end(self, teardown: TeardownContext) -> Option<TeardownOutcome> {
+        let Self { cluster, shared, .. } = self;
+        let name = cluster.name.clone();
+        shared.tear_down(&name, Some(cluster), teardown).await
     }
 }

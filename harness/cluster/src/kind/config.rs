@@ -57,7 +57,8 @@ impl KindConfig {
 
     fn parse(file: String, text: &str) -> Result<Self, ConfigError> {
         let invalid = |problem: String| ConfigError::Parse { file: file.clone(), problem };
-        let config: Value = serde_yaml::from_str(text).map_err(|error| invalid(error.to_string()))?;
+        let config: Value =
+            serde_saphyr::from_str(text).map_err(|error| invalid(error.without_snippet().to_string()))?;
         let cluster = config.as_mapping().cloned().ok_or_else(|| invalid("not a mapping".to_owned()))?;
         if cluster.get("kind").and_then(Value::as_str) != Some("Cluster") {
             return Err(invalid("`kind: Cluster` is missing".to_owned()));
@@ -143,7 +144,7 @@ mod tests {
     fn composes_one_worker_per_kubelet_and_the_newest_control_plane() {
         let text =
             KindConfig::load(None).unwrap().compose(&group(&["v1.31.14", "v1.32.13"]), 1, true).unwrap();
-        let config: Value = serde_yaml::from_str(&text).unwrap();
+        let config: Value = serde_saphyr::from_str(&text).unwrap();
         let nodes: Vec<(String, String)> = config["nodes"]
             .as_sequence()
             .unwrap()
@@ -180,11 +181,11 @@ mod tests {
         assert!(shipped().len() > 1);
         for path in shipped() {
             let file = path.display();
-            let own: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let own: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             assert_eq!(own["apiVersion"], "kind.x-k8s.io/v1alpha4", "{file}");
             let composed =
                 KindConfig::load(Some(&path)).unwrap().compose(&group(&["v1.32.13"]), 1, false).unwrap();
-            let composed: Value = serde_yaml::from_str(&composed).unwrap();
+            let composed: Value = serde_saphyr::from_str(&composed).unwrap();
             assert_eq!(composed["kubeadmConfigPatches"], own["kubeadmConfigPatches"], "{file}");
             assert_eq!(composed["nodes"].as_sequence().unwrap().len(), 2, "{file}");
         }
@@ -193,10 +194,10 @@ mod tests {
     #[test]
     fn shipped_files_have_the_fields_of_every_run() {
         for path in shipped() {
-            let config: Value = serde_yaml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             let patches = config["kubeadmConfigPatches"].as_sequence().unwrap().iter();
             let mut kubelet = patches
-                .map(|patch| serde_yaml::from_str::<serde_json::Value>(patch.as_str().unwrap()).unwrap())
+                .map(|patch| serde_saphyr::from_str::<serde_json::Value>(patch.as_str().unwrap()).unwrap())
                 .find(|patch| patch["kind"] == "KubeletConfiguration")
                 .unwrap();
             let fields = kubelet.as_object_mut().unwrap();

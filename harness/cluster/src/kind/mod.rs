@@ -9,12 +9,12 @@ mod gc;
 mod kind_processes;
 mod name;
 mod new_cluster;
-mod node_backend;
 mod record;
 mod skew;
 mod state_dir;
 mod workers;
 
+pub(crate) use backend::KindHandle;
 pub use backend::{ClusterSource, KeepPolicy, KindBackend, KindOptions, ensure_names_unused};
 pub use cluster::{Cluster, NewCluster, kubelets_of};
 pub use command::{KindError, OLDEST as OLDEST_KIND, version as kind_version};

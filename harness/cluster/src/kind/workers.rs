@@ -1,7 +1,6 @@
 //! Workers of a cluster: listing, selecting, and installing kubelet binaries.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
@@ -11,11 +10,10 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::config::{KUBELET_LABEL, label_value};
-use super::node_backend::KindNode;
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::kubelet::Kubelet;
-use crate::node::{Node, is_ready};
+use crate::node::{KindNode, Node, NodeBackend, is_ready};
 use crate::wait::{self, Probe, Stalled};
 
 /// Maximum time without any change while an installed kubelet starts.
@@ -177,7 +175,7 @@ pub(super) async fn all_workers(
                 version,
                 cgroup_v1,
                 client: client.clone(),
-                backend: Arc::new(backend),
+                backend: NodeBackend::Kind(backend),
             })
         })
         .collect()

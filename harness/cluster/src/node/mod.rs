@@ -3,13 +3,17 @@
 mod backend;
 mod changes;
 mod error;
+mod external;
+mod metrics;
 mod proxy;
 mod readiness;
 mod worker;
 
-pub(crate) use backend::available_memory;
-pub use backend::{ExternalNode, NodeBackend, PressureForbidden};
+pub use backend::NodeBackend;
+pub(crate) use backend::{EmbeddedNode, ExistingNode, KindNode};
 pub use error::{ConfigureError, NodeError};
+pub use external::{ExternalNode, PressureForbidden};
+pub use metrics::MetricLine;
 pub use proxy::KubeletProxy;
 pub(crate) use readiness::{API_READ_TIMEOUT, wait_until_ready};
 pub use readiness::{is_ready, last_heartbeat};

@@ -1,7 +1,5 @@
 //! A worker node: its identity and the requests to its kubelet.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::Cgroup;
@@ -13,6 +11,7 @@ use serde_json::Value;
 
 use super::backend::NodeBackend;
 use super::error::NodeError;
+use super::metrics::MetricLine;
 use super::proxy::KubeletProxy;
 use crate::wait::{self, Probe};
 
@@ -31,7 +30,7 @@ pub struct Node {
     /// True if the host uses cgroup v1, where the kernel can notify the kubelet of memory pressure.
     pub cgroup_v1: bool,
     pub(crate) client: Client,
-    pub(crate) backend: Arc<dyn NodeBackend>,
+    pub(crate) backend: NodeBackend,
 }
 
 impl Node {
@@ -46,8 +45,8 @@ impl Node {
     }
 
     /// Operations that bypass the API server.
-    pub fn backend(&self) -> &dyn NodeBackend {
-        &*self.backend
+    pub fn backend(&self) -> &NodeBackend {
+        &self.backend
     }
 
     /// Configuration of the running kubelet: the object `kubeletconfig` of `/configz`.
@@ -66,14 +65,14 @@ impl Node {
         retry_until_settled(async || self.summary().await).await
     }
 
-    /// Counter `kubelet_evictions`, with retries like [`Node::settled_summary`].
-    pub async fn settled_evictions(&self) -> Result<BTreeMap<String, u64>, NodeError> {
-        retry_until_settled(async || self.evictions().await).await
+    /// Metrics of the kubelet, with retries like [`Node::settled_summary`].
+    pub async fn settled_metrics(&self) -> Result<Vec<MetricLine>, NodeError> {
+        retry_until_settled(async || self.metrics().await).await
     }
 
-    /// Counter `kubelet_evictions` since the kubelet started, by its label `eviction_signal`.
-    pub async fn evictions(&self) -> Result<BTreeMap<String, u64>, NodeError> {
-        Ok(parse_evictions(&self.proxy().metrics().await?))
+    /// Metrics of the kubelet since it started (`/metrics`).
+    pub async fn metrics(&self) -> Result<Vec<MetricLine>, NodeError> {
+        Ok(MetricLine::parse_page(&self.proxy().metrics().await?))
     }
 
     /// The node object.
@@ -128,18 +127,6 @@ async fn retry_until_settled<T>(
     }
 }
 
-/// Parses the lines `kubelet_evictions{eviction_signal="X"} N` of a metrics page.
-fn parse_evictions(metrics: &str) -> BTreeMap<String, u64> {
-    metrics
-        .lines()
-        .filter_map(|line| {
-            let rest = line.strip_prefix("kubelet_evictions{eviction_signal=\"")?;
-            let (signal, value) = rest.split_once("\"} ")?;
-            Some((signal.to_owned(), value.trim().parse::<f64>().ok()? as u64))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,16 +147,5 @@ mod tests {
         let never =
             retry_until_settled::<()>(async || Err(error("no such node"))).await.unwrap_err().to_string();
         assert!(never.ends_with("no such node"), "{never}");
-    }
-
-    #[test]
-    fn parses_eviction_counters() {
-        let page = "# TYPE kubelet_evictions counter\n\
-                    kubelet_evictions{eviction_signal=\"memory.available\"} 2\n\
-                    kubelet_evictions{eviction_signal=\"emptydirfs.limit\"} 1e+00\n\
-                    kubelet_node_name{node=\"a\"} 1\n";
-        let counted = parse_evictions(page);
-        assert_eq!(counted.len(), 2);
-        assert_eq!((&counted["memory.available"], &counted["emptydirfs.limit"]), (&2, &1));
     }
 }

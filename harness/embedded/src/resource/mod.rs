@@ -7,8 +7,10 @@ pub(crate) mod label_selector;
 mod object;
 pub(crate) mod pod_status;
 pub(crate) mod scheduling;
+mod yaml;
 
 pub(crate) use event::{Event, EventBody};
 pub use kind::{Kind, Scope};
 pub(crate) use object::ObjectExt;
 pub(crate) use pod_status::{Phase, PodStatus};
+pub(crate) use yaml::parse_yaml;

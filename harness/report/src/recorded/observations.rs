@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::RecordedRunError;
-use evictlab_evidence::Observations;
+use evictlab_evidence::{Observations, yaml_documents};
 
 /// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
 /// with evidence has.
@@ -78,13 +78,11 @@ fn text(dir: &Path, file: &str) -> Result<Option<String>, RecordedRunError> {
 
 fn documents(dir: &Path, file: &str) -> Result<Option<Vec<Value>>, RecordedRunError> {
     let Some(text) = text(dir, file)? else { return Ok(None) };
-    let form = |error: serde_yaml::Error| RecordedRunError::Form {
+    let documents = yaml_documents(&text).map_err(|error| RecordedRunError::Form {
         path: dir.join(file),
-        line: error.location().map_or(1, |location| location.line()),
+        line: error.line,
         reason: format!("invalid YAML: {error}"),
-    };
-    let documents = serde_yaml::Deserializer::from_str(&text).map(|it| Value::deserialize(it).map_err(form));
-    let documents: Vec<Value> = documents.collect::<Result<_, _>>()?;
+    })?;
     Ok(Some(documents.into_iter().filter(|document| !document.is_null()).collect()))
 }
 

@@ -25,8 +25,8 @@ pub struct EvictedEvent {
 
 /// Returns the Evicted events of pods among `events`, oldest first. `events` are core/v1 Events in
 /// JSON.
-pub fn evicted_events(events: &[Value]) -> Vec<EvictedEvent> {
-    let mut evicted: Vec<_> = events.iter().filter_map(EvictedEvent::from_json).collect();
+pub fn evicted_events<'a>(events: impl IntoIterator<Item = &'a Value>) -> Vec<EvictedEvent> {
+    let mut evicted: Vec<_> = events.into_iter().filter_map(EvictedEvent::from_json).collect();
     evicted.sort_by_key(|event| event.at);
     evicted
 }

@@ -1,5 +1,6 @@
 //! Configuration of the kubelet for a case.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_case::{Pressure, PressureMechanism, Signal};
@@ -47,7 +48,7 @@ impl CaseRunner<'_> {
         let before = StateBefore {
             at: self.events.now(),
             summary: node.settled_summary().await?,
-            evictions: node.settled_evictions().await?,
+            metrics: node.settled_metrics().await?,
         };
         observations.summary_before = Recorded::decode(before.summary.clone())?;
         Ok(before)
@@ -58,8 +59,19 @@ impl CaseRunner<'_> {
         let case = &self.case.case;
         let mut changes = case.kubelet_config.clone();
         if let Some(pressure) = &case.pressure {
-            let status = SignalStatus::from_summary(&node.settled_summary().await?, pressure.signal);
+            let summary = node.settled_summary().await?;
+            let status = SignalStatus::from_summary(&summary, pressure.signal);
             changes = self.with_pressure(pressure, status, changes)?;
+            for (signal, distance) in &pressure.also {
+                let status = SignalStatus::from_summary(&summary, *signal);
+                let stated = Pressure {
+                    signal: *signal,
+                    distance: Some(distance.clone()),
+                    also: BTreeMap::new(),
+                    ..pressure.clone()
+                };
+                changes = self.with_pressure(&stated, status, changes)?;
+            }
         }
         let mut config = kubelet_config::base(node.cgroup_v1);
         if self.exclusivity == Exclusivity::Shared {

@@ -252,6 +252,7 @@ impl CaseRunner<'_> {
             namespace: &namespace.name,
             before,
             full_kubelet_log: case.references("kubeletLog"),
+            metrics: case.metrics_read(),
         };
         for missing in collector.collect(live, &mut execution.observations).await {
             self.report_step(Phase::Observe, format!("evidence is incomplete: {missing}"));

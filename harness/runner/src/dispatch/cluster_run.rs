@@ -65,12 +65,12 @@ impl RunContext {
     async fn open_and_prepare(
         &self,
         plan: &ClusterPlan,
-        cluster: &mut Option<Box<dyn ClusterHandle>>,
+        cluster: &mut Option<ClusterHandle>,
     ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
         let step = |text: &str| self.report_cluster_step(&plan.name, text);
         let images = self.case_images();
         let opened = self.request.backend.open(plan, &images, &self.cancel, &step).await?;
-        self.prepare_nodes(&plan.name, &**cluster.insert(opened)).await
+        self.prepare_nodes(&plan.name, cluster.insert(opened)).await
     }
 
     fn report_cluster_step(&self, cluster: &str, text: &str) {
@@ -81,7 +81,7 @@ impl RunContext {
     async fn prepare_nodes(
         &self,
         name: &str,
-        cluster: &dyn ClusterHandle,
+        cluster: &ClusterHandle,
     ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
         let work = async {
             self.report_cluster_step(name, "preparing the nodes");
@@ -119,12 +119,7 @@ impl RunContext {
 
     /// Deletes the cluster, or restores the nodes of an existing one. Without a cluster, removes
     /// the remains of a failed creation.
-    pub(super) async fn tear_down(
-        &self,
-        plan: &ClusterPlan,
-        cluster: Option<Box<dyn ClusterHandle>>,
-        usable: bool,
-    ) {
+    pub(super) async fn tear_down(&self, plan: &ClusterPlan, cluster: Option<ClusterHandle>, usable: bool) {
         let began = Instant::now();
         let teardown = TeardownContext {
             usable,

@@ -18,7 +18,7 @@ pub struct RunRequest {
     /// Cases to run on each kubelet.
     pub cases: Vec<Arc<LoadedCase>>,
     /// Source of the clusters.
-    pub backend: Box<dyn Backend>,
+    pub backend: Backend,
     /// Repetition of the cases.
     pub repeat: Repeat,
     /// Time limit of the whole run.
@@ -36,7 +36,7 @@ impl RunRequest {
     pub fn new(
         run: String,
         cases: Vec<Arc<LoadedCase>>,
-        backend: Box<dyn Backend>,
+        backend: Backend,
         image_catalog: Arc<ImageCatalog>,
     ) -> Self {
         Self {

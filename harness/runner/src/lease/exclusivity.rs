@@ -2,15 +2,15 @@
 
 use evictlab_case::{Case, Signal};
 
-/// Resource that a case needs for itself while it runs.
+/// Resource that a case needs for itself while it runs, each including the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exclusivity {
     /// None: the case runs beside other cases on its node.
     Shared,
-    /// The node and the disk, which all nodes of a host share.
-    Disk,
     /// The node, for example because its kubelet is reconfigured.
     Node,
+    /// The node and the disk, which all nodes of a host share.
+    Disk,
     /// The host: pods on any node change the signal.
     Host,
 }
@@ -21,17 +21,20 @@ pub enum Exclusivity {
 /// needs its node. On one host, disk pressure also needs the disk and process id pressure the host:
 /// other cases write much less than the distance to a threshold, but start hundreds of processes.
 pub fn exclusivity(case: &Case, one_host: bool) -> Exclusivity {
+    let of_signal = |signal: Signal| match signal {
+        Signal::NodefsAvailable | Signal::NodefsInodesFree if one_host => Exclusivity::Disk,
+        Signal::PidAvailable if one_host => Exclusivity::Host,
+        _ => Exclusivity::Node,
+    };
     match &case.pressure {
-        Some(pressure) => match pressure.signal {
-            Signal::NodefsAvailable | Signal::NodefsInodesFree if one_host => Exclusivity::Disk,
-            Signal::PidAvailable if one_host => Exclusivity::Host,
-            _ => Exclusivity::Node,
-        },
+        Some(pressure) => pressure.signals().map(of_signal).max().unwrap_or(Exclusivity::Node),
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
         None if changes_node(case) => Exclusivity::Node,
         // The counters and the log also contain evictions of other cases.
-        None if case.references("counted") || case.references("kubeletLog") => Exclusivity::Node,
+        None if ["counted", "metrics", "kubeletLog"].iter().any(|one| case.references(one)) => {
+            Exclusivity::Node
+        }
         None => Exclusivity::Shared,
     }
 }
@@ -60,14 +63,13 @@ mod tests {
             ("pressure: {signal: nodefs.available}", true, Exclusivity::Disk),
             ("pressure: {signal: nodefs.inodesFree}", true, Exclusivity::Disk),
             ("pressure: {signal: pid.available}", true, Exclusivity::Host),
+            ("pressure: {signal: memory.available, also: {nodefs.available: 1Gi}}", true, Exclusivity::Disk),
             ("pressure: {signal: nodefs.available}", false, Exclusivity::Node),
         ];
         for (more, one_host, expected) in rows {
-            let text = format!("{{name: a, about: b, pods: [], expect: {{}}}}\n---\n{{{more}}}");
-            let mut parts = serde_yaml::Deserializer::from_str(&text);
-            let mut case: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
-            let more: serde_json::Value = serde::Deserialize::deserialize(parts.next().unwrap()).unwrap();
-            for (key, value) in more.as_object().into_iter().flatten() {
+            let mut case = serde_json::json!({"name": "a", "about": "b", "pods": [], "expect": {}});
+            let added: serde_json::Value = serde_saphyr::from_str(&format!("{{{more}}}")).unwrap();
+            for (key, value) in added.as_object().into_iter().flatten() {
                 case[key] = value.clone();
             }
             assert_eq!(exclusivity(&serde_json::from_value(case).unwrap(), one_host), expected, "{more}");

@@ -205,6 +205,7 @@ fn needed_configuration(pressure: &Pressure) -> Option<&'static str> {
             pressure.hard_distance.is_some(),
         ),
         ("the threshold is a percentage (`as-percentage`)", pressure.as_percentage),
+        ("other signals have thresholds, too (`also`)", !pressure.also.is_empty()),
     ];
     requirements.into_iter().find_map(|(requirement, is_needed)| is_needed.then_some(requirement))
 }
@@ -235,7 +236,7 @@ mod tests {
 
     fn case(more: &str) -> Case {
         let pods = if more.starts_with("pods:") { "" } else { "pods: [], " };
-        serde_yaml::from_str(&format!("{{name: a, about: b, expect: {{}}, {pods}{more}}}")).unwrap()
+        serde_saphyr::from_str(&format!("{{name: a, about: b, expect: {{}}, {pods}{more}}}")).unwrap()
     }
 
     #[test]

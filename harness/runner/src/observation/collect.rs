@@ -1,7 +1,7 @@
 //! Evidence that is read once at the end of a case: final pods and events, the node's status, the
 //! eviction counters and the kubelet's log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -12,9 +12,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use evictlab_cluster::{Node, without_managed_fields};
+use evictlab_case::expression::KeysRead;
+use evictlab_cluster::{MetricLine, Node, without_managed_fields};
 use evictlab_evidence::{
-    DecodeError, EvidenceSource, LiveState, MissingEvidence, NodeState, Observations, Recorded,
+    DecodeError, EvidenceSource, LiveState, Metric, MissingEvidence, NodeState, Observations, Recorded,
     RecordedEvent, RecordedPod,
 };
 
@@ -25,8 +26,8 @@ pub(crate) struct StateBefore {
     pub at: Timestamp,
     /// The Summary.
     pub summary: Value,
-    /// `kubelet_evictions` by signal.
-    pub evictions: BTreeMap<String, u64>,
+    /// The metrics of the kubelet.
+    pub metrics: Vec<MetricLine>,
 }
 
 /// Source of the final evidence of a case.
@@ -37,6 +38,8 @@ pub(crate) struct Collector<'a> {
     pub namespace: &'a str,
     /// State of the node before the pods.
     pub before: &'a StateBefore,
+    /// Names of the metrics to keep.
+    pub metrics: KeysRead,
     /// Keep every line of the kubelet's log instead of those about evictions.
     pub full_kubelet_log: bool,
 }
@@ -90,8 +93,13 @@ impl Collector<'_> {
             }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Node, error)),
         }
-        match self.node.evictions().await {
-            Ok(after) => observations.evictions_counted = increases(&self.before.evictions, &after),
+        match self.node.metrics().await {
+            Ok(after) => {
+                let mut metrics = metrics(&self.before.metrics, after);
+                observations.evictions_counted = evictions_counted(&metrics);
+                metrics.retain(|name, _| self.metrics.contains(name));
+                observations.metrics = metrics;
+            }
             Err(error) => missing.push(MissingEvidence::new(EvidenceSource::Metrics, error)),
         }
         match self.node.kubelet_log(self.before.at).await {
@@ -203,13 +211,26 @@ fn add_unless_known(events: &mut Vec<RecordedEvent>, event: Value) -> Option<Mis
     }
 }
 
-/// Returns the increase of each counter that increased.
-fn increases(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let increase = |(signal, count): (&String, &u64)| {
-        let increase = count.saturating_sub(before.get(signal).copied().unwrap_or(0));
-        (increase > 0).then(|| (signal.clone(), increase))
-    };
-    after.iter().filter_map(increase).collect()
+/// Returns the metrics after a case by name, with their increases.
+fn metrics(before: &[MetricLine], after: Vec<MetricLine>) -> BTreeMap<String, Vec<Metric>> {
+    let mut metrics: BTreeMap<String, Vec<Metric>> = BTreeMap::new();
+    let before: HashMap<_, f64> =
+        before.iter().map(|line| ((&line.name, &line.labels), line.value)).collect();
+    for MetricLine { name, labels, value } in after {
+        let previous = before.get(&(&name, &labels)).copied().filter(|previous| *previous <= value);
+        let increase = value - previous.unwrap_or(0.0);
+        metrics.entry(name).or_default().push(Metric { labels, value, increase });
+    }
+    metrics
+}
+
+/// Returns the increase of `kubelet_evictions` by signal, for each signal that increased.
+fn evictions_counted(metrics: &BTreeMap<String, Vec<Metric>>) -> BTreeMap<String, u64> {
+    let counters = metrics.get("kubelet_evictions").into_iter().flatten();
+    counters
+        .filter(|counter| counter.increase > 0.0)
+        .filter_map(|counter| Some((counter.labels.get("eviction_signal")?.clone(), counter.increase as u64)))
+        .collect()
 }
 
 fn is_about_eviction(line: &str) -> bool {
@@ -238,13 +259,27 @@ mod tests {
     }
 
     #[test]
-    fn returns_counters_that_increased() {
-        let counts = |counts: &[(&str, u64)]| {
-            counts.iter().map(|(signal, count)| ((*signal).to_owned(), *count)).collect()
+    fn metrics_have_their_increase_and_a_restart_resets_them() {
+        let line = |name: &str, signal: &str, value| MetricLine {
+            name: name.to_owned(),
+            labels: BTreeMap::from([("eviction_signal".to_owned(), signal.to_owned())]),
+            value,
         };
-        let before = counts(&[("memory.available", 1), ("pid.available", 1)]);
-        let after = counts(&[("memory.available", 3), ("pid.available", 1), ("emptydirfs.limit", 1)]);
-        let increased = counts(&[("memory.available", 2), ("emptydirfs.limit", 1)]);
-        assert_eq!(increases(&before, &after), increased);
+        let evictions = |signal: &str, value| line("kubelet_evictions", signal, value);
+        let before =
+            [evictions("memory.available", 1.0), evictions("pid.available", 1.0), line("other", "a", 5.0)];
+        let after = vec![
+            evictions("memory.available", 3.0),
+            evictions("pid.available", 1.0),
+            evictions("emptydirfs.limit", 1.0),
+            line("other", "a", 2.0),
+        ];
+        let metrics = metrics(&before, after);
+        let counted = [("memory.available", 2), ("emptydirfs.limit", 1)];
+        assert_eq!(
+            evictions_counted(&metrics),
+            counted.map(|(signal, count)| (signal.to_owned(), count)).into()
+        );
+        assert_eq!((metrics["other"][0].value, metrics["other"][0].increase), (2.0, 2.0));
     }
 }

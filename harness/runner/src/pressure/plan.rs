@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn plan(pressure: &str, configz: &Value, summary: &Value, cap: u64) -> Result<(u64, u64), String> {
-        let pressure: Pressure = serde_yaml::from_str(pressure).unwrap();
+        let pressure: Pressure = serde_saphyr::from_str(pressure).unwrap();
         let plan = plan_pressure(&pressure, configz, summary, cap * MIB).map_err(|error| error.to_string());
         plan.map(|plan| (plan.target.distance / MIB, plan.target.overshoot / MIB))
     }
@@ -255,7 +255,8 @@ mod tests {
     #[test]
     fn a_soft_threshold_has_the_grace_period_of_the_node() {
         let configz = json!({"evictionSoft": {"memory.available": "500Mi"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"}});
-        let pressure: Pressure = serde_yaml::from_str("{signal: memory.available, soft-grace: 3s}").unwrap();
+        let pressure: Pressure =
+            serde_saphyr::from_str("{signal: memory.available, soft-grace: 3s}").unwrap();
         let plan = plan_pressure(&pressure, &configz, &summary(1000, 8000), 2048 * MIB).unwrap();
         assert_eq!(plan.grace, Some(Duration::from_secs(90)));
         assert_eq!(effective_threshold(&pressure, &configz, &summary(1000, 8000)), Some(500 * MIB));

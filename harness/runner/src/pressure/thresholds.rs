@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn pressure(yaml: &str) -> Pressure {
-        serde_yaml::from_str(yaml).unwrap()
+        serde_saphyr::from_str(yaml).unwrap()
     }
 
     #[test]

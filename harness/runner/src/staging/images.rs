@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn finds_the_images_of_all_containers() {
-        let case: Case = serde_yaml::from_str(
+        let case: Case = serde_saphyr::from_str(
             "{name: a, about: b, expect: {evicted: []},
             pods: [{spec: {initContainers: [{image: one}], containers: [{image: two}, {image: not, imagePullPolicy: Never}]}}],
             objects: [{kind: Deployment, spec: {template: {spec: {containers: [{image: three}]}}}}],

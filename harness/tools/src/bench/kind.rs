@@ -7,8 +7,9 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::{
-    CLUSTER_LIFETIME, Cluster, ClusterError, ClusterRecord, ClusterSource, Docker, KeepPolicy, KindBackend,
-    KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError, is_skew_allowed,
+    Backend, CLUSTER_LIFETIME, Cluster, ClusterError, ClusterRecord, ClusterSource, Docker, KeepPolicy,
+    KindBackend, KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError,
+    is_skew_allowed,
 };
 use evictlab_report::clock::Clock;
 use evictlab_report::{Report, ReportError, ReportOptions, Reports, RunDir, reports};
@@ -155,7 +156,7 @@ impl KindBench {
             keep: KeepPolicy::Never,
             owner: Owner::this(),
         };
-        let backend = Box::new(KindBackend::new(options, self.docker.clone(), self.state.clone()));
+        let backend = Backend::Kind(KindBackend::new(options, self.docker.clone(), self.state.clone()));
         let cases = vec![self.case.clone()];
         let request = RunRequest {
             repeat: Repeat::Times(self.repeat),

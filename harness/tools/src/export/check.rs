@@ -126,6 +126,8 @@ impl Checker<'_> {
             yaml_path!["pressure", "as-percentage"],
             "only memory thresholds are supported as percentage",
         );
+        let others = !pressure.also.is_empty();
+        self.reject_if(others, yaml_path!["pressure", "also"], "the script sets only one threshold");
         let both = pressure.hard_distance.is_some();
         self.reject_if(both, yaml_path!["pressure", "hard-distance"], "the script sets only one threshold");
     }

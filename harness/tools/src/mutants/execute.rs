@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evictlab_case::{Cgroup, LoadedCase};
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
+use evictlab_cluster::{Backend, EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, Defects, OptionsError};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::clock::Clock;
@@ -86,7 +86,7 @@ impl Subject {
         let run_id = "mutants1".to_owned();
         let request = RunRequest {
             timeout: Some(TIMEOUT),
-            ..RunRequest::new(run_id, vec![case.clone()], Box::new(backend), catalog.clone())
+            ..RunRequest::new(run_id, vec![case.clone()], Backend::Embedded(backend), catalog.clone())
         };
         let last = LastVerdict::default();
         let reports = Reports::start(vec![Box::new(last.clone())], clock)?;

@@ -7,6 +7,7 @@ use http::header::CONTENT_TYPE;
 use super::protobuf;
 use crate::apiserver::Status;
 use crate::http::errors;
+use crate::resource::parse_yaml;
 
 /// Media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,6 @@ pub(super) fn body_to_json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, S
 /// Converts YAML to JSON.
 pub(crate) fn yaml_to_json(body: &Bytes) -> Result<Bytes, Status> {
     let invalid = |error: String| Status::bad_request(format!("error converting YAML to JSON: {error}"));
-    let value: serde_json::Value =
-        serde_yaml::from_slice(body).map_err(|error| invalid(error.to_string()))?;
+    let value = parse_yaml(body).map_err(invalid)?;
     serde_json::to_vec(&value).map(Bytes::from).map_err(|error| invalid(error.to_string()))
 }

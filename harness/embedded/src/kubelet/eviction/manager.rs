@@ -182,6 +182,9 @@ impl Manager {
             return SyncResult::Idle;
         }
         sort_by_eviction_priority(&mut due);
+        if self.has(Defect::DiskReclaimedFirst) {
+            due.reverse();
+        }
         SyncResult::Pressure(Pressure { thresholds: due, observations })
     }
 
@@ -260,6 +263,7 @@ impl Manager {
         match () {
             // A condition holds at least until the next pass.
             () if self.has(Defect::TransitionIgnored) => Duration::from_nanos(1),
+            () if self.has(Defect::TransitionHalved) => self.settings.transition / 2,
             () if self.has(Defect::TransitionIsDefault) => DEFAULT,
             () => self.settings.transition,
         }

@@ -14,7 +14,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::ObjectExt;
+use crate::resource::{ObjectExt, parse_yaml};
 
 /// Delay between a change of a file and its handling. Not random, because files also change on
 /// nodes without static pods.
@@ -119,7 +119,7 @@ impl Kubelet {
 
     /// Returns the uid and the pod of a manifest (`applyDefaults`).
     fn static_pod(&self, file: &str, text: &[u8], ctx: &SimContext) -> Result<(String, Value), String> {
-        let mut pod: Value = serde_yaml::from_slice(text).map_err(|error| error.to_string())?;
+        let mut pod = parse_yaml(text)?;
         if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
             return Err("couldn't parse as pod: not a v1 Pod".to_owned());
         }

@@ -1,11 +1,16 @@
 //! Properties of a node that its API server does not report, read by a probe pod.
 
+mod error;
+mod pod;
+
 use k8s_openapi::api::core::v1::Pod;
 
-use super::error::ExistingError;
-use super::probe_pod::{ProbePod, container_status};
-use crate::node::available_memory;
+use crate::meminfo::available_memory;
 use crate::workload::Namespace;
+
+pub(crate) use self::error::ProbeError;
+pub(crate) use self::pod::ProbePod;
+use self::pod::container_status;
 
 /// Script of the pod. It exits with 0 on cgroup v2, whose root is the only one with this file. The
 /// termination message is the memory of the kernel, which may differ from that of the node.
@@ -13,19 +18,15 @@ const SCRIPT: &str = "cat /proc/meminfo > /dev/termination-log; [ -e /sys/fs/cgr
 
 /// Result of [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ProbeResult {
+pub(crate) struct ProbeResult {
     /// True if the kernel uses cgroup v1.
-    pub(super) cgroup_v1: bool,
+    pub(crate) cgroup_v1: bool,
     /// Available memory of the kernel in bytes, if it could be read.
-    pub(super) available: Option<u64>,
+    pub(crate) available: Option<u64>,
 }
 
 /// Runs a probe pod on a node.
-pub(super) async fn probe(
-    namespace: &Namespace,
-    node: &str,
-    image: &str,
-) -> Result<ProbeResult, ExistingError> {
+pub(crate) async fn probe(namespace: &Namespace, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
     let name = format!("look-{node}");
     let pod = ProbePod { namespace, node, name, image, command: &["sh", "-c", SCRIPT] };
     pod.run(parse_result).await

@@ -8,7 +8,7 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::error::ExistingError;
+use super::error::ProbeError;
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, Placement, pod_manifest};
 
@@ -21,22 +21,22 @@ const IMAGE_ERRORS: [&str; 5] =
     ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
 /// A pod with one container on one node.
-pub(super) struct ProbePod<'a> {
+pub(crate) struct ProbePod<'a> {
     /// Namespace of the pod.
-    pub(super) namespace: &'a Namespace,
+    pub(crate) namespace: &'a Namespace,
     /// Node of the pod.
-    pub(super) node: &'a str,
+    pub(crate) node: &'a str,
     /// Name of the pod.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Image of the container.
-    pub(super) image: &'a str,
+    pub(crate) image: &'a str,
     /// Command of the container.
-    pub(super) command: &'a [&'a str],
+    pub(crate) command: &'a [&'a str],
 }
 
 impl ProbePod<'_> {
     /// Returns when the node has the image. The container may fail.
-    pub(super) async fn wait_for_image(&self) -> Result<(), ExistingError> {
+    pub(crate) async fn wait_for_image(&self) -> Result<(), ProbeError> {
         self.run(|pod| has_image(pod).then_some(())).await
     }
 
@@ -45,10 +45,10 @@ impl ProbePod<'_> {
     /// # Errors
     /// The node cannot pull the image, the pod ends without a result, or the pod has not changed
     /// for [`POD_TIMEOUT`].
-    pub(super) async fn run<T>(&self, done: impl Fn(&Pod) -> Option<T>) -> Result<T, ExistingError> {
+    pub(crate) async fn run<T>(&self, done: impl Fn(&Pod) -> Option<T>) -> Result<T, ProbeError> {
         let same_name = |name: &str| name.to_owned();
         let placement = Placement::bound(&self.namespace.name, self.node, &same_name);
-        let failed = |reason: String| ExistingError::ProbePod { node: self.node.to_owned(), reason };
+        let failed = |reason: String| ProbeError::Pod { node: self.node.to_owned(), reason };
         self.namespace.create_pod(&pod_manifest(&self.manifest(), &placement)).await?;
         let pods: Api<Pod> = Api::namespaced(self.namespace.client().clone(), &self.namespace.name);
         let mut pull = FailedPull::default();
@@ -61,7 +61,7 @@ impl ProbePod<'_> {
             let is_waiting = image_error.is_some();
             if let Some(reason) = pull.update(image_error) {
                 let (node, image) = (self.node.to_owned(), self.image.to_owned());
-                return Probe::Done(Err(ExistingError::Image { node, image, reason }));
+                return Probe::Done(Err(ProbeError::Image { node, image, reason }));
             }
             if is_waiting {
                 return Probe::Pending("waiting for the image".to_owned());
@@ -113,7 +113,7 @@ impl FailedPull {
 }
 
 /// Status of the only container of a pod.
-pub(super) fn container_status(pod: &Pod) -> Option<&ContainerStatus> {
+pub(crate) fn container_status(pod: &Pod) -> Option<&ContainerStatus> {
     pod.status.as_ref()?.container_statuses.as_ref()?.first()
 }
 

@@ -1,0 +1,100 @@
+//! Operations on a modelled node.
+
+use evictlab_embedded::fault::Scope;
+use evictlab_embedded::machine::Cgroup;
+use evictlab_embedded::sim::Time;
+use evictlab_embedded::{Cluster, Node, SimContext};
+use evictlab_fault::Fault;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::node::error::{ConfigureError, NodeError};
+
+/// Maximum number of static pods of a case.
+const MAX_STATIC_PODS: usize = 16;
+/// Number of lines in a log tail.
+const LOG_TAIL_LINES: usize = 5;
+
+/// A node of an embedded cluster.
+#[derive(Clone)]
+pub struct EmbeddedNode {
+    pub(crate) node: String,
+    pub(crate) cluster: Cluster,
+}
+
+impl EmbeddedNode {
+    /// Runs an operation on the model of the node.
+    fn with<T>(&self, operation: impl FnOnce(&mut Node, &mut SimContext) -> T) -> Result<T, NodeError> {
+        let done = self.cluster.with(|world| {
+            world.with(|_, nodes, ctx| nodes.get_mut(&self.node).map(|node| operation(node, ctx)))
+        });
+        done.ok_or_else(|| NodeError::InvalidResponse {
+            operation: "read the state",
+            node: self.node.clone(),
+            problem: "the cluster has no such node".to_owned(),
+        })
+    }
+
+    pub(super) fn configure(&self, changes: &Map<String, Value>) -> Result<(), ConfigureError> {
+        Ok(self.with(|node, ctx| node.kubelet.configure(changes, true, ctx))?)
+    }
+
+    pub(super) fn restart_kubelet(&self) -> Result<(), NodeError> {
+        self.with(|node, ctx| node.kubelet.restart(ctx))
+    }
+
+    pub(super) fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
+        self.with(|node, _| node.kubelet.config.fast_housekeeping)
+    }
+
+    pub(super) fn restore_config(&self) -> Result<(), NodeError> {
+        self.with(|node, ctx| node.kubelet.restore(ctx))
+    }
+
+    pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+        self.with(|node, ctx| {
+            let since = since.duration_since(ctx.epoch().0).try_into().unwrap_or_default();
+            node.kubelet.log.since(Time::after(since)).map(str::to_owned).collect()
+        })
+    }
+
+    pub(super) fn log_tail(&self) -> Result<String, NodeError> {
+        let lines = self.kubelet_log(Timestamp::MIN)?;
+        let from = lines.len().saturating_sub(LOG_TAIL_LINES);
+        Ok(lines[from..].join("\n"))
+    }
+
+    pub(super) fn host_memory(&self) -> Result<u64, NodeError> {
+        self.with(|node, _| {
+            let used = node.machine.memory(&Cgroup::Root).map_or(0, |used| used.working_set);
+            node.machine.memory_total().saturating_sub(used)
+        })
+    }
+
+    pub(super) fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {
+        self.with(|node, _| node.machine.limit_memory(&Cgroup::Root, bytes))
+    }
+
+    /// Stops the kubelet. Containers continue, which is not observable until the kubelet resumes.
+    pub(super) fn pause(&self, paused: bool) -> Result<(), NodeError> {
+        self.with(|node, ctx| match (paused, node.kubelet.running) {
+            (true, _) => node.kubelet.stop(),
+            (false, false) => node.kubelet.restart(ctx),
+            (false, true) => {}
+        })
+    }
+
+    pub(super) fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+        let put = self.with(|node, ctx| {
+            (0..MAX_STATIC_PODS)
+                .try_for_each(|index| node.static_pod(&format!("evictlab-{index}"), pods.get(index), ctx))
+        });
+        let full = |_| NodeError::DiskFull { node: self.node.clone() };
+        put.and_then(|put| put.map_err(full))
+    }
+
+    pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
+        let scope = Scope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
+        self.cluster.with(|simulation| simulation.inject_faults(faults, &scope));
+    }
+}

@@ -1,0 +1,66 @@
+//! Operations on a node of an existing cluster.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::node::error::NodeError;
+use crate::node::external::ExternalNode;
+use crate::probe::{ProbeError, ProbePod, probe};
+use crate::workload::Namespace;
+
+/// A node of an existing cluster.
+pub struct ExistingNode {
+    /// Name of the node.
+    pub(crate) node: String,
+    /// Restrictions of the node.
+    pub(crate) external: ExternalNode,
+    /// Namespace of probe pods.
+    pub(crate) namespace: Arc<Namespace>,
+    /// Image of probe pods.
+    pub(crate) image: String,
+    /// Images that the node could not pull, with the reasons.
+    pub(crate) unavailable: Mutex<BTreeMap<String, String>>,
+}
+
+impl ExistingNode {
+    pub(super) fn unavailable_images(&self) -> BTreeMap<String, String> {
+        self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Memory of the kernel under the node. For nodes that are containers on one host, it may be
+    /// less than the memory that each node reports.
+    pub(super) async fn host_memory(&self) -> Result<u64, NodeError> {
+        let invalid = |problem: String| NodeError::InvalidResponse {
+            operation: "read the available memory",
+            node: self.node.clone(),
+            problem,
+        };
+        let probed = probe(&self.namespace, &self.node, &self.image).await;
+        let probed = probed.map_err(|error| invalid(error.to_string()))?;
+        probed.available.ok_or_else(|| invalid("/proc/meminfo has no MemAvailable".to_owned()))
+    }
+
+    /// Makes the node pull an image. An image that cannot be pulled is recorded: cases that need it
+    /// are skipped. `index` makes the name of the pod unique.
+    pub(crate) async fn pull(&self, image: &str, index: usize) -> Result<(), ProbeError> {
+        let name = format!("image{index}-{}", self.node);
+        let pod = ProbePod { namespace: &self.namespace, node: &self.node, name, image, command: &["true"] };
+        match pod.wait_for_image().await {
+            Err(ProbeError::Image { image, reason, .. }) => {
+                self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).insert(image, reason);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Rejects operations that would change the node; allows those that have no effect.
+    pub(super) fn allow_only_if(&self, no_effect: bool) -> Result<(), NodeError> {
+        if no_effect { Ok(()) } else { Err(self.not_managed()) }
+    }
+
+    /// Error of an operation that would change the node.
+    pub(super) fn not_managed(&self) -> NodeError {
+        NodeError::NotManaged(self.node.clone())
+    }
+}

@@ -1,0 +1,204 @@
+//! Operations on the container of a worker. The original files are kept next to the changed ones,
+//! so that any process can restore the node after a dead run.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::docker::Docker;
+use crate::meminfo::available_memory;
+use crate::node::error::{ConfigureError, NodeError};
+
+/// Path of the kubelet configuration.
+const CONFIG: &str = "/var/lib/kubelet/config.yaml";
+/// Directory of static pods.
+const STATIC_PODS: &str = "/etc/kubernetes/manifests";
+/// File with additional kubelet flags, which systemd reads.
+const FLAGS: &str = "/etc/default/kubelet";
+/// Changed files, and the backups of their original content.
+const ORIGINALS: [(&str, &str); 2] =
+    [(CONFIG, "/var/lib/kubelet/config.yaml.evictlab"), (FLAGS, "/etc/default/kubelet.evictlab")];
+/// Flag for fresh container statistics. The default interval of cAdvisor is 10 s or more
+/// (`cmd/kubelet/app/options/globalflags_linux.go`).
+const HOUSEKEEPING: &str = "--housekeeping-interval=1s";
+
+/// A kind node: the container with the name of the node.
+#[derive(Clone, Debug)]
+pub struct KindNode {
+    pub(crate) node: String,
+    pub(crate) docker: Docker,
+}
+
+impl KindNode {
+    pub(super) async fn configure(&self, changes: &Map<String, Value>) -> Result<(), ConfigureError> {
+        let [original_config, original_flags] = self.back_up_originals().await?;
+        let invalid = |problem: String| ConfigureError::InvalidConfig {
+            node: self.node.clone(),
+            file: CONFIG.to_owned(),
+            problem,
+        };
+        let mut changed: Value = serde_saphyr::from_slice(&original_config)
+            .map_err(|error| invalid(error.without_snippet().to_string()))?;
+        let fields = changed.as_object_mut().ok_or_else(|| invalid("not a mapping".to_owned()))?;
+        merge(fields, changes);
+        let changed = serde_yaml::to_string(&changed).map_err(|error| invalid(error.to_string()))?;
+        let flags = with_housekeeping_flag(&String::from_utf8_lossy(&original_flags));
+        self.write_file(CONFIG, 0o600, changed.as_bytes()).await?;
+        self.write_file(FLAGS, 0o644, flags.as_bytes()).await?;
+        Ok(self.restart_kubelet().await?)
+    }
+
+    pub(super) async fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
+        let running = self.run(&["sh", "-c", "tr '\\0' ' ' < /proc/$(pidof kubelet)/cmdline"]).await?;
+        Ok(running.contains(HOUSEKEEPING))
+    }
+
+    pub(super) async fn restore_config(&self) -> Result<bool, NodeError> {
+        // Copied with its mode and renamed: an interruption leaves complete files and the
+        // backups.
+        let restore = ORIGINALS.map(|(path, original)| {
+            format!(
+                "if [ -e {original} ]; then cp -p {original} {path}.new && mv {path}.new {path} && echo restored; fi"
+            )
+        });
+        if self.run(&["sh", "-ec", &restore.join("\n")]).await?.is_empty() {
+            return Ok(false);
+        }
+        self.restart_kubelet().await?;
+        Ok(true)
+    }
+
+    pub(super) async fn confirm_restored(&self) -> Result<(), NodeError> {
+        // A delayed write of an interrupted run may have changed the files again.
+        let verify = ORIGINALS.map(|(path, original)| {
+            format!("if [ -e {original} ]; then cmp {original} {path} && rm {original}; fi")
+        });
+        self.run(&["sh", "-ec", &verify.join("\n")]).await.map(drop)
+    }
+
+    pub(super) async fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
+        let since = format!("@{}", since.as_second());
+        let command = ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "--since", &since];
+        let log = self.run(&command).await?;
+        Ok(log.lines().map(str::to_owned).collect())
+    }
+
+    pub(super) async fn log_tail(&self) -> Result<String, NodeError> {
+        let command = ["journalctl", "-u", "kubelet", "-n", "5", "-o", "cat", "--no-pager"];
+        self.run(&command).await
+    }
+
+    pub(super) async fn host_memory(&self) -> Result<u64, NodeError> {
+        let meminfo = self.run(&["cat", "/proc/meminfo"]).await?;
+        available_memory(&meminfo).ok_or_else(|| NodeError::InvalidResponse {
+            operation: "read the available memory",
+            node: self.node.clone(),
+            problem: "/proc/meminfo has no MemAvailable".to_owned(),
+        })
+    }
+
+    pub(super) async fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {
+        Ok(self.docker.limit_memory(&self.node, bytes).await?)
+    }
+
+    pub(super) async fn pause(&self, paused: bool) -> Result<(), NodeError> {
+        Ok(self.docker.pause(&self.node, paused).await?)
+    }
+
+    pub(super) async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
+        self.run(&["sh", "-c", &format!("rm -f {STATIC_PODS}/evictlab-*.yaml")]).await?;
+        for (index, pod) in pods.iter().enumerate() {
+            let path = format!("{STATIC_PODS}/evictlab-{index}.yaml");
+            self.write_file(&path, 0o600, pod.to_string().as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    /// Backs up the original files, unless a backup exists, and returns their content.
+    async fn back_up_originals(&self) -> Result<[Vec<u8>; 2], NodeError> {
+        let back_up = ORIGINALS.map(|(path, original)| {
+            format!("[ -e {path} ] || : > {path}; [ -e {original} ] || {{ cp -p {path} {original}.new && mv {original}.new {original}; }}")
+        });
+        self.run(&["sh", "-ec", &back_up.join("\n")]).await?;
+        let mut originals: [Vec<u8>; 2] = Default::default();
+        for ((_, backup), original) in ORIGINALS.into_iter().zip(&mut originals) {
+            *original = self.docker.read_file(&self.node, backup).await?.unwrap_or_default();
+        }
+        Ok(originals)
+    }
+
+    /// Writes a file of the node.
+    async fn write_file(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), NodeError> {
+        Ok(self.docker.write_file(&self.node, path, mode, bytes).await?)
+    }
+
+    /// Runs a command in the node and returns its standard output.
+    async fn run(&self, command: &[&str]) -> Result<String, NodeError> {
+        Ok(self.docker.run(&self.node, command).await?)
+    }
+
+    /// Restarts the kubelet; returns when the old process has exited. Pods continue to run.
+    pub(super) async fn restart_kubelet(&self) -> Result<(), NodeError> {
+        // `reset-failed` clears systemd's start counter: cases restart the kubelet more often than
+        // the start limit allows.
+        self.run(&["sh", "-c", "systemctl reset-failed kubelet; systemctl restart kubelet"]).await.map(drop)
+    }
+}
+
+/// Merges maps key by key; replaces all other values.
+fn merge(into: &mut Map<String, Value>, changes: &Map<String, Value>) {
+    for (key, value) in changes {
+        match (into.get_mut(key), value) {
+            (Some(Value::Object(into)), Value::Object(changes)) => merge(into, changes),
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Adds the housekeeping flag to `KUBELET_EXTRA_ARGS` in the content of `/etc/default/kubelet`.
+fn with_housekeeping_flag(original: &str) -> String {
+    const VARIABLE: &str = "KUBELET_EXTRA_ARGS=";
+    let mut lines: Vec<String> = original.lines().map(str::to_owned).collect();
+    match lines.iter_mut().find(|line| line.starts_with(VARIABLE)) {
+        Some(line) => {
+            let flags = line[VARIABLE.len()..].trim_matches('"').trim();
+            *line = format!("{VARIABLE}{}", format!("{flags} {HOUSEKEEPING}").trim());
+        }
+        None => lines.push(format!("{VARIABLE}{HOUSEKEEPING}")),
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn adds_the_flag_to_existing_flags() {
+        let rows = [
+            ("", "KUBELET_EXTRA_ARGS=--housekeeping-interval=1s\n"),
+            (
+                "A=b\nKUBELET_EXTRA_ARGS=--runtime-cgroups=/x",
+                "A=b\nKUBELET_EXTRA_ARGS=--runtime-cgroups=/x --housekeeping-interval=1s\n",
+            ),
+            ("KUBELET_EXTRA_ARGS=\"--a --b\"\n", "KUBELET_EXTRA_ARGS=--a --b --housekeeping-interval=1s\n"),
+            ("KUBELET_EXTRA_ARGS=\n", "KUBELET_EXTRA_ARGS=--housekeeping-interval=1s\n"),
+        ];
+        for (original, expected) in rows {
+            assert_eq!(with_housekeeping_flag(original), expected, "{original:?}");
+        }
+    }
+
+    #[test]
+    fn merges_maps_and_replaces_other_values() {
+        let mut own = json!({"evictionHard": {"nodefs.available": "0%"}, "clusterDNS": ["a"], "x": 1});
+        let changes = json!({"evictionHard": {"memory.available": "1Gi"}, "clusterDNS": ["b"]});
+        merge(own.as_object_mut().unwrap(), changes.as_object().unwrap());
+        assert_eq!(
+            own,
+            json!({"evictionHard": {"nodefs.available": "0%", "memory.available": "1Gi"}, "clusterDNS": ["b"], "x": 1})
+        );
+    }
+}

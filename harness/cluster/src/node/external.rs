@@ -1,0 +1,52 @@
+//! Restrictions of nodes that evictlab does not manage.
+
+/// Restrictions of a node in a cluster that evictlab does not manage. Its kubelet is never changed.
+#[derive(Clone, Debug)]
+pub struct ExternalNode {
+    /// Reason that no case may put the node under pressure; `None` if cases may.
+    pub pressure_forbidden: Option<PressureForbidden>,
+    /// Nodes on the same kernel that no case may put under pressure. They share disk and process
+    /// ids with this node.
+    pub shared_kernel_nodes: Vec<String>,
+    /// Maximum memory or disk that a case may consume, in bytes.
+    pub max_pressure_bytes: u64,
+}
+
+/// Reason that no case may put a node under pressure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PressureForbidden {
+    /// `--allow-disruption` is not set.
+    #[error("the case puts a node under pressure, which takes --allow-disruption")]
+    NotAllowed,
+    /// The node is neither selected nor tainted.
+    #[error(
+        "the case puts a node under pressure, and this node is neither selected (--node-selector) nor tainted"
+    )]
+    NotDedicated,
+    /// Pods of other users are running on the node.
+    #[error(
+        "the case puts a node under pressure, and this node runs other pods ({}): select it (--node-selector) if they may be evicted",
+        abbreviate(.0)
+    )]
+    InUse(Vec<String>),
+}
+
+/// The first two names, and the number of the others.
+fn abbreviate(names: &[String]) -> String {
+    match names {
+        [one, two, _, rest @ ..] => format!("{one}, {two} and {} more", rest.len() + 1),
+        few => few.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abbreviates_long_lists_of_pods() {
+        let many = ["a/1", "a/2", "a/3", "a/4"].map(str::to_owned);
+        let reason = PressureForbidden::InUse(many.to_vec()).to_string();
+        assert!(reason.contains("(a/1, a/2 and 2 more)"), "{reason}");
+    }
+}

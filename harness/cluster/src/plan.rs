@@ -1,0 +1,35 @@
+//! Clusters that a run is going to use, and the conditions of their teardown.
+
+use crate::error::ClusterError;
+use crate::kubelet::Kubelet;
+
+/// A cluster that a run is going to use.
+#[derive(Clone, Debug)]
+pub struct ClusterPlan {
+    /// Name of the cluster.
+    pub name: String,
+    /// Kubelets of its workers.
+    pub kubelets: Vec<Kubelet>,
+    /// True if the cluster exists already.
+    pub reused: bool,
+}
+
+/// State of a run at the teardown of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct TeardownContext {
+    /// True if the nodes became usable.
+    pub usable: bool,
+    /// True if the run had a failure so far.
+    pub failed: bool,
+    /// True if the run was interrupted.
+    pub interrupted: bool,
+}
+
+/// Result of the teardown of a cluster.
+#[derive(Debug, Default)]
+pub struct TeardownOutcome {
+    /// Reason that the cluster was kept; `None` if it was deleted.
+    pub kept: Option<&'static str>,
+    /// Error of the deletion or the restoration.
+    pub error: Option<ClusterError>,
+}
