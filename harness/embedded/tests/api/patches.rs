@@ -24,12 +24,6 @@ async fn applies_every_kind_of_patch() {
         patched(Patch::Strategic(json!({"data": {"a": null, "c": "3"}}))).await,
         [pair("b", "2"), pair("c", "3")]
     );
-    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "4"}});
-    let map = lab.maps().patch("a", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
-    assert_eq!(map.data.unwrap()["b"], "4");
-    let created =
-        lab.maps().patch("new", &PatchParams::apply("test"), &Patch::Apply(&applied)).await.unwrap();
-    assert_eq!(created.data.unwrap()["b"], "4");
 
     const PATH: &str = "/api/v1/namespaces/test/configmaps/a";
     let json_patch = async |patch| lab.patch(PATH, "application/json-patch+json", &patch).await;

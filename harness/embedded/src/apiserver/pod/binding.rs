@@ -13,15 +13,13 @@ use crate::resource::{Kind, ObjectExt};
 /// Binds a pod to a node (`BindingREST.assignPod`).
 ///
 /// # Errors
-/// 404 if the pod does not exist, 409 if it has a node, has scheduling gates or is being deleted.
+/// 404 if the pod does not exist, 409 if it has a node or is being deleted.
 pub fn bind(ctx: &mut SimContext, namespace: &str, name: &str, node: &str) -> Result<(), Status> {
     let mut pod = Value::clone(&*find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?);
     let conflict = if pod.is_deleting() {
         Some(format!("pod {name} is being deleted, cannot be assigned to a host"))
     } else if let Some(other) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) {
         Some(format!("pod {name} is already assigned to node {other:?}"))
-    } else if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
-        Some(format!("pod {name} has non-empty .spec.schedulingGates"))
     } else {
         None
     };

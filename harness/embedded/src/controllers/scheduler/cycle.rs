@@ -111,7 +111,7 @@ impl Scheduler {
             None => {
                 self.waiting.insert(key, first);
             }
-            // Tolerations or scheduling gates may have changed.
+            // Tolerations may have changed.
             Some(waiting) if change.before.as_ref().is_some_and(|before| before["spec"] != pod["spec"]) => {
                 waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
             }
@@ -201,7 +201,6 @@ fn is_pending(pod: &Value) -> bool {
         && pod.node_name().is_empty()
         && !pod.is_terminal()
         && !pod.is_deleting()
-        && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
 }
 
 /// Returns whether the change of a node may make pods schedulable; heartbeats do not.

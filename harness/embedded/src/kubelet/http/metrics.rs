@@ -2,11 +2,7 @@
 
 use std::fmt::Write;
 
-use super::answer::Answer;
-use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
-use crate::kubelet::stats::MetaTime;
-use crate::machine::Machine;
 
 impl Kubelet {
     /// Returns the response of `metrics`: the metrics of evictions.
@@ -57,77 +53,8 @@ impl Kubelet {
         }
         text
     }
-
-    /// Returns the response of `metrics/resource`, the source of `kubectl top`.
-    pub(super) fn resource_metrics(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {
-        let summary = match self.summary(false, machine, ctx) {
-            Ok(summary) => summary,
-            Err(error) => return Answer::text(500, format!("{error}\n")),
-        };
-        let mut lines: [Vec<String>; 6] = Default::default();
-        for pod in &summary.pods {
-            let own = format!("namespace=\"{}\",pod=\"{}\"", pod.pod_ref.namespace, pod.pod_ref.name);
-            for container in &pod.containers {
-                let labels = format!("{{container=\"{}\",{own}}}", container.name);
-                lines[0].push(sample(
-                    &labels,
-                    seconds(container.cpu.usage_core_nano_seconds),
-                    container.cpu.time,
-                ));
-                let memory = container.memory.working_set_bytes as f64;
-                lines[1].push(sample(&labels, memory, container.memory.time));
-            }
-            let labels = format!("{{{own}}}");
-            if let Some(cpu) = pod.cpu {
-                lines[4].push(sample(&labels, seconds(cpu.usage_core_nano_seconds), cpu.time));
-            }
-            if let Some(memory) = pod.memory {
-                lines[5].push(sample(&labels, memory.working_set_bytes as f64, memory.time));
-            }
-        }
-        let node = &summary.node;
-        lines[2].push(sample("", seconds(node.cpu.usage_core_nano_seconds), node.cpu.time));
-        lines[3].push(sample("", node.memory.working_set_bytes as f64, node.memory.time));
-        let names = [
-            (
-                "container_cpu_usage_seconds_total",
-                "Cumulative cpu time consumed by the container in core-seconds",
-                "counter",
-            ),
-            ("container_memory_working_set_bytes", "Current working set of the container in bytes", "gauge"),
-            (
-                "node_cpu_usage_seconds_total",
-                "Cumulative cpu time consumed by the node in core-seconds",
-                "counter",
-            ),
-            ("node_memory_working_set_bytes", "Current working set of the node in bytes", "gauge"),
-            (
-                "pod_cpu_usage_seconds_total",
-                "Cumulative cpu time consumed by the pod in core-seconds",
-                "counter",
-            ),
-            ("pod_memory_working_set_bytes", "Current working set of the pod in bytes", "gauge"),
-        ];
-        let mut text = String::new();
-        for ((name, help, kind), lines) in names.into_iter().zip(lines).filter(|(_, lines)| !lines.is_empty())
-        {
-            let _ = writeln!(text, "# HELP {name} [STABLE] {help}\n# TYPE {name} {kind}");
-            for line in lines {
-                let _ = writeln!(text, "{name}{line}");
-            }
-        }
-        Answer::text(200, text)
-    }
 }
 
 fn node(name: &str) -> String {
     format!("{{node=\"{name}\"}}")
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
-
-fn sample(labels: &str, value: f64, time: MetaTime) -> String {
-    format!("{labels} {value} {}", time.0.as_millisecond())
 }

@@ -4,3 +4,4 @@ mod answer;
 mod metrics;
 
 pub use answer::Answer;
+pub(crate) use answer::connection_refused;

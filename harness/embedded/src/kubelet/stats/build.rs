@@ -112,13 +112,13 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(group, root),
             memory: self.node_memory(total, root),
-            fs: Some(self.fs(time, stats.filesystem.used)),
-            runtime: Some(Runtime { image_fs, container_fs }),
-            rlimit: Some(Rlimit {
+            fs: self.fs(time, stats.filesystem.used),
+            runtime: Runtime { image_fs, container_fs },
+            rlimit: Rlimit {
                 time: self.meta_time(self.now),
                 maxpid: self.machine.max_pid(),
                 curproc: self.machine.processes(&Cgroup::Root),
-            }),
+            },
             swap: swap(time, true),
         }
     }
@@ -198,7 +198,7 @@ impl<'a> SummaryBuilder<'a> {
                 uid: metadata.uid.clone(),
             },
             start_time: created.map_or_else(|| self.meta_time(since), MetaTime),
-            ephemeral_storage: Some(self.ephemeral_storage(&metadata.uid, &containers)),
+            ephemeral_storage: self.ephemeral_storage(&metadata.uid, &containers),
             containers,
             cpu,
             memory,
@@ -241,8 +241,8 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(running.started),
             cpu,
             memory,
-            rootfs: Some(self.fs(measured, layer.unwrap_or_default())),
-            logs: Some(self.fs(self.meta_time(self.now), logs)),
+            rootfs: self.fs(measured, layer.unwrap_or_default()),
+            logs: self.fs(self.meta_time(self.now), logs),
             swap: swap(cpu.time, true),
         };
         (container, count)
@@ -306,7 +306,7 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn ephemeral_storage(&self, uid: &str, containers: &[Container]) -> Fs {
-        let parts = containers.iter().flat_map(|container| [&container.rootfs, &container.logs]).flatten();
+        let parts = containers.iter().flat_map(|container| [&container.rootfs, &container.logs]);
         let parts = parts.map(|fs| DiskUse { bytes: fs.used_bytes, inodes: fs.inodes_used });
         let measured = self.kubelet.stats.volumes.get(uid);
         let volumes = measured.iter().flat_map(|measured| &measured.all).filter(|volume| volume.ephemeral);
