@@ -32,6 +32,6 @@ pub use options::{
     DeleteOptions, Deleted, FieldValidation, ObjectPath, Preconditions, Propagation, Stored, WriteOptions,
 };
 pub(crate) use pod::container_requests;
-pub use pod::{bind, evict, finish_pod_deletion};
-pub use status::{Status, success};
+pub use pod::{evict, finish_pod_deletion};
+pub use status::Status;
 pub use update::{update, update_ephemeral_containers, update_status};

@@ -124,7 +124,6 @@ fn subresource(
         ("status" | "ephemeralcontainers", &Method::GET) => objects::get(cluster, request, endpoint),
         ("status" | "ephemeralcontainers", &Method::PATCH) => objects::patch(cluster, request, endpoint),
         ("status" | "ephemeralcontainers", _) => objects::update(cluster, request, endpoint),
-        ("binding", _) => objects::bind(cluster, request),
         ("eviction", _) => objects::evict(cluster, request),
         ("log", _) => log::log(cluster, request),
         ("proxy", &Method::GET) if kind == Kind::Node => proxy::proxy_to_kubelet(cluster, request),

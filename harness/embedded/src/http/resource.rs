@@ -137,7 +137,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         &["po"],
         &[
             subresource("attach", "PodAttachOptions", &[Create, Get]),
-            subresource("binding", "Binding", &[Create]),
             subresource("ephemeralcontainers", "Pod", GET_PATCH_UPDATE),
             Subresource {
                 name: "eviction",

@@ -10,11 +10,7 @@ use crate::cluster::Cluster;
 use crate::http::request::{ApiRequest, ContentType};
 use crate::http::{errors, patch};
 
-const MEDIA_TYPES: &[&str] = &[
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-];
+const MEDIA_TYPES: &[&str] = &["application/merge-patch+json", "application/strategic-merge-patch+json"];
 
 /// Handles PATCH of an object or subresource.
 pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
@@ -25,8 +21,11 @@ pub(crate) fn patch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
         simulation.with(|_, _, ctx| {
             let stored = endpoint.stored(ctx.store, request)?;
             let new = match content_type {
-                ContentType::JsonPatch => patch::json_patch(&stored, &patch),
-                ContentType::MergePatch => Ok(patch::merge_patch(&stored, &patch)),
+                ContentType::MergePatch => {
+                    let mut new = Value::clone(&stored);
+                    json_patch::merge(&mut new, &patch);
+                    Ok(new)
+                }
                 ContentType::StrategicMergePatch => {
                     patch::strategic_merge_patch(endpoint.kind, &stored, patch)
                 }

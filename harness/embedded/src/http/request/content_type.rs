@@ -14,8 +14,6 @@ pub(crate) enum ContentType {
     Json,
     /// `application/yaml`
     Yaml,
-    /// `application/json-patch+json` (RFC 6902)
-    JsonPatch,
     /// `application/merge-patch+json` (RFC 7396)
     MergePatch,
     /// `application/strategic-merge-patch+json`
@@ -32,7 +30,6 @@ impl ContentType {
         Ok(match stated.split(';').next().unwrap_or_default().trim() {
             "" | "application/json" | "*/*" => Self::Json,
             "application/yaml" => Self::Yaml,
-            "application/json-patch+json" => Self::JsonPatch,
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
             other => return Err(errors::unsupported_media_type(other, OBJECT_TYPES)),
@@ -45,7 +42,7 @@ pub(super) fn body_to_json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, S
     match ContentType::from_headers(headers)? {
         ContentType::Json => Ok(body.clone()),
         ContentType::Yaml => yaml_to_json(body),
-        ContentType::JsonPatch | ContentType::MergePatch | ContentType::StrategicMergePatch => {
+        ContentType::MergePatch | ContentType::StrategicMergePatch => {
             Err(errors::unsupported_media_type("a patch", OBJECT_TYPES))
         }
     }

@@ -114,13 +114,7 @@ impl Kubelet {
         self.status.images.restore(image);
         let here = found == ImageLookup::Here || self.pods.runtime.images.contains(image);
         let policy = container.image_pull_policy;
-        if found == ImageLookup::Invalid {
-            let message = format!(
-                "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid reference format"
-            );
-            self.record_container_event(worker, place, EventBody::warning("InspectFailed", &message), ctx);
-            self.refuse(worker, place, "InvalidImageName", message, ctx);
-        } else if policy == PullPolicy::Never && !here {
+        if policy == PullPolicy::Never && !here {
             let message = format!("Container image {image:?} is not present with pull policy of Never");
             self.record_container_event(
                 worker,

@@ -44,8 +44,6 @@ pub struct Node {
     pub runtime: Runtime,
     /// Process ids.
     pub rlimit: Rlimit,
-    /// Swap; the model has no swap.
-    pub swap: Swap,
 }
 
 /// Statistics of a system cgroup.
@@ -60,8 +58,6 @@ pub struct System {
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
-    /// Swap.
-    pub swap: Swap,
 }
 
 /// Statistics of a pod.
@@ -89,9 +85,6 @@ pub struct Pod {
     /// Processes.
     #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
     pub process_stats: Option<Processes>,
-    /// Swap.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap: Option<Swap>,
 }
 
 /// Reference to a pod.
@@ -121,8 +114,6 @@ pub struct Container {
     pub rootfs: Fs,
     /// Logs.
     pub logs: Fs,
-    /// Swap.
-    pub swap: Swap,
 }
 
 /// CPU usage.
@@ -214,19 +205,6 @@ pub struct Volume {
 pub struct Processes {
     /// Number of processes.
     pub process_count: u64,
-}
-
-/// Swap statistics.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Swap {
-    /// Time of the measurement.
-    pub time: MetaTime,
-    /// Free swap, where the kubelet reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap_available_bytes: Option<u64>,
-    /// Used swap.
-    pub swap_usage_bytes: u64,
 }
 
 impl Summary {

@@ -148,7 +148,6 @@ fn extended_resources_are_kept_and_counted() {
 #[test]
 fn reports_unavailable_images() {
     for (image, policy, reason, events) in [
-        ("Not/A name", "IfNotPresent", "InvalidImageName", vec!["InspectFailed c", "Failed c"]),
         ("elsewhere.io/thing:1", "Never", "ErrImageNeverPull", vec!["ErrImageNeverPull c", "Failed c"]),
         (
             "registry.invalid/thing:1",

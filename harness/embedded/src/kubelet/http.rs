@@ -1,4 +1,4 @@
-//! Endpoints of the kubelet, as `nodes/N/proxy` serves them.
+//! HTTP endpoints of the kubelet, as `nodes/N/proxy` serves them.
 
 use serde::Serialize;
 
@@ -7,7 +7,6 @@ use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{Kind, ObjectExt};
-use crate::sim::Time;
 
 /// HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +32,8 @@ impl Kubelet {
         match path.trim_matches('/') {
             "stats/summary" => self.stats_summary(machine, ctx),
             "configz" => Answer::json(&self.config.configz()),
-            "metrics" => Answer::text(200, self.metrics()),
+            "metrics" => Answer::text(200, self.eviction.metrics.text()),
             "healthz" => Answer::text(200, "ok".to_owned()),
-            "logs" | "logs/kubelet.log" => {
-                let lines: Vec<&str> = self.log.since(Time::ZERO).collect();
-                Answer::text(200, lines.join("\n") + "\n")
-            }
             _ => Answer::text(404, "404 page not found\n".to_owned()),
         }
     }
@@ -60,7 +55,7 @@ impl Kubelet {
 }
 
 impl Answer {
-    pub(super) fn text(code: u16, body: String) -> Self {
+    fn text(code: u16, body: String) -> Self {
         Self { code, content: TEXT, body }
     }
 
