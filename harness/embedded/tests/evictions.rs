@@ -73,7 +73,7 @@ impl Lab {
     fn summary(&mut self) -> Value {
         self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
-            let answer = node.kubelet.answer("stats/summary", "", &node.machine, ctx);
+            let answer = node.kubelet.answer("stats/summary", &node.machine, ctx);
             assert_eq!(answer.code, 200, "{}", answer.body);
             serde_json::from_str(&answer.body).unwrap()
         })
@@ -82,7 +82,7 @@ impl Lab {
     fn get(&mut self, path: &str) -> String {
         self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
-            node.kubelet.answer(path, "", &node.machine, ctx).body
+            node.kubelet.answer(path, &node.machine, ctx).body
         })
     }
 

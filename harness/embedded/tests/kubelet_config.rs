@@ -44,7 +44,7 @@ impl Lab {
     fn get(&mut self, path: &str) -> Answer {
         self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
-            node.kubelet.answer(path, "", &node.machine, ctx)
+            node.kubelet.answer(path, &node.machine, ctx)
         })
     }
 

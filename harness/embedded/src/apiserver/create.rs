@@ -10,7 +10,7 @@ use super::field_errors::FieldErrors;
 use super::objects::store_error;
 use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
-use super::{event, metadata, names, namespace, pod, priority_class, workload};
+use super::{metadata, names, namespace, pod, priority_class, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
 
@@ -32,8 +32,8 @@ pub fn create(
     match kind {
         Kind::Pod => pod::prepare(ctx, namespace, &name, &mut object)?,
         Kind::Namespace => namespace::prepare(&name, &mut object),
-        Kind::Event => event::prepare(&mut object),
-        Kind::PriorityClass => priority_class::prepare(ctx, &name, &mut object)?,
+        Kind::Event => prepare_event(&mut object),
+        Kind::PriorityClass => priority_class::prepare(&mut object),
         Kind::PodDisruptionBudget => prepare_budget(&mut object),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::prepare(ctx, kind, &name, &mut object)?,
         Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
@@ -84,4 +84,21 @@ fn prepare_budget(budget: &mut Value) {
     budget["metadata"]["generation"] = json!(1);
     budget["status"] =
         json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
+}
+
+/// Sets the fields that core/v1 always serializes in an event.
+pub(super) fn prepare_event(event: &mut Value) {
+    for (field, value) in [
+        ("involvedObject", json!({})),
+        ("source", json!({})),
+        ("firstTimestamp", Value::Null),
+        ("lastTimestamp", Value::Null),
+        ("eventTime", Value::Null),
+        ("reportingComponent", json!("")),
+        ("reportingInstance", json!("")),
+    ] {
+        if event.get(field).is_none() {
+            event[field] = value;
+        }
+    }
 }

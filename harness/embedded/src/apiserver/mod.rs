@@ -7,7 +7,6 @@
 mod create;
 mod decode;
 mod delete;
-mod event;
 mod field_errors;
 pub(crate) mod int_or_percent;
 mod metadata;
@@ -27,11 +26,12 @@ pub use create::{create, default_and_validate_pod};
 pub use decode::parse;
 pub use delete::{delete, remove_finalizer};
 pub use names::is_extended_resource;
+pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;
 pub use options::{
     DeleteOptions, Deleted, FieldValidation, ObjectPath, Preconditions, Propagation, Stored, WriteOptions,
 };
 pub(crate) use pod::container_requests;
-pub use pod::{bind, evict, finish_pod_deletion};
-pub use status::{Status, success};
+pub use pod::{evict, finish_pod_deletion};
+pub use status::Status;
 pub use update::{update, update_ephemeral_containers, update_status};

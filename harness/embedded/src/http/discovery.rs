@@ -99,5 +99,5 @@ fn api_resources(resource: &Resource) -> Vec<APIResource> {
 /// Returns true for the resources of `kubectl get all`.
 fn is_in_category_all(resource: &Resource) -> bool {
     use Kind::{Deployment, Job, Pod, ReplicaSet};
-    matches!(resource.source, Source::Stored(Pod | Deployment | ReplicaSet | Job) | Source::DaemonSets)
+    matches!(resource.source, Source::Stored(Pod | Deployment | ReplicaSet | Job))
 }

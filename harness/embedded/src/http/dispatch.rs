@@ -4,13 +4,14 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::Method;
+use k8s_openapi::api::authorization::v1::{SelfSubjectAccessReview, SubjectAccessReviewStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
 use super::objects::{self, Endpoint};
 use super::request::{ApiRequest, Query, Representation, Target};
 use super::resource::{self, Resource, Source, Verb};
 use super::view::View;
-use super::{errors, log, proxy, responses, unstored};
+use super::{errors, log, proxy, responses};
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
 use crate::resource::{Kind, Scope};
@@ -27,13 +28,11 @@ pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> 
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         return responses::error(&errors::body_too_large(MAX_BODY_BYTES));
     };
-    let raw_query = parts.uri.query().unwrap_or_default().to_owned();
     let representation = Representation::from_headers(&parts.headers);
     let request = ApiRequest {
         method: parts.method,
         target,
-        query: Query::parse(&raw_query),
-        raw_query,
+        query: Query::parse(parts.uri.query().unwrap_or_default()),
         representation: representation.unwrap_or_default(),
         headers: parts.headers,
         body,
@@ -61,11 +60,7 @@ fn dispatch(cluster: &Cluster, request: &ApiRequest, is_acceptable: bool) -> Res
     }
     match resource.source {
         Source::Stored(kind) => object(cluster, request, resource, kind, verb),
-        Source::DaemonSets => {
-            let view = View::from_request(cluster, request, resource)?;
-            unstored::get_or_list_daemon_sets(cluster, request, view)
-        }
-        Source::AccessReviews => unstored::review_access(request),
+        Source::AccessReviews => review_access(request),
     }
 }
 
@@ -129,7 +124,6 @@ fn subresource(
         ("status" | "ephemeralcontainers", &Method::GET) => objects::get(cluster, request, endpoint),
         ("status" | "ephemeralcontainers", &Method::PATCH) => objects::patch(cluster, request, endpoint),
         ("status" | "ephemeralcontainers", _) => objects::update(cluster, request, endpoint),
-        ("binding", _) => objects::bind(cluster, request),
         ("eviction", _) => objects::evict(cluster, request),
         ("log", _) => log::log(cluster, request),
         ("proxy", &Method::GET) if kind == Kind::Node => proxy::proxy_to_kubelet(cluster, request),
@@ -139,6 +133,20 @@ fn subresource(
             Err(errors::not_simulated(&what))
         }
     }
+}
+
+/// Handles POST of a `SelfSubjectAccessReview`: every request with the token is allowed.
+fn review_access(request: &ApiRequest) -> Result<Response, Status> {
+    let body = request.json_body()?;
+    let review: SelfSubjectAccessReview =
+        serde_json::from_slice(&body).map_err(|error| Status::bad_request(error.to_string()))?;
+    let status = SubjectAccessReviewStatus {
+        allowed: true,
+        reason: Some("the embedded cluster allows everything".to_owned()),
+        ..SubjectAccessReviewStatus::default()
+    };
+    let review = SelfSubjectAccessReview { status: Some(status), ..review };
+    Ok(responses::json(201, &review))
 }
 
 /// 404 for a resource or subresource that does not exist.

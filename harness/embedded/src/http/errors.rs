@@ -57,17 +57,6 @@ pub(crate) fn expired(requested: u64, oldest: u64) -> Status {
     Status::new(410, "Expired", format!("too old resource version: {requested} ({oldest})"))
 }
 
-/// 410 for a list at a version whose state is forgotten (`etcd3/errors.go`). `has_token` is true
-/// for a page after the first one.
-pub(crate) fn list_expired(has_token: bool) -> Status {
-    let message = if has_token {
-        "The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter."
-    } else {
-        "The resourceVersion for the provided list is too old."
-    };
-    Status::new(410, "Expired", message)
-}
-
 /// 504 for a version in the future.
 pub(crate) fn version_too_large(requested: u64, current: u64) -> Status {
     let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
@@ -83,14 +72,9 @@ pub(crate) fn version_too_large(requested: u64, current: u64) -> Status {
     })
 }
 
-/// 422 for invalid options of a list or watch: pairs of field and error.
-pub(crate) fn invalid_list_options(errors: &[(&str, String)]) -> Status {
-    let lines: Vec<String> = errors.iter().map(|(field, error)| format!("{field}: {error}")).collect();
-    let summary = match lines.as_slice() {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
-    };
-    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {summary}");
+/// 422 for an invalid option of a watch.
+pub(crate) fn invalid_list_options(field: &str, error: &str) -> Status {
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {error}");
     Status::new(422, "Invalid", message).with_details(StatusDetails {
         group: Some("meta.k8s.io".to_owned()),
         kind: Some("ListOptions".to_owned()),

@@ -23,7 +23,6 @@ mod router;
 mod selector;
 mod serve;
 mod table;
-mod unstored;
 mod version;
 mod view;
 

@@ -7,6 +7,7 @@ use super::request::ApiRequest;
 use super::responses;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
+use crate::kubelet::http::connection_refused;
 use crate::resource::{Kind, ObjectExt};
 
 /// Forwards a request to a kubelet.
@@ -19,14 +20,8 @@ pub(crate) fn proxy_to_kubelet(cluster: &Cluster, request: &ApiRequest) -> Resul
         simulation.with(|_, nodes, ctx| {
             let object = ctx.store.get(Kind::Node, "", name).cloned();
             let object = object.ok_or_else(|| Status::not_found(Kind::Node, name))?;
-            let node = nodes.get_mut(name).ok_or_else(|| {
-                let address = object.internal_ip().unwrap_or("127.0.0.1");
-                let message = format!(
-                    "error trying to reach service: dial tcp {address}:10250: connect: connection refused"
-                );
-                Status::new(503, "ServiceUnavailable", message)
-            })?;
-            let answer = node.kubelet.answer(&request.target.rest, &request.raw_query, &node.machine, ctx);
+            let node = nodes.get_mut(name).ok_or_else(|| connection_refused(object.internal_ip()))?;
+            let answer = node.kubelet.answer(&request.target.rest, &node.machine, ctx);
             Ok(responses::with_body(answer.code, answer.content, Body::from(answer.body)))
         })
     })

@@ -74,8 +74,6 @@ impl fmt::Display for Verb {
 pub(crate) enum Source {
     /// Stored objects.
     Stored(Kind),
-    /// Derived from the owner references of pods.
-    DaemonSets,
     /// Create only; not stored.
     AccessReviews,
 }
@@ -85,7 +83,7 @@ impl Source {
     pub(crate) fn kind(self) -> Option<Kind> {
         match self {
             Self::Stored(kind) => Some(kind),
-            Self::DaemonSets | Self::AccessReviews => None,
+            Self::AccessReviews => None,
         }
     }
 }
@@ -139,7 +137,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         &["po"],
         &[
             subresource("attach", "PodAttachOptions", &[Create, Get]),
-            subresource("binding", "Binding", &[Create]),
             subresource("ephemeralcontainers", "Pod", GET_PATCH_UPDATE),
             Subresource {
                 name: "eviction",
@@ -155,17 +152,6 @@ pub(crate) static RESOURCES: &[Resource] = &[
         ],
     ),
     core(Kind::ServiceAccount, &["sa"], &[]),
-    Resource {
-        group: "apps",
-        version: "v1",
-        plural: "daemonsets",
-        short_names: &["ds"],
-        kind: "DaemonSet",
-        scope: Scope::Namespaced,
-        verbs: &[Get, List],
-        subresources: &[],
-        source: Source::DaemonSets,
-    },
     in_group("apps", core(Kind::Deployment, &["deploy"], &[status("Deployment")])),
     in_group("apps", core(Kind::ReplicaSet, &["rs"], &[status("ReplicaSet")])),
     Resource {

@@ -1,7 +1,6 @@
-//! Objects and their history, as etcd keeps them.
+//! Objects and their last changes, as etcd keeps them.
 
 mod change;
-mod history;
 mod store;
 mod watch_channel;
 

@@ -23,7 +23,6 @@ async fn names_unknown_resources_and_unsupported_verbs() {
     for (method, path, ending) in [
         (Method::DELETE, "/api/v1/namespaces", "deletecollection of namespaces"),
         (Method::DELETE, "/api/v1/pods", "deletecollection of pods"),
-        (Method::POST, "/apis/apps/v1/namespaces/test/daemonsets", "create of daemonsets.apps"),
         (Method::PUT, "/api/v1/namespaces/test/pods", "update of pods"),
         (Method::POST, "/api/v1/namespaces/test/pods/p/log", "create of pods/log"),
         (Method::OPTIONS, "/api/v1/pods", "options of pods"),

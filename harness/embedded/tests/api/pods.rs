@@ -33,7 +33,7 @@ async fn reads_and_follows_logs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evicts_deletes_and_binds_pods() {
+async fn evicts_and_deletes_pods() {
     let lab = Lab::new().await;
     lab.sleeper("p").await;
     lab.pods().evict("p", &EvictParams::default()).await.unwrap();
@@ -46,11 +46,6 @@ async fn evicts_deletes_and_binds_pods() {
     }});
     assert_eq!(lab.post("/api/v1/namespaces/test/pods", &pod).await.code, 201);
     assert_eq!(lab.get("/api/v1/namespaces/test/pods/q/log").await.text, "");
-    let binding = json!({"metadata": {"name": "q"}, "target": {"kind": "Node", "name": "worker"}});
-    let bound = lab.post("/api/v1/namespaces/test/pods/q/binding", &binding).await;
-    assert_eq!((bound.code, &bound.json()["status"]), (201, &json!("Success")));
-    assert_eq!(lab.pods().get("q").await.unwrap().spec.unwrap().node_name.as_deref(), Some("worker"));
-    assert_eq!(lab.post("/api/v1/namespaces/test/pods/q/binding", &binding).await.code, 409);
     let body = json!({"preconditions": {"uid": "another"}}).to_string();
     let kept = lab.request(http::Method::DELETE, "/api/v1/namespaces/test/pods/q", &[], body).await;
     assert_eq!(kept.code, 409);

@@ -47,7 +47,6 @@ async fn rows_of_every_kind_fit_their_columns() {
         "/api/v1/events",
         "/api/v1/serviceaccounts",
         "/api/v1/configmaps",
-        "/apis/apps/v1/daemonsets",
         "/apis/apps/v1/deployments",
         "/apis/apps/v1/replicasets",
         "/apis/batch/v1/jobs",

@@ -99,16 +99,7 @@ fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Sta
     let forbidden = |reason: String| Err(Status::forbidden(Kind::Pod, name, &reason));
     let spec = &mut pod["spec"];
     let class = match spec.text("priorityClassName") {
-        "" => {
-            let all = ctx.store.list(Kind::PriorityClass, None);
-            let class = all
-                .filter(|class| class["globalDefault"] == true)
-                .min_by_key(|class| class["value"].as_i64());
-            if let Some(class) = class {
-                spec["priorityClassName"] = class["metadata"]["name"].clone();
-            }
-            class
-        }
+        "" => None,
         class => match ctx.store.get(Kind::PriorityClass, "", class) {
             None => return forbidden(format!("no PriorityClass with name {class} was found")),
             some => some,

@@ -9,7 +9,6 @@ use crate::apiserver::objects::control_plane_version;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::ObjectExt;
-use crate::resource::condition::Condition;
 
 /// Applies defaults and admission to a new pod and sets its initial status.
 pub(in crate::apiserver) fn prepare(
@@ -24,12 +23,6 @@ pub(in crate::apiserver) fn prepare(
     // A pod that cannot be read is rejected by the validation.
     let qos = Pod::deserialize(&*pod).map_or(QosClass::BestEffort, |pod| pod.qos_class());
     pod["status"] = json!({"phase": "Pending", "qosClass": qos});
-    if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
-        let message = "Scheduling is blocked due to non-empty scheduling gates";
-        let now = ctx.epoch().seconds(ctx.now);
-        Condition { kind: "PodScheduled", status: "False", reason: "SchedulingGated", message }
-            .set(pod, &now, None);
-    }
     // Pods have generations since 1.33 (KEP-5067).
     if version.at_least(33) {
         pod["metadata"]["generation"] = json!(1);

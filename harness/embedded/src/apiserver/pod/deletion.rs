@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::apiserver::objects::{check_preconditions, find, increment_generation, replace};
@@ -60,10 +59,12 @@ pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, ui
 
 /// Returns the deletion timestamp of a pod, moved forward by some seconds.
 fn shortened_deletion_time(pod: &Value, seconds: u64) -> String {
-    let text = pod["metadata"].text("deletionTimestamp");
-    let time = text.parse::<Timestamp>().ok();
-    let shortened = time.and_then(|time| time.checked_sub(Duration::from_secs(seconds)).ok());
-    shortened.map_or_else(|| text.to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    let metadata = &pod["metadata"];
+    let time = metadata.time("deletionTimestamp");
+    match time.and_then(|time| time.checked_sub(Duration::from_secs(seconds)).ok()) {
+        Some(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        None => metadata.text("deletionTimestamp").to_owned(),
+    }
 }
 
 /// Returns the grace period of a first deletion in seconds: 0 for a pod without a node and for a

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::deletion::delete;
 use crate::apiserver::objects::{check_preconditions, find};
 use crate::apiserver::options::{DeleteOptions, ObjectPath};
-use crate::apiserver::status::{Status, success};
+use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::condition::Condition;
 use crate::resource::{Kind, ObjectExt, label_selector};
@@ -45,7 +45,7 @@ pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value
         options.preconditions.resource_version = None;
     }
     delete(ctx, namespace, name, &options)?;
-    Ok(success())
+    Ok(json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))
 }
 
 /// Checks the budgets that select a running pod and takes one disruption from the budget.

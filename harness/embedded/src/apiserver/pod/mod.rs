@@ -1,7 +1,6 @@
-//! Pods: defaults, admission, validation, binding, eviction, deletion.
+//! Pods: defaults, admission, validation, eviction, deletion.
 
 mod admission;
-mod binding;
 mod create;
 mod defaults;
 mod deletion;
@@ -12,7 +11,6 @@ mod update;
 mod validation;
 mod volumes;
 
-pub use binding::bind;
 pub(super) use create::prepare;
 pub(crate) use defaults::container_requests;
 pub(super) use defaults::{set_defaults, set_template_defaults};

@@ -60,7 +60,7 @@ fn with_mutable_fields_of(new: &Value, old: &Value) -> Value {
         let images = old["spec"].items(list).map(|container| container["image"].clone());
         spec.items_mut(list).zip(images).for_each(|(container, image)| container["image"] = image);
     }
-    let mut fields = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
+    let mut fields = vec!["activeDeadlineSeconds", "tolerations"];
     let grace = |pod: &Value| pod["spec"]["terminationGracePeriodSeconds"].as_i64();
     if grace(old).is_some_and(|before| before < 0) && grace(new) == Some(1) {
         fields.push("terminationGracePeriodSeconds");

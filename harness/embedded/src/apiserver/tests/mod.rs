@@ -486,24 +486,6 @@ fn evictions_respect_disruption_budgets() {
 }
 
 #[test]
-fn rejects_a_second_binding() {
-    let mut bench = Bench::new("v1.36.2");
-    bench.pod("p", json!({})).unwrap();
-    bind(&mut bench.ctx(), "default", "p", "n1").unwrap();
-    let pod = bench.store.get(Kind::Pod, "default", "p").unwrap();
-    assert_eq!(pod["spec"]["nodeName"], "n1");
-    assert!(pod.has_condition("PodScheduled"));
-    let error = bind(&mut bench.ctx(), "default", "p", "n2").unwrap_err();
-    assert_eq!(
-        (error.code, error.message.as_str()),
-        (
-            409,
-            "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node \"n1\""
-        )
-    );
-}
-
-#[test]
 fn validates_priority_classes() {
     let mut bench = Bench::new("v1.36.2");
     let mut class = |name: &str, value: i64| {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::filter::{self, FilterFailure, unavailable};
 use super::nodes::{NAME, Nodes, PodRequests};
 use super::preemption;
-use crate::apiserver::{self, control_plane_version};
+use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
 use crate::controllers::recorder::{self, Related};
@@ -111,7 +111,7 @@ impl Scheduler {
             None => {
                 self.waiting.insert(key, first);
             }
-            // Tolerations or scheduling gates may have changed.
+            // Tolerations may have changed.
             Some(waiting) if change.before.as_ref().is_some_and(|before| before["spec"] != pod["spec"]) => {
                 waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
             }
@@ -130,15 +130,11 @@ impl Scheduler {
         let best = fitting.map(|(node, _)| node).min_by_key(|node| filter::score(pod, &requests, node));
         if let Some(node) = best {
             self.waiting.remove(key);
-            if apiserver::bind(ctx, &key.0, &key.1, &node.name).is_ok() {
-                let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
-                let event = EventBody::normal("Scheduled", &message);
-                ctx.record_series(
-                    Related { object: recorder::object_reference(Kind::Pod, pod), cause: None },
-                    "Binding",
-                    event,
-                );
-            }
+            bind(key, &node.name, ctx);
+            let message = format!("Successfully assigned {}/{} to {}", key.0, key.1, node.name);
+            let object = recorder::object_reference(Kind::Pod, pod);
+            let event = EventBody::normal("Scheduled", &message);
+            ctx.record_series(Related { object, cause: None }, "Binding", event);
             return;
         }
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
@@ -195,13 +191,24 @@ fn message(failures: &[FilterFailure], preemption: Option<&str>) -> String {
     message
 }
 
+/// Assigns a pod to a node (`BindingREST.assignPod`).
+fn bind((namespace, name): &(String, String), node: &str, ctx: &mut ControllerContext) {
+    let now = ctx.epoch().seconds(ctx.now);
+    ctx.store.update(Kind::Pod, namespace, name, |pod| {
+        pod["spec"]["nodeName"] = json!(node);
+        // `ClearingNominatedNodeNameAfterBinding` (KEP-5278) since 1.34. Before, the name stayed,
+        // but nothing reads it after the binding.
+        pod["status"].remove("nominatedNodeName");
+        Condition { kind: "PodScheduled", status: "True", reason: "", message: "" }.set(pod, &now, None);
+    });
+}
+
 /// Returns whether a pod waits for this scheduler.
 fn is_pending(pod: &Value) -> bool {
     pod["spec"]["schedulerName"] == NAME
         && pod.node_name().is_empty()
         && !pod.is_terminal()
         && !pod.is_deleting()
-        && pod["spec"]["schedulingGates"].as_array().is_none_or(Vec::is_empty)
 }
 
 /// Returns whether the change of a node may make pods schedulable; heartbeats do not.

@@ -1,8 +1,8 @@
 //! Scheduler: assigns pods to nodes.
 //!
 //! Implemented plugins: node unschedulable, taint toleration, node affinity and node selector,
-//! resource fit, least allocated, default preemption. Not implemented: pod affinity, topology
-//! spread, ports, volumes, extenders.
+//! resource fit, least allocated, default preemption. Not implemented: scheduling gates, pod
+//! affinity, topology spread, ports, volumes, extenders.
 
 mod cycle;
 mod filter;

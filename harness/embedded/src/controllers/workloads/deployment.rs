@@ -57,7 +57,7 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
     template["metadata"]["labels"][TEMPLATE_HASH] = json!(hash);
     let mut selector = object["spec"]["selector"].clone();
     selector["matchLabels"][TEMPLATE_HASH] = json!(hash);
-    let mut set = json!({
+    let set = json!({
         "metadata": {
             "name": name,
             "labels": template["metadata"]["labels"],
@@ -66,9 +66,6 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
         },
         "spec": {"replicas": replicas, "selector": selector, "template": template},
     });
-    if object["spec"]["minReadySeconds"].is_number() {
-        set["spec"]["minReadySeconds"] = object["spec"]["minReadySeconds"].clone();
-    }
     match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, WriteOptions::default()) {
         Ok(_) => {
             if replicas > 0 {

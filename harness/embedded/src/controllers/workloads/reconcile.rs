@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::context::SimContext;
 use crate::resource::ObjectExt;
 
 /// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
@@ -25,9 +23,4 @@ pub(super) fn count(status: &mut Value, field: &str, count: i64) {
     } else {
         status.remove(field);
     }
-}
-
-/// Returns the time since a timestamp.
-pub(super) fn age(time: Timestamp, ctx: &SimContext) -> Duration {
-    Duration::try_from(ctx.epoch().at(ctx.now).duration_since(time)).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::apiserver::Status;
+use crate::kubelet::pods::PodLogOptions;
 use crate::resource::pod_status::ContainerStatus;
 use crate::resource::{Kind, ObjectExt, PodStatus};
 use crate::simulation::Simulation;
@@ -47,7 +48,11 @@ impl LoggedContainer {
 
     /// Reads the log from the kubelet; its errors become API errors as by
     /// `NewGenericHttpResponseChecker`.
-    pub(crate) fn read_log(&self, simulation: &mut Simulation, query: &str) -> Result<String, Status> {
+    pub(crate) fn read_log(
+        &self,
+        simulation: &mut Simulation,
+        options: &PodLogOptions,
+    ) -> Result<String, Status> {
         simulation.with(|_, nodes, ctx| {
             let Some(node) = nodes.get(&self.node).filter(|node| node.kubelet.running) else {
                 let node = ctx.store.get(Kind::Node, "", &self.node);
@@ -55,7 +60,7 @@ impl LoggedContainer {
             };
             let (pod, container) = (&self.pod, &self.container);
             let answer =
-                node.kubelet.container_log(&self.namespace, pod, container, query, &node.machine, ctx);
+                node.kubelet.container_log(&self.namespace, pod, container, options, &node.machine, ctx);
             match answer.code {
                 200 => Ok(answer.text),
                 400 => Err(Status::bad_request(answer.text)),

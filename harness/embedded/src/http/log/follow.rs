@@ -9,11 +9,12 @@ use futures::stream::unfold;
 use tokio::time::sleep;
 
 use super::container::{LoggedContainer, select_container};
-use super::options::LogOptions;
+use super::options::LogRequest;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
+use crate::kubelet::pods::PodLogOptions;
 use crate::resource::Kind;
 
 /// Interval in which a followed log is polled.
@@ -22,22 +23,26 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Handles GET of a container's log; streams new output if the log is followed.
 pub(crate) fn log(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
     let (namespace, name) = (request.target.namespace(), request.target.name());
-    let options = LogOptions::from_query(&request.query, name)?;
+    let LogRequest { container, follow, options } = LogRequest::from_query(&request.query, name)?;
     let (text, follower) = cluster.with(|simulation| {
         let pod = simulation.store.get(Kind::Pod, namespace, name).cloned();
         let pod = pod.ok_or_else(|| Status::not_found(Kind::Pod, name))?;
-        let container = select_container(&pod, &options.container)?;
+        let container = select_container(&pod, &container)?;
         // A pod without a node has an empty log.
         let Some(node) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) else {
             return Ok((String::new(), None));
         };
         let container = LoggedContainer::new(&pod, node, container);
-        let text = container.read_log(simulation, &request.raw_query)?;
-        let Some(follow) = options.follow else { return Ok((text, None)) };
-        let position = container.read_log(simulation, &follow.query)?.len();
-        let remaining = follow.limit.map(|limit| limit.saturating_sub(text.len()));
+        let text = container.read_log(simulation, &options)?;
+        if !follow {
+            return Ok((text, None));
+        }
+        let PodLogOptions { previous, timestamps, limit_bytes, .. } = options;
+        let whole = PodLogOptions { previous, timestamps, ..PodLogOptions::default() };
+        let position = container.read_log(simulation, &whole)?.len();
+        let remaining = limit_bytes.map(|limit| limit.saturating_sub(text.len()));
         let cluster = cluster.clone();
-        let follower = Follower { cluster, container, query: follow.query, position, remaining };
+        let follower = Follower { cluster, container, options: whole, position, remaining };
         Ok((text, Some(follower)))
     })?;
     let body = match follower {
@@ -60,8 +65,8 @@ pub(crate) fn log(cluster: &Cluster, request: &ApiRequest) -> Result<Response, S
 struct Follower {
     cluster: Cluster,
     container: LoggedContainer,
-    /// Options that apply to every read.
-    query: String,
+    /// Options of every read, which select the whole log.
+    options: PodLogOptions,
     /// Number of bytes that were read.
     position: usize,
     /// Number of bytes that may still be sent.
@@ -78,7 +83,7 @@ impl Follower {
             let cluster = self.cluster.clone();
             let (is_complete, text) = cluster.with(|simulation| {
                 let is_complete = self.container.is_complete(&simulation.store);
-                Some((is_complete, self.container.read_log(simulation, &self.query).ok()?))
+                Some((is_complete, self.container.read_log(simulation, &self.options).ok()?))
             })?;
             let mut chunk = text.get(self.position..).unwrap_or_default().to_owned();
             self.position = text.len().max(self.position);

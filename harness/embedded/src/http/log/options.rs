@@ -1,29 +1,24 @@
-//! `PodLogOptions`, as far as the API server reads them; the kubelet reads the rest.
+//! Options of a log request.
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
 use crate::apiserver::Status;
 use crate::http::request::Query;
+use crate::kubelet::pods::PodLogOptions;
 
-/// Options of a log.
+/// Options of a log request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LogOptions {
+pub(crate) struct LogRequest {
     /// Name of the container; empty for the only one.
     pub(crate) container: String,
-    /// Options of following, if the log is followed.
-    pub(crate) follow: Option<FollowOptions>,
+    /// Streams new output.
+    pub(crate) follow: bool,
+    /// Selection and format of the lines.
+    pub(crate) options: PodLogOptions,
 }
 
-/// Options of following a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FollowOptions {
-    /// Parameters of every read: the options that do not select a part of the log.
-    pub(crate) query: String,
-    /// Maximum number of bytes.
-    pub(crate) limit: Option<usize>,
-}
-
-impl LogOptions {
+impl LogRequest {
     /// Reads the options and validates them as `ValidatePodLogOptions`.
     pub(crate) fn from_query(query: &Query, pod: &str) -> Result<Self, Status> {
         let at_least = |field: &str, minimum: i64, bound: &str| match query.number(field)? {
@@ -33,22 +28,24 @@ impl LogOptions {
             }
             value => Ok(value),
         };
-        at_least("tailLines", 0, "or equal to 0")?;
-        let limit = at_least("limitBytes", 1, "0")?;
-        at_least("sinceSeconds", 1, "0")?;
-        if query.get("sinceSeconds").is_some() && query.get("sinceTime").is_some() {
+        let tail_lines = at_least("tailLines", 0, "or equal to 0")?;
+        let limit_bytes = at_least("limitBytes", 1, "0")?;
+        let since_seconds = at_least("sinceSeconds", 1, "0")?;
+        if since_seconds.is_some() && query.get("sinceTime").is_some() {
             let error = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
             return Err(invalid(pod, error));
         }
-        let follow = query.is_true("follow").then(|| FollowOptions {
-            query: format!(
-                "timestamps={}&previous={}",
-                query.is_true("timestamps"),
-                query.is_true("previous")
-            ),
-            limit: limit.map(|limit| limit as usize),
-        });
-        Ok(Self { container: query.text("container").to_owned(), follow })
+        let since_time = query.get("sinceTime").map(str::parse::<Timestamp>).transpose();
+        let options = PodLogOptions {
+            previous: query.is_true("previous"),
+            timestamps: query.is_true("timestamps"),
+            tail_lines: tail_lines.map(|lines| lines as usize),
+            limit_bytes: limit_bytes.map(|bytes| bytes as usize),
+            since_seconds: since_seconds.map(i64::unsigned_abs),
+            since_time: since_time.map_err(|error| Status::bad_request(error.to_string()))?,
+        };
+        let container = query.text("container").to_owned();
+        Ok(Self { container, follow: query.is_true("follow"), options })
     }
 }
 
@@ -67,10 +64,10 @@ mod tests {
 
     #[test]
     fn validates_options() {
-        let read = |query: &str| LogOptions::from_query(&Query::parse(query), "p");
+        let read = |query: &str| LogRequest::from_query(&Query::parse(query), "p");
         let followed = read("follow=true&timestamps=true&limitBytes=9&container=c").unwrap();
-        let follow = FollowOptions { query: "timestamps=true&previous=false".into(), limit: Some(9) };
-        assert_eq!(followed, LogOptions { container: "c".into(), follow: Some(follow) });
+        let options = PodLogOptions { timestamps: true, limit_bytes: Some(9), ..PodLogOptions::default() };
+        assert_eq!(followed, LogRequest { container: "c".into(), follow: true, options });
         let message = |query| read(query).unwrap_err().message;
         assert_eq!(
             message("tailLines=-1"),

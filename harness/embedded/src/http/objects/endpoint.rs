@@ -1,15 +1,15 @@
-//! Endpoints of stored objects, and GET of one object.
+//! Endpoints of stored objects, and GET of one object and of lists.
 
 use std::sync::Arc;
 
 use axum::response::Response;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::list_options::resource_version;
 use crate::apiserver::{ObjectPath, Status};
 use crate::cluster::Cluster;
 use crate::http::errors;
-use crate::http::request::ApiRequest;
+use crate::http::request::{ApiRequest, Query};
+use crate::http::selector::ObjectSelector;
 use crate::http::view::View;
 use crate::resource::Kind;
 use crate::storage::Store;
@@ -38,13 +38,49 @@ impl Endpoint {
 
 /// Handles GET of one object.
 pub(crate) fn get(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
-    let minimum = resource_version(&request.query)?.unwrap_or_default();
     let object = cluster.with(|simulation| {
-        let current = simulation.store.version();
-        if minimum > current {
-            return Err(errors::version_too_large(minimum, current));
-        }
+        at_least(&request.query, simulation.store.version())?;
         endpoint.stored(&simulation.store, request)
     })?;
     Ok(endpoint.view.one(200, &object, &[]))
+}
+
+/// Handles GET of a list. The list has the current version and is complete: `limit` is ignored.
+pub(crate) fn list(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint) -> Result<Response, Status> {
+    let selector = ObjectSelector::from_query(&request.query, endpoint.view.resource.source)?;
+    let namespace = request.target.namespace.as_deref();
+    let (version, objects) = cluster.with(|simulation| {
+        let store = &simulation.store;
+        at_least(&request.query, store.version())?;
+        let selected = store.list(endpoint.kind, namespace).filter(|object| selector.matches(object));
+        Ok((store.version(), selected.cloned().collect::<Vec<_>>()))
+    })?;
+    Ok(endpoint.view.list(&objects, json!({"resourceVersion": version.to_string()})))
+}
+
+/// Reads `resourceVersion`; `None` if it is missing, 0 for any version.
+///
+/// # Errors
+/// 400 if it is not a number.
+pub(super) fn resource_version(query: &Query) -> Result<Option<u64>, Status> {
+    let text = query.text("resourceVersion");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        Status::bad_request(format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))
+    })
+}
+
+/// Checks that `resourceVersion` is not later than the current version.
+///
+/// # Errors
+/// 400 if it is not a number, 504 if it is later.
+fn at_least(query: &Query, current: u64) -> Result<(), Status> {
+    match resource_version(query)? {
+        Some(requested) if requested > current => Err(errors::version_too_large(requested, current)),
+        _ => Ok(()),
+    }
 }

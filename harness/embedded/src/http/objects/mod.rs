@@ -2,17 +2,12 @@
 
 mod delete;
 mod endpoint;
-mod list;
-mod list_options;
 mod patch;
-mod pods;
 mod watch;
 mod write;
 
 pub(crate) use delete::{delete, delete_collection};
-pub(crate) use endpoint::{Endpoint, get};
-pub(crate) use list::list;
+pub(crate) use endpoint::{Endpoint, get, list};
 pub(crate) use patch::patch;
-pub(crate) use pods::{bind, evict};
 pub(crate) use watch::watch;
-pub(crate) use write::{create, update};
+pub(crate) use write::{create, evict, update};

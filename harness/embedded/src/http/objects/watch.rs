@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::Endpoint;
-use super::list_options::{MATCH, resource_version};
+use super::endpoint::resource_version;
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
 use crate::fault::WatchEnd;
@@ -77,6 +77,7 @@ pub(crate) fn watch(cluster: &Cluster, request: &ApiRequest, endpoint: Endpoint)
 
 /// Reads `sendInitialEvents` and validates it as `validateWatchOptions`.
 fn send_initial_events(query: &Query) -> Result<Option<bool>, Status> {
+    const MATCH: &str = "resourceVersionMatch";
     let matching = query.text(MATCH);
     let stated = query.get("sendInitialEvents").map(|_| query.is_true("sendInitialEvents"));
     let error = match stated {
@@ -88,7 +89,7 @@ fn send_initial_events(query: &Query) -> Result<Option<bool>, Status> {
         }
         _ => return Ok(stated),
     };
-    Err(errors::invalid_list_options(&[(MATCH, error.to_owned())]))
+    Err(errors::invalid_list_options(MATCH, error))
 }
 
 /// Returns the time of the next bookmark; `None` after the last one.

@@ -8,6 +8,7 @@ use crate::apiserver::{self, Status, Stored, WriteOptions};
 use crate::cluster::Cluster;
 use crate::context::SimContext;
 use crate::http::request::ApiRequest;
+use crate::http::responses;
 use crate::resource::ObjectExt;
 
 /// Handles POST: creates an object.
@@ -63,6 +64,17 @@ pub(crate) fn replace(
         }
         _ => apiserver::update(ctx, path, object, options),
     }
+}
+
+/// Handles POST of an `Eviction`: evicts a pod.
+pub(crate) fn evict(cluster: &Cluster, request: &ApiRequest) -> Result<Response, Status> {
+    let body = request.json_body()?;
+    let eviction: Value =
+        serde_json::from_slice(&body).map_err(|error| Status::bad_request(error.to_string()))?;
+    let (namespace, pod) = (request.target.namespace(), request.target.name());
+    let status = cluster
+        .with(|simulation| simulation.with(|_, _, ctx| apiserver::evict(ctx, namespace, pod, &eviction)))?;
+    Ok(responses::json(201, &status))
 }
 
 /// Parses the object of a body.

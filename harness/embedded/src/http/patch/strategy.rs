@@ -38,20 +38,16 @@ pub(crate) fn list_strategy(kind: Kind, path: &[&str]) -> ListStrategy {
         }
         (Kind::Pod, ["spec", list]) => match *list {
             list if CONTAINER_LISTS.contains(&list) => MergeBy("name"),
-            "volumes" | "imagePullSecrets" | "schedulingGates" | "resourceClaims" => MergeBy("name"),
-            "hostAliases" => MergeBy("ip"),
-            "topologySpreadConstraints" => MergeBy("topologyKey"),
+            "volumes" | "imagePullSecrets" => MergeBy("name"),
             _ => Replace,
         },
         (Kind::Pod, ["spec", list, field]) if CONTAINER_LISTS.contains(list) => match *field {
             "env" => MergeBy("name"),
             "ports" => MergeBy("containerPort"),
             "volumeMounts" => MergeBy("mountPath"),
-            "volumeDevices" => MergeBy("devicePath"),
             _ => Replace,
         },
         (Kind::Pod, ["status", "podIPs" | "hostIPs"]) => MergeBy("ip"),
-        (Kind::Pod, ["status", "resourceClaimStatuses"]) => MergeBy("name"),
         (Kind::Node, ["spec", "podCIDRs"]) => MergeValues,
         (Kind::Node, ["status", "addresses"]) => MergeBy("type"),
         (Kind::ServiceAccount, ["secrets"]) => MergeBy("name"),

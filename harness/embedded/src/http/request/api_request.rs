@@ -17,8 +17,6 @@ pub(crate) struct ApiRequest {
     pub(crate) target: Target,
     /// Parameters.
     pub(crate) query: Query,
-    /// Parameters as they were sent.
-    pub(crate) raw_query: String,
     /// Requested representation of objects.
     pub(crate) representation: Representation,
     /// Headers.

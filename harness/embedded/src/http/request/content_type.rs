@@ -4,7 +4,6 @@ use axum::body::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
-use super::protobuf;
 use crate::apiserver::Status;
 use crate::http::errors;
 use crate::resource::parse_yaml;
@@ -16,21 +15,14 @@ pub(crate) enum ContentType {
     Json,
     /// `application/yaml`
     Yaml,
-    /// `application/vnd.kubernetes.protobuf`
-    Protobuf,
-    /// `application/json-patch+json` (RFC 6902)
-    JsonPatch,
     /// `application/merge-patch+json` (RFC 7396)
     MergePatch,
     /// `application/strategic-merge-patch+json`
     StrategicMergePatch,
-    /// `application/apply-patch+yaml`: server-side apply
-    ApplyPatch,
 }
 
 /// Media types of objects.
-const OBJECT_TYPES: &[&str] =
-    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const OBJECT_TYPES: &[&str] = &["application/json", "application/yaml"];
 
 impl ContentType {
     /// Reads `Content-Type`; JSON if it is missing.
@@ -39,11 +31,8 @@ impl ContentType {
         Ok(match stated.split(';').next().unwrap_or_default().trim() {
             "" | "application/json" | "*/*" => Self::Json,
             "application/yaml" => Self::Yaml,
-            "application/vnd.kubernetes.protobuf" => Self::Protobuf,
-            "application/json-patch+json" => Self::JsonPatch,
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
-            "application/apply-patch+yaml" => Self::ApplyPatch,
             other => return Err(errors::unsupported_media_type(other, OBJECT_TYPES)),
         })
     }
@@ -54,16 +43,14 @@ pub(super) fn body_to_json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, S
     match ContentType::from_headers(headers)? {
         ContentType::Json => Ok(body.clone()),
         ContentType::Yaml => yaml_to_json(body),
-        ContentType::Protobuf => protobuf::to_json(body).map(Bytes::from),
-        ContentType::JsonPatch
-        | ContentType::MergePatch
-        | ContentType::StrategicMergePatch
-        | ContentType::ApplyPatch => Err(errors::unsupported_media_type("a patch", OBJECT_TYPES)),
+        ContentType::MergePatch | ContentType::StrategicMergePatch => {
+            Err(errors::unsupported_media_type("a patch", OBJECT_TYPES))
+        }
     }
 }
 
 /// Converts YAML to JSON.
-pub(crate) fn yaml_to_json(body: &Bytes) -> Result<Bytes, Status> {
+fn yaml_to_json(body: &Bytes) -> Result<Bytes, Status> {
     let invalid = |error: String| Status::bad_request(format!("error converting YAML to JSON: {error}"));
     let value = parse_yaml(body).map_err(invalid)?;
     serde_json::to_vec(&value).map(Bytes::from).map_err(|error| invalid(error.to_string()))

@@ -2,13 +2,12 @@
 
 mod api_request;
 mod content_type;
-mod protobuf;
 mod query;
 mod representation;
 mod target;
 
 pub(crate) use api_request::ApiRequest;
-pub(crate) use content_type::{ContentType, yaml_to_json};
+pub(crate) use content_type::ContentType;
 pub(crate) use query::Query;
 pub(crate) use representation::Representation;
 pub(crate) use target::Target;

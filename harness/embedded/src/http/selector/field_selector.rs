@@ -44,11 +44,6 @@ impl FieldSelector {
             .map(Self)
     }
 
-    /// Returns true if there are no requirements.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns true if a stored object meets all requirements.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0

@@ -28,11 +28,6 @@ impl ObjectSelector {
         })
     }
 
-    /// Returns true if the selector matches every object.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
-    }
-
     /// Returns true if the selector matches a stored object.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
         self.labels.matches(stored.labels()) && self.fields.matches(stored)

@@ -1,23 +1,17 @@
 //! Ages in the format of `duration.HumanDuration`.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 /// Formats the time since a timestamp; `<unknown>` if it is missing.
-pub(crate) fn age(time: &Value, now: Timestamp) -> String {
-    match timestamp(time) {
+pub(crate) fn age(time: Option<Timestamp>, now: Timestamp) -> String {
+    match time {
         Some(then) => human_duration(now.duration_since(then).as_secs()),
         None => "<unknown>".into(),
     }
 }
 
-/// Parses a timestamp of an object.
-pub(crate) fn timestamp(time: &Value) -> Option<Timestamp> {
-    time.as_str()?.parse().ok()
-}
-
 /// Formats a duration in seconds with one or two units.
-pub(crate) fn human_duration(seconds: i64) -> String {
+fn human_duration(seconds: i64) -> String {
     if seconds < -1 {
         return "<invalid>".into();
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::age::age;
 use super::columns::{Column, columns};
-use super::{events, nodes, pods, workloads};
+use super::{events, nodes, pods};
 use crate::http::resource::Source;
 use crate::resource::{Kind, ObjectExt};
 
@@ -35,7 +35,7 @@ pub(crate) fn row(source: Source, stored: &Value, included: Value, now: Timestam
 /// Returns the cells of a row, including those of `-o wide`.
 fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = object["metadata"]["name"].clone();
-    let age = json!(age(&object["metadata"]["creationTimestamp"], now));
+    let age = json!(age(object["metadata"].time("creationTimestamp"), now));
     match source {
         Source::Stored(Kind::Pod) => pods::cells(object, now),
         Source::Stored(Kind::Node) => nodes::cells(object, now),
@@ -50,11 +50,6 @@ fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
             let allowed = object["status"].integer("disruptionsAllowed");
             vec![name, json!(bound("minAvailable")), json!(bound("maxUnavailable")), json!(allowed), age]
         }
-        Source::Stored(Kind::Deployment) => workloads::deployment(object, now),
-        Source::Stored(Kind::ReplicaSet) => workloads::replica_set(object, now),
-        Source::Stored(Kind::Job) => workloads::job(object, now),
-        Source::Stored(Kind::ServiceAccount | Kind::ConfigMap | Kind::PriorityClass | Kind::Lease)
-        | Source::DaemonSets
-        | Source::AccessReviews => vec![name, age],
+        Source::Stored(_) | Source::AccessReviews => vec![name, age],
     }
 }

@@ -89,39 +89,6 @@ const NAMESPACES: &[Column] = &[NAME, text("Status"), AGE];
 const BUDGETS: &[Column] =
     &[NAME, text("Min Available"), text("Max Unavailable"), number("Allowed Disruptions"), AGE];
 
-const DEPLOYMENTS: &[Column] = &[
-    NAME,
-    text("Ready"),
-    text("Up-to-date"),
-    text("Available"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
-
-const REPLICA_SETS: &[Column] = &[
-    NAME,
-    number("Desired"),
-    number("Current"),
-    number("Ready"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
-
-const JOBS: &[Column] = &[
-    NAME,
-    text("Status"),
-    text("Completions"),
-    text("Duration"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
-];
-
 /// Returns the columns of a resource.
 pub(crate) fn columns(source: Source) -> &'static [Column] {
     match source.kind() {
@@ -130,9 +97,6 @@ pub(crate) fn columns(source: Source) -> &'static [Column] {
         Some(Kind::Event) => EVENTS,
         Some(Kind::Namespace) => NAMESPACES,
         Some(Kind::PodDisruptionBudget) => BUDGETS,
-        Some(Kind::Deployment) => DEPLOYMENTS,
-        Some(Kind::ReplicaSet) => REPLICA_SETS,
-        Some(Kind::Job) => JOBS,
-        Some(Kind::ServiceAccount | Kind::ConfigMap | Kind::PriorityClass | Kind::Lease) | None => DEFAULT,
+        _ => DEFAULT,
     }
 }

@@ -8,14 +8,11 @@ use crate::resource::ObjectExt;
 
 /// Returns the cells of a stored event.
 pub(crate) fn cells(event: &Value, now: Timestamp) -> Vec<Value> {
-    let is_set = |field: &str| !event.text(field).is_empty();
-    let first =
-        age(if is_set("firstTimestamp") { &event["firstTimestamp"] } else { &event["eventTime"] }, now);
+    let first = event.time("firstTimestamp").or_else(|| event.time("eventTime"));
     let series = event["series"].is_object();
-    let last = match () {
-        () if series => age(&event["series"]["lastObservedTime"], now),
-        () if is_set("lastTimestamp") => age(&event["lastTimestamp"], now),
-        () => first.clone(),
+    let last = match series {
+        true => event["series"].time("lastObservedTime"),
+        false => event.time("lastTimestamp").or(first),
     };
     let count = if series { &event["series"]["count"] } else { &event["count"] };
     let count = count.as_i64().filter(|count| series || *count != 0).unwrap_or(1);
@@ -30,14 +27,14 @@ pub(crate) fn cells(event: &Value, now: Timestamp) -> Vec<Value> {
         host => format!("{component}, {host}"),
     };
     vec![
-        json!(last),
+        json!(age(last, now)),
         json!(event.text("type")),
         json!(event.text("reason")),
         json!(object),
         json!(event["involvedObject"].text("fieldPath")),
         json!(source),
         json!(event.text("message").trim()),
-        json!(first),
+        json!(age(first, now)),
         json!(count),
         json!(event["metadata"].text("name")),
     ]

@@ -6,6 +6,5 @@ mod columns;
 mod events;
 mod nodes;
 mod pods;
-mod workloads;
 
 pub(crate) use build::{row, table};

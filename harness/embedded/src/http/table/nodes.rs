@@ -27,7 +27,7 @@ pub(crate) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
         node["metadata"]["name"].clone(),
         json!(status),
         json!(roles(node)),
-        json!(age(&node["metadata"]["creationTimestamp"], now)),
+        json!(age(node["metadata"].time("creationTimestamp"), now)),
         json!(node["status"]["nodeInfo"].text("kubeletVersion")),
         json!(address("InternalIP")),
         json!(address("ExternalIP")),

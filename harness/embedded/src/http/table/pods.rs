@@ -14,7 +14,7 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let ip = status.pod_ips.as_deref().and_then(|ips| ips.first()).map(|first| first.ip.as_str());
     let restarts = match summary.last_restart {
         Some(last) if summary.restarts != 0 => {
-            format!("{} ({} ago)", summary.restarts, age(&json!(last.to_string()), now))
+            format!("{} ({} ago)", summary.restarts, age(Some(last), now))
         }
         _ => summary.restarts.to_string(),
     };
@@ -23,11 +23,12 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         json!(format!("{}/{}", summary.ready, summary.containers)),
         json!(summary.status),
         json!(restarts),
-        json!(age(&pod["metadata"]["creationTimestamp"], now)),
+        json!(age(pod["metadata"].time("creationTimestamp"), now)),
         json!(ip.unwrap_or("<none>")),
         json!(pod["spec"].text_or("nodeName", "<none>")),
         json!(status.nominated_node_name.as_deref().unwrap_or("<none>")),
-        json!(readiness_gates(pod)),
+        // Readiness gates are not modelled.
+        json!("<none>"),
     ]
 }
 
@@ -39,15 +40,6 @@ pub(crate) fn completed_condition(pod: &Value) -> Option<Value> {
         _ => return None,
     };
     Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
-}
-
-fn readiness_gates(pod: &Value) -> String {
-    let gates = pod["spec"].items("readinessGates");
-    if gates.len() == 0 {
-        return "<none>".into();
-    }
-    let ready = gates.clone().filter(|gate| pod.has_condition(gate.text("conditionType"))).count();
-    format!("{ready}/{}", gates.len())
 }
 
 /// Status of the containers of a pod.
@@ -68,10 +60,6 @@ impl PodSummary {
             ready: 0,
             containers: pod["spec"].items("containers").len() + pod.sidecars().count(),
         };
-        let scheduled = status.condition("PodScheduled");
-        if scheduled.is_some_and(|condition| condition.reason.as_deref() == Some("SchedulingGated")) {
-            summary.status = "SchedulingGated".into();
-        }
         if !summary.add_init_containers(pod, status) || is_true(status, "Initialized") {
             summary.restarts = 0;
             summary.last_restart = None;

@@ -81,7 +81,7 @@ impl Settings {
                 "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is {future}"
             )));
         }
-        let mut invalid = invalid_numbers(&number);
+        let mut invalid = invalid_percentages(&number);
         let enforced = texts(all.get("enforceNodeAllocatable"));
         invalid.extend(invalid_enforcements(&enforced));
         match &invalid[..] {
@@ -158,42 +158,19 @@ fn hundred_percent(config: &ThresholdConfig) -> impl Iterator<Item = Threshold> 
     whole.filter_map(|(signal, _)| Some(Threshold::hard(signal.parse().ok()?, ThresholdValue::Fraction(1.0))))
 }
 
-/// Validates numbers, as `ValidateKubeletConfiguration` does.
-fn invalid_numbers(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
-    let mut errors = Vec::new();
-    if number("nodeLeaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
-        errors.push("invalid configuration: nodeLeaseDurationSeconds must be greater than 0".to_owned());
-    }
-    for (field, flag) in
-        [("eventBurst", "event-burst"), ("eventRecordQPS", "event-qps"), ("maxPods", "max-pods")]
-    {
-        if let Some(stated) = number(field).filter(|number| *number < 0) {
-            errors.push(format!(
-                "invalid configuration: {field} (--{flag}) {stated} must not be a negative number"
-            ));
-        }
-    }
+/// Validates percentages, as `ValidateKubeletConfiguration` does.
+fn invalid_percentages(number: &dyn Fn(&str) -> Option<i64>) -> Vec<String> {
     let percentages = [
         ("imageGCHighThresholdPercent", "image-gc-high-threshold"),
         ("imageGCLowThresholdPercent", "image-gc-low-threshold"),
     ];
-    for (field, flag) in percentages {
-        if let Some(stated) = number(field).filter(|number| !(0..=100).contains(number)) {
-            errors.push(format!(
-                "invalid configuration: {field} (--{flag}) {stated} must be between 0 and 100, inclusive"
-            ));
-        }
-    }
-    if let (Some(low), Some(high)) =
-        (number("imageGCLowThresholdPercent"), number("imageGCHighThresholdPercent"))
-        && low >= high
-    {
-        errors.push(format!(
-            "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than \
-             imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
-        ));
-    }
-    errors
+    let is_invalid = |(field, flag): (&str, &str)| {
+        let stated = number(field).filter(|number| !(0..=100).contains(number))?;
+        Some(format!(
+            "invalid configuration: {field} (--{flag}) {stated} must be between 0 and 100, inclusive"
+        ))
+    };
+    percentages.into_iter().filter_map(is_invalid).collect()
 }
 
 fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
@@ -205,24 +182,15 @@ fn invalid_enforcements(enforced: &[String]) -> Vec<String> {
         "kube-reserved",
         "kube-reserved-compressible",
     ];
-    let mut errors = Vec::new();
-    for what in enforced {
-        if what == "none" && enforced.len() > 1 {
-            errors.push(
-                "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional \
-                 enforcements when \"none\" is specified"
-                    .to_owned(),
-            );
-        }
-        if !KNOWN.contains(&what.as_str()) {
-            errors.push(format!(
-                "invalid configuration: option {what:?} specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid \
-                 options are \"pods\", \"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", \
-                 \"kube-reserved-compressible\" or \"none\""
-            ));
-        }
-    }
-    errors
+    let unknown = enforced.iter().filter(|what| !KNOWN.contains(&what.as_str()));
+    let message = |what: &String| {
+        format!(
+            "invalid configuration: option {what:?} specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid \
+             options are \"pods\", \"system-reserved\", \"system-reserved-compressible\", \"kube-reserved\", \
+             \"kube-reserved-compressible\" or \"none\""
+        )
+    };
+    unknown.map(message).collect()
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

@@ -162,7 +162,6 @@ impl Kubelet {
         let plan = manager.plan(pressure, sample, &candidates(active));
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
         self.log_eviction(LogMessage::Ranked, &format!("pods={names}"), ctx);
-        self.eviction.metrics.record_ages(pressure, ctx.epoch().at(ctx.now));
         for at in &plan.critical {
             if let Some(pod) = active.get(*at) {
                 self.log_eviction(LogMessage::Critical, &format!("pod={:?}", name(pod)), ctx);

@@ -1,7 +1,6 @@
 //! Additions, updates and removals of pod objects (`syncLoopIteration`).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use evictlab_rules::threshold::Signal;
 use serde_json::{Value, json};
@@ -82,11 +81,6 @@ impl Kubelet {
                 Ok(after) => worker.after = after,
                 Err(rejection) => self.reject(&mut worker, rejection, ctx),
             }
-        }
-        if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
-            // The deadline is noticed at a sync of the pod, 1 to 2 s later.
-            let at = ctx.now + Duration::from_secs(seconds) + latency::between(ctx.rng, 1_000, 2_000);
-            self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
         }
         if worker.stage == Stage::Finished && deleted {
             self.send_status(&mut worker, ctx);

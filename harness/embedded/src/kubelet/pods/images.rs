@@ -3,8 +3,6 @@
 /// Result of an image lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImageLookup {
-    /// The name is invalid.
-    Invalid,
     /// The node has the image.
     Here,
     /// The image can be pulled.
@@ -20,9 +18,6 @@ const HERE: [&str; 5] =
 
 /// Looks up an image by name.
 pub(super) fn find(image: &str) -> ImageLookup {
-    if !is_name(image) {
-        return ImageLookup::Invalid;
-    }
     let registry = image.split('/').next().unwrap_or_default();
     let registry = registry.split(':').next().unwrap_or_default();
     if image.contains("nonexistent") || (image.contains('/') && registry.ends_with(".invalid")) {
@@ -58,35 +53,6 @@ pub(super) fn failure(image: &str) -> String {
     )
 }
 
-/// Returns whether a name is a valid image reference (distribution/reference).
-fn is_name(image: &str) -> bool {
-    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
-    let (path, tag) = match name.rsplit_once(':') {
-        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
-        _ => (name, None),
-    };
-    let word = |text: &str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
-    };
-    let is_tag = |tag: &str| word(tag) && tag.len() <= 128 && !tag.starts_with(['.', '-']);
-    let mut parts = path.split('/');
-    let first = parts.next().unwrap_or_default();
-    let is_registry = path.contains('/') && (first.contains(['.', ':']) || first == "localhost");
-    let component = |part: &str| {
-        let bytes = part.as_bytes();
-        let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        word(part)
-            && edge(bytes.first())
-            && edge(bytes.last())
-            && !part.bytes().any(|b| b.is_ascii_uppercase())
-    };
-    let is_first = if is_registry { word(&first.replace(':', "")) } else { component(first) };
-    is_first
-        && parts.all(component)
-        && tag.is_none_or(is_tag)
-        && digest.is_none_or(|digest| digest.starts_with("sha256:") && digest.len() == 71)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,10 +72,6 @@ mod tests {
             ("localhost:5000/thing:v1", ImageLookup::Pullable),
             ("registry.invalid/thing", ImageLookup::Nowhere),
             ("nonexistent:1", ImageLookup::Nowhere),
-            ("Upper/Case", ImageLookup::Invalid),
-            ("", ImageLookup::Invalid),
-            ("a b", ImageLookup::Invalid),
-            ("thing:", ImageLookup::Invalid),
         ] {
             assert_eq!(find(image), found, "{image}");
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{LogLine, Machine};
@@ -17,31 +19,34 @@ pub struct LogAnswer {
     pub text: String,
 }
 
-/// Supported fields of `PodLogOptions`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Options {
-    previous: bool,
-    timestamps: bool,
-    tail: Option<usize>,
-    limit: Option<usize>,
-    since: Option<Time>,
-    stream: Option<bool>,
+/// `PodLogOptions`, validated by the API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PodLogOptions {
+    /// The log of the container's previous run.
+    pub previous: bool,
+    /// Prefixes each line with its time.
+    pub timestamps: bool,
+    /// Maximum number of lines, counted from the end.
+    pub tail_lines: Option<usize>,
+    /// Maximum length in bytes.
+    pub limit_bytes: Option<usize>,
+    /// Omits lines that are older, in seconds.
+    pub since_seconds: Option<u64>,
+    /// Omits lines before a time.
+    pub since_time: Option<Timestamp>,
 }
 
 impl Kubelet {
-    /// Returns a container's log. `query` may be URL-encoded: no supported value needs decoding.
+    /// Returns a container's log.
     pub fn container_log(
         &self,
         namespace: &str,
         pod: &str,
         container: &str,
-        query: &str,
+        options: &PodLogOptions,
         machine: &Machine,
         ctx: &SimContext,
     ) -> LogAnswer {
-        let Some(options) = Options::read(query, ctx) else {
-            return LogAnswer { code: 422, text: "{\"message\": \"Invalid request.\"}".to_owned() };
-        };
         // Pods without an API object cannot be found by name.
         let mut workers = self.pods.workers.values().filter(|worker| !worker.removed);
         let named =
@@ -96,48 +101,24 @@ fn find(status: &PodStatus, container: &str, pod: &str, previous: bool) -> Resul
     Err(format!("container {container:?} in pod {pod:?} is waiting to start: {why}"))
 }
 
-impl Options {
-    fn read(query: &str, ctx: &SimContext) -> Option<Self> {
-        let mut options = Self::default();
-        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            let yes = matches!(value, "true" | "1");
-            match name {
-                "previous" => options.previous = yes,
-                "timestamps" => options.timestamps = yes,
-                "tailLines" => options.tail = Some(value.parse().ok()?),
-                "limitBytes" => options.limit = Some(value.parse().ok().filter(|limit| *limit > 0)?),
-                "sinceSeconds" => {
-                    let seconds: u64 = value.parse().ok().filter(|seconds| *seconds > 0)?;
-                    let ago = ctx.now.since_start().saturating_sub(Duration::from_secs(seconds));
-                    options.since = Some(Time::after(ago));
-                }
-                "sinceTime" => {
-                    let text = value.replace("%3A", ":").replace("%3a", ":");
-                    let time: jiff::Timestamp = text.parse().ok()?;
-                    let since = time.duration_since(ctx.epoch().0);
-                    options.since = Some(Time::after(Duration::try_from(since).unwrap_or_default()));
-                }
-                "stream" => {
-                    options.stream = match value {
-                        "Stdout" => Some(false),
-                        "Stderr" => Some(true),
-                        _ => None,
-                    }
-                }
-                _ => {}
-            }
+impl PodLogOptions {
+    /// Returns the earliest time of the lines.
+    fn since(&self, ctx: &SimContext) -> Option<Time> {
+        let start = ctx.now.since_start();
+        if let Some(seconds) = self.since_seconds {
+            return Some(Time::after(start.saturating_sub(Duration::from_secs(seconds))));
         }
-        Some(options)
+        let since = self.since_time?.duration_since(ctx.epoch().0);
+        Some(Time::after(Duration::try_from(since).unwrap_or_default()))
     }
 
     fn apply(&self, lines: &[LogLine], ctx: &SimContext) -> String {
         // As in the kubelet, the tail is applied before `sinceTime`.
-        let wanted = |line: &&LogLine| self.stream.is_none_or(|stderr| line.stderr == stderr);
-        let lines: Vec<&LogLine> = lines.iter().filter(wanted).collect();
-        let skip = self.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
+        let skip = self.tail_lines.map_or(0, |tail| lines.len().saturating_sub(tail));
+        let since = self.since(ctx);
         let mut text = String::new();
         for line in &lines[skip..] {
-            if self.since.is_some_and(|since| line.at < since) {
+            if since.is_some_and(|since| line.at < since) {
                 continue;
             }
             if self.timestamps {
@@ -148,7 +129,7 @@ impl Options {
             if !line.partial || self.timestamps {
                 text.push('\n');
             }
-            if let Some(limit) = self.limit.filter(|limit| text.len() >= *limit) {
+            if let Some(limit) = self.limit_bytes.filter(|limit| text.len() >= *limit) {
                 let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
                 text.truncate(end);
                 break;

@@ -31,5 +31,5 @@ mod tests;
 mod worker;
 
 pub use kill::PodEviction;
-pub use logs::LogAnswer;
+pub use logs::{LogAnswer, PodLogOptions};
 pub use state::{ActivePod, Pods, RunningContainer};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
-use k8s_openapi::api::core::v1::{PodReadinessGate, ResourceRequirements};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -16,7 +16,6 @@ use crate::resource::ObjectExt;
 pub(super) struct Spec {
     pub restart_policy: RestartPolicy,
     pub termination_grace_period_seconds: Option<u64>,
-    pub active_deadline_seconds: Option<u64>,
     pub host_network: bool,
     pub share_process_namespace: bool,
     #[serde(deserialize_with = "null_is_default")]
@@ -29,7 +28,6 @@ pub(super) struct Spec {
     pub containers: Vec<Container>,
     pub ephemeral_containers: Vec<Container>,
     pub volumes: Vec<Volume>,
-    pub readiness_gates: Vec<PodReadinessGate>,
     /// Resources of the whole pod.
     pub resources: Option<ResourceRequirements>,
 }

@@ -6,7 +6,7 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::environment::{Sources, expand};
+use super::environment::{expand, variables};
 use super::images::{self, ImageLookup};
 use super::runtime::{Sandbox, State};
 use super::spec::{Container, Group, Manifest, Place, PullPolicy};
@@ -114,13 +114,7 @@ impl Kubelet {
         self.status.images.restore(image);
         let here = found == ImageLookup::Here || self.pods.runtime.images.contains(image);
         let policy = container.image_pull_policy;
-        if found == ImageLookup::Invalid {
-            let message = format!(
-                "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid reference format"
-            );
-            self.record_container_event(worker, place, EventBody::warning("InspectFailed", &message), ctx);
-            self.refuse(worker, place, "InvalidImageName", message, ctx);
-        } else if policy == PullPolicy::Never && !here {
+        if policy == PullPolicy::Never && !here {
             let message = format!("Container image {image:?} is not present with pull policy of Never");
             self.record_container_event(
                 worker,
@@ -240,13 +234,9 @@ impl Kubelet {
     fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
-        if let Err(missing) = self.environment(worker, place, ctx) {
-            self.record_container_event(
-                worker,
-                place,
-                EventBody::warning("Failed", &format!("Error: {missing}")),
-                ctx,
-            );
+        if let Err(missing) = variables(&worker.manifest, container, &self.identity.node, ctx.store) {
+            let message = format!("Error: {missing}");
+            self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
             self.hold(worker, place, "CreateContainerConfigError", missing);
             return;
         }
@@ -274,7 +264,7 @@ impl Kubelet {
     ) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
-        let Ok(spec) = self.container_spec(worker, place, machine, ctx) else { return };
+        let Some(spec) = self.container_spec(worker, place, machine, ctx) else { return };
         let uid = &worker.manifest.uid;
         let record = self
             .pods
@@ -298,39 +288,16 @@ impl Kubelet {
         self.record_container_event(worker, place, EventBody::normal("Started", &message), ctx);
     }
 
-    fn environment(
-        &self,
-        worker: &Worker,
-        place: Place,
-        ctx: &SimContext,
-    ) -> Result<std::collections::BTreeMap<String, String>, String> {
-        let host = self.host(ctx);
-        let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
-        let ip = runtime.and_then(|runtime| runtime.sandbox.as_ref()).map_or("", |sandbox| &sandbox.ip);
-        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-        let sources = Sources {
-            object: &worker.object,
-            manifest: &worker.manifest,
-            ip,
-            host: &host,
-            node: &self.identity.node,
-            allocatable: node.map_or(&Value::Null, |node| &node["status"]["allocatable"]),
-            store: ctx.store,
-        };
-        let Some(container) = worker.manifest.spec.container(place) else { return Err(String::new()) };
-        sources.variables(container).map_err(|missing| missing.0)
-    }
-
     fn container_spec(
         &self,
         worker: &Worker,
         place: Place,
         machine: &Machine,
         ctx: &SimContext,
-    ) -> Result<ContainerSpec, String> {
+    ) -> Option<ContainerSpec> {
         let manifest = &worker.manifest;
-        let Some(container) = manifest.spec.container(place) else { return Err(String::new()) };
-        let env = self.environment(worker, place, ctx)?;
+        let container = manifest.spec.container(place)?;
+        let env = variables(manifest, container, &self.identity.node, ctx.store).ok()?;
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
         let allocatable = node.and_then(|node| bytes(node["status"]["allocatable"].text("memory")));
@@ -352,7 +319,7 @@ impl Kubelet {
         let oom_group =
             self.identity.cgroup == CgroupVersion::V2 && self.identity.version.at_least(28) && !single;
         let attempt = self.pods.runtime.pods.get(&manifest.uid).and_then(|pod| pod.latest(&container.name));
-        Ok(ContainerSpec {
+        Some(ContainerSpec {
             log_path: self.log_path(manifest, &container.name, attempt.map_or(0, |latest| latest.attempt)),
             pod: manifest.uid.clone(),
             image: container.image.clone(),

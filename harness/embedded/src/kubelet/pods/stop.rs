@@ -190,15 +190,7 @@ fn comes_before(other: Place, sidecar: Place) -> bool {
 
 /// Returns the duration of a `preStop` hook: its `sleep`, or a moment.
 fn hook(container: &Container) -> Option<Duration> {
-    let hook = &container.lifecycle["preStop"];
-    if hook.is_null() {
-        return None;
-    }
-    let seconds = hook["sleep"]["seconds"].as_u64().or_else(|| {
-        let words = hook["exec"]["command"].as_array()?.iter().filter_map(|word| word.as_str());
-        let words: Vec<&str> = words.flat_map(|word| word.split([' ', ';', '&'])).collect();
-        let at = words.iter().position(|word| *word == "sleep" || word.ends_with("/sleep"))?;
-        words.get(at + 1)?.trim_end_matches('s').parse().ok()
-    });
+    let hook = container.lifecycle.get("preStop")?;
+    let seconds = hook["sleep"]["seconds"].as_u64();
     Some(seconds.map_or(Duration::from_millis(50), Duration::from_secs))
 }

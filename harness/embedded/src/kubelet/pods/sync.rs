@@ -11,10 +11,9 @@ use super::{latency, status};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
-use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::resource::{EventBody, PodStatus};
+use crate::resource::PodStatus;
 use crate::sim::Time;
 
 /// Result of a sync.
@@ -43,15 +42,6 @@ impl Kubelet {
         let host = self.host(ctx);
         let status = self.view(worker, &host, ctx).status(false);
         let ended = status.is_terminal();
-        let is_late = |status: &PodStatus| status.reason.as_deref() == Some("DeadlineExceeded");
-        if is_late(&status) && !is_late(worker.known_status()) {
-            let message = status.message.as_deref().unwrap_or_default();
-            self.record_event(
-                ObjectReference::Pod(&worker.object, None),
-                EventBody::normal("DeadlineExceeded", message),
-                ctx,
-            );
-        }
         self.keep_status(worker, status, ctx);
         if ended {
             self.terminate(worker, None, None, machine, ctx);

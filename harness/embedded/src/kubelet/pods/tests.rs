@@ -114,10 +114,10 @@ impl Lab {
         self.get(name).unwrap()["status"].clone()
     }
 
-    fn log(&mut self, pod: &str, container: &str, query: &str) -> LogAnswer {
+    fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> LogAnswer {
         self.simulation.with(|_, nodes, ctx| {
             let node = &nodes["n1"];
-            node.kubelet.container_log("default", pod, container, query, &node.machine, ctx)
+            node.kubelet.container_log("default", pod, container, &options, &node.machine, ctx)
         })
     }
 

@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use super::group::{Group, Measured};
 use super::state::VolumeUse;
 use super::summary::{
-    Container, Cpu, Fs, Memory, MetaTime, Node, Pod, PodRef, Processes, Rlimit, Runtime, Summary, Swap,
-    System, Volume,
+    Container, Cpu, Fs, Memory, MetaTime, Node, Pod, PodRef, Processes, Rlimit, Runtime, Summary, System,
+    Volume,
 };
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -112,14 +112,13 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(group, root),
             memory: self.node_memory(total, root),
-            fs: Some(self.fs(time, stats.filesystem.used)),
-            runtime: Some(Runtime { image_fs, container_fs }),
-            rlimit: Some(Rlimit {
+            fs: self.fs(time, stats.filesystem.used),
+            runtime: Runtime { image_fs, container_fs },
+            rlimit: Rlimit {
                 time: self.meta_time(self.now),
                 maxpid: self.machine.max_pid(),
                 curproc: self.machine.processes(&Cgroup::Root),
-            }),
-            swap: swap(time, true),
+            },
         }
     }
 
@@ -150,7 +149,6 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(Time::ZERO),
             cpu: self.cpu(root_group, runtime),
             memory: self.memory(runtime),
-            swap: swap(self.meta_time(root.at), false),
         });
         let pods = self.kubelet.stats.groups.get(&Cgroup::Pods);
         if let Some((group, last)) = pods.and_then(|group| Some((group, group.last?))) {
@@ -161,7 +159,6 @@ impl<'a> SummaryBuilder<'a> {
                 start_time: self.meta_time(group.since),
                 cpu: self.cpu(group, last),
                 memory: Memory { available_bytes: limit.map(left), ..self.memory(last) },
-                swap: swap(self.meta_time(last.at), false),
             });
         }
         all
@@ -187,7 +184,6 @@ impl<'a> SummaryBuilder<'a> {
             true => count,
             false => measured.map(|_| 0),
         };
-        let at = measured.map(|(_, last)| self.meta_time(last.at));
         let volume = self.volumes(&metadata.uid);
         let created = active.object["status"]["startTime"].as_str().and_then(|text| text.parse().ok());
         let since = running.iter().map(|one| one.started).min().unwrap_or(self.now);
@@ -198,7 +194,7 @@ impl<'a> SummaryBuilder<'a> {
                 uid: metadata.uid.clone(),
             },
             start_time: created.map_or_else(|| self.meta_time(since), MetaTime),
-            ephemeral_storage: Some(self.ephemeral_storage(&metadata.uid, &containers)),
+            ephemeral_storage: self.ephemeral_storage(&metadata.uid, &containers),
             containers,
             cpu,
             memory,
@@ -206,7 +202,6 @@ impl<'a> SummaryBuilder<'a> {
             process_stats: count
                 .filter(|_| !self.kubelet.has(Defect::SummaryOmitsProcesses))
                 .map(|process_count| Processes { process_count }),
-            swap: at.map(|at| swap(at, false)),
         }
     }
 
@@ -241,9 +236,8 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(running.started),
             cpu,
             memory,
-            rootfs: Some(self.fs(measured, layer.unwrap_or_default())),
-            logs: Some(self.fs(self.meta_time(self.now), logs)),
-            swap: swap(cpu.time, true),
+            rootfs: self.fs(measured, layer.unwrap_or_default()),
+            logs: self.fs(self.meta_time(self.now), logs),
         };
         (container, count)
     }
@@ -306,7 +300,7 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn ephemeral_storage(&self, uid: &str, containers: &[Container]) -> Fs {
-        let parts = containers.iter().flat_map(|container| [&container.rootfs, &container.logs]).flatten();
+        let parts = containers.iter().flat_map(|container| [&container.rootfs, &container.logs]);
         let parts = parts.map(|fs| DiskUse { bytes: fs.used_bytes, inodes: fs.inodes_used });
         let measured = self.kubelet.stats.volumes.get(uid);
         let volumes = measured.iter().flat_map(|measured| &measured.all).filter(|volume| volume.ephemeral);
@@ -364,8 +358,4 @@ impl<'a> SummaryBuilder<'a> {
             inodes_used: used.inodes,
         }
     }
-}
-
-fn swap(time: MetaTime, available: bool) -> Swap {
-    Swap { time, swap_available_bytes: available.then_some(0), swap_usage_bytes: 0 }
 }

@@ -39,16 +39,11 @@ pub struct Node {
     /// Memory.
     pub memory: Memory,
     /// File system of the kubelet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fs: Option<Fs>,
+    pub fs: Fs,
     /// File systems of the runtime.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<Runtime>,
+    pub runtime: Runtime,
     /// Process ids.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rlimit: Option<Rlimit>,
-    /// Swap; the model has no swap.
-    pub swap: Swap,
+    pub rlimit: Rlimit,
 }
 
 /// Statistics of a system cgroup.
@@ -63,8 +58,6 @@ pub struct System {
     pub cpu: Cpu,
     /// Memory.
     pub memory: Memory,
-    /// Swap.
-    pub swap: Swap,
 }
 
 /// Statistics of a pod.
@@ -87,14 +80,11 @@ pub struct Pod {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume: Vec<Volume>,
     /// Ephemeral storage: writable layers, logs and volumes.
-    #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
-    pub ephemeral_storage: Option<Fs>,
+    #[serde(rename = "ephemeral-storage")]
+    pub ephemeral_storage: Fs,
     /// Processes.
     #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
     pub process_stats: Option<Processes>,
-    /// Swap.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap: Option<Swap>,
 }
 
 /// Reference to a pod.
@@ -121,13 +111,9 @@ pub struct Container {
     /// Memory.
     pub memory: Memory,
     /// Writable layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rootfs: Option<Fs>,
+    pub rootfs: Fs,
     /// Logs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub logs: Option<Fs>,
-    /// Swap.
-    pub swap: Swap,
+    pub logs: Fs,
 }
 
 /// CPU usage.
@@ -221,19 +207,6 @@ pub struct Processes {
     pub process_count: u64,
 }
 
-/// Swap statistics.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Swap {
-    /// Time of the measurement.
-    pub time: MetaTime,
-    /// Free swap, where the kubelet reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap_available_bytes: Option<u64>,
-    /// Used swap.
-    pub swap_usage_bytes: u64,
-}
-
 impl Summary {
     /// Returns the statistics that the rules need, with full precision.
     pub fn sample(&self) -> rules::Sample {
@@ -246,15 +219,15 @@ impl Summary {
             t: 0.0,
             node: rules::NodeStats {
                 memory: Some(memory(&node.memory)),
-                fs: node.fs.as_ref().map(fs),
-                runtime: node.runtime.as_ref().map(|runtime| rules::RuntimeStats {
-                    image_fs: Some(fs(&runtime.image_fs)),
-                    container_fs: runtime.container_fs.as_ref().map(fs),
+                fs: Some(fs(&node.fs)),
+                runtime: Some(rules::RuntimeStats {
+                    image_fs: Some(fs(&node.runtime.image_fs)),
+                    container_fs: node.runtime.container_fs.as_ref().map(fs),
                 }),
-                rlimit: node.rlimit.map(|rlimit| rules::Rlimit {
-                    time: Some(rlimit.time.0),
-                    maxpid: Some(signed(rlimit.maxpid)),
-                    curproc: Some(signed(rlimit.curproc)),
+                rlimit: Some(rules::Rlimit {
+                    time: Some(node.rlimit.time.0),
+                    maxpid: Some(signed(node.rlimit.maxpid)),
+                    curproc: Some(signed(node.rlimit.curproc)),
                 }),
                 system_containers: node.system_containers.iter().map(system).collect(),
             },
@@ -268,8 +241,8 @@ fn pod(pod: &Pod) -> rules::PodStats {
         name: container.name.clone(),
         start_time: Some(container.start_time.0),
         memory: Some(memory(&container.memory)),
-        rootfs: container.rootfs.as_ref().map(fs),
-        logs: container.logs.as_ref().map(fs),
+        rootfs: Some(fs(&container.rootfs)),
+        logs: Some(fs(&container.logs)),
     };
     let volume = |volume: &Volume| rules::VolumeStats { name: volume.name.clone(), fs: fs(&volume.fs) };
     rules::PodStats {
@@ -281,7 +254,7 @@ fn pod(pod: &Pod) -> rules::PodStats {
         containers: pod.containers.iter().map(container).collect(),
         memory: pod.memory.as_ref().map(memory),
         volume: pod.volume.iter().map(volume).collect(),
-        ephemeral_storage: pod.ephemeral_storage.as_ref().map(fs),
+        ephemeral_storage: Some(fs(&pod.ephemeral_storage)),
         process_stats: pod
             .process_stats
             .map(|stats| rules::ProcessStats { process_count: Some(signed(stats.process_count)) }),

@@ -57,8 +57,6 @@ impl Compiler {
             | Op::Capture { end: target, .. }
             | Op::Pipeline { end: target, .. }
             | Op::Redirect { end: target, .. }
-            | Op::BeginWhile { end: target, .. }
-            | Op::BeginFor { end: target, .. }
             | Op::NextItem { done: target, .. } => *target = here,
             _ => {}
         }
@@ -105,6 +103,9 @@ impl Compiler {
         if pipeline.timed.is_some() {
             return Err(ShellError::Unsupported("`time`"));
         }
+        if pipeline.bang {
+            return Err(ShellError::Unsupported("`!`"));
+        }
         match pipeline.seq.as_slice() {
             [command] => self.command(command)?,
             commands => {
@@ -119,9 +120,6 @@ impl Compiler {
                 }
                 self.patch(start);
             }
-        }
-        if pipeline.bang {
-            self.ops.push(Op::Negate);
         }
         Ok(())
     }
@@ -190,15 +188,13 @@ impl Compiler {
     }
 
     fn while_clause(&mut self, clause: &WhileOrUntilClauseCommand) -> Result<(), ShellError> {
-        let next = self.ops.len() + 1;
-        let begin = self.emit(Op::BeginWhile { next, end: 0 });
+        let next = self.ops.len();
         self.list(&clause.0)?;
         let exit = self.emit(Op::JumpIfFailed(0));
         self.list(&clause.1.list)?;
         self.ops.push(Op::Jump(next));
         self.patch(exit);
-        self.ops.extend([Op::SetStatus(0), Op::EndLoop]);
-        self.patch(begin);
+        self.ops.push(Op::SetStatus(0));
         Ok(())
     }
 
@@ -207,14 +203,13 @@ impl Compiler {
             return Err(ShellError::Unsupported("`for` without `in`"));
         };
         let words = values.iter().map(|word| self.field_word(&word.value)).collect::<Result<Vec<_>, _>>()?;
-        let next = self.ops.len() + 1;
-        let begin = self.emit(Op::BeginFor { words, next, end: 0 });
+        self.ops.push(Op::BeginFor(words));
+        let next = self.ops.len();
         let item = self.emit(Op::NextItem { variable: clause.variable_name.clone(), done: 0 });
         self.list(&clause.body.list)?;
         self.ops.push(Op::Jump(next));
         self.patch(item);
-        self.ops.push(Op::EndLoop);
-        self.patch(begin);
+        self.ops.push(Op::EndFor);
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! Executes operations.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::calibration;
@@ -22,7 +21,7 @@ impl Shell {
             Err(ShellError::Killed) => Some(StepOutcome::Wait),
             Err(error) => {
                 kernel.print(pid, STDERR, &format!("{}: {error}\n", self.name));
-                self.exit(2, pid, kernel)
+                Some(StepOutcome::Exit(2))
             }
         }
     }
@@ -37,7 +36,6 @@ impl Shell {
             Op::JumpIfFailed(to) if self.status != 0 => self.position.index = *to,
             Op::JumpIfSucceeded(to) if self.status == 0 => self.position.index = *to,
             Op::JumpIfFailed(_) | Op::JumpIfSucceeded(_) => {}
-            Op::Negate => self.status = i32::from(self.status == 0),
             Op::SetStatus(status) => self.status = *status,
             Op::Background { end } => self.start_background(index + 1, *end, pid, kernel)?,
             Op::Subshell { end } => {
@@ -50,7 +48,7 @@ impl Shell {
                 self.position.index = *end;
                 self.start_pipeline(stages, pid, kernel)?;
             }
-            Op::Exit => return Ok(self.exit(self.status, pid, kernel)),
+            Op::Exit => return Ok(Some(StepOutcome::Exit(self.status))),
             Op::Redirect { redirects, end } => match self.redirect(redirects, pid, kernel)? {
                 Some(saved) => self.frames.push(Frame::Redirect(saved)),
                 None => self.position.index = *end,
@@ -60,17 +58,14 @@ impl Shell {
                     self.restore(saved, pid, kernel);
                 }
             }
-            Op::BeginWhile { next, end } => {
-                self.frames.push(Frame::Loop { next: *next, end: *end, items: VecDeque::new() });
-            }
-            Op::BeginFor { words, next, end } => {
+            Op::BeginFor(words) => {
                 let items = self.expand_fields(words)?;
                 self.status = 0;
-                self.frames.push(Frame::Loop { next: *next, end: *end, items: items.into() });
+                self.frames.push(Frame::Loop(items.into()));
             }
             Op::NextItem { variable, done } => {
                 let item = match self.frames.last_mut() {
-                    Some(Frame::Loop { items, .. }) => items.pop_front(),
+                    Some(Frame::Loop(items)) => items.pop_front(),
                     _ => None,
                 };
                 match item {
@@ -78,8 +73,8 @@ impl Shell {
                     None => self.position.index = *done,
                 }
             }
-            Op::EndLoop => drop(self.frames.pop()),
-            Op::Return => return Ok(self.return_from_trap(pid, kernel)),
+            Op::EndFor => drop(self.frames.pop()),
+            Op::Return => self.return_from_trap(),
         }
         Ok(None)
     }
@@ -177,7 +172,7 @@ impl Shell {
         }
         let Some(saved) = self.redirect(&command.redirects, pid, kernel)? else { return Ok(None) };
         if builtins::is_builtin(name) {
-            let mut outcome = self.builtin(&words, pid, kernel)?;
+            let mut outcome = self.builtin(&words)?;
             // `read` reads from a redirected input before the redirection ends.
             if matches!(self.wait, Wait::Line(_)) && !saved.is_empty() {
                 outcome = self.resume(pid, kernel);
@@ -239,7 +234,7 @@ impl Shell {
         kernel: &mut Kernel,
     ) -> Result<Option<StepOutcome>, ShellError> {
         let Some(saved) = self.redirect(&command.redirects, pid, kernel)? else {
-            return Ok(self.exit(1, pid, kernel));
+            return Ok(Some(StepOutcome::Exit(1)));
         };
         saved.into_iter().filter_map(|(_, file)| file).for_each(|file| kernel.close(file));
         if words.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::ShellError;
 use super::interpreter::Shell;
-use super::script::{Parameter, ParameterName, PieceKind, Word};
+use super::script::{Parameter, PieceKind, Word};
 
 /// The longest value of a variable, in bytes.
 const MAX_VALUE: usize = 1 << 20;
@@ -77,23 +77,18 @@ impl Shell {
     fn expand_piece(&self, piece: &PieceKind) -> Result<Option<String>, ShellError> {
         Ok(match piece {
             PieceKind::Text(text) => Some(text.clone()),
-            PieceKind::Parameter(parameter) => self.expand_parameter(parameter)?,
+            PieceKind::Parameter(parameter) => self.expand_parameter(parameter),
             PieceKind::Arithmetic(expression) => Some(self.evaluate(expression)?.to_string()),
             PieceKind::Capture(slot) => Some(self.captures.get(*slot).cloned().unwrap_or_default()),
         })
     }
 
-    fn expand_parameter(&self, parameter: &Parameter) -> Result<Option<String>, ShellError> {
-        let value = match &parameter.name {
-            ParameterName::Variable(name) => self.variables.get(name).cloned(),
-            ParameterName::Status => Some(self.status.to_string()),
-            ParameterName::ShellPid => Some(self.shell_pid.to_string()),
-            ParameterName::BackgroundPid => self.background_pid.map(|pid| pid.to_string()),
-        };
-        match (&parameter.default, value) {
-            (None, value) => Ok(value),
-            (Some(default), Some(value)) if !(default.replaces_empty && value.is_empty()) => Ok(Some(value)),
-            (Some(default), _) => self.expand_string(&default.word).map(Some),
+    fn expand_parameter(&self, parameter: &Parameter) -> Option<String> {
+        match parameter {
+            Parameter::Variable(name) => self.variables.get(name).cloned(),
+            Parameter::Status => Some(self.status.to_string()),
+            Parameter::ShellPid => Some(self.shell_pid.to_string()),
+            Parameter::BackgroundPid => self.background_pid.map(|pid| pid.to_string()),
         }
     }
 

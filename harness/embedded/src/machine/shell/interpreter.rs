@@ -32,7 +32,7 @@ pub(in super::super) struct Shell {
     pub(super) position: Position,
     pub(super) frames: Vec<Frame>,
     pub(super) variables: Arc<BTreeMap<String, String>>,
-    /// Trap actions by signal; `None` ignores the signal. 0 is the shell's exit.
+    /// Trap actions by signal; `None` ignores the signal.
     pub(super) traps: BTreeMap<Signal, Option<Arc<Script>>>,
     /// The output of command substitutions, by slot.
     pub(super) captures: Vec<String>,
@@ -47,8 +47,6 @@ pub(in super::super) struct Shell {
     pub(super) pending_signals: Vec<Signal>,
     /// True if another shell forked this one.
     pub(super) forked: bool,
-    /// The exit status, while the `EXIT` trap runs.
-    pub(super) exit_status: Option<i32>,
     /// The time at which the CPU has done the work that this step requested.
     pub(super) busy_until: Time,
     /// CPU time of this step that was not requested yet.
@@ -76,11 +74,8 @@ pub(super) type SavedDescriptors = Vec<(usize, Option<usize>)>;
 
 /// An entry of the stack of a shell.
 pub(super) enum Frame {
-    Loop {
-        next: usize,
-        end: usize,
-        items: VecDeque<String>,
-    },
+    /// The items that are left of a `for` loop.
+    Loop(VecDeque<String>),
     Redirect(SavedDescriptors),
     /// A trap action, which leaves the status as it is.
     Trap {
@@ -165,7 +160,6 @@ impl Shell {
             wait: Wait::Nothing,
             pending_signals: Vec::new(),
             forked: false,
-            exit_status: None,
             busy_until: Time::ZERO,
             cpu_time: Duration::ZERO,
             idle_steps: 0,

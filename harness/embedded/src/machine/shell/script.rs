@@ -22,8 +22,6 @@ pub(super) enum Op {
     Jump(usize),
     JumpIfFailed(usize),
     JumpIfSucceeded(usize),
-    /// `!`
-    Negate,
     SetStatus(i32),
     /// Runs the operations that follow in a background process, and continues at `end`.
     Background {
@@ -51,23 +49,15 @@ pub(super) enum Op {
         end: usize,
     },
     Restore,
-    /// Begins a loop: `continue` goes to `next`, `break` to `end`.
-    BeginWhile {
-        next: usize,
-        end: usize,
-    },
     /// Begins a loop over the fields of words.
-    BeginFor {
-        words: Vec<Word>,
-        next: usize,
-        end: usize,
-    },
+    BeginFor(Vec<Word>),
     /// Assigns the next item of a `for` loop to its variable, or jumps after the last one.
     NextItem {
         variable: String,
         done: usize,
     },
-    EndLoop,
+    /// Ends a `for` loop.
+    EndFor,
     /// Ends a trap action.
     Return,
 }
@@ -133,15 +123,9 @@ pub(super) enum PieceKind {
     Capture(usize),
 }
 
-/// `$name` or `${name:-default}`.
+/// A parameter: `$name` or `${name}`.
 #[derive(Debug)]
-pub(super) struct Parameter {
-    pub name: ParameterName,
-    pub default: Option<DefaultValue>,
-}
-
-#[derive(Debug)]
-pub(super) enum ParameterName {
+pub(super) enum Parameter {
     Variable(String),
     /// `$?`
     Status,
@@ -149,14 +133,6 @@ pub(super) enum ParameterName {
     ShellPid,
     /// `$!`
     BackgroundPid,
-}
-
-/// The default value of a parameter.
-#[derive(Debug)]
-pub(super) struct DefaultValue {
-    pub word: Word,
-    /// Also replaces an empty value (`:-` instead of `-`).
-    pub replaces_empty: bool,
 }
 
 /// The position of an operation in a script.

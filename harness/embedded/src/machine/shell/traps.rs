@@ -1,20 +1,17 @@
-//! Traps, and the end of a shell.
+//! Traps.
 
 use std::sync::Arc;
 
-use super::super::ids::{Pid, Signal};
-use super::super::kernel::Kernel;
-use super::super::program::StepOutcome;
+use super::super::ids::Signal;
 use super::compile::compile;
 use super::error::ShellError;
 use super::interpreter::{Frame, Shell, Wait};
 use super::script::{Op, Position};
 
-/// Parses the name or number of a signal that a script may trap; `EXIT` is 0.
+/// Parses the name or number of a signal that a script may trap.
 fn parse_signal(name: &str) -> Option<Signal> {
     let name = name.to_ascii_uppercase();
     Some(match name.strip_prefix("SIG").unwrap_or(&name) {
-        "EXIT" => 0,
         "HUP" => 1,
         "INT" => 2,
         "QUIT" => 3,
@@ -23,7 +20,7 @@ fn parse_signal(name: &str) -> Option<Signal> {
         "PIPE" => 13,
         "ALRM" => 14,
         "TERM" => 15,
-        number => number.parse().ok().filter(|number| *number < 65)?,
+        number => number.parse().ok().filter(|number| (1..65).contains(number))?,
     })
 }
 
@@ -40,6 +37,9 @@ impl Shell {
         };
         let mut status = 0;
         for name in names {
+            if ["EXIT", "0"].contains(&name.as_str()) {
+                return Err(ShellError::Unsupported("a trap of EXIT"));
+            }
             let Some(signal) = parse_signal(name) else {
                 status = 1;
                 continue;
@@ -73,46 +73,12 @@ impl Shell {
         }
     }
 
-    pub(super) fn return_from_trap(&mut self, pid: Pid, kernel: &mut Kernel) -> Option<StepOutcome> {
-        self.unwind(pid, kernel, |frame| matches!(frame, Frame::Trap { .. }));
-        match self.frames.pop() {
-            Some(Frame::Trap { return_to, status, captures }) => {
-                self.position = return_to;
-                self.status = status;
-                self.captures = captures;
-                None
-            }
-            _ => self.exit(self.status, pid, kernel),
-        }
-    }
-
-    /// Ends the shell, after the action of the `EXIT` trap if there is one.
-    pub(super) fn exit(&mut self, status: i32, pid: Pid, kernel: &mut Kernel) -> Option<StepOutcome> {
-        if let Some(Some(action)) = self.traps.remove(&0) {
-            self.unwind(pid, kernel, |_| false);
-            self.exit_status = Some(status);
-            self.captures = vec![String::new(); action.captures];
-            self.position = Position { script: action, index: 0 };
-            return None;
-        }
-        Some(StepOutcome::Exit(self.exit_status.unwrap_or(status)))
-    }
-
-    /// Pops frames down to one that `is_target` accepts; that one stays.
-    pub(super) fn unwind(
-        &mut self,
-        pid: Pid,
-        kernel: &mut Kernel,
-        mut is_target: impl FnMut(&Frame) -> bool,
-    ) {
-        while let Some(frame) = self.frames.pop() {
-            if is_target(&frame) {
-                self.frames.push(frame);
-                return;
-            }
-            if let Frame::Redirect(saved) = frame {
-                self.restore(saved, pid, kernel);
-            }
+    /// Continues after a trap action, with the status from before.
+    pub(super) fn return_from_trap(&mut self) {
+        if let Some(Frame::Trap { return_to, status, captures }) = self.frames.pop() {
+            self.position = return_to;
+            self.status = status;
+            self.captures = captures;
         }
     }
 }

@@ -2,14 +2,13 @@
 
 use brush_parser::ast::ArithmeticExpr;
 use brush_parser::word::{
-    Parameter as AstParameter, ParameterExpr, ParameterTestType, SpecialParameter, WordPiece,
-    WordPieceWithSource, parse,
+    Parameter as AstParameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource, parse,
 };
 
 use super::compile::{Compiler, parser_options};
 use super::error::ShellError;
 use super::expand::has_glob;
-use super::script::{DefaultValue, Parameter, ParameterName, Piece, PieceKind, Word};
+use super::script::{Parameter, Piece, PieceKind, Word};
 
 impl Compiler {
     /// Compiles a word that expands to one string.
@@ -55,8 +54,8 @@ impl Compiler {
                     let text = if text == "\n" { "" } else { text };
                     (PieceKind::Text(text.to_owned()), true)
                 }
-                WordPiece::ParameterExpansion(parameter) => {
-                    (PieceKind::Parameter(self.parameter(parameter)?), quoted)
+                WordPiece::ParameterExpansion(expansion) => {
+                    (PieceKind::Parameter(parameter(expansion)?), quoted)
                 }
                 WordPiece::CommandSubstitution(text) => (PieceKind::Capture(self.capture(text)?), quoted),
                 WordPiece::ArithmeticExpression(text) => {
@@ -74,26 +73,20 @@ impl Compiler {
         }
         Ok(())
     }
+}
 
-    fn parameter(&mut self, expression: &ParameterExpr) -> Result<Parameter, ShellError> {
-        let (parameter, default) = match expression {
-            ParameterExpr::Parameter { parameter, indirect: false } => (parameter, None),
-            ParameterExpr::UseDefaultValues { parameter, indirect: false, test_type, default_value } => {
-                let word = self.word(default_value.as_deref().unwrap_or_default())?;
-                let replaces_empty = matches!(test_type, ParameterTestType::UnsetOrNull);
-                (parameter, Some(DefaultValue { word, replaces_empty }))
-            }
-            _ => return Err(ShellError::Unsupported("this parameter expansion")),
-        };
-        let name = match parameter {
-            AstParameter::Named(name) => ParameterName::Variable(name.clone()),
-            AstParameter::Special(SpecialParameter::LastExitStatus) => ParameterName::Status,
-            AstParameter::Special(SpecialParameter::ProcessId) => ParameterName::ShellPid,
-            AstParameter::Special(SpecialParameter::LastBackgroundProcessId) => ParameterName::BackgroundPid,
-            _ => return Err(ShellError::Unsupported("a positional parameter or array")),
-        };
-        Ok(Parameter { name, default })
-    }
+/// Returns the parameter of an expansion.
+fn parameter(expression: &ParameterExpr) -> Result<Parameter, ShellError> {
+    let ParameterExpr::Parameter { parameter, indirect: false } = expression else {
+        return Err(ShellError::Unsupported("this parameter expansion"));
+    };
+    Ok(match parameter {
+        AstParameter::Named(name) => Parameter::Variable(name.clone()),
+        AstParameter::Special(SpecialParameter::LastExitStatus) => Parameter::Status,
+        AstParameter::Special(SpecialParameter::ProcessId) => Parameter::ShellPid,
+        AstParameter::Special(SpecialParameter::LastBackgroundProcessId) => Parameter::BackgroundPid,
+        _ => return Err(ShellError::Unsupported("a positional parameter or array")),
+    })
 }
 
 /// Parses an arithmetic expression, in which `$name` and `${name}` mean the same as `name`.

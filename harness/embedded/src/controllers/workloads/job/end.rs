@@ -6,7 +6,7 @@ use super::failure_policy;
 use super::state::Job;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
-use crate::resource::{EventBody, Phase, PodStatus};
+use crate::resource::EventBody;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -96,7 +96,7 @@ impl End {
 
 impl Job<'_> {
     /// Returns the end if the job has failed or its end was decided before.
-    pub(super) fn failure(&self, ctx: &SimContext) -> Option<End> {
+    pub(super) fn failure(&self) -> Option<End> {
         let decided = End::decided(Outcome::Complete, &self.status)
             .or_else(|| End::decided(Outcome::Failed, &self.status));
         let by_policy = || {
@@ -106,16 +106,10 @@ impl Job<'_> {
             Some(End::failed("PodFailurePolicy", message))
         };
         let by_limit = || {
-            let limit = self.spec.backoff_limit;
-            let reached = self.failed > limit || self.restarts() > 0 && self.restarts() >= limit;
-            reached
+            (self.failed > self.spec.backoff_limit)
                 .then(|| End::failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"))
         };
-        let by_deadline = || {
-            let over = self.deadline(ctx).is_some_and(|left| left.is_zero());
-            over.then(|| End::failed("DeadlineExceeded", "Job was active longer than specified deadline"))
-        };
-        decided.or_else(by_policy).or_else(by_limit).or_else(by_deadline)
+        decided.or_else(by_policy).or_else(by_limit)
     }
 
     /// Returns the end if enough pods have succeeded.
@@ -131,22 +125,6 @@ impl Job<'_> {
                 message: text("Reached expected number of succeeded pods"),
             }
         })
-    }
-
-    /// Returns the number of container restarts with the policy `OnFailure`
-    /// (`pastBackoffLimitOnFailure`).
-    fn restarts(&self) -> i64 {
-        if !self.spec.restarts_containers() {
-            return 0;
-        }
-        let runs = |status: &PodStatus| matches!(status.phase, Some(Phase::Running | Phase::Pending));
-        let statuses = self.pods.iter().map(|pod| PodStatus::of(pod)).filter(runs);
-        statuses
-            .flat_map(|status| {
-                let all = status.init_container_statuses.into_iter().chain(status.container_statuses);
-                all.map(|container| i64::try_from(container.restart_count).unwrap_or(i64::MAX))
-            })
-            .sum()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The real controller counts a pod in two steps, with `uncountedTerminatedPods` and a finalizer;
 //! the model counts it in one. Not implemented: indexed jobs (rejected by the API), suspended jobs,
-//! `ttlSecondsAfterFinished`.
+//! `activeDeadlineSeconds`, `podReplacementPolicy`, `ttlSecondsAfterFinished`, and the limit of
+//! container restarts with `restartPolicy: OnFailure`.
 
 mod backoff;
 mod end;

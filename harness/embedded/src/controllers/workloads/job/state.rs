@@ -1,17 +1,14 @@
 //! State of a job.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::{JobStatus, PodFailurePolicy};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure_policy;
-use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
-use crate::controllers::workloads::reconcile::age;
 use crate::resource::ObjectExt;
 
 /// Finalizer of pods that their job has not counted yet.
@@ -24,31 +21,7 @@ pub(super) struct JobSpec {
     pub(super) parallelism: i64,
     pub(super) completions: Option<i64>,
     pub(super) backoff_limit: i64,
-    pub(super) active_deadline_seconds: Option<u64>,
-    pub(super) pod_replacement_policy: Option<String>,
     pub(super) pod_failure_policy: Option<PodFailurePolicy>,
-    template: Template,
-}
-
-/// Template of a job's pods.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    spec: TemplateSpec,
-}
-
-/// Spec of a job's pods.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct TemplateSpec {
-    restart_policy: String,
-}
-
-impl JobSpec {
-    /// Returns whether the kubelet restarts failed containers of the job's pods.
-    pub(super) fn restarts_containers(&self) -> bool {
-        self.template.spec.restart_policy == "OnFailure"
-    }
 }
 
 /// Job with its pods and counts.
@@ -87,8 +60,7 @@ impl<'a> Job<'a> {
     /// Returns whether terminating pods are replaced only after their end
     /// (`onlyReplaceFailedPods`).
     pub(super) fn replaces_failed_only(&self) -> bool {
-        self.spec.pod_replacement_policy.as_deref() == Some("Failed")
-            || self.spec.pod_failure_policy.is_some()
+        self.spec.pod_failure_policy.is_some()
     }
 
     /// Returns whether a pod has failed. Pods that are being deleted count as failed if they are
@@ -107,13 +79,6 @@ impl<'a> Job<'a> {
         let new = || self.pods.iter().filter(|pod| is_tracked(pod));
         let succeeded = new().filter(|pod| pod.phase() == "Succeeded").cloned().collect();
         (succeeded, new().filter(|pod| self.has_failed(pod)).cloned().collect())
-    }
-
-    /// Returns the time until `activeDeadlineSeconds` is exceeded.
-    pub(super) fn deadline(&self, ctx: &SimContext) -> Option<Duration> {
-        let most = self.spec.active_deadline_seconds?;
-        let since = age(self.status.start_time.as_ref()?.0, ctx);
-        Some(Duration::from_secs(most).saturating_sub(since))
     }
 
     /// Returns whether the failure of a pod counts.

@@ -34,24 +34,19 @@ pub(in crate::controllers::workloads) fn sync(
     job.succeeded += succeeded.len() as i64;
     job.failed += failed.iter().filter(|pod| job.counts(pod)).count() as i64;
     job.status.start_time.get_or_insert_with(|| ctx.epoch().meta_time(ctx.now));
-    let mut wait = None;
-    let mut end = job.failure(ctx);
-    let mut outcome = Ok(());
+    let mut end = job.failure();
+    let mut outcome = Ok(None);
     if end.is_some() {
         let active = job.active_pods();
         job.delete(&active, ctx);
     } else {
-        wait = job.deadline(ctx);
         if !object.is_deleting() {
-            match job.manage(remembered, ctx) {
-                Ok(next) => wait = [wait, next].into_iter().flatten().min(),
-                Err(failed) => outcome = Err(failed),
-            }
+            outcome = job.manage(remembered, ctx);
         }
         end = job.success(ctx);
     }
     job.finish(end.as_ref(), ctx);
-    outcome.map(|()| wait)
+    outcome
 }
 
 /// Returns whether a job has ended.

@@ -71,10 +71,6 @@ impl StatusBuilder<'_> {
             reason = old.reason.clone().or_else(|| api.reason.clone());
             message = old.message.clone().or_else(|| api.message.clone());
         }
-        if let Some(deadline) = self.past_deadline(old) {
-            phase = Phase::Failed;
-            (reason, message) = (Some(deadline.reason.to_owned()), Some(deadline.message));
-        }
         let phase = api.phase.filter(|api_phase| api_phase.is_terminal()).unwrap_or(phase);
         let conditions = self.conditions(old, &init, &regular, phase);
         for list in [&mut regular, &mut ephemeral] {
@@ -114,17 +110,6 @@ impl StatusBuilder<'_> {
         } else if self.manifest().spec.host_network {
             status.set_pod_ip(self.host);
         }
-    }
-
-    /// Returns the reason if the pod has exceeded its `activeDeadlineSeconds`.
-    fn past_deadline(&self, old: &PodStatus) -> Option<Reason> {
-        let seconds = self.manifest().spec.active_deadline_seconds?;
-        let since = self.epoch.at(self.now).duration_since(old.start_time.as_ref()?.0);
-        (since.as_secs() >= i64::try_from(seconds).unwrap_or(i64::MAX)).then(|| Reason {
-            reason: "DeadlineExceeded",
-            message: "Pod was active on the node longer than the specified deadline".to_owned(),
-            disruption: None,
-        })
     }
 
     /// Copies the times of unchanged conditions from the cached status. Returns whether the status

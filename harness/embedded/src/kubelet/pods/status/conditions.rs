@@ -42,14 +42,9 @@ impl StatusBuilder<'_> {
             conditions.push(self.condition("PodReadyToStartContainers", sandbox));
         }
         conditions.push(self.condition("Initialized", self.initialized(old, init, regular, phase)));
-        let mut ready = self.containers_ready(init, regular, phase);
-        if ready.holds
-            && let Some(gates) = self.unready_gates(&conditions)
-        {
-            ready = Finding::no("ReadinessGatesNotReady", gates);
+        for kind in ["Ready", "ContainersReady"] {
+            conditions.push(self.condition(kind, self.containers_ready(init, regular, phase)));
         }
-        conditions.push(self.condition("Ready", ready));
-        conditions.push(self.condition("ContainersReady", self.containers_ready(init, regular, phase)));
         conditions.push(self.condition("PodScheduled", Finding::TRUE));
         conditions
     }
@@ -131,22 +126,5 @@ impl StatusBuilder<'_> {
             return Finding::TRUE;
         }
         Finding::no("ContainersNotReady", format!("containers with unready status: [{}]", open.join(" ")))
-    }
-
-    fn unready_gates(&self, conditions: &[PodCondition]) -> Option<String> {
-        let mut messages = Vec::new();
-        for gate in &self.manifest().spec.readiness_gates {
-            let gate = &gate.condition_type;
-            match conditions.iter().find(|condition| condition.kind == *gate) {
-                None => messages
-                    .push(format!("corresponding condition of pod readiness gate {gate:?} does not exist.")),
-                Some(condition) if condition.status != ConditionStatus::True => messages.push(format!(
-                    "the status of pod readiness gate {gate:?} is not \"True\", but {}",
-                    condition.status
-                )),
-                Some(_) => {}
-            }
-        }
-        (!messages.is_empty()).then(|| messages.join(", "))
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// Returns the log of a container.
 fn log(lab: &mut Lab, pod: &str, container: &str) -> String {
-    lab.log(pod, container, "").text
+    lab.log(pod, container, PodLogOptions::default()).text
 }
 
 fn prints(script: &str, resources: Value) -> Value {

@@ -214,16 +214,6 @@ fn starts_ephemeral_container() {
 }
 
 #[test]
-fn pod_ends_at_active_deadline() {
-    let mut lab = Lab::new(31);
-    lab.pod("p", json!({"activeDeadlineSeconds": 5, "containers": [{"name": "c"}]}));
-    lab.seconds(15);
-    let status = lab.status("p");
-    assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("DeadlineExceeded")));
-    assert_eq!(lab.messages("p", "DeadlineExceeded").len(), 1);
-}
-
-#[test]
 fn restarted_kubelet_keeps_pods() {
     let mut lab = Lab::new(31);
     let uid = lab.pod("p", three());

@@ -148,7 +148,6 @@ fn extended_resources_are_kept_and_counted() {
 #[test]
 fn reports_unavailable_images() {
     for (image, policy, reason, events) in [
-        ("Not/A name", "IfNotPresent", "InvalidImageName", vec!["InspectFailed c", "Failed c"]),
         ("elsewhere.io/thing:1", "Never", "ErrImageNeverPull", vec!["ErrImageNeverPull c", "Failed c"]),
         (
             "registry.invalid/thing:1",
@@ -185,15 +184,29 @@ fn rejects_log_requests() {
     lab.pod("p", json!({"initContainers": [{"name": "i"}], "containers": [{"name": "c"}]}));
     lab.seconds(4);
     let waiting = "container \"c\" in pod \"p\" is waiting to start: PodInitializing";
-    for (pod, container, query, code, text) in [
-        ("p", "c", "", 400, waiting),
-        ("p", "x", "", 404, "container \"x\" not found in pod \"p\""),
-        ("q", "c", "", 404, "pod \"q\" does not exist"),
-        ("p", "i", "previous=true", 400, "previous terminated container \"i\" in pod \"p\" not found"),
-        ("p", "i", "tailLines=-1", 422, "{\"message\": \"Invalid request.\"}"),
-        ("p", "i", "", 200, ""),
+    for (pod, container, previous, code, text) in [
+        ("p", "c", false, 400, waiting),
+        ("p", "x", false, 404, "container \"x\" not found in pod \"p\""),
+        ("q", "c", false, 404, "pod \"q\" does not exist"),
+        ("p", "i", true, 400, "previous terminated container \"i\" in pod \"p\" not found"),
+        ("p", "i", false, 200, ""),
     ] {
-        let answer = lab.log(pod, container, query);
+        let answer = lab.log(pod, container, PodLogOptions { previous, ..PodLogOptions::default() });
         assert_eq!((answer.code, answer.text.as_str()), (code, text));
     }
+}
+
+#[test]
+fn waits_for_config_map_of_variables() {
+    let mut lab = Lab::new(31);
+    let container = json!({"name": "c", "envFrom": [{"configMapRef": {"name": "absent"}}]});
+    lab.pod("p", json!({"containers": [container]}));
+    lab.seconds(8);
+    let status = lab.status("p");
+    let waiting = &of(&status, "containerStatuses", "c")["state"]["waiting"];
+    assert_eq!(
+        *waiting,
+        json!({"reason": "CreateContainerConfigError", "message": "configmap \"absent\" not found"})
+    );
+    assert!(lab.messages("p", "Failed").contains(&"Error: configmap \"absent\" not found".to_owned()));
 }

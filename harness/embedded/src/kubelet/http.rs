@@ -1,0 +1,76 @@
+//! HTTP endpoints of the kubelet, as `nodes/N/proxy` serves them.
+
+use serde::Serialize;
+
+use crate::apiserver::Status;
+use crate::context::SimContext;
+use crate::kubelet::state::Kubelet;
+use crate::machine::Machine;
+use crate::resource::{Kind, ObjectExt};
+
+/// HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status.
+    pub code: u16,
+    /// `Content-Type`.
+    pub content: &'static str,
+    /// Body.
+    pub body: String,
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+impl Kubelet {
+    /// Handles a GET request. The path is relative to the proxy, such as `stats/summary`. If the
+    /// kubelet is stopped, the API server responds that it cannot reach it.
+    pub fn answer(&mut self, path: &str, machine: &Machine, ctx: &mut SimContext) -> Answer {
+        if !self.running {
+            return self.unreachable(ctx);
+        }
+        match path.trim_matches('/') {
+            "stats/summary" => self.stats_summary(machine, ctx),
+            "configz" => Answer::json(&self.config.configz()),
+            "metrics" => Answer::text(200, self.eviction.metrics.text()),
+            "healthz" => Answer::text(200, "ok".to_owned()),
+            _ => Answer::text(404, "404 page not found\n".to_owned()),
+        }
+    }
+
+    fn stats_summary(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {
+        match self.summary(false, machine, ctx) {
+            Ok(summary) => Answer::json(&summary),
+            Err(error) => Answer::text(500, format!("Internal Error: {error}\n")),
+        }
+    }
+
+    /// Returns `error trying to reach service` with status 503 (apimachinery's
+    /// `util/proxy/transport.go`).
+    fn unreachable(&self, ctx: &SimContext) -> Answer {
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node);
+        let status = connection_refused(node.and_then(|node| node.internal_ip()));
+        Answer { code: status.code, ..Answer::json(&status.object()) }
+    }
+}
+
+impl Answer {
+    fn text(code: u16, body: String) -> Self {
+        Self { code, content: TEXT, body }
+    }
+
+    fn json(value: &impl Serialize) -> Self {
+        match serde_json::to_string(value) {
+            Ok(body) => Self { code: 200, content: JSON, body },
+            Err(error) => Self::text(500, error.to_string()),
+        }
+    }
+}
+
+/// 503 for a kubelet that does not listen at its address.
+pub(crate) fn connection_refused(address: Option<&str>) -> Status {
+    let address = address.unwrap_or("127.0.0.1");
+    let message =
+        format!("error trying to reach service: dial tcp {address}:10250: connect: connection refused");
+    Status::new(503, "ServiceUnavailable", message)
+}

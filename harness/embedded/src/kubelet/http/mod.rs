@@ -1,6 +1,0 @@
-//! HTTP endpoints of the kubelet.
-
-mod answer;
-mod metrics;
-
-pub use answer::Answer;
