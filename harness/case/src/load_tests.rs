@@ -149,7 +149,11 @@ fn errors_point_to_the_mistake() {
         ),
         ("two thresholds of one signal", "ramp: 15s", "also: {memory.available: 1Gi}"),
         ("a second signal without a distance", "ramp: 15s", "also: {pid.available: \"0\"}"),
-        ("a second signal beside a percentage", "ramp: 15s", "as-percentage: true, also: {pid.available: \"9\"}"),
+        (
+            "a second signal beside a percentage",
+            "ramp: 15s",
+            "as-percentage: true, also: {pid.available: \"9\"}",
+        ),
         ("a second pod that grows", "ramp: 15s", "pod: {name: hog}"),
         ("others cross alone", "ramp: 15s", "distance: 100Mi, others: 100Mi"),
         ("a soft reservation", "ramp: 15s", "by: kube-reserved, soft-grace: 1s"),

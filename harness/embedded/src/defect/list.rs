@@ -222,6 +222,7 @@ defects! {
         PreemptionByHighestQos = "Guaranteed pods are preempted before BestEffort ones.",
         PreemptionTakesLargest = "The pod with the largest request is preempted instead of the nearest.",
         PreemptionReasonDiffers = "A preempted pod has the reason Evicted.",
+        PreemptionNotCounted = "The metric kubelet_preemptions does not count.",
         PreemptionWithoutEvent = "The preemption of a pod causes no event.",
         PreemptionWithoutDisruption = "A preempted pod has no condition DisruptionTarget.",
         PreemptionIsCounted = "kubelet_evictions counts preempted pods.",

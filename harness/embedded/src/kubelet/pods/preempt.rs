@@ -59,6 +59,9 @@ impl Kubelet {
                 disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
             };
             self.kill_now(victim, reason, None, machine, ctx);
+            if let Some(short) = shortages.first().filter(|_| !self.has(Defect::PreemptionNotCounted)) {
+                self.eviction.metrics.count_preemption(&short.resource);
+            }
         }
         Ok(victims)
     }
