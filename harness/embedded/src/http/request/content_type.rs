@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
+use super::protobuf;
 use crate::apiserver::Status;
 use crate::http::errors;
 use crate::resource::parse_yaml;
@@ -15,6 +16,8 @@ pub(crate) enum ContentType {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
     /// `application/merge-patch+json` (RFC 7396)
     MergePatch,
     /// `application/strategic-merge-patch+json`
@@ -22,7 +25,8 @@ pub(crate) enum ContentType {
 }
 
 /// Media types of objects.
-const OBJECT_TYPES: &[&str] = &["application/json", "application/yaml"];
+const OBJECT_TYPES: &[&str] =
+    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl ContentType {
     /// Reads `Content-Type`; JSON if it is missing.
@@ -31,6 +35,7 @@ impl ContentType {
         Ok(match stated.split(';').next().unwrap_or_default().trim() {
             "" | "application/json" | "*/*" => Self::Json,
             "application/yaml" => Self::Yaml,
+            "application/vnd.kubernetes.protobuf" => Self::Protobuf,
             "application/merge-patch+json" => Self::MergePatch,
             "application/strategic-merge-patch+json" => Self::StrategicMergePatch,
             other => return Err(errors::unsupported_media_type(other, OBJECT_TYPES)),
@@ -43,6 +48,7 @@ pub(super) fn body_to_json(headers: &HeaderMap, body: &Bytes) -> Result<Bytes, S
     match ContentType::from_headers(headers)? {
         ContentType::Json => Ok(body.clone()),
         ContentType::Yaml => yaml_to_json(body),
+        ContentType::Protobuf => protobuf::to_json(body).map(Bytes::from),
         ContentType::MergePatch | ContentType::StrategicMergePatch => {
             Err(errors::unsupported_media_type("a patch", OBJECT_TYPES))
         }

@@ -2,6 +2,7 @@
 
 mod api_request;
 mod content_type;
+mod protobuf;
 mod query;
 mod representation;
 mod target;
