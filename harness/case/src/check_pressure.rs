@@ -3,7 +3,8 @@
 use evictlab_rules::quantity::Quantity;
 
 use crate::checks::Checker;
-use crate::schema::{Pressure, PressureMechanism, Signal};
+use crate::pressure::{Pressure, PressureMechanism};
+use crate::signal::Signal;
 use crate::values::QuantityText;
 use crate::yaml_path;
 

@@ -34,10 +34,12 @@ pub mod expression;
 mod load;
 mod new_case;
 pub mod positions;
+mod pressure;
 mod pressure_pod;
 mod problem;
 mod schema;
 pub mod select;
+mod signal;
 mod step;
 mod values;
 
@@ -49,9 +51,11 @@ pub use expect::{
 };
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
+pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
-pub use schema::{Case, EphemeralContainer, KnownBug, Pressure, PressureMechanism, Signal, json_schema};
+pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
+pub use signal::Signal;
 pub use step::{
     Action, ApiRequest, Deletion, DeletionError, NodeChange, NodeSetup, ObjectKind, ObjectPatch,
     ObjectReference, PodPlacement, Step, Taint, TwoActions,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::schema::{Case, Signal};
+use crate::signal::Signal;
 use crate::values::{Duration, Name, QuantityText};
 
 /// Image of the pod.
@@ -114,15 +114,6 @@ impl PressurePod {
             ("metadata".to_owned(), json!({"name": self.name.as_str()})),
             ("spec".to_owned(), spec),
         ])
-    }
-}
-
-impl Case {
-    /// Adds the pod that `pressure.pod` describes to the pods of the case.
-    pub(crate) fn add_pressure_pod(&mut self) {
-        let Some(pressure) = &self.pressure else { return };
-        let manifest = pressure.pod.as_ref().map(|pod| pod.manifest(pressure.signal));
-        self.pods.extend(manifest);
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_fault::Fault;
 use evictlab_rules::invariant::Invariant;
-use evictlab_rules::threshold::{Resource, Signal as EvictionSignal};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
@@ -13,9 +12,9 @@ use serde_json::{Map, Value};
 use crate::assertion::{Assertion, Cgroup};
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
-use crate::pressure_pod::PressurePod;
+use crate::pressure::Pressure;
 use crate::step::{NodeChange, NodeSetup, PodPlacement, Step};
-use crate::values::{Duration, KubeletRequirement, Name, QuantityText, Upstream};
+use crate::values::{Duration, KubeletRequirement, Name, Upstream};
 
 /// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -118,6 +117,13 @@ impl Case {
         in_steps.chain(conditions).chain(assertions).chain(self.expect.rate.as_ref().map(|rate| &rate.of))
     }
 
+    /// Adds the pod that `pressure.pod` describes to the pods of the case.
+    pub(crate) fn add_pressure_pod(&mut self) {
+        let Some(pressure) = &self.pressure else { return };
+        let manifest = pressure.pod.as_ref().map(|pod| pod.manifest(pressure.signal));
+        self.pods.extend(manifest);
+    }
+
     /// Returns the objects that steps create.
     pub fn created_objects(&self) -> impl Iterator<Item = &Map<String, Value>> {
         self.steps.iter().filter_map(Step::created_object)
@@ -172,111 +178,6 @@ fn unwrap_descriptions(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
         _ => {}
-    }
-}
-
-/// Pressure on one eviction signal of the node.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Pressure {
-    /// Eviction signal.
-    pub signal: Signal,
-    /// Setting that creates the pressure.
-    #[serde(default)]
-    pub by: PressureMechanism,
-    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of `pods`
-    /// does, by the variables of the pressure.
-    #[serde(default)]
-    pub pod: Option<PressurePod>,
-    /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
-    /// pods may use in addition to their present usage.
-    #[serde(default)]
-    pub distance: Option<QuantityText>,
-    /// Distance of an additional hard threshold, for a case with a soft one. The growing container
-    /// crosses it, too.
-    #[serde(default)]
-    pub hard_distance: Option<QuantityText>,
-    /// Thresholds of other signals, each by its distance below the available amount. They are hard, or
-    /// have the same `soft-grace`. Pods of the case cross them.
-    #[serde(default)]
-    pub also: BTreeMap<Signal, QuantityText>,
-    /// State the threshold as a percentage of the capacity.
-    #[serde(default)]
-    pub as_percentage: bool,
-    /// Usage of all other containers of the case. The growing container uses that much less, so
-    /// that the pressure ends once the others are evicted.
-    #[serde(default)]
-    pub others: Option<QuantityText>,
-    /// Minimum time from the start of the pods until the threshold is crossed; longer on slow
-    /// nodes.
-    #[serde(default)]
-    pub ramp: Option<Duration>,
-    /// Grace period; makes the threshold a soft one.
-    #[serde(default)]
-    pub soft_grace: Option<Duration>,
-}
-
-/// Setting that creates node pressure.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PressureMechanism {
-    /// An eviction threshold close below the available amount.
-    #[default]
-    Threshold,
-    /// A reservation of all other memory (`kubeReserved`), which limits the cgroup of all pods. No
-    /// threshold is set.
-    KubeReserved,
-}
-
-/// Eviction signals that a case can put under pressure.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
-pub enum Signal {
-    /// Memory of the node: capacity minus working set. Separate for each node.
-    #[serde(rename = "memory.available")]
-    MemoryAvailable,
-    /// Free bytes of nodefs, the file system of the kubelet. With kind, nodes share the disk of
-    /// the host.
-    #[serde(rename = "nodefs.available")]
-    NodefsAvailable,
-    /// Free inodes of nodefs. With kind, nodes share the disk of the host.
-    #[serde(rename = "nodefs.inodesFree")]
-    NodefsInodesFree,
-    /// Free process ids. With kind, nodes share the process ids of the host.
-    #[serde(rename = "pid.available")]
-    PidAvailable,
-}
-
-impl Pressure {
-    /// Returns the signals that have a threshold: `signal`, and those of `also`.
-    pub fn signals(&self) -> impl Iterator<Item = Signal> {
-        std::iter::once(self.signal).chain(self.also.keys().copied())
-    }
-}
-
-impl Signal {
-    /// Returns the name of the signal in a KubeletConfiguration.
-    pub fn as_str(self) -> &'static str {
-        self.eviction_signal().as_str()
-    }
-
-    /// Returns the kubelet's signal.
-    pub fn eviction_signal(self) -> EvictionSignal {
-        match self {
-            Self::MemoryAvailable => EvictionSignal::MemoryAvailable,
-            Self::NodefsAvailable => EvictionSignal::NodefsAvailable,
-            Self::NodefsInodesFree => EvictionSignal::NodefsInodesFree,
-            Self::PidAvailable => EvictionSignal::PidAvailable,
-        }
-    }
-
-    /// Returns the resource that eviction messages name for the signal.
-    pub fn resource(self) -> Resource {
-        self.eviction_signal().resource()
-    }
-
-    /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
-    pub fn is_bytes(self) -> bool {
-        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
     }
 }
 

@@ -405,6 +405,23 @@ fn a_known_bug_can_be_a_late_kill() {
     assert_eq!(killed(9), Verdict::Reproduced);
 }
 
+/// A controller may replace an evicted pod so fast that no sample shows the pressure.
+#[test]
+fn the_eviction_of_a_pod_that_a_controller_made_shows_the_pressure() {
+    let case = case("{evicted: []}", ", pressure: {signal: memory.available}");
+    let mut observed = observations();
+    observed["configz"] = json!({"evictionHard": {"memory.available": "1Gi"}});
+    observed["samples"] = json!([{"t": 1.0, "node": {"memory": {"availableBytes": 2_u64 << 30, "workingSetBytes": 1_u64 << 30}}}]);
+    let why = "memory.available never fell below 1Gi";
+    assert_inconclusive(&result(&case, observed.clone()), InconclusiveReason::ThresholdNotReached, why);
+    observed["events"] = json!([event("of-a-job", "1")]);
+    assert_inconclusive(&result(&case, observed.clone()), InconclusiveReason::ThresholdNotReached, why);
+    observed["events"][0]["message"] = json!(
+        "The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi. Container el1 was using 2Gi, request is 0, has larger consumption of memory. "
+    );
+    assert_eq!(result(&case, observed).verdict, Verdict::Passed);
+}
+
 /// A busy kubelet may lose the status of a container and report its end much later.
 #[test]
 fn a_lost_end_of_a_container_is_no_late_kill() {

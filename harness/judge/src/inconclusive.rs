@@ -1,6 +1,6 @@
 //! Reasons why the evidence does not suffice for a verdict, each with the figures behind it.
 
-use evictlab_rules::invariant::Invariant;
+use evictlab_rules::invariant::{EvictedEvent, Invariant, evicted_events};
 use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
@@ -12,7 +12,7 @@ use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
-use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
+use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Recorded, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
 /// Returns the reason why an expectation that holds does not decide the case.
@@ -96,6 +96,9 @@ fn without_pressure(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclu
     let mut evicted = evidence.pods.iter().filter(|pod| pod.was_evicted()).peekable();
     if evicted.peek().is_some() {
         evicted.find_map(|pod| missing_statistics(pod, evidence))
+    } else if has_pressure_eviction(pressure.signal.resource(), evidence) {
+        // Of a pod that a controller made. It may have ended the pressure between two samples.
+        None
     } else {
         threshold_not_reached(pressure.signal.eviction_signal(), evidence)
     }
@@ -141,6 +144,16 @@ fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconc
     let deleted = |pod: &&PodEvidence<'_>| pod.gone && !pod.was_evicted() && case.steps.is_empty();
     let pod = evidence.pods.iter().find(deleted)?;
     Some(evidence_lost(format!("{} was deleted externally before the end of the case", pod.name)))
+}
+
+/// Reports whether the kubelet evicted any pod because the node was low on the resource.
+fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> bool {
+    let is_of_resource = |event: &EvictedEvent| match event.message.parse() {
+        Ok(EvictionMessage::NodePressure(pressure)) => pressure.resource == resource,
+        _ => false,
+    };
+    let events = evidence.observations.events.iter().map(Recorded::json);
+    evicted_events(events).iter().any(is_of_resource)
 }
 
 fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {

@@ -1,0 +1,70 @@
+//! The pressure of a case.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::pressure_pod::PressurePod;
+use crate::signal::Signal;
+use crate::values::{Duration, QuantityText};
+
+/// Pressure on one eviction signal of the node.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pressure {
+    /// Eviction signal.
+    pub signal: Signal,
+    /// Setting that creates the pressure.
+    #[serde(default)]
+    pub by: PressureMechanism,
+    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of `pods`
+    /// does, by the variables of the pressure.
+    #[serde(default)]
+    pub pod: Option<PressurePod>,
+    /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
+    /// pods may use in addition to their present usage.
+    #[serde(default)]
+    pub distance: Option<QuantityText>,
+    /// Distance of an additional hard threshold, for a case with a soft one. The growing container
+    /// crosses it, too.
+    #[serde(default)]
+    pub hard_distance: Option<QuantityText>,
+    /// Thresholds of other signals, each by its distance below the available amount. They are hard, or
+    /// have the same `soft-grace`. Pods of the case cross them.
+    #[serde(default)]
+    pub also: BTreeMap<Signal, QuantityText>,
+    /// State the threshold as a percentage of the capacity.
+    #[serde(default)]
+    pub as_percentage: bool,
+    /// Usage of all other containers of the case. The growing container uses that much less, so
+    /// that the pressure ends once the others are evicted.
+    #[serde(default)]
+    pub others: Option<QuantityText>,
+    /// Minimum time from the start of the pods until the threshold is crossed; longer on slow
+    /// nodes.
+    #[serde(default)]
+    pub ramp: Option<Duration>,
+    /// Grace period; makes the threshold a soft one.
+    #[serde(default)]
+    pub soft_grace: Option<Duration>,
+}
+
+/// Setting that creates node pressure.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PressureMechanism {
+    /// An eviction threshold close below the available amount.
+    #[default]
+    Threshold,
+    /// A reservation of all other memory (`kubeReserved`), which limits the cgroup of all pods. No
+    /// threshold is set.
+    KubeReserved,
+}
+
+impl Pressure {
+    /// Returns the signals that have a threshold: `signal`, and those of `also`.
+    pub fn signals(&self) -> impl Iterator<Item = Signal> {
+        std::iter::once(self.signal).chain(self.also.keys().copied())
+    }
+}

@@ -1,0 +1,50 @@
+//! The eviction signals of cases.
+
+use evictlab_rules::threshold::{Resource, Signal as EvictionSignal};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Eviction signals that a case can put under pressure.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+pub enum Signal {
+    /// Memory of the node: capacity minus working set. Separate for each node.
+    #[serde(rename = "memory.available")]
+    MemoryAvailable,
+    /// Free bytes of nodefs, the file system of the kubelet. With kind, nodes share the disk of
+    /// the host.
+    #[serde(rename = "nodefs.available")]
+    NodefsAvailable,
+    /// Free inodes of nodefs. With kind, nodes share the disk of the host.
+    #[serde(rename = "nodefs.inodesFree")]
+    NodefsInodesFree,
+    /// Free process ids. With kind, nodes share the process ids of the host.
+    #[serde(rename = "pid.available")]
+    PidAvailable,
+}
+
+impl Signal {
+    /// Returns the name of the signal in a KubeletConfiguration.
+    pub fn as_str(self) -> &'static str {
+        self.eviction_signal().as_str()
+    }
+
+    /// Returns the kubelet's signal.
+    pub fn eviction_signal(self) -> EvictionSignal {
+        match self {
+            Self::MemoryAvailable => EvictionSignal::MemoryAvailable,
+            Self::NodefsAvailable => EvictionSignal::NodefsAvailable,
+            Self::NodefsInodesFree => EvictionSignal::NodefsInodesFree,
+            Self::PidAvailable => EvictionSignal::PidAvailable,
+        }
+    }
+
+    /// Returns the resource that eviction messages name for the signal.
+    pub fn resource(self) -> Resource {
+        self.eviction_signal().resource()
+    }
+
+    /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
+    }
+}
