@@ -23,12 +23,14 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | 7 | `backend`: [`Backend`], one of the three |
-//! | 6 | `embedded`, `kind`, `existing`: the backends |
-//! | 5 | `plan`: clusters of a run, `error`: [`ClusterError`] |
-//! | 4 | [`kubelet_config`]: configures kubelets |
-//! | 3 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
-//! | 2 | `docker`: Docker API, [`images`]: node images and case images, [`workload`]: namespaces and pods, `probe`: pods that test a node |
+//! | 9 | `backend`: [`Backend`], one of the three |
+//! | 8 | `embedded`, `kind`, `existing`: the backends |
+//! | 7 | `plan`: clusters of a run |
+//! | 6 | `error`: [`ClusterError`] |
+//! | 5 | [`kubelet_config`]: configures kubelets |
+//! | 4 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
+//! | 3 | [`images`]: node images and case images, `probe`: pods that test a node |
+//! | 2 | `docker`: Docker API, [`workload`]: namespaces and pods |
 //! | 1 | [`wait`], `api_error`, `kubelet`, `meminfo`, `owner` |
 
 #![deny(unreachable_pub)]

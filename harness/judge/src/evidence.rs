@@ -25,6 +25,8 @@ pub(crate) struct CaseEvidence<'a> {
     pub(crate) kubelet: &'a KubeletVersion,
     pub(crate) observations: &'a Observations,
     pub(crate) pods: Vec<PodEvidence<'a>>,
+    /// The Evicted events of all pods, oldest first; of controllers' pods, too.
+    pub(crate) evictions: Vec<EvictedEvent>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) thresholds: Vec<Threshold>,
     /// The API's answer that rejected an ephemeral container.
@@ -66,9 +68,9 @@ pub(crate) struct PodEvidence<'a> {
 
 impl<'a> CaseEvidence<'a> {
     pub(crate) fn new(case: &Case, kubelet: &'a KubeletVersion, observations: &'a Observations) -> Self {
-        let evicted = evicted_events(&without_repeated_uids(&observations.events));
+        let evictions = evicted_events(without_repeated_uids(&observations.events));
         let created = observations.pods_created.iter();
-        let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evicted)).collect();
+        let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evictions)).collect();
         let lost = unreliable_events(&pods, observations);
         let bug = known_bug(case, kubelet, observed_cgroup(observations));
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
@@ -79,6 +81,7 @@ impl<'a> CaseEvidence<'a> {
             unreliable_events: lost,
             about_lost_events: about_events.map(|of_bug| of_bug.what.clone()).collect(),
             pods,
+            evictions,
             samples: observations.samples.decode().collect(),
             thresholds: observations.thresholds(),
             rejection: observations.refused.as_deref(),
@@ -236,12 +239,12 @@ impl<'a> PodEvidence<'a> {
 }
 
 /// Returns the last version of each event.
-fn without_repeated_uids(events: &[RecordedEvent]) -> Vec<Value> {
-    let is_last = |index: &usize| {
+fn without_repeated_uids(events: &[RecordedEvent]) -> impl Iterator<Item = &Value> {
+    let is_last = move |index: &usize| {
         let uid = events[*index].uid();
         uid.is_none() || !events[index + 1..].iter().any(|later| later.uid() == uid)
     };
-    (0..events.len()).filter(is_last).map(|index| events[index].json().clone()).collect()
+    (0..events.len()).filter(is_last).map(|index| events[index].json())
 }
 
 fn warnings(events: &[&RecordedEvent]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Reasons why the evidence does not suffice for a verdict, each with the figures behind it.
 
-use evictlab_rules::invariant::{EvictedEvent, Invariant, evicted_events};
+use evictlab_rules::invariant::{EvictedEvent, Invariant};
 use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
@@ -12,7 +12,7 @@ use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
-use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Recorded, Scope};
+use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
 /// Returns the reason why an expectation that holds does not decide the case.
@@ -152,8 +152,7 @@ fn has_pressure_eviction(resource: Resource, evidence: &CaseEvidence<'_>) -> boo
         Ok(EvictionMessage::NodePressure(pressure)) => pressure.resource == resource,
         _ => false,
     };
-    let events = evidence.observations.events.iter().map(Recorded::json);
-    evicted_events(events).iter().any(is_of_resource)
+    evidence.evictions.iter().any(is_of_resource)
 }
 
 fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
