@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
-    Backend, CLUSTER_LIFETIME, Cluster, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig,
-    KindOptions, KubeletGroup, NewCluster, Owner, StateDir,
+    Backend, Cluster, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig, KindOptions,
+    KubeletGroup, NewCluster, Owner, StateDir,
 };
 use evictlab_judge::CaseResult;
 use evictlab_report::RunState;
@@ -49,7 +49,7 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, St
         let _creation = state.lock(&name).map_err(|error| text(&error))?;
         if state.read(&name).is_none() {
             let labels = groups[group].kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-            let record = ClusterRecord::new(&name, &name, owner.clone(), labels, CLUSTER_LIFETIME);
+            let record = ClusterRecord::new(docker.id(), &name, &name, owner.clone(), labels);
             create_cluster(&runtime, &docker, &state, record, &groups[group])?;
         }
     }

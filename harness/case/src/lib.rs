@@ -33,6 +33,7 @@ mod expect;
 pub mod expression;
 mod load;
 mod new_case;
+mod pod_specs;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
@@ -51,6 +52,7 @@ pub use expect::{
 };
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
+pub use pod_specs::PodSpec;
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};

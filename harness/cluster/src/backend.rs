@@ -65,6 +65,14 @@ impl Backend {
         }
     }
 
+    /// Maximum number of nodes under pressure at a time; `None` for clusters that evictlab creates.
+    pub fn max_starved_nodes(&self) -> Option<usize> {
+        match self {
+            Self::Embedded(_) | Self::Kind(_) => None,
+            Self::Existing(backend) => Some(backend.max_starved_nodes),
+        }
+    }
+
     /// Creates or opens a cluster and loads images, given by full name, into all its nodes. `step`
     /// receives one line per step.
     pub async fn open(
@@ -111,6 +119,14 @@ impl ClusterHandle {
             Self::Embedded(handle) => &handle.nodes,
             Self::Kind(handle) => &handle.nodes,
             Self::Existing(handle) => &handle.nodes,
+        }
+    }
+
+    /// Waits until the run loses its nodes to somebody else; returns the reason.
+    pub async fn lost(&self) -> String {
+        match self {
+            Self::Embedded(_) | Self::Kind(_) => std::future::pending().await,
+            Self::Existing(handle) => handle.lease.lost().await,
         }
     }
 

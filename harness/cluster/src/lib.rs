@@ -63,7 +63,7 @@ pub use embedded::{
 pub use error::ClusterError;
 pub use existing::{
     CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError, ExistingOptions, Leftover,
-    Permission, READ_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers, leftovers,
+    NodePermissions, Permission, READ_PERMISSIONS, RunLease, WATCH_PERMISSIONS, collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
 pub use kind::{
@@ -78,7 +78,7 @@ pub use node::{
     ExternalNode, KubeletProxy, MetricLine, Node, NodeBackend, NodeError, PressureForbidden, is_ready,
     last_heartbeat,
 };
-pub use owner::{CLUSTER_LIFETIME, Owner};
+pub use owner::Owner;
 pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

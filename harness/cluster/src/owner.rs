@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Age after which leftovers of a process on another host count as abandoned.
-pub const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+/// File with the id of the boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Identity of a process. The start time distinguishes it from a later process with the same id.
+/// Age after which leftovers without Lease or heartbeat of a process elsewhere count as abandoned.
+pub(crate) const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+
+/// Identity of a process. The start time distinguishes it from a later process with the same id, and
+/// the scope from a process of another container or machine, whose state cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// Process id.
@@ -17,6 +21,10 @@ pub struct Owner {
     pub started: String,
     /// Name of the host.
     pub host: String,
+    /// Boot id and process id namespace on Linux, else empty. Containers on one host may have equal
+    /// host names.
+    #[serde(default)]
+    pub scope: String,
 }
 
 impl Owner {
@@ -26,20 +34,22 @@ impl Owner {
             pid: std::process::id(),
             started: String::new(),
             host: host_name(),
+            scope: scope(),
         })
     }
 
     /// The process with this id, if it is running.
     pub fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, started: start_time(pid)?, host: host_name() })
+        Some(Self { pid, started: start_time(pid)?, host: host_name(), scope: scope() })
     }
 
-    /// Returns whether the process belongs to this host, where its state can be checked.
+    /// Returns whether the process has the host and the process ids of this one, so that its state
+    /// can be checked.
     pub fn is_here(&self) -> bool {
-        self.host == host_name()
+        self.host == host_name() && self.scope == scope()
     }
 
-    /// Returns whether the process is running. A process on another host counts as running.
+    /// Returns whether the process is running. A process elsewhere counts as running.
     pub fn alive(&self) -> bool {
         !self.is_here() || start_time(self.pid).is_some_and(|started| started == self.started)
     }
@@ -50,10 +60,16 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+fn scope() -> String {
+    let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display()).trim().to_owned()
+}
+
 /// Start time of a running process: on Linux the boot id and the clock ticks since boot
 /// (`/proc/PID/stat`, field 22), elsewhere the `lstart` column of `ps`.
 fn start_time(pid: u32) -> Option<String> {
-    if let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+    if let Ok(boot) = fs::read_to_string(BOOT_ID) {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The command in parentheses (field 2) may contain any character.
         let (_, fields) = stat.rsplit_once(')')?;
@@ -82,7 +98,15 @@ mod tests {
         assert!(!owner.alive());
         let reused = Owner { started: "earlier".to_owned(), ..Owner::this() };
         assert!(!reused.alive(), "same id, different process");
-        let elsewhere = Owner { host: "another".to_owned(), pid: 1, started: "?".to_owned() };
+        let started = "?".to_owned();
+        let elsewhere = Owner { host: "another".to_owned(), pid: 1, started, ..Owner::this() };
         assert!(elsewhere.alive(), "processes of other hosts count as running");
+        // A container's processes have other ids, even if it has the name of its host.
+        let contained = Owner { scope: "boot pid:[1]".to_owned(), ..reused };
+        assert!(contained.alive() && !contained.is_here());
+        let earlier: Owner =
+            serde_json::from_value(serde_json::json!({"pid": 1, "started": "", "host": host_name()}))
+                .unwrap();
+        assert_eq!(earlier.is_here(), scope().is_empty());
     }
 }

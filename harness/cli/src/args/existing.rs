@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions};
+use evictlab_cluster::{ClusterAccess, ExistingError, ExistingOptions, NodePermissions};
 
 use evictlab_rules::quantity::GIB;
 
@@ -43,14 +43,27 @@ impl AccessArgs {
 pub(crate) struct ExistingArgs {
     #[command(flatten)]
     access: AccessArgs,
-    /// Use exactly the nodes with these labels, such as `pool=evictions` [default: all ready nodes
-    /// that are not control plane nodes, cordoned, or tainted]
+    /// Use exactly the nodes with these labels, such as `pool=evictions` [default: at most four
+    /// ready nodes of each version that are not control plane nodes, cordoned, or tainted]
     #[arg(long, value_name = "SELECTOR")]
     node_selector: Option<String>,
     /// Also run cases that put their node under pressure, on nodes that are selected or tainted, up
     /// to the node's own threshold
     #[arg(long)]
     allow_disruption: bool,
+    /// Also put selected nodes under pressure on which pods of others run: they may be evicted
+    #[arg(long, requires_all = ["allow_disruption", "node_selector"])]
+    allow_other_pods: bool,
+    /// Also use selected control plane nodes
+    #[arg(long, requires = "node_selector")]
+    allow_control_plane: bool,
+    /// Also run cases whose pods are privileged, use the host's namespaces or mount its files; read
+    /// these cases first
+    #[arg(long)]
+    allow_privileged: bool,
+    /// Put at most this many nodes under pressure at a time [default: 1]
+    #[arg(long, value_name = "N", requires = "allow_disruption", value_parser = clap::value_parser!(u16).range(1..))]
+    max_starved_nodes: Option<u16>,
     /// Skip cases that would allocate more than this of a node's memory or disk [default: 2Gi]
     #[arg(long, value_name = "SIZE", requires = "allow_disruption")]
     pressure_cap: Option<ByteSize>,
@@ -62,13 +75,19 @@ impl ExistingArgs {
         ExistingOptions {
             access: self.access.access(),
             node_selector: self.node_selector.clone(),
-            allow_disruption: self.allow_disruption,
+            permissions: NodePermissions {
+                disruption: self.allow_disruption,
+                other_pods: self.allow_other_pods,
+                control_planes: self.allow_control_plane,
+                privileged: self.allow_privileged,
+            },
             max_pressure_bytes: self.pressure_cap.as_ref().map_or(DEFAULT_PRESSURE_CAP, |cap| cap.bytes),
+            max_starved_nodes: self.max_starved_nodes.unwrap_or(1).into(),
         }
     }
 
     /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 5] {
+    pub(crate) fn given(&self) -> [(bool, &'static str); 9] {
         let [kubeconfig, context] = self.access.given();
         [
             kubeconfig,
@@ -76,6 +95,10 @@ impl ExistingArgs {
             (self.node_selector.is_some(), "--node-selector"),
             (self.allow_disruption, "--allow-disruption"),
             (self.pressure_cap.is_some(), "--pressure-cap"),
+            (self.allow_other_pods, "--allow-other-pods"),
+            (self.allow_control_plane, "--allow-control-plane"),
+            (self.allow_privileged, "--allow-privileged"),
+            (self.max_starved_nodes.is_some(), "--max-starved-nodes"),
         ]
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
-    CLUSTER_LIFETIME, Cluster, ClusterRecord, ClusterSource, Docker, KnownCluster, KubeletGroup, NewCluster,
+    Cluster, ClusterRecord, ClusterSource, ClusterState, Docker, KnownCluster, KubeletGroup, NewCluster,
     Owner, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
@@ -50,6 +50,9 @@ enum Command {
     Delete {
         /// Name of the cluster
         name: String,
+        /// Delete it although a run uses it
+        #[arg(long)]
+        force: bool,
     },
     /// Print the path of a cluster's kubeconfig
     #[command(after_help = "Examples:
@@ -93,9 +96,16 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::Create(args) => create(args, &state).await,
         Command::List { json } => list(*json, &state).await,
-        Command::Delete { name } => {
+        Command::Delete { name, force } => {
             let docker = Docker::connect().await.map_err(infrastructure)?;
-            find_cluster(&docker, &state, name).await?;
+            let found = find_cluster(&docker, &state, name).await?;
+            if found.state == ClusterState::Live && !force {
+                let owner = &found.record.owner;
+                let (pid, host) = (owner.pid, &owner.host);
+                return Err(bad_input(format!(
+                    "failed to delete cluster {name}: process {pid} on {host} uses it\nhelp: wait for the end of its run, or use --force"
+                )));
+            }
             evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -129,7 +139,7 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let (docker, run, group, clusters) = prepared?;
     let ClusterSource::New { name, base, nodes } = clusters else { return Ok(ExitCode::SUCCESS) };
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-    let record = ClusterRecord::new(&name, &run, Owner::this(), labels, CLUSTER_LIFETIME);
+    let record = ClusterRecord::new(docker.id(), &name, &run, Owner::this(), labels);
     evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
     let progress = |text: &str| print_stderr(text.trim());
     let create = async {

@@ -26,14 +26,16 @@ enum GcBackend {
 /// cluster of a live run, or a cluster that evictlab did not create.
 ///
 /// With `--backend existing`: removes the namespaces of dead runs, by their label
-/// `evictlab.dev/run`.
+/// `evictlab.dev/run`, from any host. A run is dead if its process on this host has ended, or if it
+/// has not renewed its Lease for two minutes.
 ///
 /// Exit status: 0 all leftovers are removed; 2 invalid input; 4 a leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run
   evictlab gc --kept lab
-  evictlab gc --backend existing --context staging")]
+  evictlab gc --backend existing --context staging
+  evictlab gc --backend existing --run 7f3a --force")]
 pub(crate) struct Args {
     /// Clusters to remove [default: all]
     #[arg(value_name = "CLUSTER")]
@@ -44,6 +46,13 @@ pub(crate) struct Args {
     /// Also remove kept clusters
     #[arg(long)]
     kept: bool,
+    /// With `--backend existing`: only the namespaces of this run
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// With `--run`: also if the run may still be active on another host; its cases then end in
+    /// errors
+    #[arg(long, requires = "run")]
+    force: bool,
     /// Backend to clean up; embedded clusters leave nothing behind
     #[arg(long, value_enum, default_value_t = GcBackend::Kind)]
     backend: GcBackend,
@@ -55,7 +64,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     match args.backend {
         GcBackend::Kind => {
-            BackendName::Kind.reject_foreign_options(BackendName::Existing, &args.access.given())?;
+            let [kubeconfig, context] = args.access.given();
+            let given = [kubeconfig, context, (args.run.is_some(), "--run")];
+            BackendName::Kind.reject_foreign_options(BackendName::Existing, &given)?;
             collect_from_docker(args).await
         }
         GcBackend::Existing => {
@@ -69,11 +80,14 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Removes namespaces of dead runs from an existing cluster.
 async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     let access = args.access.access();
-    let (cluster, all) = evictlab_cluster::leftovers(&access).await.map_err(existing_failure)?;
+    let (cluster, mut all) = evictlab_cluster::leftovers(&access).await.map_err(existing_failure)?;
+    if let Some(run) = &args.run {
+        all.retain(|left| left.run == *run);
+    }
     let (mut removed, mut failed) = (0, Vec::new());
     for left in &all {
         let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
-        match left.left_alone {
+        match left.left_alone.as_ref().filter(|_| !args.force) {
             Some(why) => print(format!("run {run}, {namespaces}: left alone, {why}"))?,
             None if args.dry_run => print(format!("run {run}, {namespaces}: would be removed"))?,
             None => match evictlab_cluster::collect_leftovers(&access, run).await {

@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A case whose pods state no limits.
+const DELETION: &str = "relatives/graceful-delete";
 /// A case that evicts no pod.
 const QUICK: &str = "message/ephemeral-resources-are-refused";
 
@@ -109,7 +111,7 @@ fn events(results: &Path) -> Vec<Value> {
 #[test]
 fn runs_cases_on_unchanged_nodes_and_leaves_nothing() {
     let cluster = ServedCluster::new();
-    let cases = [QUICK, "message/sidecars-are-named", "message/soft-threshold-message"];
+    let cases = [QUICK, DELETION, "message/sidecars-are-named", "message/soft-threshold-message"];
     let (status, out, verdicts) = cluster.run(&cases);
     assert_eq!(status, 0, "{out}");
     assert!(out.contains("backend existing") && !out.contains("a model"), "{out}");
@@ -118,6 +120,8 @@ fn runs_cases_on_unchanged_nodes_and_leaves_nothing() {
         let [node, ended, why] = verdict("ephemeral-resources-are-refused", kubelet);
         assert_eq!(ended, "passed", "{why}");
         assert!(node.starts_with(&kubelet[..5].replace('.', "-")), "{node}");
+        let [_, ended, why] = verdict("graceful-delete", kubelet);
+        assert_eq!(ended, "passed", "its pods get limits: {why}");
         let [node, ended, why] = verdict("sidecars-are-named", kubelet);
         assert_eq!([node.as_str(), &ended], ["", "skipped"]);
         assert_eq!(why, "the case puts a node under pressure, which takes --allow-disruption");
@@ -171,6 +175,68 @@ fn gc_removes_leftovers_of_killed_runs() {
     let collected = cluster.gc();
     assert!(collected.contains(&format!("run {id}, ")) && collected.contains(": removed"), "{collected}");
     assert!(cluster.gc().starts_with("0 namespaces removed from "), "{collected}");
+}
+
+#[test]
+fn a_run_waits_for_the_nodes_of_another_run() {
+    let cluster = ServedCluster::new();
+    let (mut first, results) = cluster.start_until("first", &["limits/emptydir-size"], "\"observe\"");
+    let (mut second, waiting) = cluster.start_until("second", &[QUICK], "waiting for v1-3");
+    let holder = events(&results)[0]["run"].as_str().unwrap().to_owned();
+    let step = events(&waiting).into_iter().find(|event| event.to_string().contains("waiting for ")).unwrap();
+    assert!(step["text"].as_str().unwrap().contains(&format!(", which run {holder} uses")), "{step}");
+    kill_process(Pid::from_child(&first), Signal::INT).unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{:?}", events(&waiting));
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
+}
+
+#[test]
+fn a_run_without_its_namespaces_ends_in_an_error() {
+    let cluster = ServedCluster::new();
+    let (mut run, results) = cluster.start_until("run", &["limits/emptydir-size"], "\"observe\"");
+    let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
+    let (status, out, err) = cluster.run_to_end(&["gc", "--run", &id, "--force"]);
+    assert!(status == 0 && out.contains(": removed"), "{out}{err}");
+    let code = run.wait().unwrap().code().unwrap();
+    let events = events(&results);
+    let verdicts: Vec<&str> = events
+        .iter()
+        .filter(|event| event["what"] == "case-ended")
+        .filter_map(|event| event.pointer("/judgement/verdict")?.as_str())
+        .collect();
+    assert!(code != 0 && !verdicts.contains(&"passed"), "{code}, {verdicts:?}");
+    assert!(events.iter().any(|event| event.to_string().contains("the run's Lease is gone")), "{events:?}");
+}
+
+/// A process in another namespace of process ids, like one in another container, cannot check
+/// whether the process of a run is active.
+#[test]
+fn gc_in_another_pid_namespace_spares_a_live_run() {
+    let is_permitted =
+        Command::new("unshare").args(["--pid", "--fork", "true"]).stderr(Stdio::null()).status();
+    if !is_permitted.is_ok_and(|status| status.success()) {
+        eprintln!("Skipped: this user must not create a namespace of process ids.");
+        return;
+    }
+    let cluster = ServedCluster::new();
+    let (mut run, results) = cluster.start_until("run", &["limits/emptydir-size"], "\"observe\"");
+    let id = events(&results)[0]["run"].as_str().unwrap().to_owned();
+    let gc = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", env!("CARGO_BIN_EXE_evictlab"), "gc", "--backend", "existing"]);
+        let output = command.args(["--kubeconfig", &cluster.kubeconfig]).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let spared = gc(&[]);
+    assert!(spared.contains("left alone, its run renewed its Lease "), "{spared}");
+    assert!(run.try_wait().unwrap().is_none());
+    // A run that is killed is dead at once on its own host, and after some time elsewhere.
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(gc(&[]).contains("left alone, its run renewed its Lease "));
+    assert!(gc(&["--run", &id, "--force"]).contains(": removed"));
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub fn docker_host() -> String {
 #[derive(Clone, Debug)]
 pub struct Docker {
     api: bollard::Docker,
+    id: String,
 }
 
 impl Docker {
@@ -82,7 +83,13 @@ impl Docker {
         let failed = |source| DockerError::connection(host.clone(), source);
         let api = bollard::Docker::connect_with_defaults().map_err(failed)?.with_timeout(REQUEST_TIMEOUT);
         let api = api.negotiate_version().await.map_err(failed)?;
-        Ok(Self { api })
+        let id = api.info().await.map_err(failed)?.id.unwrap_or_default();
+        Ok(Self { api, id })
+    }
+
+    /// Id of the daemon; empty if it does not have one.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// The underlying API client, for requests without a method here.

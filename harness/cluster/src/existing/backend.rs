@@ -1,28 +1,41 @@
 //! The backend of an existing cluster: nodes that a run uses without changing them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use evictlab_report::words::count;
 use evictlab_rules::KubeletVersion;
-use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::{Client, ResourceExt};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::access::ClusterAccess;
 use super::client::ClusterClient;
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
-use super::nodes::{NodeFilter, other_pods, shared_kernel_nodes};
+use super::nodes::{NodeFilter, names_of_other_pods, shared_kernel_nodes};
 use super::permissions::RUN_PERMISSIONS;
+use super::run_lease::RunLease;
 use crate::error::ClusterError;
 use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
 use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend};
 use crate::plan::{ClusterPlan, TeardownOutcome};
-use crate::probe::probe;
-use crate::workload::Namespace;
+use crate::probe::{ProbeError, probe};
+use crate::workload::{LEASE_NAMESPACE, Namespace};
+
+/// Maximum number of nodes of a version without a selector.
+const NODES_PER_VERSION: usize = 4;
+/// Maximum number of requests and probe pods at a time.
+pub(super) const MAX_REQUESTS: usize = 32;
+
+/// Time for which a failed deletion of the run's namespaces is tried again.
+const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(300);
+/// Interval of the attempts.
+const TEARDOWN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Reason that an existing cluster is kept.
 const KEPT: &str = "it existed before";
@@ -32,12 +45,28 @@ const KEPT: &str = "it existed before";
 pub struct ExistingOptions {
     /// Kubeconfig and context.
     pub access: ClusterAccess,
-    /// Label selector of the nodes; `None` for all nodes that are not dedicated to a purpose.
+    /// Label selector of the nodes; `None` for some of the nodes that are not dedicated to a
+    /// purpose.
     pub node_selector: Option<String>,
-    /// True if selected and tainted nodes may come under pressure.
-    pub allow_disruption: bool,
+    /// What the run may do to the nodes.
+    pub permissions: NodePermissions,
     /// Maximum memory or disk of a node that a case may consume, in bytes.
     pub max_pressure_bytes: u64,
+    /// Maximum number of nodes under pressure at a time.
+    pub max_starved_nodes: usize,
+}
+
+/// What a run may do to the nodes of an existing cluster, given anew for each run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodePermissions {
+    /// True if selected and tainted nodes may come under pressure.
+    pub disruption: bool,
+    /// True if selected nodes may come under pressure although pods of others run on them.
+    pub other_pods: bool,
+    /// True if selected control plane nodes are used.
+    pub control_planes: bool,
+    /// True if pods may have privileges beyond the Pod Security Standard `baseline`.
+    pub privileged: bool,
 }
 
 /// A node that the run uses.
@@ -45,6 +74,12 @@ struct SelectedNode {
     name: String,
     version: KubeletVersion,
     external: ExternalNode,
+}
+
+/// The Lease of the run with the nodes that it holds.
+struct HeldLease {
+    lease: Arc<RunLease>,
+    nodes: BTreeSet<String>,
 }
 
 /// Backend of an existing cluster.
@@ -55,6 +90,7 @@ pub struct ExistingBackend {
     /// Other nodes, each with the reason that it is not used.
     excluded: Vec<String>,
     pub(crate) one_host: bool,
+    pub(crate) max_starved_nodes: usize,
     probe_image: String,
     pub(crate) plans: Vec<ClusterPlan>,
 }
@@ -74,7 +110,7 @@ impl ExistingBackend {
             None => matching.clone(),
         };
         cluster.permits(&RUN_PERMISSIONS).await?;
-        let pods = match options.allow_disruption {
+        let pods = match options.permissions.disruption {
             true => cluster.pods().await?,
             false => Vec::new(),
         };
@@ -86,7 +122,16 @@ impl ExistingBackend {
         let kubelets = kubelets(&selected);
         let plans = vec![ClusterPlan { name: cluster.name.clone(), kubelets, reused: true }];
         let probe_image = image(CANARY_IMAGE);
-        Ok(Self { run: run.to_owned(), cluster, selected, excluded, one_host, probe_image, plans })
+        Ok(Self {
+            run: run.to_owned(),
+            cluster,
+            selected,
+            excluded,
+            one_host,
+            max_starved_nodes: options.max_starved_nodes,
+            probe_image,
+            plans,
+        })
     }
 
     /// Creates the namespace of the run, probes each node, and makes all nodes pull images.
@@ -109,40 +154,95 @@ impl ExistingBackend {
         tear_down(&self.cluster.client, &plan.name, &self.run).await
     }
 
-    /// Creates the namespace of the run and probes each node from a pod.
+    /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them from
+    /// a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
     async fn prepare(&self, step: &dyn Fn(&str)) -> Result<ExistingHandle, ExistingError> {
         self.report(step).await?;
-        step("reading the cgroup versions of the nodes");
         let ClusterClient { name, client, .. } = &self.cluster;
-        let namespace = Arc::new(Namespace::create(client, &self.run, "look").await?);
-        let nodes = try_join_all(self.selected.iter().map(async |selected| {
-            let probed = probe(&namespace, &selected.name, &self.probe_image).await?;
-            let backend = Arc::new(ExistingNode {
-                node: selected.name.clone(),
-                external: selected.external.clone(),
-                namespace: namespace.clone(),
-                image: self.probe_image.clone(),
-                unavailable: Mutex::default(),
-            });
-            let node = Node {
-                name: selected.name.clone(),
-                kubelet: selected.version.to_string(),
-                version: selected.version.clone(),
-                cgroup_v1: probed.cgroup_v1,
-                client: client.clone(),
-                backend: NodeBackend::Existing(backend.clone()),
-            };
-            Ok::<_, ExistingError>((node, backend))
-        }));
-        let (nodes, backends) = nodes.await?.into_iter().unzip();
+        let guards = self.selected.first().map(|node| node.external.guards()).unwrap_or_default();
+        let namespace = Arc::new(Namespace::create(client, &self.run, LEASE_NAMESPACE, guards).await?);
+        let lease = Arc::new(self.hold_nodes(&namespace, step).await?);
+        step("reading the cgroup versions of the nodes");
+        let held = self.selected.iter().filter(|selected| lease.nodes.contains(&selected.name));
+        let probed =
+            held.map(async |selected| (selected, self.probe(selected, &namespace, &lease.lease).await));
+        let probed: Vec<_> = stream::iter(probed).buffered(MAX_REQUESTS).collect().await;
+        let (mut nodes, mut backends) = (Vec::new(), Vec::new());
+        let mut failed = None;
+        for (selected, node) in probed {
+            match node {
+                Ok((node, backend)) => {
+                    nodes.push(node);
+                    backends.push(backend);
+                }
+                Err(error) => {
+                    step(&format!("{} is not used: {error}", selected.name));
+                    failed = Some(error);
+                }
+            }
+        }
+        let remaining: BTreeSet<String> = nodes.iter().map(|node| node.name.clone()).collect();
+        if let Some(error) = failed.filter(|_| !self.has_each_version(&remaining)) {
+            return Err(error.into());
+        }
         Ok(ExistingHandle {
             nodes,
             backends,
             namespace,
+            lease: lease.lease.clone(),
             cluster: name.clone(),
             run: self.run.clone(),
             probe_image: self.probe_image.clone(),
         })
+    }
+
+    /// Holds the selected nodes that no other run holds; waits if no node of a version is free.
+    async fn hold_nodes(
+        &self,
+        namespace: &Namespace,
+        step: &dyn Fn(&str),
+    ) -> Result<HeldLease, ExistingError> {
+        let failed = |error: kube::Error| self.cluster.error("hold nodes by a Lease", &error);
+        let lease = RunLease::create(namespace, &self.run).await.map_err(failed)?;
+        let wanted: BTreeSet<String> = self.selected.iter().map(|node| node.name.clone()).collect();
+        let held = lease.hold(&wanted, |nodes| self.has_each_version(nodes), step).await.map_err(failed)?;
+        for (node, run) in &held.given_up {
+            step(&format!("{node} is not used: run {run} uses it"));
+        }
+        Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })
+    }
+
+    fn has_each_version(&self, nodes: &BTreeSet<String>) -> bool {
+        let versions = |is_counted: &dyn Fn(&SelectedNode) -> bool| -> BTreeSet<&KubeletVersion> {
+            self.selected.iter().filter(|node| is_counted(node)).map(|node| &node.version).collect()
+        };
+        versions(&|node| nodes.contains(&node.name)) == versions(&|_| true)
+    }
+
+    async fn probe(
+        &self,
+        selected: &SelectedNode,
+        namespace: &Arc<Namespace>,
+        lease: &Arc<RunLease>,
+    ) -> Result<(Node, Arc<ExistingNode>), ProbeError> {
+        let probed = probe(namespace, &selected.name, &self.probe_image).await?;
+        let backend = Arc::new(ExistingNode {
+            node: selected.name.clone(),
+            external: selected.external.clone(),
+            namespace: namespace.clone(),
+            lease: lease.clone(),
+            image: self.probe_image.clone(),
+            unavailable: Mutex::default(),
+        });
+        let node = Node {
+            name: selected.name.clone(),
+            kubelet: selected.version.to_string(),
+            version: selected.version.clone(),
+            cgroup_v1: probed.cgroup_v1,
+            client: self.cluster.client.clone(),
+            backend: NodeBackend::Existing(backend.clone()),
+        };
+        Ok((node, backend))
     }
 
     /// Reports the selected nodes, the excluded nodes, and other runs in the cluster.
@@ -168,8 +268,9 @@ impl ExistingBackend {
 
 /// Splits nodes into those that the run uses, and the others with the reason.
 fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<SelectedNode>, Vec<String>) {
-    let filter =
-        NodeFilter { selected: options.node_selector.is_some(), disruption: options.allow_disruption };
+    let NodePermissions { disruption, other_pods, control_planes, privileged } = options.permissions;
+    let is_selected = options.node_selector.is_some();
+    let filter = NodeFilter { selected: is_selected, disruption, other_pods, control_planes };
     let (mut selected, mut excluded) = (Vec::new(), Vec::new());
     for node in nodes {
         let name = node.name_any();
@@ -179,8 +280,10 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
             (Some(reason), _) => excluded.push(format!("{name} {reason}")),
             (None, Some(Ok(version))) => {
                 let external = ExternalNode {
-                    pressure_forbidden: filter.pressure_forbidden(node, &other_pods(pods, &name)),
+                    pressure_forbidden: filter.pressure_forbidden(node, &names_of_other_pods(pods, &name)),
                     shared_kernel_nodes: Vec::new(),
+                    allow_other_pods: is_selected && other_pods,
+                    allow_privileged: privileged,
                     max_pressure_bytes: options.max_pressure_bytes,
                 };
                 selected.push(SelectedNode { name, version, external });
@@ -189,7 +292,27 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
             (None, None) => excluded.push(format!("{name} does not report its kubelet version")),
         }
     }
+    if !is_selected {
+        limit_nodes(&mut selected, &mut excluded);
+    }
     (selected, excluded)
+}
+
+/// Keeps a few nodes of each version, those that may come under pressure first.
+fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
+    selected.sort_by_key(|node| node.external.pressure_forbidden.is_some());
+    let mut counts: BTreeMap<KubeletVersion, usize> = BTreeMap::new();
+    let before = selected.len();
+    selected.retain(|node| {
+        let count = counts.entry(node.version.clone()).or_default();
+        *count += 1;
+        *count <= NODES_PER_VERSION
+    });
+    if selected.len() < before {
+        let others = count(before - selected.len(), "other node");
+        excluded
+            .push(format!("{others} (without --node-selector, {NODES_PER_VERSION} of a version are used)"));
+    }
 }
 
 fn no_nodes(options: &ExistingOptions, cluster: String, excluded: &str) -> ExistingError {
@@ -233,10 +356,20 @@ fn kubelets(selected: &[SelectedNode]) -> Vec<Kubelet> {
     versions.into_iter().rev().map(kubelet).collect()
 }
 
-/// Deletes the namespaces of the run.
+/// Deletes the namespaces of the run. During an outage of the API server, tries again for minutes.
 async fn tear_down(client: &Client, cluster: &str, run: &str) -> TeardownOutcome {
-    let deleted = delete_namespaces(client, cluster, run).await;
-    TeardownOutcome { kept: Some(KEPT), error: deleted.err().map(ClusterError::from) }
+    let began = Instant::now();
+    let error = loop {
+        match delete_namespaces(client, cluster, run).await {
+            Ok(_) => break None,
+            Err(error) if began.elapsed() >= TEARDOWN_TIMEOUT => {
+                let (cluster, run, problem) = (cluster.to_owned(), run.to_owned(), error.to_string());
+                break Some(ExistingError::TearDown { cluster, run, problem });
+            }
+            Err(_) => tokio::time::sleep(TEARDOWN_INTERVAL).await,
+        }
+    };
+    TeardownOutcome { kept: Some(KEPT), error: error.map(ClusterError::from) }
 }
 
 /// An existing cluster in use by a run.
@@ -244,6 +377,7 @@ pub struct ExistingHandle {
     pub(crate) nodes: Vec<Node>,
     backends: Vec<Arc<ExistingNode>>,
     namespace: Arc<Namespace>,
+    pub(crate) lease: Arc<RunLease>,
     cluster: String,
     run: String,
     /// Image of the probe pods, which all nodes have.
@@ -255,7 +389,8 @@ impl ExistingHandle {
     async fn pull(&self, images: &[String], step: &dyn Fn(&str)) -> Result<(), ExistingError> {
         for (index, image) in images.iter().enumerate().filter(|(_, image)| **image != self.probe_image) {
             step(&format!("pulling {image} on the nodes"));
-            try_join_all(self.backends.iter().map(|backend| backend.pull(image, index))).await?;
+            let pulls = self.backends.iter().map(|backend| backend.pull(image, index));
+            stream::iter(pulls).buffered(MAX_REQUESTS).try_collect::<()>().await?;
         }
         Ok(())
     }

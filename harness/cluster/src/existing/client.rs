@@ -65,7 +65,7 @@ impl ClusterClient {
         }
     }
 
-    fn error(&self, operation: &'static str, error: &kube::Error) -> ExistingError {
+    pub(super) fn error(&self, operation: &'static str, error: &kube::Error) -> ExistingError {
         let (cluster, server) = (self.name.clone(), self.server.clone());
         match error {
             kube::Error::Api(status) if status.code == 403 => {

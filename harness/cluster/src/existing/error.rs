@@ -84,6 +84,18 @@ pub enum ExistingError {
     /// The API server rejected an object.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The namespaces of a run could not be deleted at its end.
+    #[error(
+        "failed to delete the namespaces of the run in cluster {cluster}: {problem}\nhelp: `evictlab gc --backend existing --run {run}` deletes them"
+    )]
+    TearDown {
+        /// Name of the cluster.
+        cluster: String,
+        /// Id of the run.
+        run: String,
+        /// The last error.
+        problem: String,
+    },
     /// Deleted namespaces remain.
     #[error(
         "failed to wait for the deletion of the run's namespaces in cluster {cluster}: {stalled}\nhelp: the API server has not finished; list them with `kubectl get namespaces -l evictlab.dev/run`"

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use kube::Client;
 
 use super::access::ClusterAccess;
+use super::backend::MAX_REQUESTS;
 use super::client::ClusterClient;
 use super::error::ExistingError;
-use crate::owner::{CLUSTER_LIFETIME, Owner};
+use super::run_lease::{LeaseRecord, list_leases};
+use super::server_clock::ServerClock;
+use crate::owner::CLUSTER_LIFETIME;
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceRecord};
 
@@ -25,7 +28,7 @@ pub struct Leftover {
     /// Number of namespaces.
     pub namespaces: usize,
     /// Reason that they are kept; `None` if the run is dead.
-    pub left_alone: Option<&'static str>,
+    pub left_alone: Option<String>,
 }
 
 /// Lists the runs with namespaces in a cluster; returns the name of the cluster, too.
@@ -41,14 +44,21 @@ pub async fn collect_leftovers(access: &ClusterAccess, run: &str) -> Result<usiz
     delete_namespaces(&cluster.client, &cluster.name, run).await
 }
 
-/// Deletes the namespaces of a run, waits until they are gone, and returns their number.
+/// Deletes the namespaces of a run, waits until they are gone, and returns their number. The
+/// namespace with the run's Lease is the last one, so that the run holds its nodes until its pods
+/// are gone.
 pub(super) async fn delete_namespaces(
     client: &Client,
     cluster: &str,
     run: &str,
 ) -> Result<usize, ExistingError> {
-    let namespaces = Namespace::list(client, Some(run)).await?;
-    try_join_all(namespaces.iter().map(|namespace| namespace.delete(DELETION_TIMEOUT))).await?;
+    let all = Namespace::list(client, Some(run)).await?;
+    let count = all.len();
+    let (last, first): (Vec<_>, Vec<_>) = all.into_iter().partition(Namespace::has_lease);
+    for namespaces in [first, last] {
+        let deletions = namespaces.iter().map(|namespace| namespace.delete(DELETION_TIMEOUT));
+        stream::iter(deletions).buffer_unordered(MAX_REQUESTS).try_collect::<()>().await?;
+    }
     wait::until(DELETION_TIMEOUT, Duration::from_millis(500), async || {
         match Namespace::list(client, Some(run)).await {
             Err(error) => Probe::Pending(error.to_string()),
@@ -61,7 +71,7 @@ pub(super) async fn delete_namespaces(
     })
     .await
     .map_err(|stalled| ExistingError::NamespacesRemain { cluster: cluster.to_owned(), stalled })?;
-    Ok(namespaces.len())
+    Ok(count)
 }
 
 /// Lists the runs with namespaces in a cluster.
@@ -70,44 +80,75 @@ pub(super) async fn list_leftovers(cluster: &ClusterClient) -> Result<Vec<Leftov
     for record in Namespace::list_records(&cluster.client).await? {
         runs.entry(record.run.clone()).or_default().push(record);
     }
-    let now = Timestamp::now();
-    let leftover = |(run, records): (String, Vec<NamespaceRecord>)| Leftover {
-        run,
-        namespaces: records.len(),
-        left_alone: records.iter().find_map(|record| keep_reason(record.owner.as_ref(), record.created, now)),
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let leases = list_leases(&cluster.client).await.map_err(|error| cluster.error("list Leases", &error))?;
+    let now = ServerClock::read(&cluster.client).await.now();
+    let leftover = |(run, records): (String, Vec<NamespaceRecord>)| {
+        let lease = leases.iter().find(|lease| lease.run == run);
+        let left_alone = records.iter().find_map(|record| keep_reason(record, lease, now));
+        Leftover { run, namespaces: records.len(), left_alone }
     };
     Ok(runs.into_iter().map(leftover).collect())
 }
 
-/// Reason to keep a namespace: its owner is running, or may be running on another host.
-fn keep_reason(owner: Option<&Owner>, created: Option<Timestamp>, now: Timestamp) -> Option<&'static str> {
-    let age = created.and_then(|created| Duration::try_from(now.duration_since(created)).ok());
-    let is_old = age.is_some_and(|age| age > CLUSTER_LIFETIME);
-    match owner {
-        Some(owner) if owner.is_here() => owner.alive().then_some("its run is active"),
-        _ if is_old => None,
-        Some(_) => Some("its run is on another host, and less than 12 hours old"),
-        None => Some("it has no owner, and it is less than 12 hours old"),
+/// Reason to keep a namespace: its run is active, or may be active. The process of a run on this
+/// host is checked, otherwise the run's Lease.
+fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Timestamp) -> Option<String> {
+    if let Some(owner) = record.owner.as_ref().filter(|owner| owner.is_here()) {
+        return owner.alive().then(|| "its run is active".to_owned());
     }
+    if let Some(lease) = lease {
+        let seconds = lease.renewed_ago(now).unwrap_or_default().as_secs();
+        return lease.is_live(now).then(|| format!("its run renewed its Lease {seconds} s ago"));
+    }
+    let age = record.created.and_then(|created| Duration::try_from(now.duration_since(created)).ok());
+    let is_old = age.is_some_and(|age| age > CLUSTER_LIFETIME);
+    (!is_old).then(|| "it has no Lease, and it is less than 12 hours old: --force removes it".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::Owner;
 
     #[test]
     fn keeps_namespaces_of_runs_that_may_be_active() {
         let here = Owner::this();
         let dead = Owner { started: "earlier".to_owned(), ..here.clone() };
         let elsewhere = Owner { host: "another".to_owned(), ..here.clone() };
+        let contained = Owner { scope: "boot pid:[1]".to_owned(), ..dead.clone() };
         let now = Timestamp::now();
-        let hours = |hours: i64| Some(now - jiff::SignedDuration::from_hours(hours));
-        assert_eq!(keep_reason(Some(&here), hours(20), now), Some("its run is active"));
-        assert_eq!(keep_reason(Some(&dead), hours(0), now), None);
-        assert!(keep_reason(Some(&elsewhere), hours(11), now).unwrap().contains("another host"));
-        assert_eq!(keep_reason(Some(&elsewhere), hours(13), now), None);
-        assert!(keep_reason(None, hours(1), now).unwrap().contains("no owner"));
-        assert!(keep_reason(None, None, now).is_some(), "its age is unknown");
-        assert_eq!(keep_reason(None, hours(13), now), None);
+        let ago = |seconds: i64| Some(now - jiff::SignedDuration::from_secs(seconds));
+        let hour = 3600;
+        let no_lease = Some("it has no Lease, and it is less than 12 hours old: --force removes it");
+        // Owner, age of the namespace, and time since the renewal of the Lease.
+        let rows = [
+            (Some(&here), ago(20 * hour), None, Some("its run is active")),
+            (Some(&dead), ago(0), Some(1), None),
+            (Some(&elsewhere), ago(hour), Some(119), Some("its run renewed its Lease 119 s ago")),
+            (Some(&elsewhere), ago(20 * hour), Some(5), Some("its run renewed its Lease 5 s ago")),
+            (Some(&elsewhere), ago(hour), Some(121), None),
+            (Some(&contained), ago(hour), Some(10), Some("its run renewed its Lease 10 s ago")),
+            (Some(&contained), ago(hour), Some(500), None),
+            (Some(&elsewhere), ago(11 * hour), None, no_lease),
+            (Some(&elsewhere), ago(13 * hour), None, None),
+            (None, ago(hour), None, no_lease),
+            (None, None, None, no_lease),
+        ];
+        for (owner, created, renewed, expected) in rows {
+            let lease = renewed.map(|seconds| LeaseRecord {
+                renewed: ago(seconds),
+                owner: owner.cloned(),
+                ..LeaseRecord::default()
+            });
+            let record = NamespaceRecord { run: "r".to_owned(), owner: owner.cloned(), created };
+            assert_eq!(
+                keep_reason(&record, lease.as_ref(), now).as_deref(),
+                expected,
+                "{owner:?} {renewed:?}"
+            );
+        }
     }
 }

@@ -18,6 +18,11 @@ pub(super) struct NodeFilter {
     pub(super) selected: bool,
     /// True if nodes may come under pressure (`--allow-disruption`).
     pub(super) disruption: bool,
+    /// True if selected nodes may come under pressure although other pods run on them
+    /// (`--allow-other-pods`).
+    pub(super) other_pods: bool,
+    /// True if selected control plane nodes are used (`--allow-control-plane`).
+    pub(super) control_planes: bool,
 }
 
 /// Reason that a node is not used.
@@ -35,7 +40,7 @@ impl std::fmt::Display for ExcludeReason {
         f.write_str(match self {
             Self::NotReady => "is not ready",
             Self::NotLinux => "does not run Linux",
-            Self::ControlPlane => "is a control plane",
+            Self::ControlPlane => "is a control plane (--allow-control-plane)",
             Self::Cordoned => "is cordoned",
             Self::Tainted => "is tainted",
         })
@@ -45,7 +50,7 @@ impl std::fmt::Display for ExcludeReason {
 impl NodeFilter {
     /// Reason that a node is not used; `None` if it is used.
     ///
-    /// Selected nodes are used if they can run pods. Other nodes are not used if they are
+    /// Selected nodes are used if they can run pods; control plane nodes only with permission. Other nodes are not used if they are
     /// dedicated to a purpose; a tainted node is used if disruption is allowed, as it may be
     /// dedicated to evictlab.
     pub(super) fn exclude_reason(self, node: &ApiNode) -> Option<ExcludeReason> {
@@ -56,11 +61,12 @@ impl NodeFilter {
         if !is_ready(node) {
             return Some(ExcludeReason::NotReady);
         }
+        let is_control_plane = CONTROL_PLANE_LABELS.iter().any(|label| node.labels().contains_key(*label));
+        if is_control_plane && !(self.selected && self.control_planes) {
+            return Some(ExcludeReason::ControlPlane);
+        }
         if self.selected {
             return None;
-        }
-        if CONTROL_PLANE_LABELS.iter().any(|label| node.labels().contains_key(*label)) {
-            return Some(ExcludeReason::ControlPlane);
         }
         if is_cordoned(node) {
             return Some(ExcludeReason::Cordoned);
@@ -73,10 +79,9 @@ impl NodeFilter {
     pub(super) fn pressure_forbidden(self, node: &ApiNode, others: &[String]) -> Option<PressureForbidden> {
         match (self.disruption, self.selected, is_dedicated(node)) {
             (false, ..) => Some(PressureForbidden::NotAllowed),
-            (true, true, _) => None,
             (true, false, false) => Some(PressureForbidden::NotDedicated),
-            (true, false, true) if others.is_empty() => None,
-            (true, false, true) => Some(PressureForbidden::InUse(others.to_vec())),
+            _ if others.is_empty() || (self.selected && self.other_pods) => None,
+            _ => Some(PressureForbidden::InUse(others.to_vec())),
         }
     }
 }
@@ -102,7 +107,7 @@ fn is_dedicated(node: &ApiNode) -> bool {
 
 /// Names of the running pods on a node, except those that belong to the node: DaemonSet pods and
 /// static pods.
-pub(super) fn other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
+pub(crate) fn names_of_other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
     let on_node = |pod: &&Pod| {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         let is_running = !matches!(phase, Some("Failed" | "Succeeded"));
@@ -163,7 +168,7 @@ mod tests {
         let rows = [
             (&plain, [None, None, None]),
             (&preferred, [None, None, None]),
-            (&control, [Some(ControlPlane), Some(ControlPlane), None]),
+            (&control, [Some(ControlPlane); 3]),
             (&cordoned, [Some(Cordoned), Some(Cordoned), None]),
             (&dedicated, [Some(Tainted), None, None]),
             (&not_ready, [Some(NotReady); 3]),
@@ -177,6 +182,9 @@ mod tests {
             ];
             assert_eq!(filters.map(|filter| filter.exclude_reason(node)), expected, "{node:?}");
         }
+        let allowed = NodeFilter { control_planes: true, ..NodeFilter::default() };
+        assert_eq!(allowed.exclude_reason(&control), Some(ControlPlane), "it is not selected");
+        assert_eq!(NodeFilter { selected: true, ..allowed }.exclude_reason(&control), None);
     }
 
     #[test]
@@ -189,9 +197,10 @@ mod tests {
         let others = ["a/b".to_owned()];
         let (no, yes) = (false, true);
         type Row<'a> = (bool, bool, &'a ApiNode, &'a [String], Option<PressureForbidden>);
-        let rows: [Row<'_>; 7] = [
+        let rows: [Row<'_>; 8] = [
             (no, yes, &dedicated, &[], Some(PressureForbidden::NotAllowed)),
-            (yes, yes, &plain, &others, None),
+            (yes, yes, &plain, &[], None),
+            (yes, yes, &plain, &others, Some(PressureForbidden::InUse(others.to_vec()))),
             (yes, no, &plain, &[], Some(PressureForbidden::NotDedicated)),
             (yes, no, &pressed, &[], Some(PressureForbidden::NotDedicated)),
             (yes, no, &dedicated, &[], None),
@@ -199,7 +208,12 @@ mod tests {
             (no, no, &plain, &[], Some(PressureForbidden::NotAllowed)),
         ];
         for (disruption, selected, node, others, expected) in rows {
-            assert_eq!(NodeFilter { selected, disruption }.pressure_forbidden(node, others), expected);
+            let filter = NodeFilter { selected, disruption, ..NodeFilter::default() };
+            assert_eq!(filter.pressure_forbidden(node, others), expected);
+        }
+        for (selected, expected) in [(yes, None), (no, Some(PressureForbidden::InUse(others.to_vec())))] {
+            let filter = NodeFilter { selected, disruption: yes, other_pods: yes, ..NodeFilter::default() };
+            assert_eq!(filter.pressure_forbidden(&dedicated, &others), expected);
         }
     }
 
@@ -233,6 +247,6 @@ mod tests {
             pod("done", "n", "Job", "Succeeded"),
             pod("far", "m", "ReplicaSet", "Running"),
         ];
-        assert_eq!(other_pods(&pods, "n"), ["ns/web"]);
+        assert_eq!(names_of_other_pods(&pods, "n"), ["ns/web"]);
     }
 }

@@ -7,7 +7,8 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// A resource and its required verbs, in every namespace.
+/// A resource, as `RESOURCE.GROUP` outside the core group, and its required verbs, in every
+/// namespace.
 pub type Permission = (&'static str, &'static [&'static str]);
 
 /// Permissions to list nodes with their pods and statistics.
@@ -24,13 +25,15 @@ pub const WATCH_PERMISSIONS: [Permission; 4] = [
 
 /// Permissions of a run. They apply to every namespace, because the names of its namespaces are
 /// generated.
-pub(super) const RUN_PERMISSIONS: [Permission; 6] = [
+pub(super) const RUN_PERMISSIONS: [Permission; 8] = [
     ("nodes", &["get", "list", "watch"]),
     ("nodes/proxy", &["get"]),
     ("namespaces", &["create", "list", "delete"]),
     ("pods", &["create", "get", "list", "watch", "delete", "deletecollection"]),
     ("pods/ephemeralcontainers", &["patch"]),
     ("events", &["list", "watch"]),
+    ("leases.coordination.k8s.io", &["create", "list", "patch"]),
+    ("resourcequotas", &["create"]),
 ];
 
 /// Returns the permissions that the client lacks, as `VERB RESOURCE`. A permission that the cluster
@@ -46,6 +49,10 @@ pub(super) async fn missing(client: &Client, permissions: &[Permission]) -> Vec<
 }
 
 async fn is_allowed(client: &Client, resource: &str, verb: &str) -> Result<bool, kube::Error> {
+    let (resource, group) = match resource.split_once('.') {
+        Some((resource, group)) => (resource, Some(group.to_owned())),
+        None => (resource, None),
+    };
     let (resource, subresource) = match resource.split_once('/') {
         Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
         None => (resource, None),
@@ -53,6 +60,7 @@ async fn is_allowed(client: &Client, resource: &str, verb: &str) -> Result<bool,
     let review = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
+                group,
                 resource: Some(resource.to_owned()),
                 subresource,
                 verb: Some(verb.to_owned()),

@@ -15,7 +15,7 @@ use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::images;
 use crate::node::Node;
-use crate::owner::{CLUSTER_LIFETIME, Owner};
+use crate::owner::Owner;
 use crate::plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 
 /// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
@@ -199,7 +199,7 @@ impl Shared {
         let group = group.ok_or_else(|| ClusterError::Unknown(plan.name.clone()))?;
         let labels = plan.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
         let owner = options.owner.clone();
-        let record = ClusterRecord::new(&plan.name, &options.run, owner, labels, CLUSTER_LIFETIME);
+        let record = ClusterRecord::new(docker.id(), &plan.name, &options.run, owner, labels);
         claim(docker, state, &record).await?;
         Ok(NewCluster { record, group, base, nodes })
     }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::command::{self, KindError};
 use super::config::{KindConfig, label_value};
 use super::delete::containers;
+use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::skew::KubeletGroup;
 use super::state_dir::StateDir;
@@ -52,6 +53,7 @@ pub struct Cluster {
     pub record: ClusterRecord,
     state: StateDir,
     docker: Docker,
+    heartbeat: Option<Heartbeat>,
 }
 
 impl Cluster {
@@ -76,6 +78,7 @@ impl Cluster {
             .await
             .map_err(|error| cluster_error(error, &name))?;
         store_record_on_nodes(docker, &record).await?;
+        let heartbeat = Heartbeat::start(docker, &containers(docker, &name).await?);
         let client = client(state, &name).await?;
         let preparation = async {
             progress("waiting for the nodes");
@@ -89,7 +92,7 @@ impl Cluster {
             nodes = preparation => nodes?,
             () = cancel.cancelled() => return Err(ClusterError::Interrupted),
         };
-        Ok(Self { name, client, nodes, record, state: state.clone(), docker: docker.clone() })
+        Ok(Self { name, client, nodes, record, state: state.clone(), docker: docker.clone(), heartbeat })
     }
 
     /// Opens an existing cluster with the workers of these kubelets; with all workers if `kubelets`
@@ -112,7 +115,7 @@ impl Cluster {
             available,
         })?;
         let (state, docker) = (state.clone(), docker.clone());
-        Ok(Self { name: name.to_owned(), client, nodes, record, state, docker })
+        Ok(Self { name: name.to_owned(), client, nodes, record, state, docker, heartbeat: None })
     }
 
     /// Makes a process the owner of the cluster, and removes the leftovers of a dead owner.
@@ -120,9 +123,15 @@ impl Cluster {
     /// # Errors
     /// Another running process owns the cluster.
     pub async fn take(&mut self, owner: Owner) -> Result<(), ClusterError> {
-        if self.record.state() == ClusterState::Live && self.record.owner != owner {
+        let nodes = containers(&self.docker, &self.name).await?;
+        let heartbeat = match self.record.owner.is_here() {
+            true => None,
+            false => heartbeat_age(&self.docker, &nodes).await,
+        };
+        if self.record.state(heartbeat) == ClusterState::Live && self.record.owner != owner {
             return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
         }
+        self.heartbeat = Heartbeat::start(&self.docker, &nodes);
         if self.record.owner == owner {
             return Ok(());
         }
@@ -177,6 +186,8 @@ impl Cluster {
 
     /// Marks the cluster as kept: it outlives its owner.
     pub async fn keep(&mut self) -> Result<(), ClusterError> {
+        self.heartbeat = None;
+        remove_heartbeat(&self.docker, &containers(&self.docker, &self.name).await?).await;
         self.record.kept = true;
         self.save_record().await
     }

@@ -30,7 +30,7 @@ pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<Container>, D
 /// A cluster with this name exists.
 pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) -> Result<(), ClusterError> {
     let name = &record.cluster;
-    if state.read(name).is_some_and(|earlier| earlier.state() == ClusterState::Dead) {
+    if state.read(name).is_some_and(|earlier| earlier.state(None) == ClusterState::Dead) {
         delete(docker, state, name).await?;
     }
     match state.claim(record)? {

@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use super::cluster::Cluster;
 use super::delete::{KIND_LABEL, delete};
+use super::heartbeat::heartbeat_age;
+use super::kind_processes;
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::state_dir::StateDir;
-use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL, docker_host};
+use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL};
 use crate::error::ClusterError;
 use crate::owner::Owner;
 
@@ -27,6 +29,9 @@ pub struct KnownCluster {
     /// True if the cluster belongs to this Docker daemon.
     #[serde(rename = "here")]
     pub is_local: bool,
+    /// False if the containers may be those of somebody else's cluster with the name of a dead one.
+    #[serde(rename = "own")]
+    pub is_own: bool,
 }
 
 /// Lists all clusters with a record in the state directory or in a node of this Docker host. Other
@@ -40,34 +45,52 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
     }
     let mut records: BTreeMap<String, ClusterRecord> =
         state.list().into_iter().map(|record| (record.cluster.clone(), record)).collect();
+    let mut found = Vec::new();
     for (cluster, containers) in &by_cluster {
-        if records.contains_key(cluster) {
-            continue;
-        }
-        for container in containers {
-            // Reading fails while the container is being removed by its owner.
-            let stored = docker.read_file(&container.id, NODE_FILE).await.ok().flatten();
-            if let Some(record) =
-                stored.and_then(|bytes| serde_json::from_slice::<ClusterRecord>(&bytes).ok())
-            {
-                records.insert(cluster.clone(), record);
-                break;
-            }
+        let stored = stored_record(docker, containers).await;
+        let known = records.remove(cluster);
+        // The record in the nodes is that of the run that created them.
+        let is_own = stored.is_some() || known.as_ref().is_some_and(is_being_created);
+        if let Some(record) = stored.or(known) {
+            let is_remote = !record.owner.is_here();
+            let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
+            found.push(KnownCluster {
+                state: record.state(heartbeat),
+                containers: containers.iter().map(|container| container.name.clone()).collect(),
+                is_local: true,
+                is_own,
+                record,
+            });
         }
     }
-    let host = docker_host();
-    Ok(records
-        .into_values()
-        .map(|record| KnownCluster {
-            state: record.state(),
-            containers: by_cluster
-                .get(&record.cluster)
-                .map(|containers| containers.iter().map(|container| container.name.clone()).collect())
-                .unwrap_or_default(),
-            is_local: record.docker_host == host,
-            record,
-        })
-        .collect())
+    // Records without containers.
+    found.extend(records.into_values().map(|record| KnownCluster {
+        state: record.state(None),
+        containers: Vec::new(),
+        is_local: record.is_on(docker.id()),
+        is_own: true,
+        record,
+    }));
+    found.sort_by(|a, b| a.record.cluster.cmp(&b.record.cluster));
+    Ok(found)
+}
+
+/// Reads the record from the nodes of a cluster.
+async fn stored_record(docker: &Docker, containers: &[Container]) -> Option<ClusterRecord> {
+    for container in containers {
+        // Reading fails while the container is being removed by its owner.
+        let stored = docker.read_file(&container.id, NODE_FILE).await.ok().flatten();
+        if let Some(record) = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return Some(record);
+        }
+    }
+    None
+}
+
+/// Returns whether containers without a record are those of a run that is creating its cluster, or
+/// was killed meanwhile: kind still runs for it, or the name is unique to the run.
+fn is_being_created(record: &ClusterRecord) -> bool {
+    record.cluster.contains(&record.run) || !kind_processes::list(&record.cluster).is_empty()
 }
 
 /// Result of [`collect`].
@@ -92,6 +115,11 @@ pub async fn collect(
 ) -> Result<Removal, ClusterError> {
     if !found.is_local {
         return Ok(Removal::Left("it is on another Docker host"));
+    }
+    if !found.is_own {
+        return Ok(Removal::Left(
+            "its nodes have no record of a run: it may be somebody else's; `evictlab cluster delete` deletes it",
+        ));
     }
     match found.state {
         ClusterState::Live => Ok(Removal::Left("its owner is running")),

@@ -6,6 +6,7 @@ mod command;
 mod config;
 mod delete;
 mod gc;
+mod heartbeat;
 mod kind_processes;
 mod name;
 mod new_cluster;

@@ -13,7 +13,7 @@ use crate::images;
 use crate::wait::{self, Probe};
 
 /// Label that kind puts on node containers: `control-plane` or `worker`.
-const ROLE_LABEL: &str = "io.x-k8s.kind.role";
+pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 
 /// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
 /// most of it idle.

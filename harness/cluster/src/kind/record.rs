@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::heartbeat::HEARTBEAT_LIFETIME;
 use crate::docker::docker_host;
-use crate::owner::Owner;
+use crate::owner::{CLUSTER_LIFETIME, Owner};
 
 /// Path of the record in a node.
 pub const NODE_FILE: &str = "/kind/evictlab.json";
@@ -23,12 +24,16 @@ pub struct ClusterRecord {
     pub owner: Owner,
     /// Creation time.
     pub created: Timestamp,
-    /// Time after which it may be removed by a host that cannot check its owner.
+    /// Time after which it may be removed by a host that cannot check its owner, if its nodes have
+    /// no heartbeat.
     pub deadline: Timestamp,
     /// True if it outlives its owner.
     pub kept: bool,
     /// Address of the Docker daemon.
     pub docker_host: String,
+    /// Id of the Docker daemon. Hosts with a shared home directory have equal addresses.
+    #[serde(default)]
+    pub docker_id: String,
     /// Labels of the kubelets of its workers.
     pub kubelets: Vec<String>,
 }
@@ -56,10 +61,10 @@ impl std::fmt::Display for ClusterState {
 }
 
 impl ClusterRecord {
-    /// Creates the record of a new cluster. After `lifetime` any host may remove the cluster.
-    pub fn new(cluster: &str, run: &str, owner: Owner, kubelets: Vec<String>, lifetime: Duration) -> Self {
+    /// Creates the record of a new cluster of a Docker daemon.
+    pub fn new(docker_id: &str, cluster: &str, run: &str, owner: Owner, kubelets: Vec<String>) -> Self {
         let created = Timestamp::now();
-        let deadline = created.saturating_add(lifetime).unwrap_or(Timestamp::MAX);
+        let deadline = created.saturating_add(CLUSTER_LIFETIME).unwrap_or(Timestamp::MAX);
         Self {
             cluster: cluster.to_owned(),
             run: run.to_owned(),
@@ -68,19 +73,32 @@ impl ClusterRecord {
             deadline,
             kept: false,
             docker_host: docker_host(),
+            docker_id: docker_id.to_owned(),
             kubelets,
         }
     }
 
-    /// State of the cluster.
-    pub fn state(&self) -> ClusterState {
-        let is_remote = !self.owner.is_here();
-        match (self.owner.alive(), self.kept) {
-            (true, _) if is_remote && !self.kept && Timestamp::now() > self.deadline => ClusterState::Dead,
-            (true, true) if is_remote => ClusterState::Kept,
+    /// State of the cluster: by its owner's process if that can be checked, else by the time since
+    /// the last heartbeat in its nodes. Without a heartbeat, a cluster counts as live until its
+    /// deadline.
+    pub fn state(&self, heartbeat: Option<Duration>) -> ClusterState {
+        let is_live = match heartbeat {
+            _ if self.owner.is_here() => self.owner.alive(),
+            Some(age) => age < HEARTBEAT_LIFETIME,
+            None => !self.kept && Timestamp::now() <= self.deadline,
+        };
+        match (is_live, self.kept) {
             (true, _) => ClusterState::Live,
             (false, true) => ClusterState::Kept,
             (false, false) => ClusterState::Dead,
+        }
+    }
+
+    /// Returns whether the cluster belongs to a Docker daemon.
+    pub(super) fn is_on(&self, docker_id: &str) -> bool {
+        match self.docker_id.as_str() {
+            "" => self.docker_host == docker_host(),
+            id => id == docker_id,
         }
     }
 }
@@ -90,28 +108,37 @@ mod tests {
     use super::*;
 
     fn record(owner: Owner) -> ClusterRecord {
-        ClusterRecord::new("evictlab-a", "run", owner, vec!["v1.32.13".to_owned()], Duration::from_secs(3600))
+        ClusterRecord::new("daemon", "evictlab-a", "run", owner, vec!["v1.32.13".to_owned()])
     }
 
     #[test]
     fn state_follows_the_owner() {
         let gone = Owner { started: "earlier".to_owned(), ..Owner::this() };
         let elsewhere = Owner { host: "another".to_owned(), ..Owner::this() };
+        let contained = Owner { scope: "boot pid:[1]".to_owned(), ..gone.clone() };
+        use ClusterState::{Dead, Kept, Live};
+        // Owner, kept, overdue, age of the heartbeat in seconds.
         let rows = [
-            (Owner::this(), false, false, ClusterState::Live),
-            (Owner::this(), true, false, ClusterState::Live),
-            (gone.clone(), false, false, ClusterState::Dead),
-            (gone, true, true, ClusterState::Kept),
-            (elsewhere.clone(), false, false, ClusterState::Live),
-            (elsewhere.clone(), false, true, ClusterState::Dead),
-            (elsewhere, true, true, ClusterState::Kept),
+            (Owner::this(), false, false, None, Live),
+            (Owner::this(), true, false, Some(900), Live),
+            (gone.clone(), false, false, Some(1), Dead),
+            (gone, true, true, None, Kept),
+            (elsewhere.clone(), false, false, None, Live),
+            (elsewhere.clone(), false, true, None, Dead),
+            (elsewhere.clone(), false, true, Some(60), Live),
+            (elsewhere.clone(), false, false, Some(301), Dead),
+            (elsewhere.clone(), true, true, None, Kept),
+            (elsewhere, true, true, Some(60), Live),
+            (contained.clone(), false, false, Some(60), Live),
+            (contained, false, false, Some(301), Dead),
         ];
-        for (owner, kept, overdue, state) in rows {
+        for (owner, kept, overdue, heartbeat, state) in rows {
             let mut record = ClusterRecord { kept, ..record(owner) };
             if overdue {
                 record.deadline = Timestamp::UNIX_EPOCH;
             }
-            assert_eq!(record.state(), state, "{record:?}");
+            let heartbeat = heartbeat.map(Duration::from_secs);
+            assert_eq!(record.state(heartbeat), state, "{record:?} {heartbeat:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,12 +23,30 @@ pub struct StateDir {
 
 /// The state directory could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "failed to write state in {path}: {source}\nhelp: set EVICTLAB_STATE_DIR to a writable directory with free space"
-)]
-pub struct StateError {
-    path: PathBuf,
-    source: io::Error,
+pub enum StateError {
+    /// A file could not be written.
+    #[error(
+        "failed to write state in {path}: {source}\nhelp: set EVICTLAB_STATE_DIR to a writable directory with free space"
+    )]
+    Write {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// Others may write to the directory, and the kubeconfigs in it.
+    #[error(
+        "failed to use the state directory {path}: {problem}\nhelp: set EVICTLAB_STATE_DIR to a directory that only you can write to"
+    )]
+    NotPrivate {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Owner or mode of the directory.
+        problem: String,
+    },
+    /// There is no directory for the state of the user.
+    #[error("failed to find a state directory: HOME is not set\nhelp: set HOME or EVICTLAB_STATE_DIR")]
+    NoHome,
 }
 
 impl StateDir {
@@ -39,7 +57,7 @@ impl StateDir {
         let path = variable("EVICTLAB_STATE_DIR")
             .or_else(|| Some(variable("XDG_STATE_HOME")?.join("evictlab")))
             .or_else(|| Some(variable("HOME")?.join(".local/state/evictlab")))
-            .unwrap_or_else(|| std::env::temp_dir().join("evictlab-state"));
+            .ok_or(StateError::NoHome)?;
         Self::at(&path)
     }
 
@@ -49,7 +67,9 @@ impl StateDir {
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(|source| StateError { path: path.to_owned(), source })?;
+            .and_then(|()| fs::metadata(path))
+            .map_err(|source| StateError::Write { path: path.to_owned(), source })
+            .and_then(|metadata| check_private(path, &metadata))?;
         Ok(Self { path: path.to_owned() })
     }
 
@@ -149,7 +169,8 @@ impl StateDir {
             };
             of(cluster) && !others.iter().any(|other| other.len() > cluster.len() && of(other))
         });
-        paths.extend(locks);
+        // Another process would not exclude the holder of a lock whose file is gone.
+        paths.extend(locks.filter(|path| !is_locked(path)));
         paths.push(self.file(cluster));
         for path in paths {
             match fs::remove_file(&path) {
@@ -187,8 +208,25 @@ impl StateDir {
     }
 
     fn error(&self, path: &Path, source: io::Error) -> StateError {
-        StateError { path: path.to_owned(), source }
+        StateError::Write { path: path.to_owned(), source }
     }
+}
+
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_err())
+}
+
+/// Rejects a directory that belongs to somebody else, or that others can write to.
+fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), StateError> {
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
+    let problem = if owner != rustix::process::getuid().as_raw() {
+        format!("it belongs to user {owner}")
+    } else if mode & 0o022 != 0 {
+        format!("its mode {mode:o} lets others write")
+    } else {
+        return Ok(());
+    };
+    Err(StateError::NotPrivate { path: path.to_owned(), problem })
 }
 
 fn create_private(path: &Path) -> io::Result<File> {
@@ -202,7 +240,24 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn record(owner: Owner) -> ClusterRecord {
-        ClusterRecord::new("evictlab-a", "run", owner, vec!["v1.32.13".to_owned()], Duration::from_secs(3600))
+        ClusterRecord::new("daemon", "evictlab-a", "run", owner, vec!["v1.32.13".to_owned()])
+    }
+
+    #[test]
+    fn rejects_a_directory_that_others_can_write_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        StateDir::at(&path).unwrap();
+        for (mode, expected) in [(0o755, None), (0o777, Some("its mode 777 lets others write"))] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = StateDir::at(&path).err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{mode:o}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
+        let metadata = fs::metadata("/").unwrap();
+        if metadata.uid() != rustix::process::getuid().as_raw() {
+            assert!(check_private(&path, &metadata).unwrap_err().to_string().contains("it belongs to user"));
+        }
     }
 
     #[test]
@@ -223,7 +278,10 @@ mod tests {
         for lock in ["evictlab-a", "evictlab-a-host", "evictlab-a-b-host", "evictlab-ab"] {
             drop(state.lock(lock).unwrap());
         }
+        let held = state.lock_shared("evictlab-a-held").unwrap();
         state.forget("evictlab-a").unwrap();
+        assert!(folder.path().join("state/evictlab-a-held.lock").exists(), "another process holds it");
+        drop(held);
         let exists = |name: &str| folder.path().join("state").join(name).exists();
         assert!(!exists("evictlab-a.lock") && !exists("evictlab-a-host.lock"));
         assert!(

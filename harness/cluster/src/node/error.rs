@@ -22,6 +22,14 @@ pub enum NodeError {
     /// The node belongs to an external cluster, whose kubelets are never changed.
     #[error("failed to change the kubelet of node {0}: the node belongs to an external cluster")]
     NotManaged(String),
+    /// The run does not hold the node any more.
+    #[error("the run does not hold node {node} any more: {reason}")]
+    NotHeld {
+        /// Name of the node.
+        node: String,
+        /// Reason that the Lease is lost.
+        reason: String,
+    },
     /// The API server refused the request or did not answer.
     #[error("failed to {operation} of node {node}: {}", api_error_message(source))]
     Api {

@@ -1,5 +1,7 @@
 //! Restrictions of nodes that evictlab does not manage.
 
+use crate::workload::NamespaceGuards;
+
 /// Restrictions of a node in a cluster that evictlab does not manage. Its kubelet is never changed.
 #[derive(Clone, Debug)]
 pub struct ExternalNode {
@@ -8,24 +10,36 @@ pub struct ExternalNode {
     /// Nodes on the same kernel that no case may put under pressure. They share disk and process
     /// ids with this node.
     pub shared_kernel_nodes: Vec<String>,
+    /// True if pressure is allowed although other pods run on the node.
+    pub allow_other_pods: bool,
+    /// True if pods may have privileges beyond the Pod Security Standard `baseline`.
+    pub allow_privileged: bool,
     /// Maximum memory or disk that a case may consume, in bytes.
     pub max_pressure_bytes: u64,
 }
 
-/// Reason that no case may put a node under pressure.
+/// Maximum number of pods in the namespace of a case: more than any case creates on purpose.
+const MAX_PODS: u32 = 300;
+
+impl ExternalNode {
+    /// Guards of the namespaces whose pods run on the node.
+    pub fn guards(&self) -> NamespaceGuards {
+        NamespaceGuards { baseline_pods_only: !self.allow_privileged, max_pods: Some(MAX_PODS) }
+    }
+}
+
+/// Reason that no case may put a node under pressure, as the second half of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PressureForbidden {
     /// `--allow-disruption` is not set.
-    #[error("the case puts a node under pressure, which takes --allow-disruption")]
+    #[error("which takes --allow-disruption")]
     NotAllowed,
     /// The node is neither selected nor tainted.
-    #[error(
-        "the case puts a node under pressure, and this node is neither selected (--node-selector) nor tainted"
-    )]
+    #[error("and this node is neither selected (--node-selector) nor tainted")]
     NotDedicated,
     /// Pods of other users are running on the node.
     #[error(
-        "the case puts a node under pressure, and this node runs other pods ({}): select it (--node-selector) if they may be evicted",
+        "and this node runs other pods ({}): select it (--node-selector) with --allow-other-pods if they may be evicted",
         abbreviate(.0)
     )]
     InUse(Vec<String>),

@@ -5,15 +5,19 @@ use std::time::Duration;
 use evictlab_case::Cgroup;
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node as ApiNode;
-use kube::{Api, Client};
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
 use super::backend::NodeBackend;
 use super::error::NodeError;
+use super::external::ExternalNode;
 use super::metrics::MetricLine;
 use super::proxy::KubeletProxy;
+use crate::existing::names_of_other_pods;
 use crate::wait::{self, Probe};
+use crate::workload::{Namespace, NamespaceGuards};
 
 /// Maximum time for which a restarted kubelet may return the same error.
 const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,6 +46,24 @@ impl Node {
     /// Cgroup version of the host.
     pub fn cgroup(&self) -> Cgroup {
         if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
+    }
+
+    /// Guards of the namespaces whose pods run on the node: none on a node that evictlab created.
+    pub fn guards(&self) -> NamespaceGuards {
+        self.backend.external().map(ExternalNode::guards).unwrap_or_default()
+    }
+
+    /// Names of the running pods on the node that belong neither to the node nor to a run.
+    pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
+        let api: Api<Pod> = Api::all(self.client.clone());
+        let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
+        let listed = api.list(&on_node).await.map_err(|source| NodeError::Api {
+            operation: "list the pods",
+            node: self.name.clone(),
+            source: Box::new(source),
+        })?;
+        let is_own = |pod: &&Pod| Namespace::is_own_name(pod.namespace().as_deref().unwrap_or_default());
+        Ok(names_of_other_pods(listed.items.iter().filter(|pod| !is_own(pod)), &self.name))
     }
 
     /// Operations that bypass the API server.

@@ -82,7 +82,8 @@ impl ProbePod<'_> {
     fn manifest(&self) -> serde_json::Map<String, Value> {
         let container = json!({"name": "probe", "image": self.image, "command": self.command});
         let spec = json!({
-            "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container],
+            "restartPolicy": "Never", "activeDeadlineSeconds": 3600, "terminationGracePeriodSeconds": 0,
+            "containers": [container],
         });
         [("metadata".to_owned(), json!({"name": self.name})), ("spec".to_owned(), spec)].into_iter().collect()
     }

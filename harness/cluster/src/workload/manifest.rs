@@ -1,8 +1,12 @@
 //! Manifests of a case, completed for the node that the case runs on.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use evictlab_case::PodPlacement;
+
+use super::default_limits::add_default_limits;
 
 /// Fields that are added to the manifests of a case.
 pub struct Placement<'a> {
@@ -19,6 +23,11 @@ pub struct Placement<'a> {
     pub priority_classes: &'a [(String, String)],
     /// Environment variables of every container.
     pub environment: &'a [(&'static str, String)],
+    /// True if pods without limits get default limits.
+    pub default_limits: bool,
+    /// Time after which the kubelet ends the pods, in case nobody deletes them. Not for the pods of
+    /// a Deployment, whose template must not have it.
+    pub active_deadline: Option<Duration>,
     /// Returns the full name of an image.
     pub image: &'a dyn Fn(&str) -> String,
 }
@@ -27,7 +36,17 @@ impl<'a> Placement<'a> {
     /// Placement of pods that are bound to a node, without further additions.
     pub fn bound(namespace: &'a str, node: &'a str, image: &'a dyn Fn(&str) -> String) -> Self {
         let placed = PodPlacement::Bound;
-        Self { namespace, node, placed, tolerations: &[], priority_classes: &[], environment: &[], image }
+        Self {
+            namespace,
+            node,
+            placed,
+            tolerations: &[],
+            priority_classes: &[],
+            environment: &[],
+            default_limits: false,
+            active_deadline: None,
+            image,
+        }
     }
 }
 
@@ -39,6 +58,7 @@ pub fn pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
     set_default(&mut pod, "kind", json!("Pod"));
     pod["metadata"]["namespace"] = json!(placement.namespace);
     place_spec(&mut pod["spec"], placement);
+    set_active_deadline(&mut pod["spec"], placement);
     pod
 }
 
@@ -63,7 +83,16 @@ pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Va
     if object["spec"]["template"]["spec"].is_object() {
         place_spec(&mut object["spec"]["template"]["spec"], placement);
     }
+    if object["kind"] == "Job" {
+        set_active_deadline(&mut object["spec"]["template"]["spec"], placement);
+    }
     object
+}
+
+fn set_active_deadline(spec: &mut Value, placement: &Placement) {
+    if let Some(deadline) = placement.active_deadline {
+        set_default(spec, "activeDeadlineSeconds", json!(deadline.as_secs()));
+    }
 }
 
 fn place_spec(spec: &mut Value, placement: &Placement) {
@@ -85,6 +114,9 @@ fn place_spec(spec: &mut Value, placement: &Placement) {
         && let Some((_, name)) = placement.priority_classes.iter().find(|(own, _)| own == class)
     {
         spec["priorityClassName"] = json!(name);
+    }
+    if let Some(spec) = spec.as_object_mut().filter(|_| placement.default_limits) {
+        add_default_limits(spec);
     }
     // Cases do not use the API, so their pods get no token.
     set_default(spec, "automountServiceAccountToken", json!(false));
@@ -160,5 +192,19 @@ mod tests {
                 "kind": "Pod",
             })
         );
+    }
+
+    #[test]
+    fn only_pods_and_jobs_have_an_active_deadline() {
+        let image = |name: &str| name.to_owned();
+        let active_deadline = Some(Duration::from_secs(240));
+        let placement = Placement { active_deadline, ..Placement::bound("ns", "n1", &image) };
+        let deadline = |kind: &str| {
+            let written = json!({"kind": kind, "metadata": {}, "spec": {"template": {"spec": {}}}});
+            let object = object_manifest(written.as_object().unwrap(), &placement);
+            let spec = if kind == "Pod" { &object["spec"] } else { &object["spec"]["template"]["spec"] };
+            spec["activeDeadlineSeconds"].as_u64()
+        };
+        assert_eq!(["Pod", "Job", "Deployment"].map(deadline), [Some(240), Some(240), None]);
     }
 }

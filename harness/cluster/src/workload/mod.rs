@@ -1,9 +1,12 @@
 //! Namespaces, pods and other objects that a run creates.
 
+mod default_limits;
 mod manifest;
 mod namespace;
 mod objects;
 
+pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_default_limits};
 pub use manifest::{Placement, object_manifest, place_container, pod_manifest, static_pod_manifest};
-pub use namespace::{Namespace, NamespaceRecord, StageError};
+pub(crate) use namespace::{LEASE_NAMESPACE, OWNER_ANNOTATION, RUN_LABEL};
+pub use namespace::{Namespace, NamespaceGuards, NamespaceRecord, StageError};
 pub use objects::without_managed_fields;

@@ -1,5 +1,6 @@
 //! The namespace of a case.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::Request;
@@ -13,12 +14,16 @@ use crate::api_error::api_error_message;
 use crate::owner::Owner;
 use crate::wait::{self, Probe, Stalled};
 
+/// Second part of the name of the namespace with the Lease of a run.
+pub(crate) const LEASE_NAMESPACE: &str = "nodes";
 /// Start of the names of namespaces.
 const NAME_PREFIX: &str = "evictlab-";
-/// Label of namespaces and priority classes; its value is the run.
-pub(super) const RUN_LABEL: &str = "evictlab.dev/run";
-/// Annotation of namespaces; its value is the owner as JSON.
-const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
+/// Label of namespaces, Leases and priority classes; its value is the run.
+pub(crate) const RUN_LABEL: &str = "evictlab.dev/run";
+/// Label by which the API server enforces a Pod Security Standard.
+const POD_SECURITY_LABEL: &str = "pod-security.kubernetes.io/enforce";
+/// Annotation of namespaces and Leases; its value is the owner as JSON.
+pub(crate) const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
 
 /// An operation on the objects of a case failed.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +68,19 @@ pub enum StageError {
 /// lose its lease and restart.
 const SERVICE_ACCOUNT_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// Name of the quota of a guarded namespace.
+const QUOTA: &str = "evictlab";
+
+/// Guards of a namespace in a cluster that evictlab does not manage, enforced by the API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceGuards {
+    /// Rejects pods with privileges beyond the Pod Security Standard `baseline`.
+    pub baseline_pods_only: bool,
+    /// Maximum number of pods, including pods that ended. It ends a loop of evictions whose run was
+    /// killed.
+    pub max_pods: Option<u32>,
+}
+
 /// Labels and annotations of a namespace that a run created.
 #[derive(Clone, Debug)]
 pub struct NamespaceRecord {
@@ -87,13 +105,23 @@ impl Namespace {
         name.starts_with(NAME_PREFIX)
     }
 
+    /// Reports whether the namespace holds the Lease of its run.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.name.starts_with(&format!("{NAME_PREFIX}{LEASE_NAMESPACE}-"))
+    }
+
     /// Creates a namespace with a unique name for a case.
-    pub async fn create(client: &Client, run: &str, case: &str) -> Result<Self, StageError> {
+    pub async fn create(
+        client: &Client,
+        run: &str,
+        case: &str,
+        guards: NamespaceGuards,
+    ) -> Result<Self, StageError> {
         let prefix: String = format!("{NAME_PREFIX}{case}").chars().take(50).collect();
         let object: ApiNamespace = ApiNamespace {
             metadata: kube::core::ObjectMeta {
                 generate_name: Some(format!("{}-", prefix.trim_end_matches('-'))),
-                labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
+                labels: Some(labels(run, guards)),
                 annotations: serde_json::to_string(&Owner::this())
                     .ok()
                     .map(|owner| [(OWNER_ANNOTATION.to_owned(), owner)].into()),
@@ -106,7 +134,21 @@ impl Namespace {
             .create(&PostParams::default(), &object)
             .await
             .map_err(|source| api_error("create a namespace", source))?;
-        Ok(Self { name: created.name_any(), client: client.clone() })
+        let namespace = Self { name: created.name_any(), client: client.clone() };
+        if let Some(max_pods) = guards.max_pods {
+            namespace.create_quota(max_pods).await?;
+        }
+        Ok(namespace)
+    }
+
+    async fn create_quota(&self, max_pods: u32) -> Result<(), StageError> {
+        let quota = json!({
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": QUOTA},
+            "spec": {"hard": {"count/pods": max_pods.to_string()}},
+        });
+        self.create_object(&quota).await.map(drop)
     }
 
     /// API client of the cluster.
@@ -138,11 +180,13 @@ impl Namespace {
     pub async fn create_pod(&self, manifest: &Value) -> Result<Value, StageError> {
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("/api/v1/namespaces/{}/pods?fieldValidation=Strict", self.name);
-        // The API server rejects pods until the namespace has its default service account.
+        // The API server rejects pods until the namespace has its default service account, and until
+        // the quota controller has counted its pods.
+        const NOT_YET: [&str; 2] = ["serviceaccount \"default\" not found", "status unknown for quota"];
         let created = wait::until(SERVICE_ACCOUNT_TIMEOUT, Duration::from_millis(100), async || {
             match self.send(Request::post(&path), "application/json", manifest).await {
                 Err(kube::Error::Api(status))
-                    if status.message.contains("serviceaccount \"default\" not found") =>
+                    if NOT_YET.iter().any(|reason| status.message.contains(reason)) =>
                 {
                     Probe::Pending(status.message.clone())
                 }
@@ -222,6 +266,12 @@ impl Namespace {
         }
         self.client.request(request).await
     }
+}
+
+fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
+    let enforced = guards.baseline_pods_only.then_some((POD_SECURITY_LABEL, "baseline"));
+    let labels = [(RUN_LABEL, run)].into_iter().chain(enforced);
+    labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {

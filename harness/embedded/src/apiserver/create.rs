@@ -10,7 +10,7 @@ use super::field_errors::FieldErrors;
 use super::objects::store_error;
 use super::options::{FieldValidation, Stored, WriteOptions};
 use super::status::Status;
-use super::{metadata, names, namespace, pod, priority_class, workload};
+use super::{metadata, names, namespace, pod, priority_class, quota, workload};
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt, Scope};
 
@@ -36,6 +36,7 @@ pub fn create(
         Kind::PriorityClass => priority_class::prepare(&mut object),
         Kind::PodDisruptionBudget => prepare_budget(&mut object),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::prepare(ctx, kind, &name, &mut object)?,
+        Kind::ResourceQuota => quota::check_supported(&name, &object)?,
         Kind::Node | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {}
     }
     validate(kind, &object).into_result(kind, &name)?;
@@ -73,9 +74,12 @@ pub(super) fn validate(kind: Kind, object: &Value) -> FieldErrors {
         Kind::Event => metadata::validate(object, |_| Vec::new()),
         Kind::PriorityClass => priority_class::validate(object),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => workload::validate(kind, object),
-        Kind::Node | Kind::PodDisruptionBudget | Kind::ServiceAccount | Kind::ConfigMap | Kind::Lease => {
-            metadata::validate(object, names::dns_subdomain)
-        }
+        Kind::Node
+        | Kind::PodDisruptionBudget
+        | Kind::ServiceAccount
+        | Kind::ConfigMap
+        | Kind::ResourceQuota
+        | Kind::Lease => metadata::validate(object, names::dns_subdomain),
     }
 }
 

@@ -16,6 +16,7 @@ mod objects;
 mod options;
 mod pod;
 mod priority_class;
+mod quota;
 mod status;
 #[cfg(test)]
 mod tests;

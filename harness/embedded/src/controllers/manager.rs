@@ -75,6 +75,7 @@ impl Controllers {
                 | Kind::Event
                 | Kind::PriorityClass
                 | Kind::Lease
+                | Kind::ResourceQuota
                 | Kind::Deployment
                 | Kind::ReplicaSet
                 | Kind::Job => {}

@@ -151,6 +151,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
             status("Pod"),
         ],
     ),
+    core(Kind::ResourceQuota, &["quota"], &[]),
     core(Kind::ServiceAccount, &["sa"], &[]),
     in_group("apps", core(Kind::Deployment, &["deploy"], &[status("Deployment")])),
     in_group("apps", core(Kind::ReplicaSet, &["rs"], &[status("ReplicaSet")])),

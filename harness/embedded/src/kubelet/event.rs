@@ -38,6 +38,8 @@ pub(crate) enum PodEvent {
     Stopped(PodUid, u64),
     /// The caller with this number stops waiting for the pod's end.
     WaitTimedOut(PodUid, u64),
+    /// The pod has been active for `activeDeadlineSeconds`.
+    ActiveDeadline(PodUid),
     /// Volumes and control groups are removed.
     CleanUp(PodUid),
     /// The API object is deleted.

@@ -24,6 +24,8 @@ pub enum Kind {
     ServiceAccount,
     /// v1
     ConfigMap,
+    /// v1; only `count/pods` is enforced
+    ResourceQuota,
     /// scheduling.k8s.io/v1
     PriorityClass,
     /// policy/v1
@@ -40,13 +42,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Namespace,
         Self::Node,
         Self::Pod,
         Self::Event,
         Self::ServiceAccount,
         Self::ConfigMap,
+        Self::ResourceQuota,
         Self::PriorityClass,
         Self::PodDisruptionBudget,
         Self::Lease,
@@ -64,6 +67,7 @@ impl Kind {
             Self::Event => ("Event", "v1"),
             Self::ServiceAccount => ("ServiceAccount", "v1"),
             Self::ConfigMap => ("ConfigMap", "v1"),
+            Self::ResourceQuota => ("ResourceQuota", "v1"),
             Self::PriorityClass => ("PriorityClass", "scheduling.k8s.io/v1"),
             Self::PodDisruptionBudget => ("PodDisruptionBudget", "policy/v1"),
             Self::Lease => ("Lease", "coordination.k8s.io/v1"),
@@ -82,6 +86,7 @@ impl Kind {
             Self::Event => "events",
             Self::ServiceAccount => "serviceaccounts",
             Self::ConfigMap => "configmaps",
+            Self::ResourceQuota => "resourcequotas",
             Self::PriorityClass => "priorityclasses",
             Self::PodDisruptionBudget => "poddisruptionbudgets",
             Self::Lease => "leases",

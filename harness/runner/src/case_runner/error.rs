@@ -59,6 +59,9 @@ pub(crate) enum CaseError {
         /// Its last state.
         stalled: Stalled,
     },
+    /// The case would have harmed others on a node that evictlab does not manage.
+    #[error("the case was ended early: {0}")]
+    EndedByGuard(String),
     /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,

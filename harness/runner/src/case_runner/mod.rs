@@ -2,6 +2,7 @@
 
 pub(crate) mod configure;
 pub(crate) mod error;
+mod guard;
 pub(crate) mod observe;
 pub(crate) mod progress;
 pub(crate) mod runner;

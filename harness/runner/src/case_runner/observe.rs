@@ -92,7 +92,7 @@ impl<'a> Observer<'a> {
             placement,
             began,
             progress_timeout: speed.scale(progress_timeout) + speed.extra_timeout,
-            deadline: speed.scale(case.deadline()) + speed.extra_timeout + speed.ramp_duration,
+            deadline: speed.deadline(case),
             settling_time: speed.scale(SETTLING_TIME) + speed.extra_timeout,
             expected: expected_outcome(runner),
             steps: StepQueue::new(&case.steps),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_case::LoadedCase;
+use evictlab_case::{Case, LoadedCase};
 use evictlab_cluster::workload::Namespace;
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
@@ -13,7 +13,7 @@ use evictlab_rules::quantity::MIB;
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::case_runner::error::CaseError;
@@ -46,6 +46,8 @@ pub(crate) struct CaseRunner<'a> {
     pub faults: &'a [Fault],
     /// Memory budget of the host.
     pub host: &'a HostBudget,
+    /// One permit per node that may be under pressure; `None` for clusters of evictlab.
+    pub starved_nodes: Option<&'a Semaphore>,
     /// Receiver of progress.
     pub events: &'a EventSender,
     /// Ends the case early.
@@ -84,6 +86,11 @@ impl NodeSpeed {
     pub(crate) fn scale(&self, timeout: Duration) -> Duration {
         timeout.mul_f64((self.container_start.as_secs_f64() / 2.0).max(1.0))
     }
+
+    /// Returns the maximum time from the first pod to the end of a case.
+    pub(crate) fn deadline(&self, case: &Case) -> Duration {
+        self.scale(case.deadline()) + self.extra_timeout + self.ramp_duration
+    }
 }
 
 /// State of the watches when the observation ended, and why; `None` if it was interrupted.
@@ -113,18 +120,27 @@ impl CaseRunner<'_> {
             self.cancel.run_until_cancelled(self.leased.wait_for_steady_memory()).await;
         }
         let container_start = self.leased.container_start().await;
+        let _starved_node = self.acquire_starvation().await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
         let ramp = self.ramp(container_start, plan.as_ref()).await;
         let _host_memory = self.acquire_host_memory(ramp.as_ref()).await?;
         execution.phase = Phase::Tune;
         let before = self.cancellable(self.configure_node(&mut execution.observations)).await?;
         execution.phase = Phase::Stage;
-        let namespace = Namespace::create(node.client(), self.run, case.name.as_str()).await?;
+        let namespace = Namespace::create(node.client(), self.run, case.name.as_str(), node.guards()).await?;
         let stats_delay = self.leased.policy.as_ref().map_or(Duration::ZERO, NodePolicy::stats_delay);
         let grace = plan.and_then(|plan| plan.grace).unwrap_or_default();
         let ramp_duration = ramp.as_ref().map(Ramp::duration).unwrap_or_default();
         let speed = NodeSpeed { container_start, extra_timeout: stats_delay + grace, ramp_duration };
-        let observed = self.stage_and_observe(&namespace, ramp.as_ref(), speed, execution).await;
+        let observed = tokio::select! {
+            observed = self.stage_and_observe(&namespace, ramp.as_ref(), speed, execution) => observed,
+            error = self.guard(&namespace) => Err(error),
+        };
+        // Without the node, the end of the pods says nothing about the kubelet.
+        let observed = match node.backend().confirm_held().await {
+            Ok(()) => observed,
+            Err(lost) => Err(lost.into()),
+        };
         if let Ok((live, end)) = &observed {
             execution.observations.ended.clone_from(end);
             self.read_final_state(&namespace, live, &mut execution.observations).await;

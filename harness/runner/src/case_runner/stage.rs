@@ -1,5 +1,7 @@
 //! Creation of a case's objects and pods.
 
+use std::time::Duration;
+
 use evictlab_case::PodPlacement;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest, pod_manifest};
 use evictlab_evidence::{Observations, Recorded};
@@ -13,6 +15,9 @@ use crate::case_runner::runner::{CaseRunner, Execution, NodeSpeed, Observed};
 use crate::observation::watch::watch_case;
 use crate::pressure::ramp::Ramp;
 use crate::staging::node_setup::set_up_node;
+
+/// Time that a case needs to delete its pods after its deadline, at most.
+const CLEANUP_TIME: Duration = Duration::from_secs(120);
 
 impl CaseRunner<'_> {
     /// Creates the case's objects and pods and observes them until the case ends.
@@ -39,6 +44,8 @@ impl CaseRunner<'_> {
             tolerations: &tolerations,
             priority_classes: &priority_classes,
             environment: &environment,
+            default_limits: self.leased.policy.is_some() && case.pressure.is_none(),
+            active_deadline: self.leased.policy.as_ref().map(|_| speed.deadline(case) + CLEANUP_TIME),
             image: &**self.leased.image_names(),
         };
         if let Some(ramp) = ramp {

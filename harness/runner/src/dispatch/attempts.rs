@@ -69,6 +69,7 @@ impl RunContext {
                 exclusivity,
                 faults,
                 host: &self.host,
+                starved_nodes: self.starved_nodes.as_ref(),
                 events: &self.events,
                 cancel: &self.cancel,
             };

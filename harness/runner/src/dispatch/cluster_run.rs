@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use evictlab_cluster::{
-    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, TeardownContext, TeardownOutcome,
+    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, TeardownContext, TeardownOutcome,
 };
 use evictlab_report::RunEventKind;
-use futures::future::try_join_all;
+use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
 use crate::dispatch::run::RunContext;
 use crate::lease::leased_node::{ImageNames, LeaseError, LeasedNode};
 use crate::staging::images::images_of;
+
+/// Maximum number of nodes that are prepared at a time.
+const MAX_PREPARATIONS: usize = 32;
 
 /// Failure to open a cluster or to prepare its nodes.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +51,7 @@ impl RunContext {
                     seconds,
                     nodes: nodes.iter().map(|leased| (leased.node.name.clone(), version(leased))).collect(),
                 });
-                self.run_cases(plan, &nodes).await;
+                self.run_cases_while_held(plan, cluster.as_ref(), &nodes).await;
             }
             Err(error) => {
                 self.failed.store(true, Ordering::Relaxed);
@@ -59,6 +62,34 @@ impl RunContext {
             }
         }
         self.tear_down(plan, cluster, usable).await;
+    }
+
+    /// Runs the cases, and ends them as soon as the run has lost its nodes to somebody else.
+    async fn run_cases_while_held(
+        self: &Rc<Self>,
+        plan: &ClusterPlan,
+        cluster: Option<&ClusterHandle>,
+        nodes: &[Arc<LeasedNode>],
+    ) {
+        let began = Instant::now();
+        let lost = async {
+            match cluster {
+                Some(cluster) => cluster.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        let cases = self.run_cases(plan, nodes);
+        tokio::pin!(cases);
+        tokio::select! {
+            () = &mut cases => {}
+            error = lost => {
+                self.failed.store(true, Ordering::Relaxed);
+                let (cluster, seconds) = (plan.name.clone(), began.elapsed().as_secs_f64());
+                self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error });
+                self.cancel.cancel();
+                cases.await;
+            }
+        }
     }
 
     /// Opens the cluster, which is stored in `cluster` even if its nodes cannot be prepared.
@@ -87,10 +118,12 @@ impl RunContext {
             self.report_cluster_step(name, "preparing the nodes");
             let catalog = self.request.image_catalog.clone();
             let image_names: ImageNames = Arc::new(move |name: &str| catalog.case_image(name));
-            let nodes = cluster.nodes().iter();
-            let prepared =
-                nodes.map(|node| LeasedNode::prepare(node.clone(), &self.request.run, image_names.clone()));
-            let nodes = try_join_all(prepared).await?;
+            let prepared = cluster.nodes().iter().map(async |node| {
+                let prepared = LeasedNode::prepare(node.clone(), &self.request.run, image_names.clone());
+                (node, prepared.await)
+            });
+            let prepared = stream::iter(prepared).buffered(MAX_PREPARATIONS).collect().await;
+            let nodes = self.prepared_nodes(name, prepared)?;
             // The budget of a host whose memory cannot be read stays at its minimum.
             if let Some(first) = nodes.first().filter(|_| self.request.backend.is_one_host())
                 && let Ok(available) = first.node.host_memory().await
@@ -104,6 +137,30 @@ impl RunContext {
             () = self.cancel.cancelled() => Err(PrepareError::Interrupted),
             prepared = work => prepared,
         }
+    }
+
+    /// Returns the nodes that could be prepared. A node of somebody else's cluster that could not is
+    /// not used, unless it was the last of its kubelet version.
+    fn prepared_nodes(
+        &self,
+        cluster: &str,
+        prepared: Vec<(&Node, Result<LeasedNode, LeaseError>)>,
+    ) -> Result<Vec<LeasedNode>, LeaseError> {
+        let (mut usable, mut failed) = (Vec::new(), Vec::new());
+        for (node, result) in prepared {
+            match result {
+                Ok(leased) => usable.push(leased),
+                Err(error) => failed.push((node, error)),
+            }
+        }
+        for (node, error) in failed {
+            let is_last = usable.iter().all(|leased: &LeasedNode| leased.node.kubelet != node.kubelet);
+            if is_last || node.backend().external().is_none() {
+                return Err(error);
+            }
+            self.report_cluster_step(cluster, &format!("{} is not used: {error}", node.name));
+        }
+        Ok(usable)
     }
 
     /// Returns the full names of all images of the cases and of the canary, sorted.

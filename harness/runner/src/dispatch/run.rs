@@ -9,6 +9,7 @@ use std::time::Duration;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::{ClusterPlan, Kubelet};
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,8 @@ pub(crate) struct RunContext {
     pub conclusive: RefCell<HashSet<CaseId>>,
     /// Memory budget of the host.
     pub host: HostBudget,
+    /// One permit per node that may be under pressure; `None` for clusters of evictlab.
+    pub starved_nodes: Option<Semaphore>,
 }
 
 /// Runs the requested cases and sends everything that happens to `events`.
@@ -47,6 +50,7 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
     let timeout = request.timeout;
     let context = Rc::new(RunContext {
         host: HostBudget::new(request.backend.is_one_host()),
+        starved_nodes: request.backend.max_starved_nodes().map(Semaphore::new),
         request,
         events,
         cancel: interrupt.stop.child_token(),

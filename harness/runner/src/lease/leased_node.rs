@@ -97,7 +97,7 @@ impl LeasedNode {
     /// The kubelet could not be configured, or the node does not run a canary pod.
     pub(crate) async fn prepare(node: Node, run: &str, image_names: ImageNames) -> Result<Self, LeaseError> {
         let policy = NodePolicy::of(&node).await?;
-        let canary_namespace = Namespace::create(node.client(), run, "canary").await?;
+        let canary_namespace = Namespace::create(node.client(), run, "canary", node.guards()).await?;
         let base = kubelet_config::base(node.cgroup_v1);
         if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
             kubelet_config::configure(&node, &base).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, Signal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
-use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError};
+use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden};
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
@@ -14,6 +14,7 @@ use evictlab_rules::threshold::parse_grace_period;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::lease::pod_bounds::PodBounds;
 use crate::pressure::plan::{PressurePlan, plan_pressure};
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{NodeBaseline, RECOVERY_PROGRESS_TIMEOUT, system_taints};
@@ -100,6 +101,22 @@ impl NodePolicy {
         }
     }
 
+    /// Returns whether a case may put the node under pressure: it states so, or its pods have no
+    /// limits.
+    pub(crate) fn may_starve(&self, case: &Case) -> bool {
+        case.pressure.is_some() || PodBounds::of(case).unlimited.is_some()
+    }
+
+    /// Returns whether pressure is allowed although pods of others run on the node.
+    pub(crate) fn allows_other_pods(&self) -> bool {
+        self.external.allow_other_pods
+    }
+
+    /// Returns the maximum memory or disk that a case may take, in bytes.
+    pub(crate) fn max_pressure_bytes(&self) -> u64 {
+        self.external.max_pressure_bytes
+    }
+
     /// Plans the pressure of a case by the node's current state; `None` for a case without
     /// pressure.
     pub(crate) async fn plan_pressure(
@@ -107,6 +124,14 @@ impl NodePolicy {
         case: &Case,
         node: &Node,
     ) -> Result<Option<PressurePlan>, PlanError> {
+        if self.may_starve(case) && !self.external.allow_other_pods {
+            let others = node.other_pods().await?;
+            if !others.is_empty() {
+                let cause = "the case puts a node under pressure".to_owned();
+                let forbidden = PressureForbidden::InUse(others);
+                return Err(SkipReason::PressureForbidden { cause, forbidden }.into());
+            }
+        }
         if case.pressure.is_none() {
             return Ok(None);
         }
@@ -120,13 +145,11 @@ impl NodePolicy {
         summary: &Value,
     ) -> Result<Option<PressurePlan>, SkipReason> {
         self.check_unchanged(case, configz)?;
-        let Some(pressure) = &case.pressure else { return Ok(None) };
-        if let Some(needed) = needed_configuration(pressure) {
+        if let Some(needed) = case.pressure.as_ref().and_then(needed_configuration) {
             return Err(SkipReason::Configuration(needed.to_owned()));
         }
-        if let Some(forbidden) = &self.external.pressure_forbidden {
-            return Err(forbidden.clone().into());
-        }
+        self.check_pods(case)?;
+        let Some(pressure) = &case.pressure else { return Ok(None) };
         let shared_with = &self.external.shared_kernel_nodes;
         if pressure.signal != Signal::MemoryAvailable && !shared_with.is_empty() {
             let signal = pressure.signal.as_str();
@@ -160,6 +183,29 @@ impl NodePolicy {
         if !differences.is_empty() {
             let differences: Vec<String> = differences.iter().map(Difference::to_string).collect();
             return Err(SkipReason::Configuration(differences.join("; ")));
+        }
+        Ok(())
+    }
+
+    /// Checks that the user allowed what the pods of a case can do to the node: by the pressure that
+    /// the case states, and by the manifests alone.
+    fn check_pods(&self, case: &Case) -> Result<(), SkipReason> {
+        let bounds = PodBounds::of(case);
+        if let Some(privilege) = bounds.privilege.filter(|_| !self.external.allow_privileged) {
+            return Err(SkipReason::Privileged(privilege));
+        }
+        let unlimited = || bounds.unlimited.map(|why| format!("{why} and could put the node under pressure"));
+        let preempts = || bounds.preempts.map(|why| format!("{why} and could preempt other pods"));
+        let cause = match case.pressure {
+            Some(_) => Some("the case puts a node under pressure".to_owned()),
+            None => unlimited().or_else(preempts),
+        };
+        if let (Some(cause), Some(forbidden)) = (cause, &self.external.pressure_forbidden) {
+            return Err(SkipReason::PressureForbidden { cause, forbidden: forbidden.clone() });
+        }
+        let (limits, cap) = (bounds.limits.into_iter().max().unwrap_or(0), self.external.max_pressure_bytes);
+        if case.pressure.is_none() && limits > cap {
+            return Err(SkipReason::LimitsOverCap { limits, cap });
         }
         Ok(())
     }
@@ -213,7 +259,6 @@ fn needed_configuration(pressure: &Pressure) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evictlab_cluster::PressureForbidden;
     use serde_json::json;
 
     fn policy(configz: Value, spared: Option<PressureForbidden>) -> NodePolicy {
@@ -223,6 +268,8 @@ mod tests {
             external: ExternalNode {
                 pressure_forbidden: spared,
                 shared_kernel_nodes: vec![],
+                allow_other_pods: false,
+                allow_privileged: false,
                 max_pressure_bytes: 2048 << 20,
             },
             configz,
@@ -317,6 +364,57 @@ mod tests {
             policy.skip_reason(&case("do: [{evict: p}, {create: {kind: Pod}}]"), &str::to_owned),
             None
         );
+    }
+
+    #[test]
+    fn skips_pods_that_could_harm_the_node_without_permission() {
+        let limited = |more: &str| {
+            format!(
+                "pods: [{{metadata: {{name: p}}, spec: {{{more} containers: [{{name: c, resources: {{limits: {{memory: 64Mi, ephemeral-storage: 1Mi}}}}}}]}}}}]"
+            )
+        };
+        let unlimited =
+            "pods: [{metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}]";
+        let huge = "pods: [{metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {memory: 0}, limits: {memory: 3Gi, ephemeral-storage: 1Mi}}}]}}]";
+        let no_flag = Some(PressureForbidden::NotAllowed);
+        let rows = [
+            (no_flag.clone(), limited(""), None),
+            (
+                no_flag.clone(),
+                "pods: [{metadata: {name: p}, spec: {containers: [{name: c}]}}]".to_owned(),
+                None,
+            ),
+            (
+                no_flag.clone(),
+                unlimited.to_owned(),
+                Some(
+                    "container c of Pod p has no memory limit and could put the node under pressure, which takes --allow-disruption",
+                ),
+            ),
+            (None, unlimited.to_owned(), None),
+            (
+                no_flag.clone(),
+                limited("priorityClassName: system-node-critical,"),
+                Some(
+                    "Pod p has the priority class system-node-critical and could preempt other pods, which takes --allow-disruption",
+                ),
+            ),
+            (None, limited("hostPID: true,"), Some("Pod p uses hostPID, which takes --allow-privileged")),
+            (
+                no_flag,
+                huge.to_owned(),
+                Some(
+                    "its pods may take 3072Mi by their limits, more than the cap of 2048Mi (--pressure-cap)",
+                ),
+            ),
+        ];
+        for (forbidden, pods, expected) in rows {
+            let why = policy(json!({}), forbidden).skip_reason(&case(&pods), &str::to_owned);
+            assert_eq!(why.map(|why| why.to_string()).as_deref(), expected, "{pods}");
+        }
+        let mut trusted = policy(json!({}), None);
+        trusted.external.allow_privileged = true;
+        assert_eq!(trusted.skip_reason(&case(&limited("hostPID: true,")), &str::to_owned), None);
     }
 
     #[test]

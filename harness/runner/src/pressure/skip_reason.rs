@@ -10,9 +10,29 @@ pub(crate) enum SkipReason {
     /// The node's host has the other cgroup version.
     #[error("it applies to cgroup {}", .0.as_str())]
     Cgroup(Cgroup),
-    /// Pressure on the node is forbidden.
-    #[error(transparent)]
-    PressureForbidden(#[from] PressureForbidden),
+    /// Pressure on the node is forbidden, and the case causes it or could cause it.
+    #[error("{cause}, {forbidden}")]
+    PressureForbidden {
+        /// What the case does, such as `the case puts a node under pressure`.
+        cause: String,
+        /// The reason that it is forbidden.
+        forbidden: PressureForbidden,
+    },
+    /// A pod has privileges that the user did not allow.
+    #[error("{0}, which takes --allow-privileged")]
+    Privileged(String),
+    /// The limits of the pods are higher than `--pressure-cap`.
+    #[error(
+        "its pods may take {}Mi by their limits, more than the cap of {}Mi (--pressure-cap)",
+        .limits / MIB,
+        .cap / MIB
+    )]
+    LimitsOverCap {
+        /// Sum of the limits, in bytes.
+        limits: u64,
+        /// The cap, in bytes.
+        cap: u64,
+    },
     /// The case needs another kubelet configuration.
     #[error("it needs to change the kubelet's configuration, which is not done on an existing cluster: {0}")]
     Configuration(String),

@@ -70,6 +70,7 @@ fn canary_manifest(name: &str) -> Value {
         "metadata": {"name": name},
         "spec": {
             "restartPolicy": "Never",
+            "activeDeadlineSeconds": 3600,
             "terminationGracePeriodSeconds": 0,
             "containers": [{"name": "canary", "image": CANARY_IMAGE, "command": ["sleep", "infinity"]}],
         },

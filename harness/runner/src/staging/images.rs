@@ -9,26 +9,12 @@ use evictlab_case::Case;
 /// A container with an `imagePullPolicy` is excluded: the case itself decides where its image comes
 /// from.
 pub(crate) fn images_of(case: &Case) -> Vec<String> {
-    let created = case.created_objects();
-    let manifests = case.pods.iter().chain(&case.static_pods).chain(&case.objects).chain(created);
-    let mut images = Vec::new();
-    for value in manifests.flat_map(|manifest| manifest.values()) {
-        add_nested_images(value, &mut images);
-    }
-    images.extend(case.ephemeral_containers.iter().filter_map(|ephemeral| image_of(&ephemeral.container)));
-    images
-}
-
-fn add_nested_images(value: &Value, images: &mut Vec<String>) {
-    let fields = value.as_object().into_iter().flatten();
-    for (name, value) in fields {
-        if ["initContainers", "containers"].contains(&name.as_str()) {
-            let containers = value.as_array().into_iter().flatten().filter_map(Value::as_object);
-            images.extend(containers.filter_map(image_of));
-        } else {
-            add_nested_images(value, images);
-        }
-    }
+    let specs = case.pod_specs();
+    let lists =
+        specs.iter().flat_map(|found| ["initContainers", "containers"].map(|list| found.spec.get(list)));
+    let containers = lists.flatten().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+    let ephemeral = case.ephemeral_containers.iter().map(|ephemeral| &ephemeral.container);
+    containers.chain(ephemeral).filter_map(image_of).collect()
 }
 
 fn image_of(container: &Map<String, Value>) -> Option<String> {

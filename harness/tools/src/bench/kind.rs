@@ -7,9 +7,8 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::{
-    Backend, CLUSTER_LIFETIME, Cluster, ClusterError, ClusterRecord, ClusterSource, Docker, KeepPolicy,
-    KindBackend, KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError,
-    is_skew_allowed,
+    Backend, Cluster, ClusterError, ClusterRecord, ClusterSource, Docker, KeepPolicy, KindBackend,
+    KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError, is_skew_allowed,
 };
 use evictlab_report::clock::Clock;
 use evictlab_report::{Report, ReportError, ReportOptions, Reports, RunDir, reports};
@@ -110,7 +109,7 @@ impl KindBench {
     ) -> Result<Measurements, BenchError> {
         let began = Instant::now();
         let labels = self.group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-        let record = ClusterRecord::new(name, run, Owner::this(), labels, CLUSTER_LIFETIME);
+        let record = ClusterRecord::new(self.docker.id(), name, run, Owner::this(), labels);
         self.state.write(&record)?;
         let base = KindConfig::load(None).map_err(ClusterError::from)?;
         let new = NewCluster { record, group: &self.group, base: &base, nodes: 1 };

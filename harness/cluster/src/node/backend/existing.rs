@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::existing::RunLease;
 use crate::node::error::NodeError;
 use crate::node::external::ExternalNode;
 use crate::probe::{ProbeError, ProbePod, probe};
@@ -16,6 +17,8 @@ pub struct ExistingNode {
     pub(crate) external: ExternalNode,
     /// Namespace of probe pods.
     pub(crate) namespace: Arc<Namespace>,
+    /// Lease of the run, which holds the node.
+    pub(crate) lease: Arc<RunLease>,
     /// Image of probe pods.
     pub(crate) image: String,
     /// Images that the node could not pull, with the reasons.
@@ -25,6 +28,11 @@ pub struct ExistingNode {
 impl ExistingNode {
     pub(super) fn unavailable_images(&self) -> BTreeMap<String, String> {
         self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) async fn confirm_held(&self) -> Result<(), NodeError> {
+        let confirmed = self.lease.confirm().await;
+        confirmed.map_err(|reason| NodeError::NotHeld { node: self.node.clone(), reason })
     }
 
     /// Memory of the kernel under the node. For nodes that are containers on one host, it may be

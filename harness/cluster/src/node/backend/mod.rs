@@ -37,6 +37,17 @@ impl NodeBackend {
         }
     }
 
+    /// Verifies that the run still holds the node; always true for a node that evictlab created.
+    ///
+    /// # Errors
+    /// The run's Lease is gone, or could not be renewed.
+    pub async fn confirm_held(&self) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(_) | Self::Kind(_) => Ok(()),
+            Self::Existing(node) => node.confirm_held().await,
+        }
+    }
+
     /// Images that the node could not pull, with the reasons.
     pub fn unavailable_images(&self) -> BTreeMap<String, String> {
         match self {

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, ResourceQuota, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde::de::DeserializeOwned;
@@ -107,6 +107,7 @@ pub(super) fn find(kind: Kind, object: &Value) -> Result<Vec<UnknownField>, Stri
         Kind::ConfigMap => find_typed::<ConfigMap>(object),
         Kind::PriorityClass => find_typed::<PriorityClass>(object),
         Kind::PodDisruptionBudget => find_typed::<PodDisruptionBudget>(object),
+        Kind::ResourceQuota => find_typed::<ResourceQuota>(object),
         Kind::Lease => find_typed::<Lease>(object),
         Kind::Deployment => find_typed::<Deployment>(object),
         Kind::ReplicaSet => find_typed::<ReplicaSet>(object),

@@ -1,9 +1,10 @@
-//! Admission of pods: ServiceAccount, Priority and DefaultTolerationSeconds, which every cluster
-//! enables.
+//! Admission of pods: ServiceAccount, Priority, DefaultTolerationSeconds and ResourceQuota, which
+//! every cluster enables.
 
 use serde_json::{Value, json};
 
 use crate::apiserver::metadata;
+use crate::apiserver::quota;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
 use crate::resource::{Kind, ObjectExt};
@@ -14,7 +15,8 @@ const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Applies the admission plugins to a new pod.
 ///
 /// # Errors
-/// 403 for an unknown service account or priority class, and for a contradicting priority.
+/// 403 for an unknown service account or priority class, for a contradicting priority, and for a pod
+/// beyond a quota.
 pub(super) fn admit(
     ctx: &mut SimContext,
     namespace: &str,
@@ -24,7 +26,7 @@ pub(super) fn admit(
     set_service_account(ctx, namespace, name, pod)?;
     set_priority(ctx, name, pod)?;
     add_tolerations(pod);
-    Ok(())
+    quota::admit_pod(ctx, namespace, name)
 }
 
 fn set_service_account(

@@ -523,3 +523,18 @@ fn generates_names() {
     let name = created["metadata"]["name"].as_str().unwrap();
     assert!(name.starts_with("p-") && name.len() == 7, "{name}");
 }
+
+#[test]
+fn a_quota_limits_the_number_of_pods() {
+    let mut bench = Bench::new("v1.36.2");
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/pods": "1"}}});
+    bench.create(Kind::ResourceQuota, "default", quota).unwrap();
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    bench.pod("a", spec.clone()).unwrap();
+    let refused = bench.pod("b", spec).unwrap_err();
+    let expected = "pods \"b\" is forbidden: exceeded quota: q, requested: count/pods=1, used: count/pods=1, limited: count/pods=1";
+    assert_eq!((refused.code, refused.message.as_str()), (403, expected));
+    let other = json!({"metadata": {"name": "r"}, "spec": {"hard": {"limits.memory": "1Gi"}}});
+    let refused = bench.create(Kind::ResourceQuota, "default", other).unwrap_err();
+    assert!(refused.message.contains("the model enforces only count/pods, not limits.memory"), "{refused:?}");
+}

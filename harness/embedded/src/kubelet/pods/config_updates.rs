@@ -91,6 +91,7 @@ impl Kubelet {
             } else {
                 let at = ctx.now + latency::between(ctx.rng, 2, 15);
                 self.schedule_pod(at, PodEvent::Sync(uid.clone()), ctx);
+                self.schedule_active_deadline(&worker, ctx);
             }
         }
         self.pods.workers.insert(uid, worker);

@@ -77,6 +77,7 @@ impl Kubelet {
             PodEvent::Stop(pod) => self.advance(&pod, machine, ctx),
             PodEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
             PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, ctx),
+            PodEvent::ActiveDeadline(pod) => self.end_active(&pod, machine, ctx),
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),
             PodEvent::Manifests => self.read_manifests(machine, ctx),

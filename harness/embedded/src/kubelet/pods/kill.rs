@@ -48,6 +48,29 @@ impl Kubelet {
         }
     }
 
+    /// Schedules the end of a pod that has `activeDeadlineSeconds`. A restarted kubelet counts anew.
+    pub(super) fn schedule_active_deadline(&mut self, worker: &Worker, ctx: &mut SimContext) {
+        if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
+            let event = PodEvent::ActiveDeadline(worker.manifest.uid.clone());
+            self.schedule_pod(ctx.now + Duration::from_secs(seconds), event, ctx);
+        }
+    }
+
+    /// Ends a pod that has been active too long (`activeDeadlineHandler` in
+    /// pkg/kubelet/active_deadline.go).
+    pub(super) fn end_active(&mut self, pod: &str, machine: &mut Machine, ctx: &mut SimContext) {
+        let reason = Reason {
+            reason: "DeadlineExceeded",
+            message: "Pod was active on the node longer than the specified deadline".to_owned(),
+            disruption: None,
+        };
+        self.with_worker(pod, |kubelet, worker| {
+            if worker.stage == Stage::Syncing {
+                kubelet.terminate(worker, Some(reason), None, machine, ctx);
+            }
+        });
+    }
+
     /// Kills a pod for a caller that waits (`killPodNow`). Returns whether there is anything to
     /// wait for.
     pub(super) fn kill_now(

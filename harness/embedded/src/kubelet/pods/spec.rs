@@ -16,6 +16,7 @@ use crate::resource::ObjectExt;
 pub(super) struct Spec {
     pub restart_policy: RestartPolicy,
     pub termination_grace_period_seconds: Option<u64>,
+    pub active_deadline_seconds: Option<u64>,
     pub host_network: bool,
     pub share_process_namespace: bool,
     #[serde(deserialize_with = "null_is_default")]

@@ -231,3 +231,17 @@ fn deletion_completes_after_end() {
     lab.seconds(1);
     assert_eq!(lab.get("p"), None);
 }
+
+#[test]
+fn active_deadline_ends_a_pod() {
+    let mut lab = Lab::new(36);
+    let mut spec = two_containers();
+    spec["activeDeadlineSeconds"] = json!(20);
+    spec["terminationGracePeriodSeconds"] = json!(1);
+    lab.pod("p", spec);
+    lab.seconds(18);
+    assert_eq!(lab.status("p")["phase"], "Running");
+    lab.seconds(9);
+    let status = lab.status("p");
+    assert_eq!((&status["phase"], &status["reason"]), (&json!("Failed"), &json!("DeadlineExceeded")));
+}

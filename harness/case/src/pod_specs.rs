@@ -1,0 +1,92 @@
+//! The pod specs of a case, wherever its manifests contain them.
+
+use serde_json::{Map, Value};
+
+use crate::schema::Case;
+use crate::step::{Action, ApiRequest};
+
+/// The spec of a pod, or of the pods that another object creates.
+#[derive(Clone, Debug)]
+pub struct PodSpec<'a> {
+    /// Kind and name of the object, such as `Deployment web`.
+    pub object: String,
+    /// Number of pods: the replicas or the parallelism of the object, 1 by default.
+    pub count: u64,
+    /// The spec.
+    pub spec: &'a Map<String, Value>,
+}
+
+impl Case {
+    /// Returns the specs of all pods that the case can create, including those of static pods, of
+    /// pod templates and of patches.
+    pub fn pod_specs(&self) -> Vec<PodSpec<'_>> {
+        let mut specs = Vec::new();
+        for pod in self.pods.iter().chain(&self.static_pods) {
+            collect(&describe(pod, "Pod"), 1, pod, &mut specs);
+        }
+        for object in self.objects.iter().chain(self.created_objects()) {
+            collect(&describe(object, "object"), count(object), object, &mut specs);
+        }
+        for step in &self.steps {
+            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action {
+                let object = format!("{} {}", patch.kind.as_str(), patch.name);
+                collect(&object, count(&patch.patch), &patch.patch, &mut specs);
+            }
+        }
+        specs
+    }
+}
+
+fn describe(manifest: &Map<String, Value>, default_kind: &str) -> String {
+    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or(default_kind);
+    let name = manifest.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or("(no name)");
+    format!("{kind} {name}")
+}
+
+fn count(manifest: &Map<String, Value>) -> u64 {
+    let field = |name: &str| manifest.get("spec")?.get(name)?.as_u64();
+    field("replicas").or_else(|| field("parallelism")).unwrap_or(1)
+}
+
+/// Adds the nested objects that have containers.
+fn collect<'a>(object: &str, count: u64, map: &'a Map<String, Value>, specs: &mut Vec<PodSpec<'a>>) {
+    if map.get("containers").is_some_and(Value::is_array) {
+        specs.push(PodSpec { object: object.to_owned(), count, spec: map });
+        return;
+    }
+    for value in map.values() {
+        collect_nested(object, count, value, specs);
+    }
+}
+
+fn collect_nested<'a>(object: &str, count: u64, value: &'a Value, specs: &mut Vec<PodSpec<'a>>) {
+    match value {
+        Value::Object(map) => collect(object, count, map, specs),
+        Value::Array(items) => items.iter().for_each(|item| collect_nested(object, count, item, specs)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_specs_of_all_manifests() {
+        let case: Case = serde_saphyr::from_str(
+            "{name: a, about: b, expect: {evicted: []},
+            pods: [{metadata: {name: p}, spec: {containers: [{name: one}]}}],
+            static-pods: [{metadata: {name: s}, spec: {containers: [{name: two}]}}],
+            objects: [
+                {kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {spec: {containers: []}}}}}},
+                {kind: List, metadata: {name: l}, items: [{spec: {containers: []}}]},
+                {kind: ConfigMap, metadata: {name: m}, data: {containers: none}}],
+            do: [
+                {create: {kind: Job, metadata: {name: j}, spec: {template: {spec: {containers: []}}}}},
+                {patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {containers: []}}}}}}]}",
+        )
+        .unwrap();
+        let found: Vec<String> = case.pod_specs().into_iter().map(|found| found.object).collect();
+        assert_eq!(found, ["Pod p", "Pod s", "CronJob c", "List l", "Job j", "Deployment d"]);
+    }
+}

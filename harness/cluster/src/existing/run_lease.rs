@@ -1,0 +1,368 @@
+//! The Lease of a run in an existing cluster. It shows that the run is active, and holds its nodes.
+//!
+//! Each run has one Lease, in its own namespace, with the names of its nodes in an annotation. A run
+//! first claims its nodes and reads the Leases of the other runs: nodes that another run holds are
+//! given up, and of two runs that claim a node, the one with the smaller id waits until the other
+//! has given it up. Because a run writes its claim before it reads the others, two runs never hold
+//! one node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::server_clock::ServerClock;
+use crate::api_error::api_error_message;
+use crate::owner::Owner;
+use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
+
+/// Time without renewal after which a run counts as dead. It exceeds an outage of the API server of
+/// a minute.
+pub(super) const LEASE_DURATION: Duration = Duration::from_secs(120);
+/// Interval of renewals.
+const RENEW_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of checks while another run decides about its claim.
+const CLAIM_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval of checks while other runs hold all nodes.
+const WAIT_INTERVAL: Duration = Duration::from_secs(5);
+/// Name of the Lease.
+const NAME: &str = "evictlab";
+/// Annotation of the Lease; its value is the names of the nodes, separated by commas.
+const NODES_ANNOTATION: &str = "evictlab.dev/nodes";
+/// Annotation of the Lease; its value is `claiming` or `holding`.
+const STATE_ANNOTATION: &str = "evictlab.dev/state";
+/// State of a Lease whose nodes are in use.
+const HOLDING: &str = "holding";
+/// State of a Lease whose nodes may be given up.
+const CLAIMING: &str = "claiming";
+
+/// The Lease of another run, as read from the cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeaseRecord {
+    /// Id of the run.
+    pub(super) run: String,
+    /// Process that renews the Lease.
+    pub(super) owner: Option<Owner>,
+    /// Nodes that the run claims or holds.
+    pub(super) nodes: BTreeSet<String>,
+    /// True if the nodes are in use.
+    pub(super) is_holding: bool,
+    /// Time of the last renewal, by the clock of the API server.
+    pub(super) renewed: Option<Timestamp>,
+}
+
+impl LeaseRecord {
+    fn of(lease: &Lease) -> Self {
+        let annotation = |name: &str| lease.annotations().get(name).map(String::as_str).unwrap_or_default();
+        let nodes = annotation(NODES_ANNOTATION).split(',').filter(|name| !name.is_empty());
+        let spec = lease.spec.as_ref();
+        Self {
+            run: lease.labels().get(RUN_LABEL).cloned().unwrap_or_default(),
+            owner: serde_json::from_str(annotation(OWNER_ANNOTATION)).ok(),
+            nodes: nodes.map(str::to_owned).collect(),
+            is_holding: annotation(STATE_ANNOTATION) == HOLDING,
+            renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0),
+        }
+    }
+
+    /// Returns whether the run is active: by its process if that can be checked, else by the time
+    /// of its last renewal.
+    pub(super) fn is_live(&self, now: Timestamp) -> bool {
+        match self.owner.as_ref().filter(|owner| owner.is_here()) {
+            Some(owner) => owner.alive(),
+            None => self.renewed_ago(now).is_some_and(|ago| ago < LEASE_DURATION),
+        }
+    }
+
+    /// Returns the time since the last renewal; zero if it is in the future.
+    pub(super) fn renewed_ago(&self, now: Timestamp) -> Option<Duration> {
+        let ago = now.duration_since(self.renewed?);
+        Some(Duration::try_from(ago).unwrap_or_default())
+    }
+}
+
+/// Lists the Leases of all runs.
+///
+/// # Errors
+/// The API server refuses or does not answer.
+pub(super) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kube::Error> {
+    let api: Api<Lease> = Api::all(client.clone());
+    let listed = api.list(&ListParams::default().labels(RUN_LABEL)).await?;
+    Ok(listed.items.iter().map(LeaseRecord::of).collect())
+}
+
+/// What a run does about its claim, given the Leases of the other active runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Decision {
+    /// Nodes to give up, with the runs that have them.
+    give_up: BTreeMap<String, String>,
+    /// True if another run is about to give up a node.
+    wait: bool,
+}
+
+fn decide(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Decision {
+    let mut decision = Decision::default();
+    for other in others {
+        for node in claimed.intersection(&other.nodes) {
+            if other.is_holding || other.run.as_str() < run {
+                decision.give_up.insert(node.clone(), other.run.clone());
+            } else {
+                decision.wait = true;
+            }
+        }
+    }
+    decision
+}
+
+/// The nodes that a run holds, and those that it gave up, with the runs that have them.
+pub(super) struct HeldNodes {
+    pub(super) held: BTreeSet<String>,
+    pub(super) given_up: BTreeMap<String, String>,
+}
+
+/// The Lease of this run, renewed until it is dropped.
+pub struct RunLease {
+    run: String,
+    client: Client,
+    api: Api<Lease>,
+    clock: ServerClock,
+    renewal: AbortHandle,
+    lost: watch::Receiver<Option<String>>,
+}
+
+impl Drop for RunLease {
+    fn drop(&mut self) {
+        self.renewal.abort();
+    }
+}
+
+impl RunLease {
+    /// Creates the Lease of a run in its namespace, without nodes, and begins to renew it.
+    ///
+    /// # Errors
+    /// The API server refuses or does not answer.
+    pub(super) async fn create(namespace: &Namespace, run: &str) -> Result<Self, kube::Error> {
+        let client = namespace.client().clone();
+        let clock = ServerClock::read(&client).await;
+        let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
+        api.create(&PostParams::default(), &new_lease(run, clock)).await?;
+        let (sender, lost) = watch::channel(None);
+        let renewal = tokio::spawn(renew_until_lost(api.clone(), clock, sender)).abort_handle();
+        Ok(Self { run: run.to_owned(), client, api, clock, renewal, lost })
+    }
+
+    /// Holds the nodes among `wanted` that no other run holds, if they are enough; else waits for
+    /// the other runs.
+    ///
+    /// # Errors
+    /// The API server refuses or does not answer.
+    pub(super) async fn hold(
+        &self,
+        wanted: &BTreeSet<String>,
+        is_enough: impl Fn(&BTreeSet<String>) -> bool,
+        step: &dyn Fn(&str),
+    ) -> Result<HeldNodes, kube::Error> {
+        let mut is_wait_reported = false;
+        loop {
+            match self.claim(wanted, &is_enough).await? {
+                Ok(held) => return Ok(held),
+                Err(taken) if !is_wait_reported => {
+                    is_wait_reported = true;
+                    let taken: Vec<String> =
+                        taken.iter().map(|(node, run)| format!("{node}, which run {run} uses")).collect();
+                    step(&format!("waiting for {}", taken.join("; ")));
+                }
+                Err(_) => {}
+            }
+            tokio::time::sleep(WAIT_INTERVAL).await;
+        }
+    }
+
+    /// Claims the wanted nodes once. Returns the nodes of other runs if the rest is not enough.
+    async fn claim(
+        &self,
+        wanted: &BTreeSet<String>,
+        is_enough: &impl Fn(&BTreeSet<String>) -> bool,
+    ) -> Result<Result<HeldNodes, BTreeMap<String, String>>, kube::Error> {
+        let (mut claimed, mut given_up) = (wanted.clone(), BTreeMap::new());
+        self.write(CLAIMING, &claimed).await?;
+        loop {
+            let decision = decide(&self.run, &claimed, &self.other_active_runs().await?);
+            if !decision.give_up.is_empty() {
+                claimed.retain(|node| !decision.give_up.contains_key(node));
+                given_up.extend(decision.give_up);
+                if !is_enough(&claimed) {
+                    self.write(CLAIMING, &BTreeSet::new()).await?;
+                    return Ok(Err(given_up));
+                }
+                self.write(CLAIMING, &claimed).await?;
+            } else if decision.wait {
+                tokio::time::sleep(CLAIM_INTERVAL).await;
+            } else {
+                self.write(HOLDING, &claimed).await?;
+                return Ok(Ok(HeldNodes { held: claimed, given_up }));
+            }
+        }
+    }
+
+    async fn other_active_runs(&self) -> Result<Vec<LeaseRecord>, kube::Error> {
+        let now = self.clock.now();
+        let mut leases = list_leases(&self.client).await?;
+        leases.retain(|lease| lease.run != self.run && lease.is_live(now));
+        Ok(leases)
+    }
+
+    async fn write(&self, state: &str, nodes: &BTreeSet<String>) -> Result<(), kube::Error> {
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let annotations = json!({STATE_ANNOTATION: state, NODES_ANNOTATION: nodes.join(",")});
+        patch(&self.api, &json!({"metadata": {"annotations": annotations}})).await
+    }
+
+    /// Renews the Lease now.
+    ///
+    /// # Errors
+    /// The reason that the run must not go on: another process deleted the Lease with the run's
+    /// namespaces.
+    pub async fn confirm(&self) -> Result<(), String> {
+        if let Some(reason) = self.lost.borrow().clone() {
+            return Err(reason);
+        }
+        match renew(&self.api, self.clock).await {
+            Err(error) if is_gone(&error) => Err(GONE.to_owned()),
+            // An API server that does not answer for a while does not invalidate the Lease.
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the Lease is lost; returns the reason.
+    pub async fn lost(&self) -> String {
+        let mut lost = self.lost.clone();
+        match lost.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Reason of a Lease that another process deleted.
+const GONE: &str =
+    "the run's Lease is gone: somebody deleted the run's namespaces, for example with `evictlab gc --force`";
+
+fn is_gone(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+fn new_lease(run: &str, clock: ServerClock) -> Lease {
+    let owner = serde_json::to_string(&Owner::this()).unwrap_or_default();
+    let annotations =
+        [(OWNER_ANNOTATION.to_owned(), owner), (STATE_ANNOTATION.to_owned(), CLAIMING.to_owned())];
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(NAME.to_owned()),
+            labels: Some([(RUN_LABEL.to_owned(), run.to_owned())].into()),
+            annotations: Some(annotations.into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(LeaseSpec {
+            holder_identity: Some(run.to_owned()),
+            lease_duration_seconds: Some(LEASE_DURATION.as_secs() as i32),
+            acquire_time: Some(MicroTime(clock.now())),
+            renew_time: Some(MicroTime(clock.now())),
+            ..LeaseSpec::default()
+        }),
+    }
+}
+
+async fn patch(api: &Api<Lease>, patch: &Value) -> Result<(), kube::Error> {
+    api.patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+}
+
+async fn renew(api: &Api<Lease>, clock: ServerClock) -> Result<(), kube::Error> {
+    patch(api, &json!({"spec": {"renewTime": MicroTime(clock.now())}})).await
+}
+
+/// Renews the Lease until it is gone, or could not be renewed for its duration.
+async fn renew_until_lost(api: Api<Lease>, clock: ServerClock, lost: watch::Sender<Option<String>>) {
+    let mut renewed = Instant::now();
+    let reason = loop {
+        tokio::time::sleep(RENEW_INTERVAL).await;
+        match tokio::time::timeout(RENEW_INTERVAL, renew(&api, clock)).await {
+            Ok(Ok(())) => renewed = Instant::now(),
+            Ok(Err(error)) if is_gone(&error) => break GONE.to_owned(),
+            failed => {
+                if renewed.elapsed() >= LEASE_DURATION {
+                    let problem = match failed {
+                        Ok(Err(error)) => api_error_message(&error),
+                        _ => "no answer".to_owned(),
+                    };
+                    let seconds = LEASE_DURATION.as_secs();
+                    break format!("the run's Lease could not be renewed for {seconds} s: {problem}");
+                }
+            }
+        }
+    };
+    lost.send_replace(Some(reason));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn other(run: &str, nodes: &[&str], is_holding: bool) -> LeaseRecord {
+        LeaseRecord { run: run.to_owned(), nodes: names(nodes), is_holding, ..LeaseRecord::default() }
+    }
+
+    #[test]
+    fn of_two_runs_that_claim_a_node_one_gives_it_up() {
+        let give_up = |nodes: &[(&str, &str)], wait| Decision {
+            give_up: nodes.iter().map(|(node, run)| ((*node).to_owned(), (*run).to_owned())).collect(),
+            wait,
+        };
+        let claimed = names(&["a", "b"]);
+        let rows = [
+            (vec![], give_up(&[], false)),
+            (vec![other("z", &["c"], true)], give_up(&[], false)),
+            (vec![other("z", &["b"], true)], give_up(&[("b", "z")], false)),
+            (vec![other("z", &["b"], false)], give_up(&[], true)),
+            (vec![other("a", &["b"], false)], give_up(&[("b", "a")], false)),
+            (vec![other("z", &["a"], false), other("y", &["b"], true)], give_up(&[("b", "y")], true)),
+        ];
+        for (others, expected) in rows {
+            assert_eq!(decide("m", &claimed, &others), expected, "{others:?}");
+        }
+        // The other side of the fourth row.
+        assert_eq!(decide("z", &claimed, &[other("m", &["b"], false)]), give_up(&[("b", "m")], false));
+    }
+
+    #[test]
+    fn a_run_is_active_by_its_process_or_by_its_renewals() {
+        let now = Timestamp::now();
+        let here = Owner::this();
+        let dead = Owner { started: "earlier".to_owned(), ..here.clone() };
+        let elsewhere = Owner { host: "another".to_owned(), ..here.clone() };
+        let rows = [
+            (&here, 500, true),
+            (&dead, 1, false),
+            (&elsewhere, 119, true),
+            (&elsewhere, 121, false),
+            (&elsewhere, -3600, true),
+        ];
+        for (owner, seconds, expected) in rows {
+            let renewed = Some(now - jiff::SignedDuration::from_secs(seconds));
+            let lease = LeaseRecord { owner: Some(owner.clone()), renewed, ..other("r", &[], true) };
+            assert_eq!(lease.is_live(now), expected, "{owner:?} {seconds}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Heartbeat of the run that uses a cluster: a file in a node, whose age shows other hosts and other
+//! containers that the run is active. They cannot check its process.
+
+use std::time::Duration;
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::new_cluster::ROLE_LABEL;
+use crate::docker::{Container, Docker};
+
+/// The file. Its contents do not matter.
+const FILE: &str = "/kind/evictlab-heartbeat";
+/// Interval of heartbeats.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// Age of the last heartbeat from which on a run counts as dead. Commands in a node under pressure
+/// may take a minute.
+pub(super) const HEARTBEAT_LIFETIME: Duration = Duration::from_secs(300);
+/// Prints the age of the file in seconds, by the clock of the node.
+const PRINT_AGE: &str = "echo $(( $(date +%s) - $(stat -c %Y /kind/evictlab-heartbeat) ))";
+
+/// Heartbeat of this process in a node, until it is dropped.
+pub(super) struct Heartbeat {
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Heartbeat {
+    /// Begins heartbeats in the control plane, which cases do not put under pressure; `None` for a
+    /// cluster without containers. Failures are ignored: a run is not ended by them.
+    pub(super) fn start(docker: &Docker, nodes: &[Container]) -> Option<Self> {
+        let is_control_plane =
+            |node: &&Container| node.labels.get(ROLE_LABEL).is_some_and(|role| role == "control-plane");
+        let node = nodes.iter().find(is_control_plane).or(nodes.first())?.id.clone();
+        let docker = docker.clone();
+        let beat = async move {
+            loop {
+                let _failed = docker.run(&node, &["touch", FILE]).await;
+                tokio::time::sleep(INTERVAL).await;
+            }
+        };
+        Some(Self { _task: AbortOnDropHandle::new(tokio::spawn(beat)) })
+    }
+}
+
+/// Removes the heartbeat of a run that has ended.
+pub(super) async fn remove_heartbeat(docker: &Docker, nodes: &[Container]) {
+    for node in nodes.iter().filter(|node| node.running) {
+        // Its age shows later that the run has ended.
+        let _failed = docker.run(&node.id, &["rm", "-f", FILE]).await;
+    }
+}
+
+/// Returns the time since the last heartbeat in any of the nodes; `None` without one.
+pub(super) async fn heartbeat_age(docker: &Docker, nodes: &[Container]) -> Option<Duration> {
+    for node in nodes.iter().filter(|node| node.running) {
+        let printed = docker.run(&node.id, &["sh", "-c", PRINT_AGE]).await;
+        if let Some(seconds) = printed.ok().and_then(|seconds| seconds.trim().parse::<i64>().ok()) {
+            return Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));
+        }
+    }
+    None
+}

@@ -1,0 +1,227 @@
+//! What the pods of a case can take from a node that evictlab does not manage, by their own
+//! manifests: memory and disk up to their limits, and privileges.
+
+use evictlab_case::{Case, PodSpec};
+use evictlab_cluster::workload::add_default_limits;
+use evictlab_rules::quantity::Quantity;
+use serde_json::{Map, Value};
+
+/// Lists of containers in a pod spec.
+const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
+/// Resources that a pod without limits can exhaust. A memory limit bounds processes, too: the
+/// kernel charges each of them to the memory of its container.
+const RESOURCES: [&str; 2] = ["memory", STORAGE];
+/// The resource that a pod's disk usage counts against.
+const STORAGE: &str = "ephemeral-storage";
+/// Priority classes that make the kubelet and the scheduler preempt other pods.
+const SYSTEM_CLASSES: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
+/// Capabilities that the Pod Security Standard `baseline` allows.
+const BASELINE_CAPABILITIES: [&str; 13] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+];
+
+/// What the pods of a case can take from a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PodBounds {
+    /// The first container without a limit, such as `container c of Pod p has no memory limit`.
+    pub unlimited: Option<String>,
+    /// The first pod that preempts other pods, such as `Pod p has the priority class
+    /// system-node-critical`.
+    pub preempts: Option<String>,
+    /// The first privilege beyond the Pod Security Standard `baseline`, such as `Pod p uses
+    /// hostPID`.
+    pub privilege: Option<String>,
+    /// Sums of the limits of all pods in bytes, of memory and of ephemeral storage.
+    pub limits: [u64; 2],
+}
+
+impl PodBounds {
+    /// Returns the bounds of the pods of a case, with the default limits of pods that cause no
+    /// pressure.
+    pub(crate) fn of(case: &Case) -> Self {
+        let mut bounds = Self::default();
+        for pod in case.pod_specs() {
+            bounds.add(&pod, case.pressure.is_none());
+        }
+        bounds
+    }
+
+    fn add(&mut self, pod: &PodSpec, with_default_limits: bool) {
+        let PodSpec { object, count, spec } = pod;
+        let mut spec = (*spec).clone();
+        if with_default_limits {
+            add_default_limits(&mut spec);
+        }
+        let spec = &spec;
+        let class = spec.get("priorityClassName").and_then(Value::as_str);
+        if let Some(class) = class.filter(|class| SYSTEM_CLASSES.contains(class)) {
+            self.preempts.get_or_insert_with(|| format!("{object} has the priority class {class}"));
+        }
+        if let Some(privilege) = privilege(spec) {
+            self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
+        }
+        for (index, resource) in RESOURCES.iter().enumerate() {
+            let of_pod = spec.get("resources").and_then(|resources| limit(resources, resource));
+            let of_containers = containers(spec).filter_map(|one| limit(&one["resources"], resource));
+            let bytes = of_pod.unwrap_or_else(|| of_containers.fold(0, u64::saturating_add));
+            self.limits[index] = self.limits[index].saturating_add(bytes.saturating_mul(*count));
+            if let Some(container) = unlimited(spec, resource).filter(|_| of_pod.is_none()) {
+                let text = || format!("container {container} of {object} has no {resource} limit");
+                self.unlimited.get_or_insert_with(text);
+            }
+        }
+    }
+}
+
+/// Returns the name of the first container without a limit. The kubelet compares the disk usage of a
+/// whole pod with the limits that there are, so one storage limit bounds the pod.
+fn unlimited<'a>(spec: &'a Map<String, Value>, resource: &str) -> Option<&'a str> {
+    let is_limited = |container: &&Value| limit(&container["resources"], resource).is_some();
+    if resource == STORAGE && containers(spec).any(|container| is_limited(&container)) {
+        return None;
+    }
+    let container = containers(spec).find(|container| !is_limited(container))?;
+    Some(container["name"].as_str().unwrap_or_default())
+}
+
+fn containers(spec: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    CONTAINERS.iter().filter_map(|list| spec.get(*list)?.as_array()).flatten()
+}
+
+/// Returns a limit in bytes.
+fn limit(resources: &Value, resource: &str) -> Option<u64> {
+    let quantity = match &resources["limits"][resource] {
+        Value::String(text) => text.parse::<Quantity>().ok()?,
+        Value::Number(number) => number.to_string().parse().ok()?,
+        _ => return None,
+    };
+    u64::try_from(quantity.value()).ok()
+}
+
+/// Returns the first privilege of a pod beyond the Pod Security Standard `baseline`. The API server
+/// enforces the whole standard; this is for a reason that names the field.
+fn privilege(spec: &Map<String, Value>) -> Option<String> {
+    let is_true = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
+    let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter().find(|field| is_true(spec.get(*field)));
+    if let Some(field) = shared {
+        return Some(field.to_owned());
+    }
+    let mut volumes = spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
+    if let Some(path) = volumes.find_map(|volume| volume["hostPath"]["path"].as_str()) {
+        return Some(format!("a hostPath volume ({path})"));
+    }
+    if let Some(host) = spec.get("nodeName").and_then(Value::as_str) {
+        return Some(format!("a node of its own choice (nodeName: {host})"));
+    }
+    containers(spec).find_map(|container| {
+        let security = &container["securityContext"];
+        if security["privileged"] == true {
+            return Some("a privileged container".to_owned());
+        }
+        let mut added =
+            security["capabilities"]["add"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(capability) = added.find(|name| !BASELINE_CAPABILITIES.contains(name)) {
+            return Some(format!("the capability {capability}"));
+        }
+        let mut ports = container["ports"].as_array().into_iter().flatten();
+        ports
+            .any(|port| port["hostPort"].as_u64().is_some_and(|port| port > 0))
+            .then(|| "a hostPort".to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(pods: &str) -> PodBounds {
+        let yaml = format!("{{name: a, about: b, expect: {{}}, pods: {pods}}}");
+        PodBounds::of(&serde_saphyr::from_str(&yaml).unwrap())
+    }
+
+    #[test]
+    fn limits_of_all_containers_or_of_the_pod_bound_it() {
+        let limits = "resources: {limits: {memory: 64Mi, ephemeral-storage: 1Mi}}";
+        let both = format!(
+            "[{{metadata: {{name: p}}, spec: {{initContainers: [{{name: i, {limits}}}], containers: [{{name: c, {limits}}}]}}}}]"
+        );
+        assert_eq!(bounds(&both), PodBounds { limits: [128 << 20, 2 << 20], ..PodBounds::default() });
+        let pod_level = "[{metadata: {name: p}, spec: {resources: {limits: {memory: 10Mi}},
+            containers: [{name: c, resources: {limits: {ephemeral-storage: 1Mi}}}, {name: d}]}}]";
+        assert_eq!(bounds(pod_level), PodBounds { limits: [10 << 20, 1 << 20], ..PodBounds::default() });
+        let deployment =
+            "[], objects: [{kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: {spec: {
+            containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 2Mi}}}]}}}}]";
+        assert_eq!(bounds(deployment), PodBounds { limits: [3 << 20, 6 << 20], ..PodBounds::default() });
+        let rows = [
+            ("containers: [{name: c}]", None),
+            (
+                "containers: [{name: c, resources: {requests: {memory: 1Gi}}}]",
+                Some("container c of Pod p has no memory limit"),
+            ),
+            (
+                "containers: [], initContainers: [{name: i, resources: {limits: {cpu: 1}}}]",
+                Some("container i of Pod p has no memory limit"),
+            ),
+            (
+                "containers: [{name: c, resources: {requests: {ephemeral-storage: 1Gi}}}]",
+                Some("container c of Pod p has no ephemeral-storage limit"),
+            ),
+        ];
+        for (spec, expected) in rows {
+            let found = bounds(&format!("[{{metadata: {{name: p}}, spec: {{{spec}}}}}]"));
+            assert_eq!(found.unlimited.as_deref(), expected);
+        }
+        // Pods that cause pressure keep what they state.
+        let hog =
+            "[{metadata: {name: p}, spec: {containers: [{name: c}]}}], pressure: {signal: memory.available}";
+        assert_eq!(bounds(hog).unlimited.as_deref(), Some("container c of Pod p has no memory limit"));
+    }
+
+    #[test]
+    fn names_the_first_privilege() {
+        let rows = [
+            ("hostPID: true", "Pod p uses hostPID"),
+            ("hostNetwork: true", "Pod p uses hostNetwork"),
+            ("hostPID: false", ""),
+            ("volumes: [{name: v, hostPath: {path: /}}]", "Pod p uses a hostPath volume (/)"),
+            ("nodeName: other", "Pod p uses a node of its own choice (nodeName: other)"),
+        ];
+        for (spec, expected) in rows {
+            let found = bounds(&format!("[{{metadata: {{name: p}}, spec: {{containers: [], {spec}}}}}]"));
+            assert_eq!(found.privilege.unwrap_or_default(), expected);
+        }
+        let rows = [
+            ("securityContext: {privileged: true}", "Pod p uses a privileged container"),
+            (
+                "securityContext: {capabilities: {add: [KILL, SYS_ADMIN]}}",
+                "Pod p uses the capability SYS_ADMIN",
+            ),
+            ("securityContext: {capabilities: {add: [KILL]}}", ""),
+            ("ports: [{containerPort: 80, hostPort: 80}]", "Pod p uses a hostPort"),
+            ("ports: [{containerPort: 80}]", ""),
+        ];
+        for (container, expected) in rows {
+            let found = bounds(&format!(
+                "[{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {container}}}]}}}}]"
+            ));
+            assert_eq!(found.privilege.unwrap_or_default(), expected);
+        }
+        let critical =
+            "[{metadata: {name: p}, spec: {containers: [], priorityClassName: system-node-critical}}]";
+        let expected = "Pod p has the priority class system-node-critical";
+        assert_eq!(bounds(critical).preempts.as_deref(), Some(expected));
+    }
+}
