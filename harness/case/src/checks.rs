@@ -153,9 +153,24 @@ impl Checker<'_> {
             for (item, container) in containers.iter().enumerate() {
                 let path = yaml_path!["pods", at, "spec", list, item];
                 self.add_container(&mut names, path, container.get("name"));
+                self.check_image(path, container.get("image"));
             }
         }
         names
+    }
+
+    /// Rejects text that is not the name of an image: it reaches containers, nodes and scripts.
+    fn check_image(&mut self, path: &[PathSegment], image: Option<&Value>) {
+        let Some(image) = image.and_then(Value::as_str) else { return };
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "._/:@-".contains(c);
+        if !(image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_part)) {
+            let path = join(path, yaml_path!["image"]);
+            self.report(
+                &path,
+                format!("invalid image name {image:?}"),
+                "examples: agnhost:2.52, registry.k8s.io/pause:3.10",
+            );
+        }
     }
 
     fn add_container(&mut self, names: &mut BTreeSet<String>, path: &[PathSegment], name: Option<&Value>) {

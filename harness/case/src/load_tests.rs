@@ -118,6 +118,7 @@ fn errors_point_to_the_mistake() {
         ("key twice", "about:", "name: good\nabout:"),
         ("wrong type", "labels: [Serial, \"Feature:Eviction\"]", "labels: Serial"),
         ("invalid label", "Feature:Eviction", "Feature/Eviction"),
+        ("invalid image name", "image: agnhost:2.52", "image: \"a'; touch b; '\""),
         ("bad duration", "15s", "15 parsecs"),
         ("bad distance", "ramp: 15s", "distance: 200MB"),
         ("no distance", "ramp: 15s", "distance: 0Mi"),

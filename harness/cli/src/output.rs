@@ -3,10 +3,19 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use evictlab_report::words::{visible, without_workflow_commands};
+
 use crate::failure::{Failure, infrastructure};
 
-/// Writes a line to standard output. A closed pipe (`| head`) is not a failure.
+/// Writes a line to standard output, with visible control characters. A closed pipe (`| head`) is
+/// not a failure.
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
+    let text = text.to_string();
+    print_coloured(without_workflow_commands(&visible(&text)))
+}
+
+/// Writes a line that may contain colours to standard output.
+pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(infrastructure(format!("failed to write to standard output: {error}")))
@@ -15,7 +24,8 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error and ignores errors: a closed terminal must not stop a run.
+/// Writes a line to standard error, with visible control characters, and ignores errors: a closed terminal must not stop a run.
 pub(crate) fn print_stderr(text: impl Display) {
-    let _ignored = writeln!(io::stderr().lock(), "{text}");
+    let text = text.to_string();
+    let _ignored = writeln!(io::stderr().lock(), "{}", without_workflow_commands(&visible(&text)));
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::run_dir::RunDir;
+use crate::run_dir::{RunDir, create_private};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::RunEvent;
@@ -23,7 +23,7 @@ impl JsonLines {
     /// The file could not be created.
     pub fn create(run_dir: &RunDir) -> Result<Self, ReportError> {
         let path = run_dir.artifacts().join("events.jsonl");
-        match File::create(&path) {
+        match create_private(&path) {
             Ok(file) => Ok(Self { path, file }),
             Err(source) => Err(ReportError::Write { path, source }),
         }

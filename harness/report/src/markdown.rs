@@ -11,7 +11,7 @@ use crate::eviction_record::write_eviction_record;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
-use crate::words::{count, markdown_cell, markdown_code};
+use crate::words::{code_block, count, markdown_cell, markdown_code};
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Rate, Verdict};
 
@@ -109,7 +109,10 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
 pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &CaseId) {
     let CaseId { suite, case, kubelet, .. } = id;
     let command = |backend: &str| match state.case_info(id).and_then(|info| info.path.as_ref()) {
-        Some(path) => format!("evictlab run '{path}' --backend {backend} --kubelet {kubelet}"),
+        Some(path) => {
+            let path = format!("'{}'", path.replace('\'', r"'\''"));
+            format!("evictlab run {path} --backend {backend} --kubelet {kubelet}")
+        }
         None => format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}"),
     };
     let mut commands = command(state.run.as_ref().map_or("kind", |run| &run.backend));
@@ -117,7 +120,7 @@ pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &Cas
         let gap = if model.options.is_empty() { "" } else { " " };
         let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, command("kind"));
     }
-    let _ = writeln!(text, "\nTo reproduce:\n\n```sh\n{commands}\n```");
+    let _ = writeln!(text, "\nTo reproduce:\n\n{}", code_block("sh", &commands));
 }
 
 /// The table of verdicts: a row for each case, a column for each kubelet.
@@ -289,7 +292,7 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
         );
     }
     if !judgement.diff.is_empty() {
-        let _ = writeln!(text, "\n```diff\n{}\n```", judgement.diff.trim_end());
+        let _ = writeln!(text, "\n{}", code_block("diff", &judgement.diff));
     }
     for (number, earlier) in (1..).zip(&judgement.earlier_tries) {
         let _ = writeln!(text, "\nTry {number} was {}: {}", earlier.verdict, earlier.why.trim_end());

@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::stream::RunEventKind;
+use crate::words::visible;
 use evictlab_judge::{CaseResult, Check, EvictionRecord};
 
 /// Replacement for a credential.
@@ -43,6 +44,13 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \b(client-key-data|client-certificate-data|certificate-authority-data)\b["']?\s*:\s*["']?[\w+/=-]+
         | \b(bearer|basic)\s+[\w.~+/-]{16,}=*
         | (?P<before>\w://)[^\s/:@]+:[^\s/@]+@
+        # Access keys of AWS, GitHub, GitLab, Slack, npm, PyPI, Google, Stripe, and Azure storage.
+        | \b(?-i:(AKIA|ASIA)[A-Z0-9]{16})\b
+        | \b(gh[pousr]_[a-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,})
+        | \b(npm_[a-z0-9]{30,}|pypi-[\w-]{16,}|(?-i:AIza)[\w-]{30,}|[rs]k_live_[a-z0-9]{16,})
+        | \bAccountKey=[\w+/=]{20,}
+        # Assignments in scripts and options: DB_PASSWORD=…, --api-key …, secret_access_key: ….
+        | (?P<name>(password|passwd|secret|secret_access_key|secret[_-]?key|api[_-]?key|access[_-]?token|auth[_-]?token)["']?\s*[=:]\s*["']?)[^\s"'(){}\[\]&,;]{6,}
         "#,
     )
     .ok()
@@ -51,7 +59,7 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Replaces credentials in `text`.
 pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
     match &*CREDENTIAL {
-        Some(credential) => credential.replace_all(text, format!("${{before}}{REDACTED}")),
+        Some(credential) => credential.replace_all(text, format!("${{before}}${{name}}{REDACTED}")),
         None => Cow::Borrowed(REDACTED),
     }
 }
@@ -100,8 +108,12 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
     }
 }
 
+/// Replaces credentials, and shows control characters: the text is printed.
 fn redact_text(text: &mut String) {
     if let Cow::Owned(clean) = redacted_text(text) {
+        *text = clean;
+    }
+    if let Cow::Owned(clean) = visible(text) {
         *text = clean;
     }
 }
@@ -180,6 +192,52 @@ mod tests {
             assert!(text.contains(REDACTED), "{what}: {text}");
         }
         assert_eq!(redacted_text(&format!("token {JWT}, see")), format!("token {REDACTED}, see"));
+    }
+
+    #[test]
+    fn replaces_credentials_of_many_shapes() {
+        let hidden = "Zm9yIGEgdGVzdCBvbmx5IQ0000000000000000";
+        let rows = [
+            "AWS_ACCESS_KEY_ID=AKIAZM9YIGEGDGVZ0000".replace("ZM9YIGEGDGVZ0000", "ZM9YIGEGDGVZDCBV"),
+            format!("aws_secret_access_key = {hidden}"),
+            format!("token ghp_{hidden} and"),
+            format!("github_pat_{hidden}"),
+            format!("glpat-{hidden}"),
+            format!("xoxb-{hidden}"),
+            format!("//registry/:_authToken=npm_{hidden}"),
+            format!("pypi-{hidden}"),
+            format!("AIza{hidden}"),
+            format!("sk_live_{hidden}"),
+            format!("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={hidden};"),
+            format!("export DB_PASSWORD={hidden}"),
+            format!("--api-key={hidden}"),
+            format!("{{\"secret_key\": \"{hidden}\"}}"),
+            format!("postgres://admin:{hidden}@db:5432/app"),
+            format!("Authorization: Bearer {hidden}"),
+        ];
+        for row in rows {
+            let text = redacted_text(&row);
+            assert!(!text.contains("Zm9yIGEgdGVzdCBvbmx5IQ") && !text.contains("AKIA"), "{row}: {text}");
+            assert!(text.contains(REDACTED), "{row}: {text}");
+        }
+        for plain in [
+            "registry.k8s.io/e2e-test-images/agnhost@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+            "uid 7f0a3c1e-98c1-4a53-8d0b-3f5f0d9f1c2a, quantity 23377Mi, available: 23932160Ki",
+            "secret: (redacted)",
+            "volumes: [{secret: {name: a}}]",
+            "MountVolume.SetUp failed for volume \"token\"",
+            "imagefs.available<15%,nodefs.inodesFree<5%",
+        ] {
+            assert_eq!(redacted_text(plain), plain);
+        }
+    }
+
+    #[test]
+    fn controls_in_events_are_visible() {
+        let mut step = RunEventKind::ClusterStep { cluster: "c".to_owned(), text: "a\u{1b}[2Jb".to_owned() };
+        redact_event(&mut step);
+        let RunEventKind::ClusterStep { text, .. } = step else { return };
+        assert_eq!(text, r"a\u{1b}[2Jb");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The directory of a run. `results/README.md` describes the layout.
 
-use std::fs;
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use evictlab_rules::quantity::MIB;
@@ -31,7 +32,7 @@ impl RunDir {
         let mut next = 2;
         loop {
             let root = results.join(&name);
-            match fs::create_dir(&root) {
+            match DirBuilder::new().mode(0o700).create(&root) {
                 Ok(()) => {
                     link_latest(results, &name);
                     return Self::in_empty(root);
@@ -135,7 +136,8 @@ pub(super) fn file_name(name: &str) -> String {
 
 /// Creates a directory and its parents.
 pub(super) fn make_dir(dir: &Path) -> Result<(), ReportError> {
-    fs::create_dir_all(dir).map_err(|source| ReportError::Write { path: dir.to_owned(), source })
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    created.map_err(|source| ReportError::Write { path: dir.to_owned(), source })
 }
 
 /// Checks that a file of 1 MiB can be written, before a cluster is created.
@@ -150,11 +152,17 @@ pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError>
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     // No fsync: a killed process loses nothing, and cases put this disk under pressure.
-    let write = || fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+    let write =
+        || create_private(Path::new(&partial))?.write_all(content).and_then(|()| fs::rename(&partial, path));
     write().map_err(|source| {
         let _ = fs::remove_file(&partial);
         ReportError::Write { path: path.to_owned(), source }
     })
+}
+
+/// Creates a file that only the user can read: evidence contains logs and objects of a cluster.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Points the symbolic link `latest` to the run. Best effort: errors are ignored.

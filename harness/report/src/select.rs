@@ -1,7 +1,6 @@
 //! Selection of the reports of a run.
 
 use std::env;
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ use crate::junit::Junit;
 use crate::output_queue::{AwaitOutput, OutputQueue};
 use crate::prow::Prow;
 use crate::recording::Recording;
-use crate::run_dir::RunDir;
+use crate::run_dir::{RunDir, create_private};
 use crate::sink::{Report, ReportError};
 use crate::terminal::{LiveTerminal, PlainLog, Tally, TerminalCaps};
 
@@ -42,7 +41,7 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     let ReportOptions { run_dir, stdout, stress, record, write_baseline } = options;
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
-    let log = File::create(&path).map_err(|source| ReportError::Write { path, source })?;
+    let log = create_private(&path).map_err(|source| ReportError::Write { path, source })?;
     let plain = TerminalCaps { live: false, colour: false };
     let output = match stdout {
         Some(caps) => Some((caps, OutputQueue::start(io::stdout())?)),

@@ -1,5 +1,7 @@
 //! Text for a shell, for a Markdown table, and counts with their nouns.
 
+use std::borrow::Cow;
+
 /// Joins `words` into a command line; words with special characters are quoted for `sh`.
 pub fn shell_quote(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
@@ -15,10 +17,52 @@ pub fn markdown_cell(text: &str) -> String {
     text.trim_end().replace('\n', " ").replace('|', "\\|")
 }
 
+/// Shows control characters of a text, such as `\u{1b}`: text from a cluster or from a file must not
+/// move the cursor, set the clipboard or reverse the direction of what follows. Line feeds and tabs
+/// are kept.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| match c {
+        '\n' | '\t' => false,
+        // The controls of bidirectional text.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    };
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Takes the effect of GitHub's workflow commands (`::set-output …`, `##[…]`) from a text that is
+/// printed: an invisible space separates their first characters.
+pub fn without_workflow_commands(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##[") {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| match line.trim_start().strip_prefix("::") {
+        Some(rest) => format!("{}:\u{200b}:{rest}", &line[..line.len() - line.trim_start().len()]),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').map(line).collect();
+    Cow::Owned(lines.join("\n").replace("##[", "##\u{200b}["))
+}
+
+/// Formats a block of code. Its fence is longer than all fences in the text.
+pub fn code_block(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_backticks(text).max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
+}
+
+/// Returns the length of the longest sequence of backticks.
+fn longest_backticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
 /// Formats `text` as a code span, verbatim, including leading and trailing spaces.
 pub(crate) fn markdown_code(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
-    let fence = if text.contains('`') { "``" } else { "`" };
+    let fence = "`".repeat(longest_backticks(&text) + 1);
     match text.as_str() {
         "" => "nothing".to_owned(),
         text if fence.len() > 1 => format!("{fence} {text} {fence}"),
@@ -47,6 +91,31 @@ mod tests {
     fn quotes_special_characters() {
         let words = ["evictlab", "--focus", "^a b$", "it's", ""].map(str::to_owned);
         assert_eq!(shell_quote(&words), r"evictlab --focus '^a b$' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn controls_are_visible() {
+        assert_eq!(visible("a\tb\nc é"), "a\tb\nc é");
+        assert_eq!(
+            visible("\u{1b}]52;c;cm0=\u{7} \r \u{9b}2J \u{202e}x"),
+            r"\u{1b}]52;c;cm0=\u{7} \u{d} \u{9b}2J \u{202e}x"
+        );
+    }
+
+    #[test]
+    fn workflow_commands_have_no_effect() {
+        let text = "a::b\n  ::set-output name=a::b\n::error::c ##[add-path]";
+        let harmless = without_workflow_commands(text);
+        assert!(harmless.lines().all(|line| !line.trim().starts_with("::")) && !harmless.contains("##["));
+        assert_eq!(harmless.replace('\u{200b}', ""), text);
+        assert!(matches!(without_workflow_commands("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn code_cannot_end_its_block() {
+        assert_eq!(code_block("sh", "a\n"), "```sh\na\n```");
+        assert_eq!(code_block("", "```\n# heading\n````"), "`````\n```\n# heading\n````\n`````");
+        assert_eq!(markdown_code("a``b"), "``` a``b ```");
     }
 
     #[test]

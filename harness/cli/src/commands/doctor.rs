@@ -9,7 +9,7 @@ use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
 use crate::args::kubelets::KubeletArgs;
 use crate::failure::{Failure, infrastructure};
-use crate::output::print;
+use crate::output::{print, print_coloured};
 
 /// Check whether this machine and its Docker host can run kind clusters
 ///
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print(serde_json::to_string_pretty(&diagnosis).map_err(infrastructure)?)?;
     } else {
-        print(table(&diagnosis, TerminalCaps::of_stdout().colour))?;
+        print_coloured(table(&diagnosis, TerminalCaps::of_stdout().colour))?;
         print(if diagnosis.fit { "\nready for kind clusters" } else { "\nnot ready for kind clusters" })?;
     }
     Ok(if diagnosis.fit { ExitCode::SUCCESS } else { exit_code::INFRASTRUCTURE.into() })

@@ -1,7 +1,7 @@
 //! `evictlab run --backend existing` on an embedded cluster that another process serves, in real
 //! time: verdicts, skipped cases, and that no resources remain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -237,6 +237,98 @@ fn gc_in_another_pid_namespace_spares_a_live_run() {
     assert!(gc(&[]).contains("left alone, its run renewed its Lease "));
     assert!(gc(&["--run", &id, "--force"]).contains(": removed"));
     assert!(cluster.gc().starts_with("0 namespaces removed from "));
+}
+
+/// A case whose pod could take all memory of its node, for some seconds.
+const UNLIMITED: &str = "
+name: unlimited
+about: A pod without limits.
+pods:
+  - metadata: {name: idle}
+    spec:
+      containers:
+        - name: c
+          image: agnhost:2.52
+          command: [sh, -c, sleep infinity]
+          resources: {requests: {cpu: 1m}}
+do: [{when: running(pods.idle), wait: WAIT, about: waiting}]
+until: 'true'
+expect: {evicted: []}
+";
+
+impl ServedCluster {
+    /// Writes [`UNLIMITED`] and returns its path.
+    fn unlimited_case(&self, wait: &str) -> String {
+        let suite = self.folder.path().join("mine");
+        fs::create_dir_all(&suite).unwrap();
+        let path = suite.join("unlimited.yaml");
+        fs::write(&path, UNLIMITED.replace("WAIT", wait)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Creates a pod of somebody else on a node.
+    fn create_other_pod(&self, node: &str) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+            let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
+                kube::Api::namespaced(kube::Client::try_from(config).unwrap(), "default");
+            let pod = serde_json::json!({
+                "metadata": {"name": "theirs"},
+                "spec": {"nodeName": node, "containers": [{"name": "c", "image": "agnhost"}]},
+            });
+            pods.create(&Default::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_case_ends_when_pods_of_others_arrive() {
+    let cluster = ServedCluster::new();
+    let case = cluster.unlimited_case("60s");
+    let node = "v1-32-worker";
+    let selected = format!("kubernetes.io/hostname={node}");
+    let arguments = [case.as_str(), "--allow-disruption", "--node-selector", &selected];
+    let (mut run, results) = cluster.start_until("run", &arguments, "\"observe\"");
+    cluster.create_other_pod(node);
+    assert_ne!(run.wait().unwrap().code(), Some(0));
+    let ended = events(&results).into_iter().find(|event| event["what"] == "case-ended").unwrap();
+    assert_eq!(ended["judgement"]["verdict"], "error");
+    let why = ended["judgement"]["why"].as_str().unwrap();
+    assert!(why.starts_with("the case was ended early: it puts its node under pressure, "), "{why}");
+    assert!(why.contains("and this node runs other pods (default/theirs)"), "{why}");
+    // From now on the node is in use.
+    let (status, _, verdicts) = cluster.run(&arguments);
+    let [_, verdict, why] = verdicts.values().next().unwrap();
+    assert_eq!((status, verdict.as_str()), (0, "skipped"), "{why}");
+    assert!(why.contains("with --allow-other-pods if they may be evicted"), "{why}");
+}
+
+#[test]
+fn one_node_at_a_time_is_under_pressure() {
+    let cluster = ServedCluster::new();
+    let case = cluster.unlimited_case("2s");
+    let run = |arguments: &[&str]| {
+        let all =
+            [&[case.as_str(), "--allow-disruption", "--node-selector", "kubernetes.io/os=linux"], arguments];
+        let place = format!("run{}", arguments.len());
+        let (status, out, err) =
+            cluster.run_to_end(&[&["run", "--output-dir", &place], &all.concat()[..]].concat());
+        assert_eq!(status, 0, "{out}{err}");
+        // The kubelets whose pod runs at the same time, at most.
+        let (mut now, mut most) = (BTreeSet::new(), 0);
+        for event in events(&cluster.folder.path().join(place)) {
+            match event["what"].as_str().unwrap() {
+                "case-progress" => _ = now.insert(event["kubelet"].to_string()),
+                "case-ended" => _ = now.remove(&event["kubelet"].to_string()),
+                _ => {}
+            }
+            most = most.max(now.len());
+        }
+        most
+    };
+    assert_eq!((run(&[]), run(&["--max-starved-nodes", "2"])), (1, 2));
 }
 
 #[test]

@@ -155,6 +155,12 @@ fn runs(yaml: &Value, commands: &mut Vec<String>) {
     match yaml {
         Value::Sequence(items) => items.iter().for_each(|item| runs(item, commands)),
         Value::Mapping(entries) => {
+            let variables = entries.get("env").filter(|_| entries.contains_key("run"));
+            for (name, value) in variables.and_then(Value::as_mapping).into_iter().flatten() {
+                if let (Some(name), Some(value)) = (name.as_str(), value.as_str()) {
+                    commands.push(format!("export {name}='{value}'"));
+                }
+            }
             entries.iter().for_each(|(key, value)| match (key.as_str(), value.as_str()) {
                 (Some("run"), Some(command)) => commands.push(command.to_owned()),
                 _ => runs(value, commands),

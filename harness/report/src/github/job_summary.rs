@@ -12,6 +12,7 @@ use crate::markdown;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
+use crate::words::code_block;
 
 /// Maximum size of a summary in bytes: GitHub drops a summary over 1 MiB.
 const MAX_SUMMARY_BYTES: usize = 1024 * 1024 - 1024;
@@ -56,7 +57,7 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
     }
     for (problem, error) in state.clusters.iter().flat_map(cluster_errors) {
         let title = html! { b { "error" } " " (problem) ": " (first_line(error)) };
-        write_details(&mut text, &title.into_string(), true, &format!("```text\n{}\n```", error.trim()));
+        write_details(&mut text, &title.into_string(), true, &code_block("text", error.trim()));
     }
     let all = if with_details { markdown::group_identical(state) } else { vec![] };
     let (expected, unexpected): (Vec<_>, Vec<_>) =

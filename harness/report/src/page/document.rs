@@ -9,6 +9,9 @@ use crate::run_state::{Creation, RunStart, RunState};
 use crate::timeline;
 use evictlab_judge::Verdict;
 
+/// No scripts and nothing from elsewhere, whatever the evidence contains.
+const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = include_str!("style.css");
 
 /// Renders the HTML page of a run.
@@ -47,6 +50,7 @@ pub fn html_document(title: &str, styles: &[&str], body: &Markup) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 title { (title) }
                 style { @for style in styles { (PreEscaped(style)) } }
@@ -110,6 +114,7 @@ mod tests {
         for outside in ["<script", "<link", "src=", "url(", "@import"] {
             assert!(!page.contains(outside), "{outside}");
         }
+        assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none';"));
     }
 
     #[test]

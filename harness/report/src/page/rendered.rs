@@ -9,15 +9,29 @@ use regex::Regex;
 /// A bare URL, which GitHub renders as a link.
 static BARE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https://[^\s,<>]*[\w/]").ok());
 
-/// Renders Markdown. HTML in it is escaped: the text may come from a pod.
+/// Renders Markdown. HTML in it is escaped, only `https:` and anchors are links, and there are no
+/// images: the text may come from a pod.
 pub(super) fn render(markdown: &str) -> Markup {
     let escape = |event| match event {
         Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => link_urls(text),
+        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => vec![],
+        Event::Start(Tag::Link { dest_url, .. }) if !is_safe(&dest_url) => {
+            vec![Event::Start(unlinked())]
+        }
         other => vec![other],
     };
     let mut page = String::new();
     html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES).flat_map(escape));
     PreEscaped(page)
+}
+
+fn is_safe(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with('#')
+}
+
+/// A link to nowhere, in place of an unsafe one, whose end follows.
+fn unlinked() -> Tag<'static> {
+    Tag::Link { link_type: LinkType::Inline, dest_url: "#".into(), title: "".into(), id: "".into() }
 }
 
 fn link_urls(text: CowStr<'_>) -> Vec<Event<'_>> {
@@ -47,6 +61,18 @@ mod tests {
         let page = render("seen <script>alert(1)</script>, `<b>`\n\n<img src=x>").into_string();
         assert!(page.contains("&lt;script&gt;") && page.contains("<code>&lt;b&gt;</code>"), "{page}");
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn only_https_is_a_link_and_nothing_is_loaded() {
+        let page = render(
+            "[a](javascript:alert(1)) [b](data:text/html,x) ![c](https://e.example/c.png) [d](https://ok.example/)\n\n<javascript:alert(2)>\n\n[e]\n\n[e]: vbscript:x",
+        )
+        .into_string();
+        for forbidden in ["href=\"javascript", "href=\"data", "href=\"vbscript", "<img", "src="] {
+            assert!(!page.contains(forbidden), "{forbidden}: {page}");
+        }
+        assert!(page.contains("href=\"https://ok.example/\"") && page.contains(">a</a>"), "{page}");
     }
 
     #[test]

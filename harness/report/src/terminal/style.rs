@@ -1,5 +1,6 @@
 //! Text with colours and without control characters.
 
+use crate::words::without_workflow_commands;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use evictlab_judge::Verdict;
@@ -153,7 +154,7 @@ pub(super) fn strip_controls(text: &str) -> String {
 pub(super) fn colour_markdown(text: &str, colour: bool) -> String {
     let mut in_diff = false;
     let mut painted = String::new();
-    for line in text.lines() {
+    for line in without_workflow_commands(text).lines() {
         let safe: String = line.chars().filter(|c| !c.is_control()).collect();
         let fence = safe.starts_with("```");
         if fence {

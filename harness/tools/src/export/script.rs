@@ -32,9 +32,9 @@ pub(crate) fn script(
 cd \"$(dirname \"$0\")\"
 export KUBECONFIG=\"$PWD/kubeconfig\"
 cluster={name}
-workers='{workers}'
-namespaces='{namespaces}'
-images='{images}'
+workers={workers}
+namespaces={namespaces}
+images={images}
 
 ! kind get clusters 2> /dev/null | grep -qx \"$cluster\" ||
   {{ echo \"the cluster already exists: kind delete cluster --name $cluster\" >&2; exit 1; }}
@@ -57,14 +57,20 @@ kubectl create -f manifests.yaml
 {ephemeral}
 {results}",
         head = header(loaded, cluster, ramp),
-        name = cluster.name,
-        workers = workers.join(" "),
-        namespaces = namespaces.join(" "),
-        images = images(case, image).join(" "),
+        name = quoted_list(&[&cluster.name]),
+        workers = quoted_list(&workers),
+        namespaces = quoted_list(&namespaces),
+        images = quoted_list(&images(case, image)),
         pressure = case.pressure.as_ref().map(threshold_commands).unwrap_or_default(),
         ephemeral = ephemeral(case, ramp, image),
         results = results(case, cluster),
     )
+}
+
+/// Returns a list as one quoted word, as for a loop over its parts.
+fn quoted_list(words: &[impl AsRef<str>]) -> String {
+    let list = words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" ");
+    format!("'{}'", list.replace('\'', r"'\''"))
 }
 
 /// Returns the part of the script that waits for the evictions and shows their evidence.

@@ -154,6 +154,22 @@ fn mounts_and_copies_binaries() {
 }
 
 #[test]
+fn names_do_not_run_as_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let hostile = "a'; touch one; '$(touch two)`touch three`\"";
+    let recipe =
+        recipe(&case("message/sidecars-are-named"), &[kubelet("v1.32.13")], &HOST, &|_| hostile.to_owned());
+    let script = recipe.unwrap().script;
+    read_by_shell(&script).unwrap();
+    // The assignments, without the commands that follow.
+    let (assignments, _) = script.split_once("\n\n").unwrap();
+    let printed = format!("{assignments}\nprintf %s \"$images\"");
+    let shell = Command::new("sh").args(["-c", &printed]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(String::from_utf8(shell.stdout).unwrap(), hostile);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a command ran");
+}
+
+#[test]
 fn waits_for_the_pods_that_a_known_bug_evicts() {
     let waits = |version: &str| {
         let script =

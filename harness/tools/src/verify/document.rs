@@ -10,7 +10,7 @@ use evictlab_cluster::kubelet_config;
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, EvictionRecord};
 use evictlab_report::RunDir;
-use evictlab_report::words::markdown_cell;
+use evictlab_report::words::{code_block, markdown_cell};
 use k8s_openapi::api::core::v1::NodeSystemInfo;
 
 /// Returns the document as Markdown. Paths of pictures are relative to the run directory.
@@ -36,7 +36,7 @@ pub(super) fn document(
         case_section(&mut text, context, case, run_dir);
     }
     environment(&mut text, context, comparisons);
-    let _ = writeln!(text, "\nWith evictlab:\n\n```sh\n{}\n```", context.repro_command);
+    let _ = writeln!(text, "\nWith evictlab:\n\n{}", code_block("sh", &context.repro_command));
     text
 }
 
@@ -105,7 +105,7 @@ fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison
     let diff = difference(&records[0], &records[1]);
     if !diff.is_empty() {
         let _ = writeln!(text, "\n### Differences\n\nMeasured values are omitted.\n");
-        let _ = writeln!(text, "```diff\n--- {before}\n+++ {after}\n{}\n```", diff.trim_end());
+        let _ = writeln!(text, "{}", code_block("diff", &format!("--- {before}\n+++ {after}\n{diff}")));
     }
 }
 
@@ -150,7 +150,7 @@ fn event_section(text: &mut String, side: &str, run: &LastRun) {
     if evicted.is_empty() {
         text.push_str("No Evicted event.\n");
     } else {
-        let _ = writeln!(text, "```yaml\n{}\n```", evicted.join("---\n").trim_end());
+        let _ = writeln!(text, "{}", code_block("yaml", &evicted.join("---\n")));
     }
 }
 
@@ -176,8 +176,8 @@ fn reproduction(text: &mut String, recipe: Option<&Result<Recipe, String>>) {
     ] {
         let _ = writeln!(
             text,
-            "<details><summary><code>{name}</code></summary>\n\n```{language}\n{}\n```\n\n</details>\n",
-            content.trim_end()
+            "<details><summary><code>{name}</code></summary>\n\n{}\n\n</details>\n",
+            code_block(language, content)
         );
     }
     let mut with_binaries = String::new();
