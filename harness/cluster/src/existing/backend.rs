@@ -111,7 +111,7 @@ impl ExistingBackend {
         };
         cluster.permits(&RUN_PERMISSIONS).await?;
         let pods = match options.permissions.disruption {
-            true => cluster.pods().await?,
+            true => cluster.pods(std::convert::identity).await?,
             false => Vec::new(),
         };
         let (mut selected, excluded) = select(options, &matching, &pods);

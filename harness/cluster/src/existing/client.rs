@@ -8,6 +8,9 @@ use super::error::ExistingError;
 use super::permissions::{self, Permission};
 use crate::api_error::api_error_message;
 
+/// Number of pods in a page of a list.
+const PAGE_SIZE: u32 = 500;
+
 /// A client of an existing cluster.
 #[derive(Clone)]
 pub struct ClusterClient {
@@ -43,14 +46,23 @@ impl ClusterClient {
         }
     }
 
-    /// Lists the pods of the cluster.
+    /// Lists the pods of the cluster in pages. `needed` removes the fields that the caller does not
+    /// read, before the next page arrives.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
-    pub async fn pods(&self) -> Result<Vec<Pod>, ExistingError> {
+    pub async fn pods(&self, needed: impl Fn(Pod) -> Pod) -> Result<Vec<Pod>, ExistingError> {
         let api: Api<Pod> = Api::all(self.client.clone());
-        let listed = api.list(&ListParams::default()).await;
-        Ok(listed.map_err(|error| self.error("list pods", &error))?.items)
+        let mut pods = Vec::new();
+        let mut page = ListParams::default().limit(PAGE_SIZE);
+        loop {
+            let listed = api.list(&page).await.map_err(|error| self.error("list pods", &error))?;
+            pods.extend(listed.items.into_iter().map(&needed));
+            match listed.metadata.continue_ {
+                Some(token) if !token.is_empty() => page = page.continue_token(&token),
+                _ => return Ok(pods),
+            }
+        }
     }
 
     /// Checks permissions in every namespace.

@@ -57,7 +57,7 @@ kubectl create -f manifests.yaml
 {ephemeral}
 {results}",
         head = header(loaded, cluster, ramp),
-        name = quoted_list(&[&cluster.name]),
+        name = shell_quote(std::slice::from_ref(&cluster.name)),
         workers = quoted_list(&workers),
         namespaces = quoted_list(&namespaces),
         images = quoted_list(&images(case, image)),

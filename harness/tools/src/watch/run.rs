@@ -8,7 +8,8 @@ use evictlab_cluster::{ClusterClient, ExistingError, READ_PERMISSIONS, WATCH_PER
 use evictlab_rules::threshold::Signal;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Node as ApiNode, Pod as ApiPod};
+use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::utils::Backoff;
 use kube::{Client, ResourceExt};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -20,8 +21,9 @@ use super::change::Change;
 use super::eviction::EvictionEvent;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
 use super::node::NodeView;
-use super::node_input::{NodeInput, pods_on};
+use super::node_input::NodeInput;
 use super::options::WatchOptions;
+use super::pod_index::{PodIndex, needed_fields};
 use super::state::WatchState;
 use super::view::WatchView;
 use super::watches::{WatchMessage, Watches};
@@ -51,8 +53,7 @@ pub enum WatchError {
 pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<NodeView>, ExistingError> {
     client.permits(&READ_PERMISSIONS).await?;
     let nodes = select_nodes(client, options).await?;
-    let pods = client.pods().await?;
-    let pods: Vec<&ApiPod> = pods.iter().collect();
+    let pods = PodIndex::of(client.pods(needed_fields).await?);
     let nodes: Vec<&ApiNode> = nodes.iter().collect();
     let mut views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
     views.sort_by(|one, other| one.name.cmp(&other.name));
@@ -76,11 +77,10 @@ pub async fn watch<W: Write>(
         select_nodes(client, options).await?;
         let mut watches = Watches::open(&client.client, options);
         let events = initial_events(&mut watches).await;
-        let (nodes, pods) = (watches.nodes.state(), watches.pods.state());
+        let nodes = watches.nodes.state();
         let nodes: Vec<&ApiNode> =
             nodes.iter().map(AsRef::as_ref).filter(|node| options.includes(node)).collect();
-        let pods: Vec<&ApiPod> = pods.iter().map(AsRef::as_ref).collect();
-        let views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
+        let views = query_nodes(&client.client, &nodes, &watches.pods, options.signal).await;
         Ok::<_, ExistingError>((watches, events, views))
     };
     let (watches, events, views) = tokio::select! {
@@ -118,11 +118,11 @@ async fn select_nodes(client: &ClusterClient, options: &WatchOptions) -> Result<
 }
 
 /// Queries every node once.
-async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &[&ApiPod], signal: Signal) -> Vec<NodeView> {
+async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signal: Signal) -> Vec<NodeView> {
     let evicted = BTreeSet::new();
     let view = async |node: &ApiNode| {
         let snapshot = query(client, &node.name_any()).await;
-        let (pods, at) = (pods_on(node, pods), Timestamp::now());
+        let (pods, at) = (pods.on(&node.name_any()), Timestamp::now());
         let snapshot = snapshot.as_ref();
         NodeView::new(&NodeInput { node, pods: &pods, snapshot, signal, evicted: &evicted, at })
     };
@@ -196,9 +196,7 @@ impl WatchLoop<'_> {
             WatchMessage::Denied(resource, reason) => self.state.watch_denied(resource, reason, now),
             WatchMessage::Event(event) => match EvictionEvent::from_event(&event) {
                 Some(eviction) if self.known_events.insert(event_key(&event)) => {
-                    let is_evicted = |pod: &ApiPod| pod.uid().as_ref() == Some(&eviction.uid);
-                    let pod = self.watches.pods.find(is_evicted);
-                    let node = pod.and_then(|pod| pod.spec.as_ref()?.node_name.clone());
+                    let node = self.watches.pods.node_of(&eviction.uid);
                     self.state.apply_eviction(&eviction, node, now)
                 }
                 _ => Vec::new(),
@@ -212,13 +210,11 @@ impl WatchLoop<'_> {
             return self.state.set_server_error(Some(reason.clone()), now);
         }
         let mut changes = self.state.set_server_error(None, now);
-        let node = self.watches.nodes.find(|node| node.name_any() == name);
+        let node = self.watches.nodes.get(&ObjectRef::new(name));
         let Some(node) = node.filter(|node| self.options.includes(node)) else { return changes };
-        let pods = self.watches.pods.state();
-        let pods: Vec<&ApiPod> = pods.iter().map(AsRef::as_ref).collect();
         let view = NodeView::new(&NodeInput {
             node: &node,
-            pods: &pods_on(&node, &pods),
+            pods: &self.watches.pods.on(name),
             snapshot: result.as_ref(),
             signal: self.options.signal,
             evicted: &self.state.evicted,

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::options::WatchOptions;
+use super::pod_index::PodIndex;
 use evictlab_cluster::WatchBackoff;
 
 /// A message of a watch.
@@ -25,7 +26,7 @@ pub(super) enum WatchMessage {
 /// Objects of the cluster. Dropping it ends the watches.
 pub(super) struct Watches {
     pub nodes: Store<ApiNode>,
-    pub pods: Store<ApiPod>,
+    pub pods: PodIndex,
     pub messages: Receiver<WatchMessage>,
     _tasks: [AbortOnDropHandle<()>; 3],
 }
@@ -47,11 +48,12 @@ impl Watches {
             _ => watcher::Config::default(),
         };
         let (nodes, nodes_writer) = reflector::store();
-        let (pods, pods_writer) = reflector::store();
+        let pods = PodIndex::default();
         let node_events =
             store_objects(nodes_writer, watch_all(Api::<ApiNode>::all(client.clone()), nodes_config));
-        let pod_events =
-            store_objects(pods_writer, watch_all(Api::<ApiPod>::all(client.clone()), pods_config));
+        let index = pods.clone();
+        let pod_events = watch_all(Api::<ApiPod>::all(client.clone()), pods_config)
+            .inspect_ok(move |event| index.apply(event));
         let evicted = watcher::Config::default().fields("reason=Evicted");
         let events = watch_all(Api::<Event>::all(client.clone()), evicted);
         let tasks = [
