@@ -50,6 +50,7 @@ mod node;
 mod owner;
 mod plan;
 mod probe;
+mod run_lease;
 pub mod wait;
 pub mod workload;
 
@@ -63,7 +64,7 @@ pub use embedded::{
 pub use error::ClusterError;
 pub use existing::{
     CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError, ExistingOptions, Leftover,
-    NodePermissions, Permission, READ_PERMISSIONS, RunLease, WATCH_PERMISSIONS, collect_leftovers, leftovers,
+    NodePermissions, Permission, READ_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
 pub use kind::{
@@ -80,5 +81,6 @@ pub use node::{
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
+pub use run_lease::RunLease;
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

@@ -16,15 +16,15 @@ use super::access::ClusterAccess;
 use super::client::ClusterClient;
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
-use super::nodes::{NodeFilter, names_of_other_pods, shared_kernel_nodes};
+use super::nodes::{NodeFilter, shared_kernel_nodes};
 use super::permissions::RUN_PERMISSIONS;
-use super::run_lease::RunLease;
 use crate::error::ClusterError;
 use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
-use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend};
+use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend, names_of_other_pods};
 use crate::plan::{ClusterPlan, TeardownOutcome};
 use crate::probe::{ProbeError, probe};
+use crate::run_lease::RunLease;
 use crate::workload::{LEASE_NAMESPACE, Namespace};
 
 /// Maximum number of nodes of a version without a selector.
@@ -48,7 +48,7 @@ pub struct ExistingOptions {
     /// Label selector of the nodes; `None` for some of the nodes that are not dedicated to a
     /// purpose.
     pub node_selector: Option<String>,
-    /// What the run may do to the nodes.
+    /// Permissions on the nodes.
     pub permissions: NodePermissions,
     /// Maximum memory or disk of a node that a case may consume, in bytes.
     pub max_pressure_bytes: u64,
@@ -56,7 +56,7 @@ pub struct ExistingOptions {
     pub max_starved_nodes: usize,
 }
 
-/// What a run may do to the nodes of an existing cluster, given anew for each run.
+/// Permissions of a run on the nodes of an existing cluster, given anew for each run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodePermissions {
     /// True if selected and tainted nodes may come under pressure.

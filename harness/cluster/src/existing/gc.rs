@@ -11,9 +11,8 @@ use super::access::ClusterAccess;
 use super::backend::MAX_REQUESTS;
 use super::client::ClusterClient;
 use super::error::ExistingError;
-use super::run_lease::{LeaseRecord, list_leases};
-use super::server_clock::ServerClock;
 use crate::owner::CLUSTER_LIFETIME;
+use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceRecord};
 

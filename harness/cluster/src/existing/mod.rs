@@ -8,8 +8,6 @@ mod error;
 mod gc;
 mod nodes;
 mod permissions;
-mod run_lease;
-mod server_clock;
 
 pub use access::ClusterAccess;
 pub(crate) use backend::ExistingHandle;
@@ -18,6 +16,4 @@ pub use client::ClusterClient;
 pub use error::ExistingError;
 pub use gc::{Leftover, collect_leftovers, leftovers};
 pub use nodes::CORDONED;
-pub(crate) use nodes::names_of_other_pods;
 pub use permissions::{Permission, READ_PERMISSIONS, WATCH_PERMISSIONS};
-pub use run_lease::RunLease;

@@ -14,8 +14,8 @@ use super::backend::NodeBackend;
 use super::error::NodeError;
 use super::external::ExternalNode;
 use super::metrics::MetricLine;
+use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;
-use crate::existing::names_of_other_pods;
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceGuards};
 

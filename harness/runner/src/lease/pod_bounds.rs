@@ -32,7 +32,7 @@ const BASELINE_CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// What the pods of a case can take from a node.
+/// Resources and privileges that the pods of a case can take from a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodBounds {
     /// The first container without a limit, such as `container c of Pod p has no memory limit`.

@@ -13,7 +13,7 @@ pub(crate) enum SkipReason {
     /// Pressure on the node is forbidden, and the case causes it or could cause it.
     #[error("{cause}, {forbidden}")]
     PressureForbidden {
-        /// What the case does, such as `the case puts a node under pressure`.
+        /// Effect of the case, such as `the case puts a node under pressure`.
         cause: String,
         /// The reason that it is forbidden.
         forbidden: PressureForbidden,

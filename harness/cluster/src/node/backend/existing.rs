@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::existing::RunLease;
 use crate::node::error::NodeError;
 use crate::node::external::ExternalNode;
 use crate::probe::{ProbeError, ProbePod, probe};
+use crate::run_lease::RunLease;
 use crate::workload::Namespace;
 
 /// A node of an existing cluster.

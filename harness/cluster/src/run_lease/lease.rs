@@ -26,7 +26,7 @@ use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
 /// Time without renewal after which a run counts as dead. It exceeds an outage of the API server of
 /// a minute.
-pub(super) const LEASE_DURATION: Duration = Duration::from_secs(120);
+const LEASE_DURATION: Duration = Duration::from_secs(120);
 /// Interval of renewals.
 const RENEW_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval of checks while another run decides about its claim.
@@ -46,17 +46,17 @@ const CLAIMING: &str = "claiming";
 
 /// The Lease of another run, as read from the cluster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LeaseRecord {
+pub(crate) struct LeaseRecord {
     /// Id of the run.
-    pub(super) run: String,
+    pub(crate) run: String,
     /// Process that renews the Lease.
-    pub(super) owner: Option<Owner>,
+    pub(crate) owner: Option<Owner>,
     /// Nodes that the run claims or holds.
-    pub(super) nodes: BTreeSet<String>,
+    pub(crate) nodes: BTreeSet<String>,
     /// True if the nodes are in use.
-    pub(super) is_holding: bool,
+    pub(crate) is_holding: bool,
     /// Time of the last renewal, by the clock of the API server.
-    pub(super) renewed: Option<Timestamp>,
+    pub(crate) renewed: Option<Timestamp>,
 }
 
 impl LeaseRecord {
@@ -75,7 +75,7 @@ impl LeaseRecord {
 
     /// Returns whether the run is active: by its process if that can be checked, else by the time
     /// of its last renewal.
-    pub(super) fn is_live(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_live(&self, now: Timestamp) -> bool {
         match self.owner.as_ref().filter(|owner| owner.is_here()) {
             Some(owner) => owner.alive(),
             None => self.renewed_ago(now).is_some_and(|ago| ago < LEASE_DURATION),
@@ -83,7 +83,7 @@ impl LeaseRecord {
     }
 
     /// Returns the time since the last renewal; zero if it is in the future.
-    pub(super) fn renewed_ago(&self, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn renewed_ago(&self, now: Timestamp) -> Option<Duration> {
         let ago = now.duration_since(self.renewed?);
         Some(Duration::try_from(ago).unwrap_or_default())
     }
@@ -93,13 +93,13 @@ impl LeaseRecord {
 ///
 /// # Errors
 /// The API server refuses or does not answer.
-pub(super) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kube::Error> {
+pub(crate) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kube::Error> {
     let api: Api<Lease> = Api::all(client.clone());
     let listed = api.list(&ListParams::default().labels(RUN_LABEL)).await?;
     Ok(listed.items.iter().map(LeaseRecord::of).collect())
 }
 
-/// What a run does about its claim, given the Leases of the other active runs.
+/// Change of a claim, given the Leases of the other active runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Decision {
     /// Nodes to give up, with the runs that have them.
@@ -123,9 +123,9 @@ fn decide(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Deci
 }
 
 /// The nodes that a run holds, and those that it gave up, with the runs that have them.
-pub(super) struct HeldNodes {
-    pub(super) held: BTreeSet<String>,
-    pub(super) given_up: BTreeMap<String, String>,
+pub(crate) struct HeldNodes {
+    pub(crate) held: BTreeSet<String>,
+    pub(crate) given_up: BTreeMap<String, String>,
 }
 
 /// The Lease of this run, renewed until it is dropped.
@@ -149,7 +149,7 @@ impl RunLease {
     ///
     /// # Errors
     /// The API server refuses or does not answer.
-    pub(super) async fn create(namespace: &Namespace, run: &str) -> Result<Self, kube::Error> {
+    pub(crate) async fn create(namespace: &Namespace, run: &str) -> Result<Self, kube::Error> {
         let client = namespace.client().clone();
         let clock = ServerClock::read(&client).await;
         let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
@@ -164,7 +164,7 @@ impl RunLease {
     ///
     /// # Errors
     /// The API server refuses or does not answer.
-    pub(super) async fn hold(
+    pub(crate) async fn hold(
         &self,
         wanted: &BTreeSet<String>,
         is_enough: impl Fn(&BTreeSet<String>) -> bool,

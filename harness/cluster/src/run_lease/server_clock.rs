@@ -7,7 +7,7 @@ use kube::client::Body;
 
 /// The clock of an API server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ServerClock {
+pub(crate) struct ServerClock {
     /// Time of the server minus time of this host.
     offset: SignedDuration,
 }
@@ -15,7 +15,7 @@ pub(super) struct ServerClock {
 impl ServerClock {
     /// Reads the clock from the header `Date` of a response. A server that does not send it counts
     /// as synchronous with this host.
-    pub(super) async fn read(client: &Client) -> Self {
+    pub(crate) async fn read(client: &Client) -> Self {
         let request = http::Request::get("/version").body(Body::empty());
         let Ok(request) = request else { return Self::default() };
         let Ok(response) = client.send(request).await else { return Self::default() };
@@ -25,7 +25,7 @@ impl ServerClock {
     }
 
     /// Current time of the server, to the second.
-    pub(super) fn now(self) -> Timestamp {
+    pub(crate) fn now(self) -> Timestamp {
         Timestamp::now().saturating_add(self.offset).unwrap_or(Timestamp::MAX)
     }
 }

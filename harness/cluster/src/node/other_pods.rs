@@ -1,0 +1,45 @@
+//! Pods on a node that do not belong to it.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+/// Names of the running pods on a node, except those that belong to the node: DaemonSet pods and
+/// static pods.
+pub(crate) fn names_of_other_pods<'a>(pods: impl IntoIterator<Item = &'a Pod>, node: &str) -> Vec<String> {
+    let on_node = |pod: &&Pod| {
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let is_running = !matches!(phase, Some("Failed" | "Succeeded"));
+        is_running && pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node)
+    };
+    let is_node_pod = |pod: &&Pod| {
+        pod.owner_references().iter().any(|owner| ["DaemonSet", "Node"].contains(&owner.kind.as_str()))
+    };
+    let name = |pod: &Pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+    pods.into_iter().filter(on_node).filter(|pod| !is_node_pod(pod)).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ignores_pods_that_belong_to_the_node() {
+        let pod = |name: &str, node: &str, owner: &str, phase: &str| -> Pod {
+            let owner = json!([{"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u"}]);
+            serde_json::from_value(json!({
+                "metadata": {"name": name, "namespace": "ns", "ownerReferences": owner},
+                "spec": {"nodeName": node, "containers": []}, "status": {"phase": phase},
+            }))
+            .unwrap()
+        };
+        let pods = [
+            pod("web", "n", "ReplicaSet", "Running"),
+            pod("net", "n", "DaemonSet", "Running"),
+            pod("etcd", "n", "Node", "Running"),
+            pod("done", "n", "Job", "Succeeded"),
+            pod("far", "m", "ReplicaSet", "Running"),
+        ];
+        assert_eq!(names_of_other_pods(&pods, "n"), ["ns/web"]);
+    }
+}

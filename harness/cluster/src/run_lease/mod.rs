@@ -1,0 +1,8 @@
+//! Leases, by which runs in an existing cluster show that they are active and hold their nodes.
+
+mod lease;
+mod server_clock;
+
+pub use lease::RunLease;
+pub(crate) use lease::{LeaseRecord, list_leases};
+pub(crate) use server_clock::ServerClock;
