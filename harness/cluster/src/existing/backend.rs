@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::access::ClusterAccess;
-use super::client::ClusterClient;
+use super::client::{ClusterClient, MAX_REQUESTS};
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
 use super::nodes::{NodeFilter, shared_kernel_nodes};
@@ -29,8 +29,6 @@ use crate::workload::{LEASE_NAMESPACE, Namespace};
 
 /// Maximum number of nodes of a version without a selector.
 const NODES_PER_VERSION: usize = 4;
-/// Maximum number of requests and probe pods at a time.
-pub(super) const MAX_REQUESTS: usize = 32;
 
 /// Time for which a failed deletion of the run's namespaces is tried again.
 const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(300);

@@ -8,6 +8,8 @@ use super::error::ExistingError;
 use super::permissions::{self, Permission};
 use crate::api_error::api_error_message;
 
+/// Maximum number of requests and probe pods at a time.
+pub(super) const MAX_REQUESTS: usize = 32;
 /// Number of pods in a page of a list.
 const PAGE_SIZE: u32 = 500;
 

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::access::ClusterAccess;
-use super::backend::MAX_REQUESTS;
-use super::client::ClusterClient;
+use super::client::{ClusterClient, MAX_REQUESTS};
 use super::error::ExistingError;
 use crate::owner::CLUSTER_LIFETIME;
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};

@@ -10,6 +10,8 @@ use crate::kubelet_config;
 /// Default base file.
 const DEFAULT: &str = include_str!("../../../../kind-configs/default.yaml");
 
+/// Label that kind puts on node containers: `control-plane` or `worker`.
+pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 /// Label of worker nodes; its value is the label of the kubelet.
 pub const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
 

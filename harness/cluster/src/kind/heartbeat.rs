@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::new_cluster::ROLE_LABEL;
+use super::config::ROLE_LABEL;
 use crate::docker::{Container, Docker};
 
 /// The file. Its contents do not matter.
 const FILE: &str = "/kind/evictlab-heartbeat";
 /// Interval of heartbeats.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// Age of the last heartbeat from which on a run counts as dead. Commands in a node under pressure
-/// may take a minute.
-pub(super) const HEARTBEAT_LIFETIME: Duration = Duration::from_secs(300);
 /// Prints the age of the file in seconds, by the clock of the node.
 const PRINT_AGE: &str = "echo $(( $(date +%s) - $(stat -c %Y /kind/evictlab-heartbeat) ))";
 

@@ -5,15 +5,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
+use super::config::ROLE_LABEL;
 use super::delete::containers;
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker};
 use crate::error::ClusterError;
 use crate::images;
 use crate::wait::{self, Probe};
-
-/// Label that kind puts on node containers: `control-plane` or `worker`.
-pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 
 /// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
 /// most of it idle.

@@ -6,9 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::heartbeat::HEARTBEAT_LIFETIME;
 use crate::docker::docker_host;
 use crate::owner::{CLUSTER_LIFETIME, Owner};
+
+/// Age of the last heartbeat from which on a run counts as dead. Commands in a node under pressure
+/// may take a minute.
+const HEARTBEAT_LIFETIME: Duration = Duration::from_secs(300);
 
 /// Path of the record in a node.
 pub const NODE_FILE: &str = "/kind/evictlab.json";
