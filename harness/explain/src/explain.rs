@@ -9,6 +9,7 @@ use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::container_reports;
 use crate::explanation::Explanation;
 use crate::input::{Input, modernize};
+use crate::input_index::InputIndex;
 use crate::known_bugs::BugMatcher;
 use crate::objects::{Event, Pod, PodStatus};
 use crate::other_causes::other_cause;
@@ -39,23 +40,15 @@ pub fn explain(
     input: &Input,
     version: Option<&KubeletVersion>,
 ) -> Result<Vec<Explanation>, NothingToExplain> {
-    let evicted = &input.evicted;
+    let index = InputIndex::of(input);
     let mut all = Vec::new();
     for pod in &input.pods {
-        let events: Vec<EvictedEvent> =
-            evicted.iter().filter(|event| is_about(event, pod)).cloned().collect();
-        all.extend(Subject::of_pod(input, pod, &events, version).explanation()?);
+        let events = index.evictions_of(pod);
+        all.extend(Subject::of_pod(&index, pod, &events, version).explanation()?);
     }
-    let mut explained: Vec<(&str, &str)> = Vec::new();
-    for event in evicted.iter().filter(|event| !input.pods.iter().any(|pod| is_about(event, pod))) {
-        let key = (event.namespace.as_str(), event.pod.as_str());
-        if explained.contains(&key) {
-            continue;
-        }
-        explained.push(key);
-        let same_pod = |other: &&EvictedEvent| (other.namespace.as_str(), other.pod.as_str()) == key;
-        let events: Vec<EvictedEvent> = evicted.iter().filter(same_pod).cloned().collect();
-        all.extend(Subject::of_events(input, &events, version).explanation()?);
+    for events in index.evictions_without_pod() {
+        let events: Vec<EvictedEvent> = events.iter().map(|event| (*event).clone()).collect();
+        all.extend(Subject::of_events(&index, &events, version).explanation()?);
     }
     for message in &input.messages {
         let subject = Subject { version: version.cloned(), message: Some(message), ..Subject::default() };
@@ -64,17 +57,6 @@ pub fn explain(
     match all.is_empty() {
         true => Err(NothingToExplain::NoEviction(describe_input(input))),
         false => Ok(all),
-    }
-}
-
-fn is_about(event: &EvictedEvent, pod: &Pod) -> bool {
-    let meta = &pod.metadata;
-    match meta.uid.as_deref() {
-        Some(uid) if !event.uid.is_empty() => uid == event.uid,
-        _ => {
-            meta.name.as_deref() == Some(event.pod.as_str())
-                && meta.namespace.as_deref().unwrap_or_default() == event.namespace
-        }
     }
 }
 
@@ -109,7 +91,7 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn of_pod(
-        input: &Input,
+        index: &InputIndex<'_>,
         pod: &'a Pod,
         events: &'a [EvictedEvent],
         version: Option<&KubeletVersion>,
@@ -120,37 +102,27 @@ impl<'a> Subject<'a> {
             Some(namespace) => format!("{namespace}/{name}"),
             None => name.clone(),
         });
-        let other = |event: &Event| {
-            event.involved_object.uid == meta.uid
-                && event.reason.as_deref() != Some("Evicted")
-                && event.source.component.as_deref() == Some("kubelet")
-        };
         Self {
             pod: Some(pod),
             name,
-            version: node_version(input, node.as_deref()).or_else(|| version.cloned()),
+            version: index.version_of(node.as_deref()).or_else(|| version.cloned()),
             node,
             events,
-            other_events: input.events.iter().any(other),
+            other_events: index.has_other_events(pod),
             message: None,
         }
     }
 
-    fn of_events(input: &Input, events: &'a [EvictedEvent], version: Option<&KubeletVersion>) -> Self {
+    fn of_events(
+        index: &InputIndex<'_>,
+        events: &'a [EvictedEvent],
+        version: Option<&KubeletVersion>,
+    ) -> Self {
         let first = events.first();
-        let object = first.and_then(|first| {
-            input.events.iter().find(|event| {
-                event.reason.as_deref() == Some("Evicted")
-                    && event.involved_object.name.as_deref() == Some(first.pod.as_str())
-            })
-        });
-        let host = object.and_then(|event| {
-            let hosts = [&event.source.host, &event.reporting_instance];
-            hosts.into_iter().find_map(|host| host.as_deref().filter(|host| !host.is_empty()))
-        });
+        let host = first.and_then(|first| index.host_of(first));
         Self {
             name: first.map(|first| format!("{}/{}", first.namespace, first.pod)),
-            version: node_version(input, host).or_else(|| version.cloned()),
+            version: index.version_of(host).or_else(|| version.cloned()),
             node: host.map(str::to_owned),
             events,
             ..Self::default()
@@ -221,12 +193,6 @@ impl<'a> Subject<'a> {
         }
         missing
     }
-}
-
-/// The kubelet version of a node in the input.
-fn node_version(input: &Input, name: Option<&str>) -> Option<KubeletVersion> {
-    let node = input.nodes.iter().find(|node| node.metadata.name.as_deref() == name)?;
-    node.status.node_info.kubelet_version.as_ref()?.parse().ok()
 }
 
 /// Explains a message in sentences.

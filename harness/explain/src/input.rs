@@ -24,7 +24,7 @@ const MESSAGE_STARTS: [&str; 6] = [
 pub struct Input {
     /// All events.
     pub(crate) events: Vec<Event>,
-    /// Evicted events, oldest first.
+    /// Evicted events.
     pub(crate) evicted: Vec<EvictedEvent>,
     pub(crate) pods: Vec<Pod>,
     /// Nodes, which contain the kubelet versions.
@@ -173,7 +173,6 @@ impl Input {
     pub fn add_event(&mut self, event: Value) -> Result<(), InputError> {
         let event = to_core_event(event);
         self.evicted.extend(evicted_events(std::slice::from_ref(&event)));
-        self.evicted.sort_by_key(|event| event.at);
         self.events.push(decode("Event", event)?);
         Ok(())
     }
@@ -191,7 +190,7 @@ impl Input {
     /// Adds an object or the items of a list. `item_kind` is the kind of items without one.
     fn add(
         &mut self,
-        object: Value,
+        mut object: Value,
         item_kind: Option<&str>,
         others: &mut Vec<String>,
     ) -> Result<(), InputError> {
@@ -202,8 +201,9 @@ impl Input {
             "Node" => self.nodes.push(decode("Node", object)?),
             list if list.ends_with("List") => {
                 let of = list.strip_suffix("List").filter(|of| !of.is_empty());
-                for item in object.get("items").and_then(Value::as_array).into_iter().flatten() {
-                    self.add(item.clone(), of, others)?;
+                let items = object.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+                for item in items.into_iter().flatten() {
+                    self.add(item, of, others)?;
                 }
             }
             "" => others.push("an object without a kind".to_owned()),

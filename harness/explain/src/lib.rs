@@ -22,6 +22,7 @@ mod containers;
 mod explain;
 mod explanation;
 mod input;
+mod input_index;
 mod known_bugs;
 mod objects;
 mod other_causes;

@@ -20,6 +20,7 @@ pub(crate) struct Event {
 #[serde(default)]
 pub(crate) struct ObjectReference {
     pub kind: Option<String>,
+    pub namespace: Option<String>,
     pub name: Option<String>,
     pub uid: Option<String>,
 }

@@ -6,6 +6,9 @@ use evictlab_cluster::{ClusterName, ClusterSource, KeepPolicy, KindConfig};
 
 use crate::failure::{Failure, bad_input};
 
+/// Highest number of nodes for each kubelet of a kind cluster: they share a Docker host.
+const MAX_KIND_NODES: u16 = 16;
+
 /// Name and configuration of a new kind cluster.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options of kind clusters")]
@@ -21,7 +24,15 @@ pub(crate) struct NewClusterArgs {
 
 impl NewClusterArgs {
     /// Returns the new cluster, by default named after the run.
-    pub(crate) fn clusters(&self, run: &str, nodes: u8) -> Result<ClusterSource, Failure> {
+    ///
+    /// # Errors
+    /// Too many nodes, or an invalid kind configuration.
+    pub(crate) fn clusters(&self, run: &str, nodes: u16) -> Result<ClusterSource, Failure> {
+        if nodes > MAX_KIND_NODES {
+            return Err(bad_input(format!(
+                "--nodes {nodes}: a kind cluster can have at most {MAX_KIND_NODES} nodes for each kubelet\nhelp: an embedded cluster can have more: --backend embedded"
+            )));
+        }
         let base = KindConfig::load(self.kind_config.as_deref()).map_err(bad_input)?;
         let name = self.name.as_ref().map_or_else(|| format!("evictlab-{run}"), ToString::to_string);
         Ok(ClusterSource::New { name, base, nodes: nodes.into() })

@@ -19,14 +19,17 @@ use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
 use crate::kind_context::KindContext;
 
+/// Highest number of nodes for each kubelet of an embedded cluster.
+pub(crate) const MAX_NODES: i64 = 1000;
+
 /// Kubelets, nodes, and the run directory.
 #[derive(clap::Args)]
 pub(crate) struct TargetArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
-    /// Number of nodes for each kubelet [default: 1]
-    #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u8).range(1..=16))]
-    nodes: Option<u8>,
+    /// Number of nodes for each kubelet, on kind at most 16 [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "reused", value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
+    nodes: Option<u16>,
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     pub(crate) output_dir: Option<PathBuf>,
@@ -41,7 +44,7 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    fn nodes(&self) -> u8 {
+    fn nodes(&self) -> u16 {
         self.nodes.unwrap_or(1)
     }
 

@@ -15,6 +15,7 @@ use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::KubeletArgs;
+use crate::args::target::MAX_NODES;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 use evictlab_report::words::count;
@@ -74,9 +75,9 @@ struct CreateArgs {
     /// Backend that provides the nodes; an embedded cluster exists until the command ends
     #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
     backend: ManagedBackend,
-    /// Number of nodes for each kubelet
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
-    nodes: u8,
+    /// Number of nodes for each kubelet, on kind at most 16
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
+    nodes: u16,
     #[command(flatten)]
     embedded: EmbeddedArgs,
     #[command(flatten)]

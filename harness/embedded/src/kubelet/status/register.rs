@@ -31,8 +31,8 @@ impl Kubelet {
             return;
         }
         let place = ctx.store.list(Kind::Node, None).count();
-        let cidr = format!("10.244.{place}.0/24");
-        let address = format!("172.18.0.{}", place + 2);
+        let cidr = format!("10.{}.{}.0/24", 244 + place / 256, place % 256);
+        let address = format!("172.18.{}.{}", (place + 2) / 256, (place + 2) % 256);
         let (capacity, allocatable) = self.node_resources(&Value::Null);
         let node = json!({
             "metadata": {
