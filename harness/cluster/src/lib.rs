@@ -81,6 +81,7 @@ pub use node::{
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
+pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

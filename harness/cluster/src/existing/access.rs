@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config};
 
-use super::client::ClusterClient;
+use super::client::{ClusterClient, limited_client};
 use super::error::ExistingError;
 use crate::node::API_READ_TIMEOUT;
 
@@ -42,7 +42,7 @@ impl ClusterAccess {
         // kube would retry a refused eviction (429) for minutes.
         config.default_retry = false;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let client = Client::try_from(config).map_err(ExistingError::kubeconfig)?;
+        let client = limited_client(config).map_err(ExistingError::kubeconfig)?;
         Ok(ClusterClient { name, server, client })
     }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::access::ClusterAccess;
-use super::client::{ClusterClient, MAX_REQUESTS};
+use super::client::ClusterClient;
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
 use super::nodes::{NodeFilter, shared_kernel_nodes};
@@ -23,10 +23,12 @@ use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
 use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend, names_of_other_pods};
 use crate::plan::{ClusterPlan, TeardownOutcome};
-use crate::probe::{ProbeError, probe};
+use crate::probe::{ProbeError, ProbePods, probe};
 use crate::run_lease::RunLease;
-use crate::workload::{LEASE_NAMESPACE, Namespace};
+use crate::workload::LEASE_NAMESPACE;
 
+/// Maximum number of nodes that are probed at a time.
+const MAX_PROBES: usize = 250;
 /// Maximum number of nodes of a version without a selector.
 const NODES_PER_VERSION: usize = 4;
 
@@ -158,13 +160,12 @@ impl ExistingBackend {
         self.report(step).await?;
         let ClusterClient { name, client, .. } = &self.cluster;
         let guards = self.selected.first().map(|node| node.external.guards()).unwrap_or_default();
-        let namespace = Arc::new(Namespace::create(client, &self.run, LEASE_NAMESPACE, guards).await?);
-        let lease = Arc::new(self.hold_nodes(&namespace, step).await?);
+        let pods = Arc::new(ProbePods::create(client, &self.run, LEASE_NAMESPACE, guards).await?);
+        let lease = Arc::new(self.hold_nodes(&pods, step).await?);
         step("reading the cgroup versions of the nodes");
         let held = self.selected.iter().filter(|selected| lease.nodes.contains(&selected.name));
-        let probed =
-            held.map(async |selected| (selected, self.probe(selected, &namespace, &lease.lease).await));
-        let probed: Vec<_> = stream::iter(probed).buffered(MAX_REQUESTS).collect().await;
+        let probed = held.map(async |selected| (selected, self.probe(selected, &pods, &lease.lease).await));
+        let probed: Vec<_> = stream::iter(probed).buffered(MAX_PROBES).collect().await;
         let (mut nodes, mut backends) = (Vec::new(), Vec::new());
         let mut failed = None;
         for (selected, node) in probed {
@@ -186,7 +187,7 @@ impl ExistingBackend {
         Ok(ExistingHandle {
             nodes,
             backends,
-            namespace,
+            pods,
             lease: lease.lease.clone(),
             cluster: name.clone(),
             run: self.run.clone(),
@@ -195,13 +196,9 @@ impl ExistingBackend {
     }
 
     /// Holds the selected nodes that no other run holds; waits if no node of a version is free.
-    async fn hold_nodes(
-        &self,
-        namespace: &Namespace,
-        step: &dyn Fn(&str),
-    ) -> Result<HeldLease, ExistingError> {
+    async fn hold_nodes(&self, pods: &ProbePods, step: &dyn Fn(&str)) -> Result<HeldLease, ExistingError> {
         let failed = |error: kube::Error| self.cluster.error("hold nodes by a Lease", &error);
-        let lease = RunLease::create(namespace, &self.run).await.map_err(failed)?;
+        let lease = RunLease::create(pods.namespace(), &self.run).await.map_err(failed)?;
         let wanted: BTreeSet<String> = self.selected.iter().map(|node| node.name.clone()).collect();
         let held = lease.hold(&wanted, |nodes| self.has_each_version(nodes), step).await.map_err(failed)?;
         for (node, run) in &held.given_up {
@@ -220,14 +217,14 @@ impl ExistingBackend {
     async fn probe(
         &self,
         selected: &SelectedNode,
-        namespace: &Arc<Namespace>,
+        pods: &Arc<ProbePods>,
         lease: &Arc<RunLease>,
     ) -> Result<(Node, Arc<ExistingNode>), ProbeError> {
-        let probed = probe(namespace, &selected.name, &self.probe_image).await?;
+        let probed = probe(pods, &selected.name, &self.probe_image).await?;
         let backend = Arc::new(ExistingNode {
             node: selected.name.clone(),
             external: selected.external.clone(),
-            namespace: namespace.clone(),
+            pods: pods.clone(),
             lease: lease.clone(),
             image: self.probe_image.clone(),
             unavailable: Mutex::default(),
@@ -374,7 +371,7 @@ async fn tear_down(client: &Client, cluster: &str, run: &str) -> TeardownOutcome
 pub struct ExistingHandle {
     pub(crate) nodes: Vec<Node>,
     backends: Vec<Arc<ExistingNode>>,
-    namespace: Arc<Namespace>,
+    pods: Arc<ProbePods>,
     pub(crate) lease: Arc<RunLease>,
     cluster: String,
     run: String,
@@ -388,13 +385,13 @@ impl ExistingHandle {
         for (index, image) in images.iter().enumerate().filter(|(_, image)| **image != self.probe_image) {
             step(&format!("pulling {image} on the nodes"));
             let pulls = self.backends.iter().map(|backend| backend.pull(image, index));
-            stream::iter(pulls).buffered(MAX_REQUESTS).try_collect::<()>().await?;
+            stream::iter(pulls).buffered(MAX_PROBES).try_collect::<()>().await?;
         }
         Ok(())
     }
 
     /// Deletes the namespaces of the run.
     pub(crate) async fn end(self) -> TeardownOutcome {
-        tear_down(self.namespace.client(), &self.cluster, &self.run).await
+        tear_down(self.pods.namespace().client(), &self.cluster, &self.run).await
     }
 }

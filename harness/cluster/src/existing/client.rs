@@ -2,13 +2,15 @@
 
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::client::ClientBuilder;
+use kube::{Api, Client, Config};
+use tower::limit::ConcurrencyLimitLayer;
 
 use super::error::ExistingError;
 use super::permissions::{self, Permission};
 use crate::api_error::api_error_message;
 
-/// Maximum number of requests and probe pods at a time.
+/// Maximum number of requests at a time. A watch counts until it is established.
 pub(super) const MAX_REQUESTS: usize = 32;
 /// Number of pods in a page of a list.
 const PAGE_SIZE: u32 = 500;
@@ -22,6 +24,15 @@ pub struct ClusterClient {
     pub server: String,
     /// API client.
     pub client: Client,
+}
+
+/// Creates a client that sends at most [`MAX_REQUESTS`] requests at a time.
+///
+/// # Errors
+/// The certificates of the configuration are invalid.
+pub(super) fn limited_client(config: Config) -> Result<Client, kube::Error> {
+    let limit = ConcurrencyLimitLayer::new(MAX_REQUESTS);
+    Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build())
 }
 
 impl ClusterClient {

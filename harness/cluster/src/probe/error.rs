@@ -18,10 +18,12 @@ pub enum ProbeError {
         reason: String,
     },
     /// A node could not run a pod.
-    #[error("failed to run a pod on node {node}: {reason}")]
+    #[error("failed to run pod {name} on node {node}: {reason}")]
     Pod {
         /// Name of the node.
         node: String,
+        /// Name of the pod.
+        name: String,
         /// Status of the pod.
         reason: String,
     },

@@ -5,12 +5,11 @@ mod pod;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::meminfo::available_memory;
-use crate::workload::Namespace;
-
-pub(crate) use self::error::ProbeError;
-pub(crate) use self::pod::ProbePod;
+pub use self::error::ProbeError;
+pub(crate) use self::pod::POD_TIMEOUT;
 use self::pod::container_status;
+pub use self::pod::{ProbePod, ProbePods};
+use crate::meminfo::available_memory;
 
 /// Script of the pod. It exits with 0 on cgroup v2, whose root is the only one with this file. The
 /// termination message is the memory of the kernel, which may differ from that of the node.
@@ -26,10 +25,10 @@ pub(crate) struct ProbeResult {
 }
 
 /// Runs a probe pod on a node.
-pub(crate) async fn probe(namespace: &Namespace, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
+pub(crate) async fn probe(pods: &ProbePods, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
     let name = format!("look-{node}");
-    let pod = ProbePod { namespace, node, name, image, command: &["sh", "-c", SCRIPT] };
-    pod.run(parse_result).await
+    let pod = ProbePod { node, name, image, command: &["sh", "-c", SCRIPT], timeout: POD_TIMEOUT };
+    pods.run(&pod, parse_result).await
 }
 
 fn parse_result(pod: &Pod) -> Option<ProbeResult> {

@@ -1,82 +1,159 @@
 //! Short-lived pods that test a node from the inside, and the images that a node has or can pull.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use kube::Api;
 use kube::api::DeleteParams;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::watcher::{self, watcher};
+use kube::runtime::{WatchStreamExt, reflector as store_objects};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::error::ProbeError;
-use crate::wait::{self, Probe};
-use crate::workload::{Namespace, Placement, pod_manifest};
+use crate::wait::{self, Probe, Stalled, WatchBackoff};
+use crate::workload::{Namespace, NamespaceGuards, Placement, StageError, pod_manifest};
 
-/// Maximum time without a change of the pod. A pull from a remote registry shows no progress.
-const POD_TIMEOUT: Duration = Duration::from_secs(300);
+/// Default of [`ProbePod::timeout`]: a pull from a remote registry shows no progress.
+pub(crate) const POD_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum time for which a pull may fail. The kubelet retries after 10 s.
 const PULL_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Reasons of a waiting container without an image.
 const IMAGE_ERRORS: [&str; 5] =
     ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
-/// A pod with one container on one node.
-pub(crate) struct ProbePod<'a> {
-    /// Namespace of the pod.
-    pub(crate) namespace: &'a Namespace,
-    /// Node of the pod.
-    pub(crate) node: &'a str,
-    /// Name of the pod.
-    pub(crate) name: String,
-    /// Image of the container.
-    pub(crate) image: &'a str,
-    /// Command of the container.
-    pub(crate) command: &'a [&'a str],
+/// A namespace for probe pods, and a single watch of all of them. Dropping it ends the watch.
+pub struct ProbePods {
+    namespace: Arc<Namespace>,
+    pods: Store<Pod>,
+    _watch: AbortOnDropHandle<()>,
 }
 
-impl ProbePod<'_> {
-    /// Returns when the node has the image. The container may fail.
-    pub(crate) async fn wait_for_image(&self) -> Result<(), ProbeError> {
-        self.run(|pod| has_image(pod).then_some(())).await
+impl ProbePods {
+    /// Creates a namespace for the probe pods of a run. It needs no limit of pods: every probe pod
+    /// has a deadline, and no controller creates one.
+    ///
+    /// # Errors
+    /// The API server refuses the namespace or does not answer.
+    pub async fn create(
+        client: &Client,
+        run: &str,
+        purpose: &str,
+        guards: NamespaceGuards,
+    ) -> Result<Self, StageError> {
+        let guards = NamespaceGuards { max_pods: None, ..guards };
+        Ok(Self::watch(Namespace::create(client, run, purpose, guards).await?))
     }
 
-    /// Creates the pod, polls it until `done` returns a result, and deletes the pod.
+    fn watch(namespace: Namespace) -> Self {
+        let api: Api<Pod> = Api::namespaced(namespace.client().clone(), &namespace.name);
+        let (pods, writer) = reflector::store();
+        let events = watcher(api, watcher::Config::default()).backoff(WatchBackoff::default());
+        let watch = store_objects(writer, events).for_each(|_| std::future::ready(()));
+        let watch = AbortOnDropHandle::new(tokio::spawn(watch));
+        Self { namespace: Arc::new(namespace), pods, _watch: watch }
+    }
+
+    /// The namespace of the pods.
+    pub fn namespace(&self) -> &Arc<Namespace> {
+        &self.namespace
+    }
+
+    /// Creates a pod, waits until `done` returns a result for it, and deletes it.
     ///
     /// # Errors
     /// The node cannot pull the image, the pod ends without a result, or the pod has not changed
-    /// for [`POD_TIMEOUT`].
-    pub(crate) async fn run<T>(&self, done: impl Fn(&Pod) -> Option<T>) -> Result<T, ProbeError> {
+    /// for its timeout.
+    pub async fn run<T>(
+        &self,
+        pod: &ProbePod<'_>,
+        done: impl Fn(&Pod) -> Option<T>,
+    ) -> Result<T, ProbeError> {
         let same_name = |name: &str| name.to_owned();
-        let placement = Placement::bound(&self.namespace.name, self.node, &same_name);
-        let failed = |reason: String| ProbeError::Pod { node: self.node.to_owned(), reason };
-        self.namespace.create_pod(&pod_manifest(&self.manifest(), &placement)).await?;
+        let placement = Placement::bound(&self.namespace.name, pod.node, &same_name);
+        let (node, name) = (pod.node.to_owned(), pod.name.clone());
+        let failed = |reason: String| ProbeError::Pod { node, name, reason };
+        let created = self.namespace.create_pod(&pod_manifest(&pod.manifest(), &placement)).await?;
+        let reference = ObjectRef::new(&pod.name).within(&self.namespace.name);
+        // An earlier pod may have had the same name.
+        let created = |found: &Arc<Pod>| found.metadata.uid.as_deref() == created["metadata"]["uid"].as_str();
+        let result = pod.wait(done, || self.pods.get(&reference).filter(created)).await;
+        let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
         let pods: Api<Pod> = Api::namespaced(self.namespace.client().clone(), &self.namespace.name);
+        // The pod may have been deleted with its namespace.
+        let _ignored = pods.delete(&pod.name, &now).await;
+        match result {
+            Ok(PodResult::Done(result)) => Ok(result),
+            Ok(PodResult::Ended(reason)) => Err(failed(reason)),
+            Ok(PodResult::NoImage(reason)) => {
+                Err(ProbeError::Image { node: pod.node.to_owned(), image: pod.image.to_owned(), reason })
+            }
+            Err(stalled) => Err(failed(stalled.to_string())),
+        }
+    }
+
+    /// Returns when the node has the image of the pod. The container may fail.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(crate) async fn wait_for_image(&self, pod: &ProbePod<'_>) -> Result<(), ProbeError> {
+        self.run(pod, |pod| has_image(pod).then_some(())).await
+    }
+}
+
+/// A pod with one container on one node.
+pub struct ProbePod<'a> {
+    /// Node of the pod.
+    pub node: &'a str,
+    /// Name of the pod.
+    pub name: String,
+    /// Image of the container.
+    pub image: &'a str,
+    /// Command of the container.
+    pub command: &'a [&'a str],
+    /// Maximum time without a change of the pod.
+    pub timeout: Duration,
+}
+
+/// End of the wait for a probe pod.
+enum PodResult<T> {
+    Done(T),
+    /// The pod ended without a result; its status.
+    Ended(String),
+    /// The image could not be pulled; the message of the kubelet.
+    NoImage(String),
+}
+
+impl ProbePod<'_> {
+    async fn wait<T>(
+        &self,
+        done: impl Fn(&Pod) -> Option<T>,
+        read: impl Fn() -> Option<Arc<Pod>>,
+    ) -> Result<PodResult<T>, Stalled> {
         let mut pull = FailedPull::default();
-        let result = wait::until(POD_TIMEOUT, Duration::from_millis(100), async || {
-            let pod = match pods.get(&self.name).await {
-                Ok(pod) => pod,
-                Err(error) => return Probe::Pending(error.to_string()),
+        wait::until(self.timeout, Duration::from_millis(100), async || {
+            let Some(pod) = read() else {
+                return Probe::Pending("the watch has not reported the pod".to_owned());
             };
             let image_error = image_error(&pod);
             let is_waiting = image_error.is_some();
             if let Some(reason) = pull.update(image_error) {
-                let (node, image) = (self.node.to_owned(), self.image.to_owned());
-                return Probe::Done(Err(ProbeError::Image { node, image, reason }));
+                return Probe::Done(PodResult::NoImage(reason));
             }
             if is_waiting {
                 return Probe::Pending("waiting for the image".to_owned());
             }
             match (done(&pod), phase(&pod)) {
-                (Some(result), _) => Probe::Done(Ok(result)),
-                (None, Some("Failed" | "Succeeded")) => Probe::Done(Err(failed(describe(&pod)))),
+                (Some(result), _) => Probe::Done(PodResult::Done(result)),
+                (None, Some("Failed" | "Succeeded")) => Probe::Done(PodResult::Ended(describe(&pod))),
                 (None, _) => Probe::Pending(describe(&pod)),
             }
         })
-        .await;
-        let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
-        // The pod may have been deleted with its namespace.
-        let _ignored = pods.delete(&self.name, &now).await;
-        result.unwrap_or_else(|stalled| Err(failed(stalled.to_string())))
+        .await
     }
 
     fn manifest(&self) -> serde_json::Map<String, Value> {

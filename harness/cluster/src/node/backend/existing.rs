@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::node::error::NodeError;
 use crate::node::external::ExternalNode;
-use crate::probe::{ProbeError, ProbePod, probe};
+use crate::probe::{POD_TIMEOUT, ProbeError, ProbePod, ProbePods, probe};
 use crate::run_lease::RunLease;
-use crate::workload::Namespace;
 
 /// A node of an existing cluster.
 pub struct ExistingNode {
@@ -15,8 +14,8 @@ pub struct ExistingNode {
     pub(crate) node: String,
     /// Restrictions of the node.
     pub(crate) external: ExternalNode,
-    /// Namespace of probe pods.
-    pub(crate) namespace: Arc<Namespace>,
+    /// Probe pods of the run.
+    pub(crate) pods: Arc<ProbePods>,
     /// Lease of the run, which holds the node.
     pub(crate) lease: Arc<RunLease>,
     /// Image of probe pods.
@@ -43,7 +42,7 @@ impl ExistingNode {
             node: self.node.clone(),
             problem,
         };
-        let probed = probe(&self.namespace, &self.node, &self.image).await;
+        let probed = probe(&self.pods, &self.node, &self.image).await;
         let probed = probed.map_err(|error| invalid(error.to_string()))?;
         probed.available.ok_or_else(|| invalid("/proc/meminfo has no MemAvailable".to_owned()))
     }
@@ -52,8 +51,8 @@ impl ExistingNode {
     /// are skipped. `index` makes the name of the pod unique.
     pub(crate) async fn pull(&self, image: &str, index: usize) -> Result<(), ProbeError> {
         let name = format!("image{index}-{}", self.node);
-        let pod = ProbePod { namespace: &self.namespace, node: &self.node, name, image, command: &["true"] };
-        match pod.wait_for_image().await {
+        let (node, command, timeout) = (&self.node, &["true"], POD_TIMEOUT);
+        match self.pods.wait_for_image(&ProbePod { node, name, image, command, timeout }).await {
             Err(ProbeError::Image { image, reason, .. }) => {
                 self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).insert(image, reason);
                 Ok(())
