@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn samples_are_limited_and_required() {
-        let sample = |t: u32| json!({"t": t, "node": {"memory": {"availableBytes": 1}}, "pods": []});
+        let sample = |t: u32| json!({"t": t, "node": {"memory": {"availableBytes": 1, "workingSetBytes": 1}}, "pods": []});
         let many: Vec<Value> = (0..1000).map(sample).collect();
         let timeline =
             Timeline::from_observations(&Observations { samples: many.iter().collect(), ..seen() }).unwrap();

@@ -6,7 +6,8 @@ use crate::KubeletVersion;
 use crate::quantity::Quantity;
 
 impl Pod {
-    /// Returns the request that ranking compares the pod's usage with, overhead included.
+    /// Returns the request that ranking compares the pod's usage with. The overhead of a runtime
+    /// class is added to a request that is not 0.
     ///
     /// Through 1.33, the request is the maximum of the regular containers' sum and of each init
     /// container's request; sidecars are not added. From 1.34, the request is the pod-level
@@ -22,14 +23,11 @@ impl Pod {
         } else {
             self.with_sidecars(of)
         };
-        match self.spec.overhead.get(resource) {
-            Some(overhead) => total + overhead,
-            None => total,
-        }
+        self.with_overhead(total, resource)
     }
 
-    /// Returns the pod's ephemeral-storage limit, overhead included; `None` if no container has
-    /// one.
+    /// Returns the pod's ephemeral-storage limit; `None` if no container has one. The overhead of a
+    /// runtime class is added to a limit that is not 0.
     ///
     /// Containers without a limit count as 0. Sidecars are added from 1.28.
     pub fn storage_limit(&self, version: &KubeletVersion) -> Option<Quantity> {
@@ -45,10 +43,15 @@ impl Pod {
                 .filter_map(of)
                 .fold(sum(spec.containers.iter().filter_map(of)), Ord::max)
         };
-        Some(match spec.overhead.get(RESOURCE) {
-            Some(overhead) => total + overhead,
-            None => total,
-        })
+        Some(self.with_overhead(total, RESOURCE))
+    }
+
+    /// Adds the overhead to a total that is not 0: `GetResourceRequestQuantity`, `PodLimits`.
+    fn with_overhead(&self, total: Quantity, resource: &str) -> Quantity {
+        match self.spec.overhead.get(resource) {
+            Some(overhead) if !total.is_zero() => total + overhead,
+            _ => total,
+        }
     }
 
     /// Returns true if the pod has a pod-level request or limit for CPU, memory or huge pages

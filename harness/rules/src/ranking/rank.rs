@@ -36,7 +36,7 @@ pub fn rank_pods(version: &KubeletVersion, signal: Signal, layout: FsLayout, pod
 ///
 /// For memory and disk, pods over their request come first, then pods of lower priority, then pods
 /// with the larger excess. For process ids, pods of lower priority come first, then pods with more
-/// processes. Pods without statistics come before pods with statistics at each of these steps
+/// processes. Pods that the Summary does not contain come before pods with statistics at each of these steps
 /// except priority.
 pub fn compare_pods(
     version: &KubeletVersion,
@@ -47,8 +47,9 @@ pub fn compare_pods(
 ) -> Ordering {
     let by_priority = left.pod.priority().cmp(&right.pod.priority());
     if signal.resource() == Resource::Pids {
-        let count =
-            |pod: &RankedPod<'_>| pod.stats.map(|s| s.process_stats.as_ref().and_then(|p| p.process_count));
+        let count = |pod: &RankedPod<'_>| {
+            pod.stats.map(|stats| stats.process_stats.as_ref().and_then(|it| it.process_count).unwrap_or(0))
+        };
         return by_priority.then_with(|| missing_first(count(left), count(right), |a, b| b.cmp(&a)));
     }
     let [left, right] = [left, right].map(|pod| compare_with_request(version, signal, layout, pod));
@@ -78,7 +79,8 @@ pub struct RequestComparison {
     pub excess: Quantity,
 }
 
-/// Compares a pod's usage with its request, or returns `None` if the statistics are missing.
+/// Compares a pod's usage with its request; `None` for a pod that the Summary does not contain. A
+/// figure that its statistics lack counts as 0 (`memoryUsage`, `diskUsage` in `helpers.go`).
 pub fn compare_with_request(
     version: &KubeletVersion,
     signal: Signal,
@@ -88,7 +90,7 @@ pub fn compare_with_request(
     let stats = pod.stats?;
     let resource = signal.resource();
     if resource == Resource::Memory {
-        let usage = Quantity::from_bytes(stats.working_set()?);
+        let usage = Quantity::from_bytes(stats.working_set().unwrap_or(0));
         let request = pod.pod.request(version, "memory");
         let excess = usage.clone() - &request;
         return Some(RequestComparison { exceeds: usage > request, usage, request, excess });

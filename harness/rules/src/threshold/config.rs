@@ -88,7 +88,8 @@ pub enum ThresholdConfigError {
 }
 
 /// Returns the thresholds of a configuration: hard ones, soft ones, then a copy of each hard memory
-/// threshold for node allocatable. The values `0%` and `100%` disable a threshold.
+/// threshold for node allocatable. The values `0%` and `100%` disable a threshold. A soft threshold
+/// with a grace period of 0 is a hard one (`isHardEvictionThreshold` in `helpers.go`).
 ///
 /// # Errors
 /// Returns an error if a kubelet would refuse to start with the configuration.
@@ -107,7 +108,7 @@ pub fn parse_threshold_config(config: &ThresholdConfig) -> Result<Vec<Threshold>
     for threshold in soft {
         let signal = threshold.signal;
         let grace = grace_periods.get(&signal).ok_or(ThresholdConfigError::MissingGracePeriod(signal))?;
-        thresholds.push(Threshold { grace: Some(*grace), ..threshold });
+        thresholds.push(Threshold { grace: (!grace.is_zero()).then_some(*grace), ..threshold });
     }
     for threshold in &mut thresholds {
         threshold.min_reclaim = min_reclaims.get(&threshold.signal).cloned();

@@ -20,7 +20,8 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Returns the observation of a signal, or `None` if the node did not report its statistics.
+    /// Returns the observation of a signal, or `None` if the node did not report its statistics:
+    /// available amount and capacity, or working set in place of the capacity of memory.
     pub fn from_node_stats(signal: Signal, node: &NodeStats) -> Option<Self> {
         let runtime = node.runtime.as_ref();
         let (nodefs, imagefs, containerfs) = (
@@ -52,17 +53,15 @@ impl Observation {
 type Measurement = (Quantity, Option<Quantity>, Option<Timestamp>);
 
 fn memory(stats: &MemoryStats) -> Option<Measurement> {
-    Some((
-        Quantity::from_bytes(stats.available_bytes?),
-        stats.capacity().map(Quantity::from_bytes),
-        stats.time,
-    ))
+    let capacity = Quantity::from_bytes(stats.capacity()?);
+    Some((Quantity::from_bytes(stats.available_bytes?), Some(capacity), stats.time))
 }
 
 fn bytes(fs: &FsStats) -> Option<Measurement> {
-    Some((Quantity::from_bytes(fs.available_bytes?), fs.capacity_bytes.map(Quantity::from_bytes), fs.time))
+    let capacity = Quantity::from_bytes(fs.capacity_bytes?);
+    Some((Quantity::from_bytes(fs.available_bytes?), Some(capacity), fs.time))
 }
 
 fn inodes(fs: &FsStats) -> Option<Measurement> {
-    Some((Quantity::from_count(fs.inodes_free?), fs.inodes.map(Quantity::from_count), fs.time))
+    Some((Quantity::from_count(fs.inodes_free?), Some(Quantity::from_count(fs.inodes?)), fs.time))
 }

@@ -175,6 +175,12 @@ fn pod_request_depends_on_version() {
             0,
         ),
         ("overhead", json!({"containers": [container("100Mi")], "overhead": {"memory": "20Mi"}}), 120, 120),
+        (
+            "overhead without a request",
+            json!({"containers": [{"name": "a"}], "overhead": {"memory": "20Mi"}}),
+            0,
+            0,
+        ),
     ];
     for (about, spec, older, newer) in rows {
         let pod: Pod = from_value(json!({"spec": spec})).unwrap();
@@ -183,6 +189,29 @@ fn pod_request_depends_on_version() {
             let request = pod.request(&KubeletVersion::from_minor(minor), "memory");
             assert_eq!(request, expected, "{about}, 1.{minor}: {request}");
         }
+    }
+}
+
+/// `memoryUsage` and `processUsage` in `helpers.go`: what the statistics of a pod lack is 0, and only
+/// a pod that the Summary does not contain comes first.
+#[test]
+fn missing_figures_count_as_zero() {
+    let version = KubeletVersion::from_minor(36);
+    let pod = |name: &str| -> Pod {
+        from_value(json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "a"}]}})).unwrap()
+    };
+    let pods = ["absent", "used", "empty"].map(pod);
+    let empty: PodStats = from_value(json!({"podRef": {}})).unwrap();
+    let used = json!({"podRef": {}, "memory": {"workingSetBytes": MI}, "process_stats": {"process_count": 1},
+        "containers": [{"name": "a", "rootfs": {"usedBytes": MI}}]});
+    let used: PodStats = from_value(used).unwrap();
+    let stats = [None, Some(&used), Some(&empty)];
+    for signal in [Signal::MemoryAvailable, Signal::PidAvailable, Signal::NodefsAvailable] {
+        let pods = pods.iter().zip(stats).rev();
+        let mut ranked: Vec<_> = pods.map(|(pod, stats)| RankedPod { pod, stats }).collect();
+        rank_pods(&version, signal, FsLayout::Single, &mut ranked);
+        let names: Vec<_> = ranked.iter().map(|pod| pod.pod.metadata.name.as_str()).collect();
+        assert_eq!(names, ["absent", "used", "empty"], "{signal}");
     }
 }
 

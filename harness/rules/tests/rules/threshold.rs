@@ -93,6 +93,14 @@ fn parses_configurations() {
             .all(|threshold| threshold.min_reclaim == Some(ThresholdValue::Quantity(Quantity::ZERO)))
     );
 
+    // `isHardEvictionThreshold`: without a grace period the kubelet evicts at once.
+    let immediate = config(json!({"evictionSoft": {"memory.available": "300Mi"},
+        "evictionSoftGracePeriod": {"memory.available": "0s"}}))
+    .unwrap();
+    let signals: Vec<_> =
+        immediate.iter().map(|threshold| (threshold.signal.as_str(), threshold.grace)).collect();
+    assert_eq!(signals, [("memory.available", None), ("allocatableMemory.available", None)]);
+
     for (enforced, count) in [(json!(null), 2), (json!(["pods", "x"]), 2), (json!(["none"]), 1)] {
         let config =
             config(json!({"evictionHard": {"memory.available": "1Gi"}, "enforceNodeAllocatable": enforced}));
@@ -183,7 +191,8 @@ fn observes_signals_in_a_summary() {
         "memory": {"availableBytes": 1500 * MI, "workingSetBytes": 500 * MI},
         "systemContainers": [{"name": "pods", "memory": {"availableBytes": 2 * MI, "workingSetBytes": MI}}],
         "fs": {"availableBytes": 3 * MI, "capacityBytes": 4 * MI, "inodesFree": 12000, "inodes": 1_000_000},
-        "runtime": {"imageFs": {"availableBytes": 5 * MI}},
+        "runtime": {"imageFs": {"availableBytes": 5 * MI}, "containerFs": {"availableBytes": 6 * MI,
+            "capacityBytes": 7 * MI, "inodesFree": 1}},
         "rlimit": {"maxpid": 255_816, "curproc": 1000}
     }))
     .unwrap();
@@ -192,9 +201,11 @@ fn observes_signals_in_a_summary() {
         (Signal::AllocatableMemoryAvailable, Some(("2Mi", Some("3Mi")))),
         (Signal::NodefsAvailable, Some(("3Mi", Some("4Mi")))),
         (Signal::NodefsInodesFree, Some(("12k", Some("1M")))),
-        (Signal::ImagefsAvailable, Some(("5Mi", None))),
+        // `makeSignalObservations` needs the capacity, too.
+        (Signal::ImagefsAvailable, None),
         (Signal::ImagefsInodesFree, None),
-        (Signal::ContainerfsAvailable, None),
+        (Signal::ContainerfsAvailable, Some(("6Mi", Some("7Mi")))),
+        (Signal::ContainerfsInodesFree, None),
         (Signal::PidAvailable, Some(("254816", Some("255816")))),
     ];
     for (signal, expected) in rows {
