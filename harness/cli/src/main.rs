@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::backend::BackendName;
 use commands::{
-    bench, bisect, cluster, completions, doctor, explain, export, gc, image, lint, list, man, mutants, new,
-    report, run, schema, stress, verify, watch,
+    bench, bisect, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
+    mutants, new, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
 
@@ -51,6 +51,7 @@ enum Command {
     Export(export::Args),
     Watch(watch::Args),
     Report(report::Args),
+    History(history::Args),
     Doctor(doctor::Args),
     Cluster(cluster::Args),
     Bench(bench::Args),
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Export(args) => block_on_wall_clock(export::run(&args)),
         Command::Watch(args) => block_on_wall_clock(watch::run(&args)),
         Command::Report(args) => report::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Doctor(args) => block_on_wall_clock(doctor::run(&args)),
         Command::Bench(args) => block_on_wall_clock(bench::run(&args)),
         Command::Cluster(args) => block_on_wall_clock(cluster::run(&args)),

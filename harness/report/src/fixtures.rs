@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
 use crate::run_state::RunState;
 use crate::sink::Report;
 use crate::stream::{CaseId, CaseInfo, FlakyResult, RunEvent, RunEventKind};
@@ -18,6 +19,16 @@ const NEW: &str = "v1.32.13";
 const CLUSTER: &str = "evictlab-7f3a";
 const MESSAGE: &str = "The node was low on resource: memory. Threshold quantity: 23377Mi, available: 23932160Ki. \
     Container el-sidecar1 was using 212Mi, request is 0, has larger consumption of memory. ";
+
+/// Plain output without colours.
+pub(crate) fn plain_output(verbosity: Verbosity) -> OutputOptions {
+    OutputOptions { format: OutputFormat::Plain, verbosity, colour: false }
+}
+
+/// Output on a terminal.
+pub(crate) fn live_output(colour: bool) -> OutputOptions {
+    OutputOptions { format: OutputFormat::Live, verbosity: Verbosity::Normal, colour }
+}
 
 /// Applies events to an empty state.
 pub(crate) fn state_after(events: &[RunEvent]) -> RunState {

@@ -1,4 +1,5 @@
-//! `artifacts/events.jsonl`: one event per line.
+//! The events of a run, one JSON object per line: `artifacts/events.jsonl`, and standard output on
+//! request.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,35 +12,47 @@ use crate::stream::RunEvent;
 
 /// Writes each event as one line, in one write: a killed process truncates at most the last line.
 #[derive(Debug)]
-pub struct JsonLines {
-    path: PathBuf,
-    file: File,
+pub struct JsonLines<W> {
+    /// Path of the file; `None` for standard output.
+    path: Option<PathBuf>,
+    out: W,
 }
 
-impl JsonLines {
-    /// Creates the file.
+impl JsonLines<File> {
+    /// Creates `artifacts/events.jsonl` in the run directory.
     ///
     /// # Errors
     /// The file could not be created.
     pub fn create(run_dir: &RunDir) -> Result<Self, ReportError> {
         let path = run_dir.artifacts().join("events.jsonl");
         match create_private(&path) {
-            Ok(file) => Ok(Self { path, file }),
+            Ok(out) => Ok(Self { path: Some(path), out }),
             Err(source) => Err(ReportError::Write { path, source }),
         }
     }
 }
 
-impl Report for JsonLines {
+impl<W: Write> JsonLines<W> {
+    /// Writes to `out`, the standard output.
+    pub(crate) fn on_stdout(out: W) -> Self {
+        Self { path: None, out }
+    }
+}
+
+impl<W: Write + Send> Report for JsonLines<W> {
     fn name(&self) -> &'static str {
-        "events"
+        if self.path.is_some() { "events" } else { "terminal" }
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
         let mut line = serde_json::to_vec(event)
             .map_err(|error| ReportError::Form { what: "an event", reason: error.to_string() })?;
         line.push(b'\n');
-        self.file.write_all(&line).map_err(|source| ReportError::Write { path: self.path.clone(), source })
+        let written = self.out.write_all(&line).and_then(|()| self.out.flush());
+        written.map_err(|source| match &self.path {
+            Some(path) => ReportError::Write { path: path.clone(), source },
+            None => ReportError::Output(source),
+        })
     }
 }
 

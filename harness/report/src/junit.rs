@@ -4,9 +4,17 @@
 //! with the test cases `create`, `run` and `delete`, so that TestGrid shows a broken cluster and a
 //! broken kubelet in different rows.
 //!
+//! CI systems recognize a test of an earlier run by its suite, `classname` and `name`. These contain
+//! the minor version of the kubelet, or its label if several kubelets of a run have the same minor;
+//! the property `kubelet` has the complete version. No two test cases of a file share `classname` and
+//! `name`: GitLab keeps only one of them.
+//!
 //! | verdict | test case |
 //! | --- | --- |
+//! | as the baseline expects | success, with the property `expected` |
+//! | another one than the baseline expects | `failure`, type `changed` |
 //! | passed, reproduced, fixed | success; the property `verdict` distinguishes them |
+//! | flaky | success with a `flakyError`; with `--flaky-result fail`, `failure` |
 //! | failed | `failure`, with the message diff |
 //! | error | `error`, type `error.<phase>` |
 //! | inconclusive | `error`, type `inconclusive.<reason>` |
@@ -25,7 +33,7 @@ use crate::markdown;
 use crate::run_dir::{RunDir, write_file};
 use crate::run_state::{Cluster, Creation, Deletion, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::stream::CaseInfo;
+use crate::stream::{CaseInfo, FlakyResult};
 use crate::words::count;
 use evictlab_judge::{CaseResult, Verdict};
 
@@ -57,18 +65,21 @@ impl Report for Junit {
 
 fn report(state: &RunState) -> quick_junit::Report {
     let mut report = quick_junit::Report::new("evictlab");
+    report.timestamp = state.run.as_ref().and_then(|run| run.at.to_string().parse().ok());
     if let Some(end) = &state.end {
         report.set_time(time(end.seconds));
     }
-    report.add_test_suites(state.clusters.iter().map(|cluster| cluster_suite(state, cluster)));
+    let clusters = (0..).zip(&state.clusters);
+    report.add_test_suites(clusters.map(|(index, cluster)| cluster_suite(state, index, cluster)));
     let kubelets = state.run.iter().flat_map(|run| &run.kubelets);
     report.add_test_suites(kubelets.map(|kubelet| kubelet_suite(state, kubelet)));
     report
 }
 
 fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
-    let mut suite = TestSuite::new(kubelet);
+    let mut suite = TestSuite::new(state.row_name(kubelet));
     if let Some(run) = &state.run {
+        suite.timestamp = run.at.to_string().parse().ok();
         for (name, value) in
             [("kubelet", kubelet), ("backend", &run.backend), ("run", &run.id), ("evictlab", &run.evictlab)]
         {
@@ -90,48 +101,58 @@ fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
 fn case_row(state: &RunState, ended: &EndedCase) -> TestCase {
     let EndedCase { id, node, seconds, judgement } = ended;
     let info = state.case_info(id);
-    let mut row = TestCase::new(id.title(), case_status(info, ended));
-    row.set_classname(&id.suite).set_time(time(*seconds));
+    let mut row = TestCase::new(id.title(), case_status(state, ended));
+    row.set_classname(class_name(state, &id.suite, &id.kubelet)).set_time(time(*seconds));
     describe(&mut row, &id.kubelet, info);
     row.add_property(Property::new("verdict", judgement.verdict.to_string()));
+    if let Some(expected) = state.expected(ended) {
+        row.add_property(Property::new("expected", expected.to_string()));
+    }
     for (name, value) in [("node", node), ("known-bug", &judgement.known_bug)] {
         if let Some(value) = value {
             row.add_property(Property::new(name, value));
         }
     }
-    if matches!(judgement.verdict, Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed) {
+    if judgement.verdict != Verdict::Passed && matches!(row.status, TestCaseStatus::Success { .. }) {
         row.set_system_out(format!("{}: {}", judgement.verdict, judgement.why));
     }
     row
 }
 
-fn case_status(info: Option<&CaseInfo>, ended: &EndedCase) -> TestCaseStatus {
+/// `v1.32.message`: Jenkins shows the part before the last full stop as the package.
+fn class_name(state: &RunState, suite: &str, kubelet: &str) -> String {
+    format!("{}.{suite}", state.row_name(kubelet))
+}
+
+fn case_status(state: &RunState, ended: &EndedCase) -> TestCaseStatus {
     let judgement = &ended.judgement;
-    let (mut status, kind, message) = match judgement.verdict {
-        Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed => {
+    let failure = || TestCaseStatus::non_success(NonSuccessKind::Failure);
+    let flaky_fails = state.run.as_ref().is_some_and(|run| run.flaky_result == FlakyResult::Fail);
+    let (mut status, kind, message) = match (judgement.verdict, state.changed_from(ended)) {
+        (Verdict::Flaky, _) if flaky_fails => (failure(), "flaky".to_owned(), judgement.why.clone()),
+        (verdict, Some(expected)) => {
+            let message = format!("{verdict}, expected by the baseline: {expected}. {}", judgement.why);
+            (failure(), "changed".to_owned(), message)
+        }
+        _ if state.is_as_expected(ended) => return flaky_runs(judgement),
+        (Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed, None) => {
             return flaky_runs(judgement);
         }
-        Verdict::Skipped => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(&judgement.why);
-            return status;
-        }
-        Verdict::Failed => {
-            (TestCaseStatus::non_success(NonSuccessKind::Failure), "failed".to_owned(), judgement.why.clone())
-        }
-        Verdict::Error => {
+        (Verdict::Skipped, None) => return skipped_status(&judgement.why),
+        (Verdict::Failed, None) => (failure(), "failed".to_owned(), judgement.why.clone()),
+        (Verdict::Error, None) => {
             let phase = judgement.phase.map(|phase| format!(".{phase}")).unwrap_or_default();
             let status = TestCaseStatus::non_success(NonSuccessKind::Error);
             (status, format!("error{phase}"), judgement.why.clone())
         }
-        Verdict::Inconclusive => {
+        (Verdict::Inconclusive, None) => {
             let doubt = judgement.doubt.map(|doubt| format!(".{doubt}")).unwrap_or_default();
             let status = TestCaseStatus::non_success(NonSuccessKind::Error);
             (status, format!("inconclusive{doubt}"), format!("inconclusive: {}", judgement.why))
         }
     };
     let mut description = String::new();
-    markdown::write_case_details(&mut description, info, ended);
+    markdown::write_case_details(&mut description, state.case_info(&ended.id), ended);
     // XML parsers turn line breaks in attributes into spaces; the description has all lines.
     let message = message.lines().next().unwrap_or_default();
     status.set_type(kind).set_message(message).set_description(description.trim());
@@ -161,7 +182,7 @@ fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
     let mut status = TestCaseStatus::skipped();
     status.set_message(format!("not run: {why}"));
     let mut row = TestCase::new(&info.case, status);
-    row.set_classname(&info.suite);
+    row.set_classname(class_name(state, &info.suite, kubelet));
     describe(&mut row, kubelet, Some(info));
     row
 }
@@ -170,15 +191,38 @@ fn not_run_row(state: &RunState, info: &CaseInfo, kubelet: &str) -> TestCase {
 fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
     row.add_property(Property::new("kubelet", kubelet));
     let Some(info) = info else { return };
+    let file = info.path.clone().unwrap_or_else(|| format!("cases/{}", info.file));
+    row.extra.insert("file".into(), file.into());
     row.add_property(Property::new("suite", &info.suite));
     row.add_properties(info.upstream.iter().map(|link| Property::new("upstream", link)));
 }
 
-fn cluster_suite(state: &RunState, cluster: &Cluster) -> TestSuite {
-    let mut suite = TestSuite::new(format!("cluster {}", cluster.name));
+fn cluster_suite(state: &RunState, index: usize, cluster: &Cluster) -> TestSuite {
+    let name = cluster_row_name(state, index);
+    let mut suite = TestSuite::new(&name);
+    suite.timestamp = state.run.as_ref().and_then(|run| run.at.to_string().parse().ok());
+    suite.add_property(Property::new("cluster", &cluster.name));
     suite.add_property(Property::new("kubelets", cluster.kubelets.join(" ")));
-    suite.add_test_cases([create_row(state, cluster), run_row(state, cluster), delete_row(state, cluster)]);
+    let rows = [create_row(state, cluster), run_row(state, cluster), delete_row(state, cluster)];
+    suite.add_test_cases(rows.map(|mut row| {
+        row.set_classname(&name);
+        row
+    }));
     suite
+}
+
+/// The name of the suite of a cluster, by its kubelets: the name of the cluster contains the id of
+/// the run.
+fn cluster_row_name(state: &RunState, index: usize) -> String {
+    let name = |cluster: &Cluster| {
+        let kubelets: Vec<String> = cluster.kubelets.iter().map(|kubelet| state.row_name(kubelet)).collect();
+        format!("cluster {}", kubelets.join(" "))
+    };
+    let own = name(&state.clusters[index]);
+    match state.clusters[..index].iter().filter(|cluster| name(cluster) == own).count() {
+        0 => own,
+        earlier => format!("{own} #{}", earlier + 1),
+    }
 }
 
 fn create_row(state: &RunState, cluster: &Cluster) -> TestCase {
@@ -188,13 +232,13 @@ fn create_row(state: &RunState, cluster: &Cluster) -> TestCase {
         None if state.interrupted > 0 => (skipped_status("run interrupted"), 0.0),
         None => (error_status("the run ended while the cluster was being created"), 0.0),
     };
-    cluster_row(cluster, if cluster.reused { "reuse" } else { "create" }, status, seconds)
+    cluster_row(if cluster.reused { "reuse" } else { "create" }, status, seconds)
 }
 
 /// The test case `run`: an error if a case on this cluster ended in an error.
 fn run_row(state: &RunState, cluster: &Cluster) -> TestCase {
     let Some(Creation::Ready { at: began, .. }) = cluster.creation else {
-        return cluster_row(cluster, "run", skipped_status("no cluster"), 0.0);
+        return cluster_row("run", skipped_status("no cluster"), 0.0);
     };
     let here = |kubelet: &String| cluster.kubelets.contains(kubelet);
     let errors: Vec<String> = state
@@ -215,7 +259,7 @@ fn run_row(state: &RunState, cluster: &Cluster) -> TestCase {
     let deletion = cluster.deletion.as_ref();
     let ended = deletion.map(|it| (it.at, it.seconds)).or(state.end.as_ref().map(|end| (end.at, 0.0)));
     let seconds = ended.map_or(0.0, |(at, deleting)| at.duration_since(began).as_secs_f64() - deleting);
-    cluster_row(cluster, "run", status, seconds)
+    cluster_row("run", status, seconds)
 }
 
 fn delete_row(state: &RunState, cluster: &Cluster) -> TestCase {
@@ -232,12 +276,12 @@ fn delete_row(state: &RunState, cluster: &Cluster) -> TestCase {
         }
         None => (error_status("the run ended before the cluster was deleted; `evictlab gc` removes it"), 0.0),
     };
-    cluster_row(cluster, "delete", status, seconds)
+    cluster_row("delete", status, seconds)
 }
 
-fn cluster_row(cluster: &Cluster, name: &str, status: TestCaseStatus, seconds: f64) -> TestCase {
+fn cluster_row(name: &str, status: TestCaseStatus, seconds: f64) -> TestCase {
     let mut row = TestCase::new(name, status);
-    row.set_classname(format!("cluster {}", cluster.name)).set_time(time(seconds));
+    row.set_time(time(seconds));
     row
 }
 
@@ -259,6 +303,8 @@ fn time(seconds: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::{RunEvent, RunEventKind, fixtures};
 
@@ -292,6 +338,90 @@ mod tests {
         let names: Vec<_> =
             back.test_suites[0].test_cases.iter().map(|row| row.name.as_str().to_owned()).collect();
         assert_eq!(names, ["a", "a #2", "a #3"]);
+    }
+
+    /// CI systems take `classname` and `name` for the identity of a test (GitLab keeps only the first
+    /// test case of an identity), Jenkins takes the text before the last full stop of `classname` for
+    /// the package, and TestGrid joins suite and name to the name of a row.
+    #[test]
+    fn test_cases_are_unique_and_keep_their_names_over_patches() {
+        let identities = |kubelets: &[&str]| {
+            let mut events = vec![fixtures::run_started(kubelets, &["a", "b"])];
+            for (nth, kubelets) in kubelets.chunks(2).chain(kubelets.chunks(2)).enumerate() {
+                let kubelets = kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect();
+                events.push(RunEventKind::ClusterStarted {
+                    cluster: format!("evictlab-{nth}"),
+                    kubelets,
+                    reused: false,
+                });
+            }
+            for kubelet in kubelets {
+                events.push(fixtures::case_ended("a", kubelet, 1, Verdict::Passed, ""));
+                events.push(fixtures::case_ended("a", kubelet, 2, Verdict::Failed, ""));
+            }
+            let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.0, what)).collect();
+            let back = quick_junit::Report::deserialize_from_str(&written(&events)).unwrap();
+            let of_suite = |suite: &TestSuite| {
+                let suite_name = suite.name.as_str().to_owned();
+                let identity = move |row: &TestCase| {
+                    let class = row.classname.as_ref().map_or("", |class| class.as_str());
+                    [&suite_name, class, row.name.as_str()].map(str::to_owned)
+                };
+                suite.test_cases.iter().map(identity).collect::<Vec<_>>()
+            };
+            let all: Vec<_> = back.test_suites.iter().flat_map(of_suite).collect();
+            let distinct: BTreeSet<_> = all.iter().map(|[_, class, name]| (class, name)).collect();
+            assert_eq!(distinct.len(), all.len(), "{all:?}");
+            let rows: BTreeSet<_> = all.iter().map(|[suite, _, name]| format!("{suite}.{name}")).collect();
+            assert_eq!(rows.len(), all.len(), "{all:?}");
+            all
+        };
+        let march = identities(&["v1.31.12", "v1.32.9", "v1.33.1"]);
+        let april = identities(&["v1.31.13", "v1.32.10", "v1.33.1"]);
+        assert_eq!(march, april);
+        assert!(march.contains(&["v1.32", "v1.32.message", "a"].map(str::to_owned)), "{march:?}");
+        // Kubelets of one minor, one of them patched.
+        let patched = identities(&["v1.31.14", "v1.31.14=./kubelet", "v1.32.9", "v1.32.10"]);
+        assert!(patched.contains(&["v1.31", "v1.31.message", "a"].map(str::to_owned)), "{patched:?}");
+        assert!(patched.contains(&["v1.32.9", "v1.32.9.message", "a"].map(str::to_owned)), "{patched:?}");
+    }
+
+    #[test]
+    fn test_cases_follow_the_baseline() {
+        use Verdict::{Failed, Fixed, Flaky, Inconclusive, Passed, Reproduced, Skipped};
+        for (expected, verdict, status) in [
+            (Failed, Failed, "success"),
+            (Inconclusive, Inconclusive, "success"),
+            (Passed, Passed, "success"),
+            (Passed, Flaky, "success"),
+            (Passed, Failed, "changed"),
+            (Failed, Passed, "changed"),
+            (Reproduced, Fixed, "changed"),
+            (Passed, Skipped, "changed"),
+            (Passed, Inconclusive, "inconclusive"),
+        ] {
+            let state = fixtures::state_after(&fixtures::run_with_baseline(&[("a", expected)], &[verdict]));
+            let row = case_row(&state, &state.ended[0]);
+            let found = match &row.status {
+                TestCaseStatus::Success { .. } => "success",
+                TestCaseStatus::Skipped { .. } => "skipped",
+                TestCaseStatus::NonSuccess { ty, .. } => ty.as_ref().map_or("", |ty| ty.as_str()),
+            };
+            assert_eq!(found, status, "{expected} {verdict}");
+        }
+    }
+
+    #[test]
+    fn flaky_cases_can_fail() {
+        let mut started = fixtures::run_started(&["v1.32.13"], &["a"]);
+        let RunEventKind::RunStarted { flaky_result, .. } = &mut started else { unreachable!("it started") };
+        *flaky_result = FlakyResult::Fail;
+        let ended = fixtures::case_ended("a", "v1.32.13", 1, Verdict::Flaky, "passed at try 2");
+        let state = fixtures::state_after(&[fixtures::event(0.0, started), fixtures::event(1.0, ended)]);
+        assert!(matches!(
+            case_status(&state, &state.ended[0]),
+            TestCaseStatus::NonSuccess { kind: NonSuccessKind::Failure, .. }
+        ));
     }
 
     /// Test cases of a cluster, with their status, by its events.

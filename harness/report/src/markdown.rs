@@ -8,6 +8,7 @@ use comfy_table::{Table, presets};
 
 use crate::baseline_changes::BaselineChanges;
 use crate::eviction_record::write_eviction_record;
+use crate::output_options::Verbosity;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
@@ -20,25 +21,43 @@ use evictlab_judge::{Check, Rate, Verdict};
 const MIN_RUNS_FOR_RATE: usize = 10;
 
 /// The summary at the end of a run: the matrix, every case that needs attention, known bugs,
-/// totals, and the run directory.
-pub(crate) fn run_summary(state: &RunState, run_dir: Option<&RunDir>) -> String {
-    let mut text = matrix(state);
-    for (first, others) in group_identical(state) {
-        text.push('\n');
-        text.push_str(&heading(first));
+/// totals, and the run directory. The quiet summary has neither the matrix nor known bugs.
+pub(crate) fn run_summary(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
+    let mut text = if verbosity == Verbosity::Quiet { String::new() } else { matrix(state) };
+    for (title, details) in attention_groups(state, run_dir) {
+        let _ = write!(text, "\n### {title}\n{details}");
+    }
+    text + &closing(state, run_dir, verbosity)
+}
+
+/// The summary without the cases that need attention.
+pub(crate) fn run_totals(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
+    let matrix = if verbosity == Verbosity::Quiet { String::new() } else { matrix(state) };
+    matrix + &closing(state, run_dir, verbosity)
+}
+
+/// Title and details of each case that needs attention. Attempts with the same outcome share one.
+pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Vec<(String, String)> {
+    let group = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
+        let mut text = String::new();
         write_case_details(&mut text, state.case_info(&first.id), first);
         write_identical_attempts(&mut text, &others);
         if let Some(run_dir) = run_dir {
             write_evidence_path(&mut text, run_dir, &first.id);
         }
-    }
-    let rates = rates(state);
-    if !rates.is_empty() {
-        let _ = write!(text, "\n{rates}");
-    }
-    let notices = known_bug_notices(state) + &retry_notices(state);
-    if !notices.is_empty() {
-        let _ = write!(text, "\n{notices}");
+        (title(first), text)
+    };
+    group_identical(state).into_iter().map(group).collect()
+}
+
+/// The end of a summary: rates, known bugs, changes, totals, and the run directory.
+fn closing(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
+    let mut text = String::new();
+    if verbosity > Verbosity::Quiet {
+        let notices = known_bug_notices(state) + &retry_notices(state);
+        for part in [rates(state), notices].iter().filter(|part| !part.is_empty()) {
+            let _ = write!(text, "\n{part}");
+        }
     }
     if let Some(changes) = BaselineChanges::of(state) {
         let _ = write!(text, "\n{}", changes.render());
@@ -264,6 +283,11 @@ pub(crate) fn needs_attention(verdict: Verdict) -> bool {
 }
 
 fn heading(ended: &EndedCase) -> String {
+    format!("### {}\n", title(ended))
+}
+
+/// The verdict of a case with its reason or phase, the case, the node and the duration.
+fn title(ended: &EndedCase) -> String {
     let EndedCase { id, node, seconds, judgement } = ended;
     let detail = match (judgement.doubt, judgement.phase) {
         (Some(reason), _) => format!(" ({reason})"),
@@ -271,7 +295,7 @@ fn heading(ended: &EndedCase) -> String {
         (None, None) => String::new(),
     };
     let node = node.as_ref().map(|node| format!(", node {node}")).unwrap_or_default();
-    format!("### {}{detail}: {}{node}, {}\n", judgement.verdict, id.full_title(), duration(*seconds))
+    format!("{}{detail}: {}{node}, {}", judgement.verdict, id.full_title(), duration(*seconds))
 }
 
 /// Writes the reason for a verdict, failed checks, the message diff, the eviction records, the
@@ -331,7 +355,11 @@ mod tests {
 
     #[test]
     fn summary_of_a_run() {
-        insta::assert_snapshot!(run_summary(&fixtures::state_after(&fixtures::full_run()), None));
+        insta::assert_snapshot!(run_summary(
+            &fixtures::state_after(&fixtures::full_run()),
+            None,
+            Verbosity::Normal
+        ));
     }
 
     #[test]
@@ -348,7 +376,7 @@ mod tests {
             state.apply(&fixtures::event(f64::from(attempt), what));
         }
         let dir = tempfile::tempdir().unwrap();
-        let text = run_summary(&state, Some(&RunDir::at(dir.path()).unwrap()));
+        let text = run_summary(&state, Some(&RunDir::at(dir.path()).unwrap()), Verbosity::Normal);
         assert!(text.contains("/artifacts/message/requests-decide/v1.32.13-2`"), "{text}");
         assert!(text.ends_with(&format!("\nRun directory: `{}`\n", dir.path().display())), "{text}");
         assert!(text.contains("| message/requests-decide | passed ×1, failed ×3 |"), "{text}");

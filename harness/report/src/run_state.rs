@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use evictlab_judge::{CaseResult, Phase, Verdict};
+use evictlab_rules::KubeletVersion;
 
 /// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
 #[derive(Debug, Default)]
@@ -135,6 +136,20 @@ impl RunState {
                 self.end = Some(RunEnd { at, exit_code: *exit_code, seconds: *seconds });
             }
         }
+    }
+
+    /// The name of a kubelet that is the same in every run: its minor version, `v1.32`. Its label,
+    /// such as `v1.32.13=./kubelet`, if that is not a version, or if another kubelet of this run has
+    /// the same minor.
+    pub(crate) fn row_name(&self, kubelet: &str) -> String {
+        let minor = |label: &str| {
+            let version: KubeletVersion = label.parse().ok()?;
+            Some(format!("v{}.{}", version.major, version.minor))
+        };
+        let kubelets = || self.run.iter().flat_map(|run| &run.kubelets);
+        let is_unique =
+            |name: &String| kubelets().filter(|other| minor(other).as_ref() == Some(name)).count() < 2;
+        minor(kubelet).filter(is_unique).unwrap_or_else(|| kubelet.to_owned())
     }
 
     fn apply_cluster_event(&mut self, at: Timestamp, what: &RunEventKind) {

@@ -6,23 +6,24 @@ use std::path::PathBuf;
 
 use crate::baseline_writer::BaselineWriter;
 use crate::evidence::Evidence;
-use crate::github::{Annotations, JobSummary};
+use crate::github::{Annotations, GithubLog, JobSummary};
 use crate::jsonl::JsonLines;
 use crate::junit::Junit;
+use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
 use crate::output_queue::{AwaitOutput, OutputQueue};
 use crate::prow::Prow;
 use crate::recording::Recording;
 use crate::run_dir::{RunDir, create_private};
 use crate::sink::{Report, ReportError};
-use crate::terminal::{LiveTerminal, PlainLog, Tally, TerminalCaps};
+use crate::terminal::{LiveTerminal, PlainLog, Tally};
 
 /// Options that select the reports of a run.
 #[derive(Clone, Debug)]
 pub struct ReportOptions {
     /// Directory of the run.
     pub run_dir: RunDir,
-    /// Capabilities of standard output; `None` if nothing is written there.
-    pub stdout: Option<TerminalCaps>,
+    /// Output on standard output; `None` if nothing is written there.
+    pub stdout: Option<OutputOptions>,
     /// Stress run: standard output shows totals and failures, and evidence is written once for
     /// attempts with the same verdict, except failures.
     pub stress: bool,
@@ -42,22 +43,26 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = create_private(&path).map_err(|source| ReportError::Write { path, source })?;
-    let plain = TerminalCaps { live: false, colour: false };
+    let verbose = OutputOptions { format: OutputFormat::Plain, verbosity: Verbosity::Verbose, colour: false };
     let output = match stdout {
-        Some(caps) => Some((caps, OutputQueue::start(io::stdout())?)),
+        Some(options) => Some((options, OutputQueue::start(io::stdout())?)),
         None => None,
     };
     let mut reports: Vec<Box<dyn Report>> = vec![
         // Reports that must survive a kill come first, slow reports later.
         Box::new(JsonLines::create(&run_dir)?),
-        Box::new(PlainLog::new("build log", log, plain, Some(RunDir::relative()))),
+        Box::new(PlainLog::new("build log", log, verbose, Some(RunDir::relative()))),
     ];
-    if let Some((caps, output)) = &output {
-        let (caps, output) = (*caps, output.clone());
-        reports.push(match (stress, caps.live) {
-            (true, _) => Box::new(Tally::new(output, caps, run_dir.clone())),
-            (false, true) => Box::new(LiveTerminal::new(output, terminal_size::terminal_size, caps, shown)),
-            (false, false) => Box::new(PlainLog::new("terminal", output, caps, shown)),
+    if let Some((options, output)) = &output {
+        let (options, output) = (*options, output.clone());
+        reports.push(match options.format {
+            OutputFormat::Json => Box::new(JsonLines::on_stdout(output)),
+            _ if stress => Box::new(Tally::new(output, options, run_dir.clone())),
+            OutputFormat::Github => Box::new(GithubLog::new(output, options, run_dir.clone())),
+            OutputFormat::Live => {
+                Box::new(LiveTerminal::new(output, terminal_size::terminal_size, options, shown))
+            }
+            OutputFormat::Plain => Box::new(PlainLog::new("terminal", output, options, shown)),
         });
     }
     reports.push(Box::new(Prow::new(run_dir.clone())));
@@ -73,8 +78,8 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
         reports.push(Box::new(JobSummary::new(path.into())));
     }
     // Last, for the other reports must be complete even if nobody reads standard output.
-    if let Some((_, output)) = output {
-        if env::var_os("GITHUB_ACTIONS").is_some() {
+    if let Some((options, output)) = output {
+        if options.format == OutputFormat::Github {
             reports.push(Box::new(Annotations::new(output.clone())));
         }
         reports.push(Box::new(AwaitOutput(output)));

@@ -5,6 +5,7 @@ pub(crate) mod embedded;
 pub(crate) mod existing;
 pub(crate) mod kind_cluster;
 pub(crate) mod kubelets;
+pub(crate) mod output;
 pub(crate) mod selection;
 pub(crate) mod target;
 pub(crate) mod values;

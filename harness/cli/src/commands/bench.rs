@@ -10,7 +10,7 @@ use evictlab_case::select::{Selection, select};
 use evictlab_case::{LoadedCase, Source};
 use evictlab_cluster::images::KubeletResolver;
 use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
-use evictlab_report::{PlainLog, TerminalCaps, exit_code};
+use evictlab_report::{OutputFormat, OutputOptions, PlainLog, Verbosity, exit_code};
 use evictlab_runner::Interrupt;
 use evictlab_tools::bench::{self, BenchError, Figure, KindBench, Unit, command_seconds};
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn measure_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>,
         state,
     };
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let plain = TerminalCaps { live: false, colour: false };
+    let plain = OutputOptions { format: OutputFormat::Plain, verbosity: Verbosity::Normal, colour: false };
     let log = Box::new(PlainLog::new("terminal", io::stderr(), plain, None));
     bench.measure(log, &interrupt, &print_progress).await.map_err(|error| {
         let interrupted = interrupt.stop.is_cancelled() || matches!(error, BenchError::Interrupted);

@@ -11,7 +11,7 @@ use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
+use evictlab_report::{ReportOptions, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::bisect::{
@@ -23,6 +23,7 @@ use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::ImageArgs;
 use crate::args::kubelets::KubeletArg;
+use crate::args::output::OutputArgs;
 use crate::args::selection::SourceArgs;
 use crate::args::target::reject_foreign_managed_options;
 use crate::execute::execute;
@@ -76,6 +77,8 @@ pub(crate) struct Args {
     embedded: EmbeddedArgs,
     #[command(flatten)]
     new_cluster: NewClusterArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Returns the candidate for a kubelet; a release is named by its version.
@@ -261,7 +264,7 @@ async fn run_on_cluster(
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
         let options = ReportOptions {
             run_dir,
-            stdout: Some(TerminalCaps::of_stdout()),
+            stdout: Some(args.output.options()),
             stress: false,
             record: None,
             write_baseline: None,

@@ -1,5 +1,6 @@
 //! `evictlab gc`
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evictlab_cluster::{Docker, Removal, StateDir};
@@ -9,6 +10,7 @@ use crate::args::existing::{AccessArgs, existing_failure};
 use crate::failure::{Failure, infrastructure};
 use crate::output::print;
 use evictlab_report::words::count;
+use evictlab_report::{delete_run, old_runs};
 
 /// The backends whose resources outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,13 +31,17 @@ enum GcBackend {
 /// `evictlab.dev/run`, from any host. A run is dead if its process on this host has ended, or if it
 /// has not renewed its Lease for two minutes.
 ///
+/// With `--results`: deletes all but the newest run directories. Directories with other names and
+/// runs that may still be going on are kept.
+///
 /// Exit status: 0 all leftovers are removed; 2 invalid input; 4 a leftover could not be removed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab gc --dry-run
   evictlab gc --kept lab
   evictlab gc --backend existing --context staging
-  evictlab gc --backend existing --run 7f3a --force")]
+  evictlab gc --backend existing --run 7f3a --force
+  evictlab gc --results --keep-runs 10")]
 pub(crate) struct Args {
     /// Clusters to remove [default: all]
     #[arg(value_name = "CLUSTER")]
@@ -53,6 +59,19 @@ pub(crate) struct Args {
     /// errors
     #[arg(long, requires = "run")]
     force: bool,
+    /// Delete old runs in this directory instead [default: results]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "results",
+        conflicts_with_all = ["names", "kept", "run", "backend", "kubeconfig", "context"]
+    )]
+    results: Option<PathBuf>,
+    /// With `--results`: keep the newest N runs
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    keep_runs: usize,
     /// Backend to clean up; embedded clusters leave nothing behind
     #[arg(long, value_enum, default_value_t = GcBackend::Kind)]
     backend: GcBackend,
@@ -62,6 +81,9 @@ pub(crate) struct Args {
 
 /// Removes the leftovers.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Some(results) = &args.results {
+        return delete_old_runs(results, args.keep_runs, args.dry_run);
+    }
     match args.backend {
         GcBackend::Kind => {
             let [kubeconfig, context] = args.access.given();
@@ -75,6 +97,23 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             collect_from_cluster(args).await
         }
     }
+}
+
+/// Deletes all but the newest runs in a directory.
+pub(crate) fn delete_old_runs(results: &Path, keep: usize, dry_run: bool) -> Result<ExitCode, Failure> {
+    let old = old_runs(results, keep).map_err(infrastructure)?;
+    for dir in &old {
+        if dry_run {
+            print(format!("{}: would be deleted", dir.display()))?;
+        } else {
+            delete_run(dir).map_err(infrastructure)?;
+            print(format!("{}: deleted", dir.display()))?;
+        }
+    }
+    if old.is_empty() {
+        print(format!("no old runs in {}", results.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Removes namespaces of dead runs from an existing cluster.

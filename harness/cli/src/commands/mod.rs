@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod history;
 pub(crate) mod image;
 pub(crate) mod lint;
 pub(crate) mod list;

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
-use evictlab_report::{FlakyResult, ReportOptions, RunDir, TerminalCaps};
+use evictlab_report::{FlakyResult, ReportOptions, RunDir, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
+use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
 use crate::execute::prepare_and_execute;
-use crate::failure::{Failure, bad_input};
+use crate::failure::{Failure, bad_input, infrastructure};
 
 /// Run cases on one or more kubelets
 ///
@@ -61,12 +62,19 @@ pub(crate) struct Args {
     /// Write the verdicts to this file, as the baseline of later runs
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     write_baseline: Option<PathBuf>,
+    /// After the run, delete all but the newest N runs in `results`
+    #[arg(long, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_runs: Option<u32>,
     /// Exit status of a run in which a case passed only after an inconclusive try: that of a passed
     /// or of a failed case
     #[arg(long, value_name = "RESULT", value_enum, default_value_t = FlakyArg::Pass)]
     flaky_result: FlakyArg,
     #[command(flatten)]
     target: TargetArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Values of `--flaky-result`.
@@ -119,11 +127,16 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let options = || {
         Ok(ReportOptions {
             run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
-            stdout: Some(TerminalCaps::of_stdout()),
+            stdout: Some(args.output.options_as(&args.format)),
             stress: false,
             record: args.record.clone(),
             write_baseline: args.write_baseline.clone(),
         })
     };
-    prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await
+    let code =
+        prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await?;
+    for old in args.keep_runs.iter().flat_map(|keep| old_runs("results".as_ref(), *keep as usize)).flatten() {
+        delete_run(&old).map_err(infrastructure)?;
+    }
+    Ok(code)
 }

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evictlab_report::clock::Clock;
-use evictlab_report::{ReportOptions, RunDir, TerminalCaps};
+use evictlab_report::{ReportOptions, RunDir};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
 use crate::args::backend::BackendName;
+use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
@@ -48,6 +49,10 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
     #[command(flatten)]
     target: TargetArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 impl Args {
@@ -81,7 +86,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let options = || {
         Ok(ReportOptions {
             run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
-            stdout: Some(TerminalCaps::of_stdout()),
+            stdout: Some(args.output.options_as(&args.format)),
             stress: true,
             record: None,
             write_baseline: None,

@@ -11,7 +11,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{ReportOptions, RunDir, TerminalCaps, exit_code};
+use evictlab_report::{ReportOptions, RunDir, exit_code};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
@@ -23,6 +23,7 @@ use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
 use crate::args::kubelets::ImageArgs;
 use crate::args::kubelets::KubeletArg;
+use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
 use crate::execute::execute;
@@ -79,6 +80,8 @@ pub(crate) struct Args {
     new_cluster: NewClusterArgs,
     #[command(flatten)]
     keep: KeepArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 impl Args {
@@ -207,7 +210,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let run_dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
     let options = ReportOptions {
         run_dir: run_dir.clone(),
-        stdout: Some(TerminalCaps::of_stdout()),
+        stdout: Some(args.output.options()),
         stress: false,
         record: None,
         write_baseline: None,

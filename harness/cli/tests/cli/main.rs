@@ -10,10 +10,12 @@ mod doctor;
 mod embedded;
 mod existing;
 mod export;
+mod history;
 #[cfg(target_os = "linux")]
 mod image;
 mod installed;
 mod model;
+mod output;
 mod report;
 mod stress;
 #[cfg(target_os = "linux")]

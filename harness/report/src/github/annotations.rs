@@ -123,7 +123,7 @@ impl<W: Write + Send> Report for Annotations<W> {
 }
 
 /// Escapes text for a workflow command.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 

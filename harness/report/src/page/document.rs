@@ -12,7 +12,7 @@ use evictlab_judge::Verdict;
 /// No scripts and nothing from elsewhere, whatever the evidence contains.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Renders the HTML page of a run.
 ///

@@ -6,4 +6,5 @@ mod matrix;
 mod rendered;
 mod verdict;
 
+pub(crate) use document::STYLE;
 pub use document::{html_document, page};

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use terminal_size::{Height, Width};
 
-use super::caps::TerminalCaps;
 use super::plain_log::LogFormatter;
 use super::screen::Screen;
 use super::style::{Line, colour_markdown};
 use super::table::draw_table;
 use crate::markdown::{needs_attention, run_summary};
+use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
@@ -38,10 +38,10 @@ impl<W: Write> LiveTerminal<W> {
     pub fn new(
         out: W,
         size: fn() -> Option<(Width, Height)>,
-        caps: TerminalCaps,
+        options: OutputOptions,
         run_dir: Option<RunDir>,
     ) -> Self {
-        let colour = caps.colour;
+        let colour = options.colour;
         let formatter = LogFormatter::default();
         Self { screen: Screen::new(out, colour), size, colour, run_dir, formatter, drawn: None }
     }
@@ -76,7 +76,8 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let summary = colour_markdown(&run_summary(run, self.run_dir.as_ref()), self.colour);
+        let summary =
+            colour_markdown(&run_summary(run, self.run_dir.as_ref(), Verbosity::Normal), self.colour);
         Ok(self.screen.draw(&format!("\n{summary}"), vec![], usize::MAX)?)
     }
 }
@@ -108,8 +109,7 @@ mod tests {
     /// Contents of a terminal of 80 columns after `events` and, if `end` is set, after the end.
     fn shown(events: &[RunEvent], end: bool) -> (String, (u16, u16), bool) {
         let mut out = vec![];
-        let mut report =
-            Box::new(LiveTerminal::new(&mut out, wide, TerminalCaps { live: true, colour: true }, None));
+        let mut report = Box::new(LiveTerminal::new(&mut out, wide, fixtures::live_output(true), None));
         let mut state = RunState::default();
         for event in events {
             state.apply(event);
@@ -147,7 +147,7 @@ mod tests {
     fn narrower_terminal_is_erased_completely() {
         let mut out = vec![];
         let events = fixtures::full_run();
-        let mut report = LiveTerminal::new(&mut out, wide, TerminalCaps { live: true, colour: false }, None);
+        let mut report = LiveTerminal::new(&mut out, wide, fixtures::live_output(false), None);
         let state = fixtures::deliver(&mut report, &events[..2]);
         report.size = narrow;
         report.on_tick(events[2].at, &state).unwrap();

@@ -1,6 +1,5 @@
 //! Reports on standard output: a live table on a terminal, plain lines elsewhere.
 
-mod caps;
 mod live;
 mod plain_log;
 mod screen;
@@ -8,9 +7,10 @@ mod style;
 mod table;
 mod tally;
 
-pub use caps::TerminalCaps;
 pub use live::LiveTerminal;
+pub(crate) use plain_log::LogFormatter;
 pub use plain_log::PlainLog;
 pub use screen::Screen;
+pub(crate) use style::colour_markdown;
 pub use style::{Line, Style};
 pub use tally::Tally;

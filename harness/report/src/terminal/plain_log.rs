@@ -5,14 +5,14 @@ use std::io::Write;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::caps::TerminalCaps;
 use super::style::{Line, Style, colour_markdown, strip_controls};
-use crate::markdown::{duration, run_summary};
+use crate::markdown::{duration, needs_attention, run_summary};
+use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::words::count;
+use crate::words::{count, without_workflow_commands};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -20,7 +20,7 @@ const PROGRESS_LINE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Formats events as lines in columns: time, kubelet, case, phase or verdict, text.
 #[derive(Debug, Default)]
-pub(super) struct LogFormatter {
+pub(crate) struct LogFormatter {
     start: Option<Timestamp>,
     kubelet_width: usize,
     case_width: usize,
@@ -28,6 +28,12 @@ pub(super) struct LogFormatter {
 }
 
 impl LogFormatter {
+    /// Formats one event, unless the output at this verbosity leaves it out.
+    pub(crate) fn lines_for(&mut self, event: &RunEvent, verbosity: Verbosity) -> Vec<Line> {
+        let lines = self.lines(event);
+        if verbosity >= min_verbosity(&event.what) { lines } else { vec![] }
+    }
+
     /// Formats one event. Returns no lines for most progress events.
     pub(super) fn lines(&mut self, event: &RunEvent) -> Vec<Line> {
         let at = event.at;
@@ -153,6 +159,22 @@ impl LogFormatter {
     }
 }
 
+/// The verbosity from which an event gets its lines.
+fn min_verbosity(what: &RunEventKind) -> Verbosity {
+    match what {
+        RunEventKind::ClusterStep { .. }
+        | RunEventKind::CaseStarted { .. }
+        | RunEventKind::CaseStep { .. }
+        | RunEventKind::CaseProgress { .. } => Verbosity::Verbose,
+        RunEventKind::ClusterFailed { .. }
+        | RunEventKind::ClusterDeleted { error: Some(_), .. }
+        | RunEventKind::Interrupted { .. }
+        | RunEventKind::TimedOut => Verbosity::Quiet,
+        RunEventKind::CaseEnded { judgement, .. } if needs_attention(judgement.verdict) => Verbosity::Quiet,
+        _ => Verbosity::Normal,
+    }
+}
+
 /// The reason for a verdict, with the known bug and the duration.
 fn result_text(judgement: &CaseResult, seconds: f64) -> String {
     let bug = judgement.known_bug.as_ref().map(|bug| format!("{bug}: ")).unwrap_or_default();
@@ -185,7 +207,9 @@ impl LogLines {
             line.gap();
             line.push(word, style);
         }
-        let mut texts = text.trim_end().lines();
+        // Further lines of an error could begin with a workflow command.
+        let text = without_workflow_commands(text.trim_end());
+        let mut texts = text.lines();
         line.gap();
         line.push(texts.next().unwrap_or_default(), Style::Plain);
         self.lines.push(line.cut(usize::MAX));
@@ -203,7 +227,7 @@ impl LogLines {
 pub struct PlainLog<W> {
     name: &'static str,
     out: W,
-    colour: bool,
+    options: OutputOptions,
     run_dir: Option<RunDir>,
     formatter: LogFormatter,
 }
@@ -211,8 +235,8 @@ pub struct PlainLog<W> {
 impl<W: Write> PlainLog<W> {
     /// Writes to `out`, line by line, and at the end the summary with the path of `run_dir`.
     /// `name` is the report's name in error messages.
-    pub fn new(name: &'static str, out: W, caps: TerminalCaps, run_dir: Option<RunDir>) -> Self {
-        Self { name, out, colour: caps.colour, run_dir, formatter: LogFormatter::default() }
+    pub fn new(name: &'static str, out: W, options: OutputOptions, run_dir: Option<RunDir>) -> Self {
+        Self { name, out, options, run_dir, formatter: LogFormatter::default() }
     }
 }
 
@@ -222,16 +246,17 @@ impl<W: Write + Send> Report for PlainLog<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        let colour = self.colour;
-        let lines = self.formatter.lines(event);
+        let OutputOptions { verbosity, colour, .. } = self.options;
+        let lines = self.formatter.lines_for(event, verbosity);
         let text: String = lines.iter().map(|line| format!("{}\n", line.text(colour))).collect();
         self.out.write_all(text.as_bytes())?;
         Ok(self.out.flush()?)
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let summary = run_summary(run, self.run_dir.as_ref());
-        write!(self.out, "\n{}", colour_markdown(&summary, self.colour))?;
+        let OutputOptions { verbosity, colour, .. } = self.options;
+        let summary = run_summary(run, self.run_dir.as_ref(), verbosity);
+        write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
         Ok(self.out.flush()?)
     }
 }
@@ -242,9 +267,12 @@ mod tests {
     use crate::fixtures;
 
     fn transcript(colour: bool, events: &[RunEvent]) -> String {
+        written(OutputOptions { colour, ..fixtures::plain_output(Verbosity::Verbose) }, events)
+    }
+
+    fn written(options: OutputOptions, events: &[RunEvent]) -> String {
         let mut out = vec![];
-        let caps = TerminalCaps { live: false, colour };
-        let mut report = Box::new(PlainLog::new("terminal", &mut out, caps, None));
+        let mut report = Box::new(PlainLog::new("terminal", &mut out, options, None));
         let state = fixtures::deliver(&mut *report, events);
         report.finish(&state).unwrap();
         String::from_utf8(out).unwrap()
@@ -253,6 +281,14 @@ mod tests {
     #[test]
     fn plain_log_of_a_run() {
         insta::assert_snapshot!(transcript(false, &fixtures::full_run()));
+    }
+
+    #[test]
+    fn output_by_verbosity() {
+        for (name, verbosity) in [("normal", Verbosity::Normal), ("quiet", Verbosity::Quiet)] {
+            let text = written(fixtures::plain_output(verbosity), &fixtures::full_run());
+            insta::assert_snapshot!(format!("{name}_output_of_a_run"), text);
+        }
     }
 
     #[test]

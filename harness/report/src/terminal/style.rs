@@ -151,7 +151,7 @@ pub(super) fn strip_controls(text: &str) -> String {
 }
 
 /// Colours Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
-pub(super) fn colour_markdown(text: &str, colour: bool) -> String {
+pub(crate) fn colour_markdown(text: &str, colour: bool) -> String {
     let mut in_diff = false;
     let mut painted = String::new();
     for line in without_workflow_commands(text).lines() {

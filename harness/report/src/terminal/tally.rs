@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::caps::TerminalCaps;
 use super::plain_log::LogFormatter;
 use super::style::colour_markdown;
 use crate::markdown::{needs_attention, run_summary};
+use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
@@ -23,7 +23,7 @@ const TALLY_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Tally<W> {
     out: W,
-    colour: bool,
+    options: OutputOptions,
     run_dir: RunDir,
     formatter: LogFormatter,
     /// Wall-clock times, also in a model: start of the first case, and last line with totals.
@@ -32,13 +32,14 @@ pub struct Tally<W> {
 
 impl<W: Write> Tally<W> {
     /// Writes to `out`, line by line, and at the end the summary with the path of `run_dir`.
-    pub fn new(out: W, caps: TerminalCaps, run_dir: RunDir) -> Self {
-        Self { out, colour: caps.colour, run_dir, formatter: LogFormatter::default(), clock: None }
+    pub fn new(out: W, options: OutputOptions, run_dir: RunDir) -> Self {
+        Self { out, options, run_dir, formatter: LogFormatter::default(), clock: None }
     }
 
     fn write_totals_if_due(&mut self, run: &RunState) -> Result<(), ReportError> {
         let Some((start, last)) = &mut self.clock else { return Ok(()) };
-        if last.elapsed() < TALLY_INTERVAL || run.running.is_empty() {
+        let is_quiet = self.options.verbosity == Verbosity::Quiet;
+        if is_quiet || last.elapsed() < TALLY_INTERVAL || run.running.is_empty() {
             return Ok(());
         }
         *last = Instant::now();
@@ -88,7 +89,7 @@ impl<W: Write + Send> Report for Tally<W> {
         }
         if !is_routine(&event.what) {
             for line in self.formatter.lines(event) {
-                writeln!(self.out, "{}", line.text(self.colour))?;
+                writeln!(self.out, "{}", line.text(self.options.colour))?;
             }
             self.out.flush()?;
         }
@@ -100,8 +101,9 @@ impl<W: Write + Send> Report for Tally<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let summary = run_summary(run, Some(&self.run_dir));
-        write!(self.out, "\n{}", colour_markdown(&summary, self.colour))?;
+        let OutputOptions { verbosity, colour, .. } = self.options;
+        let summary = run_summary(run, Some(&self.run_dir), verbosity);
+        write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
         Ok(self.out.flush()?)
     }
 }
@@ -137,8 +139,11 @@ mod tests {
     fn shows_failures_and_the_final_rate() {
         let dir = tempfile::tempdir().unwrap();
         let mut out = vec![];
-        let caps = TerminalCaps { live: false, colour: false };
-        let mut report = Box::new(Tally::new(&mut out, caps, RunDir::at(dir.path()).unwrap()));
+        let mut report = Box::new(Tally::new(
+            &mut out,
+            fixtures::plain_output(Verbosity::Normal),
+            RunDir::at(dir.path()).unwrap(),
+        ));
         let started = fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["requests-decide"]));
         let attempts = (1..=20)
             .map(|attempt| ended(attempt, if attempt == 7 { Verdict::Failed } else { Verdict::Passed }));

@@ -1,0 +1,107 @@
+//! `evictlab history`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use evictlab_report::{History, RecordedRun, RecordedRunError, exit_code, history_page, history_table};
+
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::{print, print_stderr};
+
+/// Default of `--recent`, unless there are fewer than twice as many runs.
+const DEFAULT_RECENT: usize = 10;
+
+/// Show pass rates and changes of cases over many runs
+///
+/// Reads run directories, or directories that contain them, such as the artifacts of nightly jobs.
+/// For each case and kubelet minor: the share of runs that passed or reproduced a known bug, flaky
+/// and newly failing cases, and durations. The newest runs are compared with the earlier ones by
+/// Fisher's exact test: a case fails more or less often if p is at most 0.05, with at least 3
+/// failures. Inconclusive runs and errors do not count.
+///
+/// Exit status: 0 no case fails more often; 1 with --exit-code, a case is newly failing or fails
+/// significantly more often; 2 invalid input.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab history results
+  evictlab history nightly/* --recent 7 --output history.html
+  evictlab history results --json | jq '.series[] | select(.change.kind != \"stable\")'")]
+pub(crate) struct Args {
+    /// Run directories, or directories of run directories
+    #[arg(value_name = "DIR", default_value = "results")]
+    dirs: Vec<PathBuf>,
+    /// Compare the newest N runs with all earlier ones [default: 10, at most half of the runs]
+    #[arg(long, value_name = "N")]
+    recent: Option<usize>,
+    /// Show all cases, also those that passed in every run
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with_all = ["all", "output"])]
+    json: bool,
+    /// Write an HTML page
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Exit with 1 if a case is newly failing or fails significantly more often
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Prints or writes the history.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut runs = Vec::new();
+    for dir in &args.dirs {
+        read_runs(dir, &mut runs)?;
+    }
+    if runs.is_empty() {
+        let dirs: Vec<String> = args.dirs.iter().map(|dir| dir.display().to_string()).collect();
+        return Err(bad_input(format!(
+            "no runs in {}\nhelp: name run directories, or a directory that contains some",
+            dirs.join(", ")
+        )));
+    }
+    let recent = args.recent.unwrap_or_else(|| DEFAULT_RECENT.min(runs.len().div_ceil(2)));
+    let history = History::new(&runs, recent);
+    match (&args.output, args.json) {
+        (Some(path), _) => {
+            fs::write(path, history_page(&history))
+                .map_err(|error| infrastructure(format!("failed to write {}: {error}", path.display())))?;
+            print(path.display())?;
+        }
+        (None, true) => print(serde_json::to_string_pretty(&history).map_err(infrastructure)?)?,
+        (None, false) => print(history_table(&history, args.all).trim_end())?,
+    }
+    let is_worse = history.series.iter().any(|series| series.change.is_worse());
+    Ok(if args.exit_code && is_worse { exit_code::FAILED } else { exit_code::SUCCESS }.into())
+}
+
+/// Reads the run in a directory, or the runs in its subdirectories in the order of their names. A
+/// subdirectory without events is passed over; one with invalid events is reported.
+fn read_runs(dir: &Path, runs: &mut Vec<RecordedRun>) -> Result<(), Failure> {
+    match RecordedRun::read(dir) {
+        Err(RecordedRunError::NoRun { .. }) => {}
+        read => {
+            runs.push(read.map_err(bad_input)?);
+            return Ok(());
+        }
+    }
+    let failed = |error| bad_input(format!("failed to list {}: {error}", dir.display()));
+    let mut children = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // `latest` is a link to one of the others.
+        if entry.file_type().map_err(failed)?.is_dir() {
+            children.push(entry.path());
+        }
+    }
+    children.sort();
+    for child in children {
+        match RecordedRun::read(&child) {
+            Ok(run) => runs.push(run),
+            Err(RecordedRunError::NoRun { .. } | RecordedRunError::Empty(_)) => {}
+            Err(error) => print_stderr(format_args!("warning: run skipped: {error}")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! `--format`, `--quiet`, `--verbose` and `--color`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const RUN: [&str; 4] = ["run", "message/sidecars-are-named", "--kubelet", "v1.31,v1.32"];
+
+/// Standard output of a run that exits with 0.
+fn output(folder: &TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder.path()).env_clear().envs(variables.iter().copied());
+    let output = command.args(RUN).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn plain_output_has_one_line_for_each_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let normal = output(&folder, &[], &[]);
+    let of_case: Vec<&str> = normal.lines().filter(|line| line.contains("  sidecars-are-named  ")).collect();
+    assert_eq!(of_case.len(), 2, "{normal}");
+    let verbose = output(&folder, &["-v"], &[]);
+    assert!(verbose.contains("  sidecars-are-named  observe  "), "{verbose}");
+    let quiet = output(&folder, &["--quiet"], &[]);
+    assert!(quiet.contains("1 passed, 1 reproduced") && !quiet.contains("| case"), "{quiet}");
+    // The build log has every step, whatever was printed.
+    let log = fs::read_to_string(folder.path().join("results/latest/build-log.txt")).unwrap();
+    assert!(log.contains("  sidecars-are-named  observe  "), "{log}");
+}
+
+#[test]
+fn json_output_is_the_event_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = output(&folder, &["--format", "json"], &[]);
+    let events = fs::read_to_string(folder.path().join("results/latest/artifacts/events.jsonl")).unwrap();
+    assert_eq!(printed, events);
+}
+
+#[test]
+fn actions_get_groups_and_colours_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let github = output(&folder, &["--color", "always"], &[("GITHUB_ACTIONS", "true")]);
+    assert!(github.contains("\n::stop-commands::evictlab-") && github.contains('\x1b'), "{github}");
+    let plain = output(&folder, &["--format", "plain", "--color", "never"], &[("GITHUB_ACTIONS", "true")]);
+    assert!(!plain.contains("::stop-commands::") && !plain.contains('\x1b'), "{plain}");
+}
+
+#[test]
+fn old_runs_are_deleted_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = || -> BTreeSet<String> {
+        let entries = fs::read_dir(folder.path().join("results")).unwrap().map(Result::unwrap);
+        let dirs = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+        dirs.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    };
+    for _ in 0..3 {
+        output(&folder, &[], &[]);
+    }
+    let three = runs();
+    output(&folder, &["--keep-runs", "2"], &[]);
+    let two = runs();
+    assert_eq!((three.len(), two.len(), two.intersection(&three).count()), (3, 2, 1));
+    let gc = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        let output = command.current_dir(folder.path()).arg("gc").args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let planned = gc(&["--results", "--keep-runs", "1", "--dry-run"]);
+    assert!(planned.contains("would be deleted") && runs() == two, "{planned}");
+    gc(&["--results", "--keep-runs", "1"]);
+    assert_eq!(runs().len(), 1);
+    assert_eq!(gc(&["--results", "--keep-runs", "1"]), "no old runs in results\n");
+}

@@ -1,0 +1,77 @@
+//! A history as an HTML page.
+
+use maud::{Markup, html};
+
+use super::markdown::{describe, pass_rate, seconds, symbol};
+use super::series::{History, Outcome, Series};
+use crate::page::{STYLE, html_document};
+
+const HISTORY_STYLE: &str = include_str!("style.css");
+
+/// Renders a history as a self-contained HTML page.
+pub fn history_page(history: &History) -> String {
+    let body = html! {
+        header {
+            h1 { "History of " (history.runs) " runs" }
+            p { "The newest " (history.recent) " compared with those before. Each square is an execution, oldest first." }
+        }
+        main {
+            div.wide { table {
+                thead {
+                    tr { th { "case" } th { "kubelet" } th { "passed" } th { "runs" } th { "median" } th { "change" } }
+                }
+                tbody { @for series in &history.series { (row(series)) } }
+            } }
+        }
+    };
+    html_document("evictlab history", &[STYLE, HISTORY_STYLE], &body)
+}
+
+fn row(series: &Series) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (series.case) }
+            td { (series.kubelet) }
+            td { (pass_rate(series)) }
+            td.runs { @for outcome in &series.outcomes { (square(outcome)) } }
+            td { (seconds(series)) }
+            td { (describe(series.change)) }
+        }
+    }
+}
+
+fn square(outcome: &Outcome) -> Markup {
+    let verdict = outcome.verdict.to_string();
+    let at = outcome.at.strftime("%Y-%m-%d %H:%M");
+    let title = format!("{verdict}: run {}, {at}, {}", outcome.run, outcome.kubelet);
+    html! { span class=(verdict) title=(title) { (symbol(outcome.verdict)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Change;
+    use evictlab_judge::Verdict;
+
+    #[test]
+    fn page_shows_every_execution_and_runs_nothing() {
+        let outcome = |verdict| Outcome {
+            run: "<script>".to_owned(),
+            at: "2026-11-21T09:30:12Z".parse().unwrap(),
+            kubelet: "v1.32.13".to_owned(),
+            verdict,
+            seconds: 8.2,
+        };
+        let series = Series {
+            case: "message/a".to_owned(),
+            kubelet: "v1.32".to_owned(),
+            outcomes: vec![outcome(Verdict::Passed), outcome(Verdict::Failed)],
+            pass_rate: Some(0.5),
+            seconds: [None, Some(8.2)],
+            change: Change::NewlyFailing(1),
+        };
+        let page = history_page(&History { runs: 2, recent: 1, series: vec![series] });
+        assert!(page.contains("<span class=\"failed\"") && page.contains("newly failing, 1 time"), "{page}");
+        assert!(!page.contains("<script"));
+    }
+}

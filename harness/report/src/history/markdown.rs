@@ -1,0 +1,136 @@
+//! A history as Markdown.
+
+use std::fmt::Write;
+
+use super::series::{Change, History, Outcome, Series};
+use crate::markdown::duration;
+use crate::words::count;
+use evictlab_judge::Verdict;
+
+/// Maximum number of executions that are shown of a case, the newest.
+const MAX_SYMBOLS: usize = 40;
+
+/// Renders a history as Markdown: a table of the cases that changed or did not always pass, or of
+/// all cases.
+pub fn history_table(history: &History, all: bool) -> String {
+    let History { runs, recent, series } = history;
+    let mut text = format!(
+        "{} of case and kubelet in {}; the newest {recent} compared with the {} before.\n",
+        count(series.len(), "combination"),
+        count(*runs, "run"),
+        runs - recent
+    );
+    let shown: Vec<&Series> = series.iter().filter(|series| all || is_notable(series)).collect();
+    if shown.is_empty() {
+        text.push_str("\nEvery case passed in every run.\n");
+        return text;
+    }
+    text.push_str("\n| case | kubelet | passed | runs, oldest first | median | change |\n|-|-|-|-|-|-|\n");
+    for series in &shown {
+        let Series { case, kubelet, .. } = series;
+        let (passed, symbols, change) =
+            (pass_rate(series), symbols(&series.outcomes), describe(series.change));
+        let _ =
+            writeln!(text, "| {case} | {kubelet} | {passed} | {symbols} | {} | {change} |", seconds(series));
+    }
+    text.push_str(LEGEND);
+    if !all && shown.len() < series.len() {
+        let _ = writeln!(text, "\n{} passed in every run.", count(series.len() - shown.len(), "other"));
+    }
+    text
+}
+
+const LEGEND: &str =
+    "\n`.` passed, `r` reproduced, `x` fixed, `~` flaky, `F` failed, `?` inconclusive, `E` error\n";
+
+/// Returns whether a case changed, or did not always succeed.
+fn is_notable(series: &Series) -> bool {
+    let success =
+        |outcome: &Outcome| matches!(outcome.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed);
+    series.change != Change::Stable || !series.outcomes.iter().all(success)
+}
+
+/// One character for each execution.
+pub(super) fn symbols(outcomes: &[Outcome]) -> String {
+    let newest = &outcomes[outcomes.len().saturating_sub(MAX_SYMBOLS)..];
+    let symbols: String = newest.iter().map(|outcome| symbol(outcome.verdict)).collect();
+    if newest.len() < outcomes.len() { format!("`…{symbols}`") } else { format!("`{symbols}`") }
+}
+
+/// The character of a verdict.
+pub(super) fn symbol(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Passed => '.',
+        Verdict::Reproduced => 'r',
+        Verdict::Fixed => 'x',
+        Verdict::Flaky => '~',
+        Verdict::Failed => 'F',
+        Verdict::Inconclusive => '?',
+        Verdict::Error => 'E',
+        Verdict::Skipped => '-',
+    }
+}
+
+pub(super) fn pass_rate(series: &Series) -> String {
+    series.pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
+}
+
+/// The median durations of both periods.
+pub(super) fn seconds(series: &Series) -> String {
+    match series.seconds {
+        [Some(earlier), Some(recent)] => format!("{}, now {}", duration(earlier), duration(recent)),
+        [Some(one), None] | [None, Some(one)] => duration(one),
+        [None, None] => "-".to_owned(),
+    }
+}
+
+/// Describes a change.
+pub(super) fn describe(change: Change) -> String {
+    match change {
+        Change::Stable => String::new(),
+        Change::NewlyFailing(runs) => format!("newly failing, {}", count(runs, "time")),
+        Change::Regressed(p) => format!("fails more often, p = {p:.3}"),
+        Change::Improved(p) => format!("fails less often, p = {p:.3}"),
+        Change::Flaky => "flaky".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(case: &str, verdicts: &[Verdict], change: Change) -> Series {
+        let outcome = |verdict: &Verdict| Outcome {
+            run: "7f3a".to_owned(),
+            at: "2026-11-21T09:30:12Z".parse().unwrap(),
+            kubelet: "v1.32.13".to_owned(),
+            verdict: *verdict,
+            seconds: 8.2,
+        };
+        Series {
+            case: case.to_owned(),
+            kubelet: "v1.32".to_owned(),
+            outcomes: verdicts.iter().map(outcome).collect(),
+            pass_rate: Some(0.5),
+            seconds: [Some(8.2), Some(70.0)],
+            change,
+        }
+    }
+
+    #[test]
+    fn table_of_a_history() {
+        let many = [Verdict::Passed; 50];
+        let history = History {
+            runs: 50,
+            recent: 10,
+            series: vec![
+                series("message/a", &many, Change::Stable),
+                series("message/b", &[Verdict::Passed, Verdict::Failed], Change::NewlyFailing(1)),
+                series("message/c", &[Verdict::Error, Verdict::Flaky], Change::Flaky),
+                series("message/d", &[Verdict::Failed, Verdict::Reproduced], Change::Improved(0.0123)),
+            ],
+        };
+        insta::assert_snapshot!(history_table(&history, false));
+        assert!(history_table(&history, true).contains(&format!("| `…{}` |", ".".repeat(40))));
+    }
+}

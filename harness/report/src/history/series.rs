@@ -1,0 +1,244 @@
+//! The verdicts of each case and kubelet over many runs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::fisher::{Counts, probability_of_more_failures};
+use crate::recorded::RecordedRun;
+use crate::run_state::{EndedCase, RunState};
+use evictlab_judge::Verdict;
+
+/// Highest p-value of a significant change, as in Sippy's component readiness.
+const MAX_P_VALUE: f64 = 0.05;
+/// Minimum number of failures of a significant change, as in Sippy's component readiness.
+const MIN_FAILURES: usize = 3;
+
+/// One execution of a case.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Id of the run.
+    pub run: String,
+    /// Start of the run; simulated time on the embedded cluster.
+    pub at: Timestamp,
+    /// Label of the kubelet, with its patch version.
+    pub kubelet: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Duration, in seconds.
+    pub seconds: f64,
+}
+
+/// Change of a case over the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "value")]
+pub enum Change {
+    /// No change, and no failure at random.
+    Stable,
+    /// Failed in all of the newest runs, this number, and passed before.
+    NewlyFailing(usize),
+    /// Fails significantly more often in the recent period: the p-value.
+    Regressed(f64),
+    /// Fails significantly less often in the recent period: the p-value.
+    Improved(f64),
+    /// Passed and failed, or passed only on a later try.
+    Flaky,
+}
+
+impl Change {
+    /// Returns whether the case fails now, or fails more often, than before.
+    pub fn is_worse(self) -> bool {
+        matches!(self, Self::NewlyFailing(_) | Self::Regressed(_))
+    }
+}
+
+/// The executions of a case on the kubelets of a minor version.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Series {
+    /// `suite/case`.
+    pub case: String,
+    /// Minor version of the kubelets, `v1.32`, or the label of another kubelet.
+    pub kubelet: String,
+    /// The executions, oldest first; without skipped ones.
+    pub outcomes: Vec<Outcome>,
+    /// Share of successes among the conclusive executions, from 0 to 1; `None` without any.
+    pub pass_rate: Option<f64>,
+    /// Median duration of the earlier and of the recent period, in seconds.
+    pub seconds: [Option<f64>; 2],
+    /// The change.
+    pub change: Change,
+}
+
+/// The verdicts of many runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    /// Number of runs.
+    pub runs: usize,
+    /// Number of the newest runs that form the recent period.
+    pub recent: usize,
+    /// One series for each case and kubelet, by name.
+    pub series: Vec<Series>,
+}
+
+impl History {
+    /// Collects runs. The newest `recent` runs are compared with all earlier ones. Runs are ordered
+    /// by their start, and those of the embedded cluster, which all start at the same simulated time,
+    /// in the given order.
+    pub fn new(runs: &[RecordedRun], recent: usize) -> Self {
+        let mut states: Vec<&RunState> = runs.iter().map(RecordedRun::state).collect();
+        states.sort_by_key(|state| state.run.as_ref().map(|run| run.at));
+        let recent = recent.min(states.len());
+        let first_recent = states.len() - recent;
+        let mut all: BTreeMap<(String, String), [Vec<Outcome>; 2]> = BTreeMap::new();
+        for (index, state) in states.iter().enumerate() {
+            let conclusive = |ended: &&EndedCase| ended.judgement.verdict != Verdict::Skipped;
+            for ended in state.ended.iter().filter(conclusive) {
+                let case = format!("{}/{}", ended.id.suite, ended.id.case);
+                let key = (case, state.row_name(&ended.id.kubelet));
+                let periods = all.entry(key).or_default();
+                periods[usize::from(index >= first_recent)].extend(outcome(state, ended));
+            }
+        }
+        let series = all.into_iter().map(|((case, kubelet), periods)| Series::new(case, kubelet, periods));
+        Self { runs: states.len(), recent, series: series.collect() }
+    }
+}
+
+fn outcome(state: &RunState, ended: &EndedCase) -> Option<Outcome> {
+    let run = state.run.as_ref()?;
+    Some(Outcome {
+        run: run.id.clone(),
+        at: run.at,
+        kubelet: ended.id.kubelet.clone(),
+        verdict: ended.judgement.verdict,
+        seconds: ended.seconds,
+    })
+}
+
+impl Series {
+    fn new(case: String, kubelet: String, periods: [Vec<Outcome>; 2]) -> Self {
+        let [earlier, recent] = periods.each_ref().map(|outcomes| counts(outcomes));
+        let seconds = periods.each_ref().map(|outcomes| median_seconds(outcomes));
+        let outcomes: Vec<Outcome> = periods.into_iter().flatten().collect();
+        let Counts { passed, failed } = counts(&outcomes);
+        let pass_rate = (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64);
+        let change = change(earlier, recent, &outcomes);
+        Self { case, kubelet, outcomes, pass_rate, seconds, change }
+    }
+}
+
+/// Counts successes and failures. Inconclusive executions and errors are neither.
+fn counts(outcomes: &[Outcome]) -> Counts {
+    let number = |wanted: bool| {
+        let is = |outcome: &&Outcome| is_success(outcome.verdict) == Some(wanted);
+        outcomes.iter().filter(is).count()
+    };
+    Counts { passed: number(true), failed: number(false) }
+}
+
+/// Returns whether a verdict is a success; `None` if it is not conclusive.
+fn is_success(verdict: Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Passed | Verdict::Flaky | Verdict::Reproduced | Verdict::Fixed => Some(true),
+        Verdict::Failed => Some(false),
+        Verdict::Inconclusive | Verdict::Skipped | Verdict::Error => None,
+    }
+}
+
+fn change(earlier: Counts, recent: Counts, outcomes: &[Outcome]) -> Change {
+    let worse = probability_of_more_failures(earlier, recent);
+    if worse <= MAX_P_VALUE && recent.failed >= MIN_FAILURES {
+        return Change::Regressed(worse);
+    }
+    let better = probability_of_more_failures(recent, earlier);
+    if better <= MAX_P_VALUE && earlier.failed >= MIN_FAILURES {
+        return Change::Improved(better);
+    }
+    let conclusive: Vec<bool> = outcomes.iter().filter_map(|outcome| is_success(outcome.verdict)).collect();
+    let newest_failures = conclusive.iter().rev().take_while(|success| !**success).count();
+    let before = &conclusive[..conclusive.len() - newest_failures];
+    if newest_failures > 0 && !before.is_empty() && before.iter().all(|success| *success) {
+        return Change::NewlyFailing(newest_failures);
+    }
+    let is_flaky = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Flaky);
+    if is_flaky || conclusive.iter().any(|success| *success) && conclusive.iter().any(|success| !success) {
+        return Change::Flaky;
+    }
+    Change::Stable
+}
+
+fn median_seconds(outcomes: &[Outcome]) -> Option<f64> {
+    let mut seconds: Vec<f64> = outcomes.iter().map(|outcome| outcome.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{JsonLines, RunDir, fixtures};
+
+    /// Runs of one case, one for each verdict, with one patch version more in each.
+    fn history(verdicts: &[Verdict], recent: usize) -> History {
+        let runs: Vec<RecordedRun> = (0..)
+            .zip(verdicts)
+            .map(|(nth, verdict)| {
+                let kubelet = format!("v1.32.{nth}");
+                let events = [
+                    fixtures::run_started(&[&kubelet], &["a"]),
+                    fixtures::case_ended("a", &kubelet, 1, *verdict, "why"),
+                ];
+                let events = events.map(|what| fixtures::event(f64::from(nth), what));
+                let dir = tempfile::tempdir().unwrap();
+                let mut report = JsonLines::create(&RunDir::at(dir.path()).unwrap()).unwrap();
+                fixtures::deliver(&mut report, &events);
+                RecordedRun::read(dir.path()).unwrap()
+            })
+            .collect();
+        History::new(&runs, recent)
+    }
+
+    #[test]
+    fn changes_of_a_case() {
+        use Verdict::{Error, Failed, Flaky, Inconclusive, Passed, Reproduced};
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-4;
+        for (verdicts, recent, is_expected) in [
+            (&[Passed, Passed, Reproduced][..], 1, &(|change| change == Change::Stable) as &dyn Fn(_) -> _),
+            (&[Failed, Failed], 1, &|change| change == Change::Stable),
+            (&[Passed, Error, Inconclusive], 1, &|change| change == Change::Stable),
+            (&[Passed, Passed, Failed], 1, &|change| change == Change::NewlyFailing(1)),
+            (&[Passed, Failed, Inconclusive, Failed], 1, &|change| change == Change::NewlyFailing(2)),
+            (&[Passed, Failed, Passed, Failed], 1, &|change| change == Change::Flaky),
+            (&[Passed, Flaky], 1, &|change| change == Change::Flaky),
+            (
+                &[Passed, Passed, Passed, Passed, Failed, Failed, Failed],
+                3,
+                &|change| matches!(change, Change::Regressed(p) if close(p, 1.0 / 35.0)),
+            ),
+            (
+                &[Failed, Failed, Failed, Passed, Passed, Passed, Passed],
+                4,
+                &|change| matches!(change, Change::Improved(p) if close(p, 1.0 / 35.0)),
+            ),
+        ] {
+            let history = history(verdicts, recent);
+            assert_eq!((history.series.len(), history.recent), (1, recent), "{history:?}");
+            let change = history.series[0].change;
+            assert!(is_expected(change), "{verdicts:?}: {change:?}");
+        }
+    }
+
+    #[test]
+    fn patch_versions_of_a_minor_share_a_series() {
+        let history = history(&[Verdict::Passed, Verdict::Failed, Verdict::Error], 10);
+        let [series] = &history.series[..] else { panic!("{history:?}") };
+        assert_eq!((series.kubelet.as_str(), series.pass_rate), ("v1.32", Some(0.5)));
+        let kubelets: Vec<&str> = series.outcomes.iter().map(|outcome| outcome.kubelet.as_str()).collect();
+        assert_eq!(kubelets, ["v1.32.0", "v1.32.1", "v1.32.2"]);
+        assert_eq!(history.recent, 3);
+    }
+}

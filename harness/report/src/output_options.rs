@@ -1,0 +1,130 @@
+//! Format and amount of the output on standard output.
+
+use std::env;
+use std::io::{self, IsTerminal};
+
+use crate::terminal_caps::TerminalCaps;
+
+/// Format of standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// A table that is redrawn in place.
+    Live,
+    /// Lines of text.
+    Plain,
+    /// The events of the run, one JSON object per line, as in `events.jsonl`.
+    Json,
+    /// Lines of text with GitHub's workflow commands: groups and annotations.
+    Github,
+}
+
+/// Amount of output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Failures and the totals.
+    Quiet,
+    /// One line for each verdict, and the summary.
+    #[default]
+    Normal,
+    /// Every step and measurement, too.
+    Verbose,
+}
+
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColourChoice {
+    /// On a terminal, unless the environment states otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Preferences for standard output.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutputPreferences {
+    /// The format; `None` selects one by the environment.
+    pub format: Option<OutputFormat>,
+    /// The amount.
+    pub verbosity: Verbosity,
+    /// Colours.
+    pub colour: ColourChoice,
+}
+
+/// Output on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputOptions {
+    /// The format.
+    pub format: OutputFormat,
+    /// The amount.
+    pub verbosity: Verbosity,
+    /// True if colours are used.
+    pub colour: bool,
+}
+
+impl OutputOptions {
+    /// The output for standard output and the environment of this process.
+    pub fn of_stdout(preferences: OutputPreferences) -> Self {
+        Self::of(preferences, io::stdout().is_terminal(), |name| env::var(name).ok())
+    }
+
+    /// The output for a stream and environment variables. Without a stated format it is live on a
+    /// terminal, [`OutputFormat::Github`] in GitHub Actions, and plain elsewhere. Quiet and verbose
+    /// output are never live.
+    pub fn of(
+        preferences: OutputPreferences,
+        is_terminal: bool,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let OutputPreferences { format, verbosity, colour } = preferences;
+        let caps = TerminalCaps::of(is_terminal, &variable);
+        let detected = match variable("GITHUB_ACTIONS") {
+            Some(_) => OutputFormat::Github,
+            None if caps.live && verbosity == Verbosity::Normal => OutputFormat::Live,
+            None => OutputFormat::Plain,
+        };
+        let colour = match colour {
+            ColourChoice::Auto => caps.colour,
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+        };
+        Self { format: format.unwrap_or(detected), verbosity, colour }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_and_colour_follow_preferences_and_environment() {
+        use OutputFormat::{Github, Json, Live, Plain};
+        let quiet = OutputPreferences { verbosity: Verbosity::Quiet, ..Default::default() };
+        let verbose = OutputPreferences { verbosity: Verbosity::Verbose, ..Default::default() };
+        let format = |format| OutputPreferences { format: Some(format), ..Default::default() };
+        let colour = |colour| OutputPreferences { colour, ..Default::default() };
+        let default = OutputPreferences::default();
+        let github = &[("GITHUB_ACTIONS", "true")][..];
+        for (preferences, is_terminal, variables, expected) in [
+            (default, true, &[][..], (Live, true)),
+            (default, false, &[], (Plain, false)),
+            (default, false, github, (Github, false)),
+            (default, true, &[("TERM", "dumb")], (Plain, false)),
+            (quiet, true, &[], (Plain, true)),
+            (verbose, true, &[], (Plain, true)),
+            (format(Plain), true, github, (Plain, true)),
+            (format(Json), false, &[], (Json, false)),
+            (format(Github), false, &[], (Github, false)),
+            (colour(ColourChoice::Always), false, &[("NO_COLOR", "1")], (Plain, true)),
+            (colour(ColourChoice::Never), true, &[("CLICOLOR_FORCE", "1")], (Live, false)),
+        ] {
+            let get = |name: &str| {
+                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            };
+            let options = OutputOptions::of(preferences, is_terminal, get);
+            assert_eq!((options.format, options.colour), expected, "{preferences:?} {variables:?}");
+        }
+    }
+}
