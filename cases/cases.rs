@@ -1,4 +1,4 @@
-//! Runs every case as a Cargo test: `cargo test -p cases`, also under nextest.
+//! Runs every case as a Cargo test: `cargo test -p evictlab-cases`, also under nextest.
 //!
 //! Environment variables select the tests, because arguments of libtest only filter by name:
 //! `EVICTLAB_KUBELETS` (separated by commas), `EVICTLAB_SELECT` (suites and cases),

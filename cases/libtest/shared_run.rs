@@ -145,7 +145,7 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
             let options = EmbeddedOptions { kubelets, nodes: 1, ..EmbeddedOptions::default() };
             let words = ReproCommand {
                 options: String::new(),
-                on_real_kubelets: "EVICTLAB_BACKEND=kind cargo test -p cases".to_owned(),
+                on_real_kubelets: "EVICTLAB_BACKEND=kind cargo test -p evictlab-cases".to_owned(),
             };
             let backend = EmbeddedBackend::new(options, words, &clock).map_err(|error| text(&error))?;
             (clock, evictlab_cluster::Backend::Embedded(backend))

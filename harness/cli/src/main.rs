@@ -55,6 +55,7 @@ enum Command {
     Doctor(doctor::Args),
     Cluster(cluster::Args),
     Bench(bench::Args),
+    #[command(alias = "images")]
     Image(image::Args),
     Gc(gc::Args),
     Completions(completions::Args),

@@ -32,9 +32,9 @@ impl FromStr for KubeletArg {
 /// The kubelets of a command, and their images.
 #[derive(clap::Args)]
 pub(crate) struct KubeletArgs {
-    /// Kubelet to run: a version (v1.32.13, or v1.32 for the newest known patch), or `all` for one
-    /// of every minor; on kind also a node image (kindest/node:v1.32.13) or a local binary
-    /// (./kubelet), which replaces the kubelet of a worker; `v1.32.13=./kubelet` also checks its
+    /// Kubelet to run: a version (v1.32.11, or v1.32 for the newest known patch), or `all` for one
+    /// of every minor; on kind also a node image (kindest/node:v1.32.11) or a local binary
+    /// (./kubelet), which replaces the kubelet of a worker; `v1.32.11=./kubelet` also checks its
     /// version (repeatable, or separated by commas: one worker each). Default: the newest; on kind,
     /// the newest whose node image is in Docker
     #[arg(long, value_name = "KUBELET", value_delimiter = ',')]

@@ -31,7 +31,7 @@ use crate::output::{print, print_stderr};
 /// reason; 4 error of Docker.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab export sidecars-are-named --kubelet v1.31.14 --kubelet v1.32.13
+  evictlab export sidecars-are-named --kubelet v1.31.14 --kubelet v1.32.11
   evictlab export limits/hard-grace --kubelet v1.30 --output-dir /tmp/hard-grace
   evictlab export my-suite/my-case.yaml --kubelet ./kubelet")]
 pub(crate) struct Args {

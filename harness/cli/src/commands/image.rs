@@ -5,16 +5,18 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use evictlab_cluster::Docker;
-use evictlab_cluster::images::stress_image::{self, Archive, BuildError, CargoOutput};
+use evictlab_cluster::images::stress_image::{self, Archive, BuildError, Built, CargoOutput};
 use evictlab_runner::Interrupt;
 
+use super::image_update;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
-/// Build or load the stress image of evictlab
+/// Build or load the stress image of evictlab, or update the list of node images
 ///
-/// A run builds the image and loads it into the nodes if a case uses `image: stress:1`. These
-/// commands are for machines that cannot build it. No registry has the image.
+/// A run builds the stress image and loads it into the nodes if a case uses `image: stress:1`. A
+/// released evictlab contains the program of the image; one that was built from the source tree
+/// builds the program with cargo.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,22 +25,26 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build the image from the source tree into an archive
+    /// Build the stress image into an archive
     ///
     /// `evictlab image load`, `docker load` and `kind load image-archive` read the archive.
     #[command(after_help = "Examples:
   evictlab image build --output stress.tar
+  evictlab image build --architecture arm64
   evictlab image build --target x86_64-unknown-linux-musl")]
     Build {
         /// Archive to write
         #[arg(long, value_name = "FILE", default_value = "stress.tar")]
         output: PathBuf,
-        /// Rust target of the program, such as x86_64-unknown-linux-musl for a smaller one
-        /// [default: the target of this machine]
+        /// CPU architecture of the nodes, such as amd64 or arm64 [default: that of this machine]
+        #[arg(long, value_name = "ARCHITECTURE", conflicts_with = "target")]
+        architecture: Option<String>,
+        /// Build the program from the source tree for a Rust target, such as x86_64-unknown-linux-musl for a
+        /// smaller one [default: use the embedded program, else the target of this machine]
         #[arg(long, value_name = "TARGET")]
         target: Option<String>,
     },
-    /// Load the image into Docker, for runs that cannot build it
+    /// Load the stress image into Docker, for runs that cannot build it
     #[command(after_help = "Examples:
   evictlab image load stress.tar")]
     Load {
@@ -46,6 +52,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         archive: Option<PathBuf>,
     },
+    Update(image_update::Args),
 }
 
 /// Executes the subcommand.
@@ -53,15 +60,22 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let done = interrupt.or_none(async {
         match &args.command {
-            Command::Build { output, target } => build(output, target.as_deref()).await,
+            Command::Build { output, architecture, target } => {
+                build(output, architecture.as_deref(), target.as_deref()).await
+            }
             Command::Load { archive } => load(archive.as_deref()).await,
+            Command::Update(args) => image_update::run(args).await,
         }
     });
     done.await.unwrap_or_else(|| Err(Failure::interrupted()))
 }
 
-async fn build(output: &Path, target: Option<&str>) -> Result<ExitCode, Failure> {
-    let (program, archive) = build_archive(target).await?;
+async fn build(output: &Path, architecture: Option<&str>, target: Option<&str>) -> Result<ExitCode, Failure> {
+    let built = match (architecture, target) {
+        (None, Some(target)) => build_program(Some(target)).await?,
+        (architecture, _) => provide_program(architecture).await?,
+    };
+    let (program, archive) = (built.program.len(), archive_of(&built)?);
     std::fs::write(output, &archive.bytes)
         .map_err(|error| bad_input(format!("failed to write {}: {error}", output.display())))?;
     let size = program.div_ceil(1024);
@@ -80,9 +94,10 @@ async fn load(archive: Option<&Path>) -> Result<ExitCode, Failure> {
     match archive {
         Some(archive) => stress_image::load(&docker, archive).await.map_err(bad_input)?,
         None => {
-            let (_, archive) = build_archive(None).await?;
+            let architecture = docker.architecture().await.map_err(infrastructure)?;
+            let built = archive_of(&provide_program(Some(&architecture)).await?)?;
             let file = tempfile::NamedTempFile::new().map_err(infrastructure)?;
-            std::fs::write(file.path(), &archive.bytes).map_err(infrastructure)?;
+            std::fs::write(file.path(), &built.bytes).map_err(infrastructure)?;
             stress_image::load(&docker, file.path()).await.map_err(infrastructure)?;
         }
     }
@@ -90,10 +105,27 @@ async fn load(archive: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the image; returns the size of its program in bytes, and the image.
-async fn build_archive(target: Option<&str>) -> Result<(usize, Archive), Failure> {
+/// Returns the embedded program for an architecture, by default that of this machine, else builds the
+/// program from the source tree.
+async fn provide_program(architecture: Option<&str>) -> Result<Built, Failure> {
+    let host = stress_image::architecture(std::env::consts::ARCH);
+    let architecture = architecture.unwrap_or(host);
+    match stress_image::embedded(architecture) {
+        Some(built) => Ok(built),
+        None if architecture == host => build_program(None).await,
+        None => Err(bad_input(BuildError::NoProgram {
+            architecture: architecture.to_owned(),
+            known: stress_image::embedded_architectures().collect(),
+        })),
+    }
+}
+
+/// Builds the program from the source tree, by default for this machine.
+async fn build_program(target: Option<&str>) -> Result<Built, Failure> {
     let tree = stress_image::source_tree().ok_or(BuildError::NoSource).map_err(bad_input)?;
-    let built = stress_image::build(&tree, target, CargoOutput::Inherited).await.map_err(infrastructure)?;
-    let archive = built.archive().map_err(infrastructure)?;
-    Ok((built.program.len(), archive))
+    stress_image::build(&tree, target, CargoOutput::Inherited).await.map_err(infrastructure)
+}
+
+fn archive_of(built: &Built) -> Result<Archive, Failure> {
+    built.archive().map_err(infrastructure)
 }

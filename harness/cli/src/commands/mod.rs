@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod image;
+mod image_update;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -1,6 +1,6 @@
 //! `evictlab run`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ use crate::args::target::TargetArgs;
 use crate::args::values::duration;
 use crate::execute::prepare_and_execute;
 use crate::failure::{Failure, bad_input, infrastructure};
+
+/// Expected verdicts of the built-in cases.
+const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
 
 /// Run cases on one or more kubelets
 ///
@@ -56,7 +59,8 @@ pub(crate) struct Args {
     /// Write a recording of each case to this directory, for tests of the rules
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any
+    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any; without
+    /// FILE, results/baseline.json, or the built-in baseline if that file does not exist
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     baseline: Option<PathBuf>,
     /// Write the verdicts to this file, as the baseline of later runs
@@ -116,10 +120,18 @@ impl Args {
         let command = self.kind_command();
         let request =
             self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
-        let baseline = self.baseline.as_deref().map(Baseline::read).transpose().map_err(bad_input)?;
+        let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;
         let flaky_result = self.flaky_result.into();
         Ok(RunRequest { timeout: self.timeout, baseline, flaky_result, ..request })
     }
+}
+
+/// Reads a baseline. The default one is built in, for runs outside of the source tree.
+fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+    if path == Path::new(baseline::DEFAULT) && !path.exists() {
+        return serde_json::from_str(BUILT_IN_BASELINE).map_err(infrastructure);
+    }
+    Baseline::read(path).map_err(bad_input)
 }
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.

@@ -53,7 +53,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31.14 --after v1.32.13
+  evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31.14 --after v1.32.11
   evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --keep --name lab
   evictlab verify sidecars-are-named --before v1.31.14 --after ./kubelet --backend kind --cluster lab")]
 pub(crate) struct Args {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
 
 /// A working directory with its own state directory and `kind`.
@@ -33,7 +33,7 @@ impl Workspace {
 
     /// Runs `evictlab`: exit status and standard error. `PATH` is the only place of `kind`.
     fn evictlab(&self, path: &Path, docker: Option<&str>, args: &[&str]) -> (i32, String) {
-        let mut command = Command::cargo_bin("evictlab").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
         command
             .current_dir(&self.dir)
             .env_remove("EVICTLAB_CASES")

@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
 /// A case, the replaced text, its replacement, and a part of the reason.
@@ -86,7 +86,7 @@ fn wrong_expectations_fail_with_the_cause() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text.replacen(right, broken, 1)).unwrap();
         let results = folder.path().join(format!("results-{place}"));
-        let mut command = Command::cargo_bin("evictlab").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
         command.env_clear().env("PATH", "/nonexistent").current_dir(folder.path()).arg("run").arg(&file);
         let output = command.args(["--kubelet", "v1.32", "--output-dir"]).arg(&results).output().unwrap();
         let events = fs::read_to_string(results.join("artifacts/events.jsonl")).unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
 
 const CASE: &str = "\
@@ -23,7 +23,7 @@ fn elsewhere() -> TempDir {
 
 /// Runs `evictlab` in a directory: exit status, standard output, standard error.
 fn evictlab(dir: &TempDir, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::cargo_bin("evictlab").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     let output = command.current_dir(dir).env_remove("EVICTLAB_CASES").args(args).output().unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     (output.status.code().unwrap(), out, err)

@@ -1,6 +1,7 @@
 //! `evictlab doctor` without Docker and kind
 
-use assert_cmd::Command;
+use std::process::Command;
+
 use serde_json::Value;
 
 #[test]
@@ -10,7 +11,7 @@ fn fails_without_docker_and_kind() {
         (format!("unix://{}/docker.sock", nothing.path().display()), ": the socket does not exist"),
         ("tcp://127.0.0.1:1".to_owned(), ": Connection refused"),
     ] {
-        let mut command = Command::cargo_bin("evictlab").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
         command.env("PATH", nothing.path()).env("DOCKER_HOST", &host).args(["doctor", "--json"]);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(4), "{output:?}");

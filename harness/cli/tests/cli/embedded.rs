@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ struct Ran {
 /// Runs cases on the embedded cluster, without Docker or any other program.
 fn run(arguments: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::cargo_bin("evictlab").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder.path()).env_clear().env("PATH", "/nonexistent").arg("run");
     let output = command.args(arguments).args(["--output-dir", "results"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
 
 /// Runs `evictlab export` in a directory, without Docker: exit status, standard output, standard
 /// error.
 fn export(dir: &TempDir, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::cargo_bin("evictlab").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     let output = command
         .current_dir(dir)
         .env_remove("EVICTLAB_CASES")

@@ -6,13 +6,17 @@ mod bad_input;
 mod bisect;
 mod broken;
 mod cases;
+#[cfg(target_os = "linux")]
+mod ci_files;
 mod doctor;
 mod embedded;
+mod examples;
 mod existing;
 mod export;
 mod history;
 #[cfg(target_os = "linux")]
 mod image;
+mod image_update;
 mod installed;
 mod model;
 mod output;

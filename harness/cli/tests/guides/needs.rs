@@ -9,8 +9,8 @@ use regex::Regex;
 use crate::block::Block;
 
 /// Requirements that the machine may not meet.
-pub const OF_THE_MACHINE: [&str; 8] =
-    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster", "served"];
+pub const OF_THE_MACHINE: [&str; 10] =
+    ["kind", "man", "kubectl", "install", "network", "kubernetes", "cluster", "served", "github", "release"];
 
 /// Returns why a block is skipped, given the results of previous blocks; `None` if it can run.
 pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
@@ -26,6 +26,8 @@ pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
         "kubernetes" => Some("it is run in a checkout of kubernetes/kubernetes, with Go".to_owned()),
         // The test serves a cluster.
         "served" => None,
+        "release" => Some("a release does not exist yet".to_owned()),
+        "github" => Some("GitHub runs the actions of the job".to_owned()),
         "cluster" => Some("it is about somebody's cluster".to_owned()),
         other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
     })

@@ -62,7 +62,7 @@ pub enum ResolveError {
     },
     /// The version of an image is unknown.
     #[error(
-        "failed to find the version of node image {image}: it is not in Docker, and its tag is not a version\nhelp: name the version: --kubelet v1.32.13={image}"
+        "failed to find the version of node image {image}: it is not in Docker, and its tag is not a version\nhelp: name the version: --kubelet v1.32.11={image}"
     )]
     UnknownVersion {
         /// Name of the image.

@@ -9,9 +9,6 @@ use serde::Deserialize;
 /// Image of the pod that verifies that a node starts pods.
 pub const CANARY_IMAGE: &str = "agnhost:2.52";
 
-/// Built-in catalog.
-const BUILT_IN: &str = include_str!("../../../../images/images.lock");
-
 /// Known images by version and by short name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,10 +53,13 @@ pub struct ImageLocations {
 }
 
 impl ImageCatalog {
+    /// Text of the built-in catalog.
+    pub const BUILT_IN: &str = include_str!("../../files/images.lock");
+
     /// Loads the catalog at this path, or the built-in catalog.
     pub fn load(path: Option<&Path>) -> Result<Self, ImageCatalogError> {
         let (path, text) = match path {
-            None => ("images/images.lock".to_owned(), BUILT_IN.to_owned()),
+            None => ("images/images.lock".to_owned(), Self::BUILT_IN.to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
                 let text = std::fs::read_to_string(path)
@@ -67,8 +67,12 @@ impl ImageCatalog {
                 (name, text)
             }
         };
-        serde_saphyr::from_str(&text)
-            .map_err(|source| ImageCatalogError::Parse { path, source: Box::new(source) })
+        Self::parse(&text).map_err(|source| ImageCatalogError::Parse { path, source: Box::new(source) })
+    }
+
+    /// Parses a catalog.
+    pub(crate) fn parse(text: &str) -> Result<Self, serde_saphyr::Error> {
+        serde_saphyr::from_str(text)
     }
 
     /// Locations of the node image of a version.

@@ -75,7 +75,7 @@ pub async fn ensure_loaded(
     if stress.is_empty() {
         return Ok(());
     }
-    match build_stress_image(progress).await {
+    match provide_stress_image(docker, progress).await {
         Ok(archive) => load_stress_image(docker, nodes, &archive, progress).await,
         // The image may have been loaded from a file.
         Err(error) => {
@@ -97,8 +97,12 @@ pub(crate) async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -
     Ok(())
 }
 
-/// Builds the stress image from the source tree.
-async fn build_stress_image(progress: &dyn Fn(&str)) -> Result<Archive, ImageLoadError> {
+/// Builds the stress image from the program that is embedded for the CPU of the Docker host, else from
+/// the source tree.
+async fn provide_stress_image(docker: &Docker, progress: &dyn Fn(&str)) -> Result<Archive, ImageLoadError> {
+    if let Some(built) = stress_image::embedded(&docker.architecture().await?) {
+        return built.archive().map_err(archive_error(stress_image::NAME));
+    }
     let tree = stress_image::source_tree().ok_or(BuildError::NoSource)?;
     progress(&format!("building {} from {}", stress_image::NAME, tree.display()));
     let built = stress_image::build(&tree, None, CargoOutput::Captured).await?;

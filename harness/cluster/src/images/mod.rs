@@ -8,6 +8,7 @@ mod plan;
 mod pull;
 mod resolve;
 pub mod stress_image;
+pub mod update;
 
 pub use binary::ResolveError;
 pub use catalog::{CANARY_IMAGE, ImageCatalog, ImageCatalogError, ImageLocations};

@@ -8,7 +8,7 @@ use super::skew::KubeletGroup;
 use crate::kubelet_config;
 
 /// Default base file.
-const DEFAULT: &str = include_str!("../../../../kind-configs/default.yaml");
+const DEFAULT: &str = include_str!("../../files/kind-default.yaml");
 
 /// Label that kind puts on node containers: `control-plane` or `worker`.
 pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";

@@ -6,16 +6,27 @@ use crate::docker::DockerError;
 /// The image could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The source tree does not exist.
+    /// Neither the program nor the source tree exists.
     #[error(
-        "failed to build image {NAME}: the source tree of evictlab does not exist here\nhelp: on a machine that has it run `evictlab image build --output stress.tar`, then here `evictlab image load stress.tar`"
+        "failed to build image {NAME}: this evictlab does not contain its program, and the source tree does not exist here\nhelp: use a released evictlab, which contains it; or run `evictlab image build --output stress.tar` with one, then here `evictlab image load stress.tar`"
     )]
     NoSource,
     /// Cargo is not installed.
     #[error(
-        "failed to build image {NAME}: `cargo` is not on the PATH\nhelp: install Rust (https://rustup.rs), or run `evictlab image build --output stress.tar` on a machine that has it, then here `evictlab image load stress.tar`"
+        "failed to build image {NAME}: this evictlab does not contain its program, and `cargo` is not on the PATH\nhelp: use a released evictlab, which contains it, or install Rust (https://rustup.rs)"
     )]
     NoCargo,
+    /// The program for this architecture is not embedded.
+    #[error(
+        "failed to build image {NAME} for {architecture}: this evictlab contains {}\nhelp: name an installed Rust target instead: --target TARGET",
+        list(known)
+    )]
+    NoProgram {
+        /// CPU architecture in image notation.
+        architecture: String,
+        /// Architectures of the embedded programs.
+        known: Vec<&'static str>,
+    },
     /// The host is not Linux, which the program needs.
     #[error(
         "failed to build image {NAME}: it is a Linux program, and this machine is {host}\nhelp: on a Linux machine with the CPU of the Docker host run `evictlab image build --output stress.tar`, then here `evictlab image load stress.tar`; or name an installed target that has a linker: `evictlab image build --target TARGET`"
@@ -40,6 +51,14 @@ pub enum BuildError {
         /// Error of the operating system.
         source: std::io::Error,
     },
+}
+
+/// Names the architectures of the embedded programs.
+fn list(known: &[&str]) -> String {
+    match known {
+        [] => "no program of the image".to_owned(),
+        known => format!("its program for {}", known.join(" and ")),
+    }
 }
 
 /// Advice for linker errors about a missing static C library.

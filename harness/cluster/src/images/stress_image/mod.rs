@@ -1,13 +1,15 @@
-//! The stress image: evictlab's own test program, built from the source tree.
+//! The stress image: evictlab's own test program, embedded in releases, or built from the source tree.
 
 mod archive;
 mod build;
 mod cargo;
+mod embedded;
 mod error;
 mod load;
 
 pub use archive::{Archive, Built, NAME, architecture};
 pub use build::{build, source_tree};
 pub use cargo::CargoOutput;
+pub use embedded::{embedded, embedded_architectures};
 pub use error::{BuildError, LoadError};
 pub use load::load;
