@@ -24,7 +24,8 @@ pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error, with visible control characters, and ignores errors: a closed terminal must not stop a run.
+/// Writes a line to standard error, with visible control characters. Ignores errors: a closed
+/// terminal must not stop a run.
 pub(crate) fn print_stderr(text: impl Display) {
     let text = text.to_string();
     let _ignored = writeln!(io::stderr().lock(), "{}", without_workflow_commands(&visible(&text)));

@@ -128,6 +128,14 @@ pub(crate) struct HeldNodes {
     pub(crate) given_up: BTreeMap<String, String>,
 }
 
+/// Result of a claim of nodes.
+enum Claim {
+    /// The run holds enough nodes.
+    Held(HeldNodes),
+    /// Other runs have these nodes, by node, and the rest is not enough.
+    Taken(BTreeMap<String, String>),
+}
+
 /// The Lease of this run, renewed until it is dropped.
 pub struct RunLease {
     run: String,
@@ -173,25 +181,25 @@ impl RunLease {
         let mut is_wait_reported = false;
         loop {
             match self.claim(wanted, &is_enough).await? {
-                Ok(held) => return Ok(held),
-                Err(taken) if !is_wait_reported => {
+                Claim::Held(held) => return Ok(held),
+                Claim::Taken(taken) if !is_wait_reported => {
                     is_wait_reported = true;
                     let taken: Vec<String> =
                         taken.iter().map(|(node, run)| format!("{node}, which run {run} uses")).collect();
                     step(&format!("waiting for {}", taken.join("; ")));
                 }
-                Err(_) => {}
+                Claim::Taken(_) => {}
             }
             tokio::time::sleep(WAIT_INTERVAL).await;
         }
     }
 
-    /// Claims the wanted nodes once. Returns the nodes of other runs if the rest is not enough.
+    /// Claims the wanted nodes once.
     async fn claim(
         &self,
         wanted: &BTreeSet<String>,
         is_enough: &impl Fn(&BTreeSet<String>) -> bool,
-    ) -> Result<Result<HeldNodes, BTreeMap<String, String>>, kube::Error> {
+    ) -> Result<Claim, kube::Error> {
         let (mut claimed, mut given_up) = (wanted.clone(), BTreeMap::new());
         self.write(CLAIMING, &claimed).await?;
         loop {
@@ -201,14 +209,14 @@ impl RunLease {
                 given_up.extend(decision.give_up);
                 if !is_enough(&claimed) {
                     self.write(CLAIMING, &BTreeSet::new()).await?;
-                    return Ok(Err(given_up));
+                    return Ok(Claim::Taken(given_up));
                 }
                 self.write(CLAIMING, &claimed).await?;
             } else if decision.wait {
                 tokio::time::sleep(CLAIM_INTERVAL).await;
             } else {
                 self.write(HOLDING, &claimed).await?;
-                return Ok(Ok(HeldNodes { held: claimed, given_up }));
+                return Ok(Claim::Held(HeldNodes { held: claimed, given_up }));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
+use k8s_openapi::api::policy::v1::PodDisruptionBudgetStatus;
 use serde_json::{Value, json};
 
 use super::decode::decode;
@@ -45,8 +46,8 @@ pub fn create(
         return Err(Status::already_exists(kind, &name));
     }
     if options.dry_run {
-        object["metadata"]["uid"] = json!(ctx.store.uid());
-        object["metadata"]["creationTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
+        object.metadata_mut().write("uid", ctx.store.uid());
+        object.metadata_mut().write("creationTimestamp", ctx.epoch().meta_time(ctx.now));
         return Ok((Arc::new(object), warnings));
     }
     let stored =
@@ -85,9 +86,8 @@ pub(super) fn validate(kind: Kind, object: &Value) -> FieldErrors {
 
 /// Sets the initial status of a budget; the disruption controller computes the rest.
 fn prepare_budget(budget: &mut Value) {
-    budget["metadata"]["generation"] = json!(1);
-    budget["status"] =
-        json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
+    budget.metadata_mut().write("generation", 1);
+    budget.write("status", PodDisruptionBudgetStatus::default());
 }
 
 /// Sets the fields that core/v1 always serializes in an event.

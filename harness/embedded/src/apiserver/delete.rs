@@ -1,6 +1,6 @@
 //! Deletion of objects.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::objects::{check_preconditions, find, finish_update, increment_generation, replace};
 use super::options::{DeleteOptions, Deleted, ObjectPath, WriteOptions};
@@ -36,8 +36,8 @@ pub fn delete(
     }
     if object.finalizers().next().is_some() {
         if !object.is_deleting() {
-            object["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
-            object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            object.metadata_mut().write("deletionTimestamp", ctx.epoch().meta_time(ctx.now));
+            object.metadata_mut().write("deletionGracePeriodSeconds", 0);
             increment_generation(&mut object);
         }
         let object = if options.dry_run { object.into() } else { replace(ctx, kind, name, object)? };

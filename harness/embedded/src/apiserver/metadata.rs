@@ -127,7 +127,7 @@ pub(super) fn carry_over(path: ObjectPath, old: &Value, object: &mut Value) -> R
         "generation",
         "generateName",
     ] {
-        match old["metadata"].get(field) {
+        match old.metadata().get(field) {
             Some(value) => fields.insert(field.to_owned(), value.clone()),
             None => fields.shift_remove(field),
         };
@@ -158,11 +158,6 @@ pub(super) fn validate_labels(labels: &Value, path: &FieldPath, errors: &mut Fie
     }
 }
 
-/// Returns the finalizers of an object.
-pub(super) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    object.finalizers()
-}
-
 /// Replaces the garbage collector's finalizer by that of a propagation policy.
 pub(super) fn set_propagation_finalizer(object: &mut Value, propagation: Propagation) {
     for other in Propagation::ALL.into_iter().filter(|other| *other != propagation) {
@@ -171,17 +166,16 @@ pub(super) fn set_propagation_finalizer(object: &mut Value, propagation: Propaga
         }
     }
     if let Some(finalizer) = propagation.finalizer()
-        && finalizers(object).all(|other| other != finalizer)
+        && object.finalizers().all(|other| other != finalizer)
     {
-        let all: Vec<&str> = finalizers(object).chain([finalizer]).collect();
-        let all = json!(all);
-        object["metadata"]["finalizers"] = all;
+        let all: Vec<String> = object.finalizers().chain([finalizer]).map(str::to_owned).collect();
+        object.metadata_mut().write("finalizers", all);
     }
 }
 
 /// Removes a finalizer from an object.
 pub(super) fn remove_finalizer(object: &mut Value, finalizer: &str) {
-    let left: Vec<&str> = finalizers(object).filter(|other| *other != finalizer).collect();
+    let left: Vec<&str> = object.finalizers().filter(|other| *other != finalizer).collect();
     let left = json!(left);
     let fields = fields(object);
     fields.insert("finalizers".to_owned(), left);
@@ -190,16 +184,16 @@ pub(super) fn remove_finalizer(object: &mut Value, finalizer: &str) {
 
 /// Returns a string of the metadata; empty if the field is missing.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"].text(field)
+    object.metadata().text(field)
 }
 
 /// Returns true for mirror pods, which represent static pods.
 pub(super) fn is_mirror_pod(pod: &Value) -> bool {
-    pod["metadata"]["annotations"].get("kubernetes.io/config.mirror").is_some()
+    pod.annotation("kubernetes.io/config.mirror").is_some()
 }
 
 fn fields(object: &mut Value) -> &mut Map<String, Value> {
-    let metadata = &mut object["metadata"];
+    let metadata = object.metadata_mut();
     if !metadata.is_object() {
         *metadata = json!({});
     }

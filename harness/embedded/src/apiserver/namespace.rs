@@ -14,16 +14,20 @@ const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
 /// Sets label, finalizer and status of a new namespace.
 pub(super) fn prepare(name: &str, namespace: &mut Value) {
     if !name.is_empty() {
-        namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
+        set_name_label(namespace, name);
     }
-    namespace["spec"] = json!({"finalizers": ["kubernetes"]});
-    namespace["status"] = json!({"phase": "Active"});
+    namespace.write("spec", json!({"finalizers": ["kubernetes"]}));
+    namespace.write("status", json!({"phase": "Active"}));
 }
 
 /// Restores the spec, which only the controller changes, and the name label.
 pub(super) fn keep_spec(namespace: &mut Value, old: &Value) {
-    namespace["spec"] = old["spec"].clone();
-    namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = old["metadata"]["name"].clone();
+    namespace.write("spec", old.spec());
+    set_name_label(namespace, old.name());
+}
+
+fn set_name_label(namespace: &mut Value, name: &str) {
+    namespace.metadata_mut()["labels"].write("kubernetes.io/metadata.name", name);
 }
 
 /// Marks a namespace as terminating; the namespace controller deletes its contents.
@@ -37,8 +41,8 @@ pub(super) fn delete(ctx: &mut SimContext, name: &str, options: &DeleteOptions) 
         return Ok(Deleted::Object(old));
     }
     let mut namespace = Value::clone(&old);
-    namespace["metadata"]["deletionTimestamp"] = json!(ctx.epoch().seconds(ctx.now));
-    namespace["status"]["phase"] = json!("Terminating");
+    namespace.metadata_mut().write("deletionTimestamp", ctx.epoch().meta_time(ctx.now));
+    namespace.status_mut().write("phase", "Terminating");
     if options.dry_run {
         return Ok(Deleted::Object(namespace.into()));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evictlab_rules::KubeletVersion;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::options::{ObjectPath, Preconditions, Stored, WriteOptions};
 use super::status::Status;
@@ -48,7 +48,7 @@ pub(super) fn finish_update(
         return Ok((Arc::new(object), warnings));
     }
     let is_deleted = object.is_deleting();
-    let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+    let grace = object.metadata().integer("deletionGracePeriodSeconds");
     let stored = replace(ctx, path.kind, path.name, object)?;
     let is_kept = stored.finalizers().next().is_some() || path.kind == Kind::Namespace;
     if is_deleted && grace == 0 && !is_kept {
@@ -69,7 +69,7 @@ pub(super) fn check_preconditions(
         ("UID", "uid", uid, "deleted and then recreated"),
         ("ResourceVersion", "resourceVersion", resource_version, "modified"),
     ] {
-        let actual = object["metadata"].text(field);
+        let actual = object.metadata().text(field);
         if let Some(expected) = expected.as_deref().filter(|&text| !text.is_empty() && text != actual) {
             let reason = format!(
                 "the {what} in the precondition ({expected}) does not match the {what} in record ({actual}). The object might have been {consequence}"
@@ -84,14 +84,13 @@ pub(super) fn check_preconditions(
 /// be newer than its API server.
 pub(crate) fn control_plane_version(ctx: &SimContext) -> KubeletVersion {
     let nodes = ctx.store.list(Kind::Node, None);
-    let versions =
-        nodes.filter_map(|node| node["status"]["nodeInfo"]["kubeletVersion"].as_str()?.parse().ok());
+    let versions = nodes.filter_map(|node| node.status()["nodeInfo"].text("kubeletVersion").parse().ok());
     versions.max().unwrap_or_else(|| KubeletVersion::from_minor(36))
 }
 
 /// Increments `metadata.generation` of an object that has one.
 pub(super) fn increment_generation(object: &mut Value) {
     if let Some(generation) = object.generation() {
-        object["metadata"]["generation"] = json!(generation + 1);
+        object.metadata_mut().write("generation", generation + 1);
     }
 }

@@ -1,5 +1,7 @@
 //! Resource quotas, with `count/pods` as the only resource.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::status::Status;
@@ -14,8 +16,7 @@ const COUNT: &str = "count/pods";
 /// # Errors
 /// 403 that names the resource.
 pub(super) fn check_supported(name: &str, quota: &Value) -> Result<(), Status> {
-    let mut resources = quota["spec"]["hard"].as_object().into_iter().flat_map(|hard| hard.keys());
-    match resources.find(|resource| *resource != COUNT) {
+    match hard(quota).into_keys().find(|resource| resource != COUNT) {
         None => Ok(()),
         Some(other) => {
             let reason = format!("the model enforces only {COUNT}, not {other}");
@@ -32,7 +33,7 @@ pub(super) fn admit_pod(ctx: &SimContext, namespace: &str, name: &str) -> Result
     let mut quotas = ctx.store.list(Kind::ResourceQuota, Some(namespace));
     let used = ctx.store.list(Kind::Pod, Some(namespace)).count();
     let exceeded = quotas.find_map(|quota| {
-        let limit: usize = quota["spec"]["hard"][COUNT].as_str()?.parse().ok()?;
+        let limit: usize = hard(quota).remove(COUNT)?.parse().ok()?;
         (used >= limit).then(|| (quota.name(), limit))
     });
     match exceeded {
@@ -44,4 +45,9 @@ pub(super) fn admit_pod(ctx: &SimContext, namespace: &str, name: &str) -> Result
             Err(Status::forbidden(Kind::Pod, name, &reason))
         }
     }
+}
+
+/// Returns the limits of a quota, by resource.
+fn hard(quota: &Value) -> BTreeMap<String, String> {
+    quota.spec().read("hard")
 }

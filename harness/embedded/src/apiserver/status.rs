@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{StatusCause, StatusDetails};
 use serde_json::{Value, json};
 
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// An API error: `metav1.Status` with status `Failure`.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,12 +53,12 @@ impl Status {
             "message": self.message,
         });
         if !self.reason.is_empty() {
-            object["reason"] = json!(self.reason);
+            object.write("reason", self.reason);
         }
         if let Some(details) = &self.details {
-            object["details"] = json!(details);
+            object.write("details", details);
         }
-        object["code"] = json!(self.code);
+        object.write("code", self.code);
         object
     }
 
@@ -112,7 +112,7 @@ impl Status {
 
 /// Returns the `Status` of a completed deletion.
 pub(super) fn deleted(kind: Kind, name: &str, object: &Value) -> Value {
-    let uid = object["metadata"]["uid"].as_str().map(str::to_owned);
+    let uid = Some(object.uid().to_owned()).filter(|uid| !uid.is_empty());
     let details = StatusDetails { uid, ..details(kind, name) };
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }

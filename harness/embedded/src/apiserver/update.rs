@@ -46,7 +46,7 @@ pub fn update(
         _ => {}
     }
     let has_generation = matches!(kind, Kind::Pod | Kind::PodDisruptionBudget) || workload::is_workload(kind);
-    if has_generation && object["spec"] != old["spec"] {
+    if has_generation && object.spec() != old.spec() {
         increment_generation(&mut object);
     }
     errors.into_result(kind, path.name)?;
@@ -68,11 +68,13 @@ pub fn update_status(
     metadata::carry_over(path, &old, &mut object)?;
     let mut new = Value::clone(&old);
     for field in ["labels", "annotations"] {
-        new["metadata"].set_or_remove(field, object["metadata"].get(field));
+        new.metadata_mut().set_or_remove(field, object.metadata().get(field));
     }
     new.set_or_remove("status", object.get("status"));
-    if path.kind == Kind::Pod && new["status"]["qosClass"].is_null() {
-        new["status"]["qosClass"] = old["status"]["qosClass"].clone();
+    if path.kind == Kind::Pod
+        && let Some(class) = old.status().get("qosClass")
+    {
+        new.status_mut().set_default("qosClass", class.clone());
     }
     finish_update(ctx, path, new, warnings, options)
 }
@@ -94,7 +96,7 @@ pub fn update_ephemeral_containers(
     let warnings = decode(Kind::Pod, &mut object, options.field_validation)?;
     metadata::carry_over(path, &old, &mut object)?;
     let mut new = pod::with_ephemeral_containers(&old, &object);
-    if new["spec"] != old["spec"] {
+    if new.spec() != old.spec() {
         increment_generation(&mut new);
     }
     pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;

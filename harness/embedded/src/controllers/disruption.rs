@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use k8s_openapi::api::policy::v1::{PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent};
-use super::recorder;
+use super::{owners, recorder};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::context::SimContext;
 use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
@@ -34,125 +37,138 @@ pub(super) fn changed(changes: &[Change], ctx: &mut ControllerContext) {
 /// Updates the statuses of the budgets in a namespace.
 pub(super) fn compute(namespace: &str, ctx: &mut ControllerContext) {
     let budgets: Vec<_> = ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).cloned().collect();
-    for budget in budgets {
-        let covered = |pod: &&Arc<Value>| label_selector::matches(&budget["spec"]["selector"], pod.labels());
-        let pods: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).filter(covered).cloned().collect();
-        let status = status(&budget, &pods, ctx);
-        if status["disruptedPods"].is_object() {
+    for object in budgets {
+        let budget = Budget::read(&object, ctx);
+        let status = budget.status(ctx);
+        if status.disrupted_pods.is_some() {
             ctx.schedule_after(TIMEOUT, ControllerEvent::Disruption(namespace.to_owned()));
         }
         let before = ctx.store.version();
-        ctx.store.update(Kind::PodDisruptionBudget, namespace, budget.name(), |budget| {
-            budget["status"] = status;
+        ctx.store.update(Kind::PodDisruptionBudget, namespace, object.name(), |object| {
+            object.write("status", status);
         });
-        if pods.is_empty() && ctx.store.version() != before {
-            let about = recorder::object_reference(Kind::PodDisruptionBudget, &budget);
+        if budget.pods.is_empty() && ctx.store.version() != before {
+            let about = recorder::object_reference(Kind::PodDisruptionBudget, &object);
             let event = EventBody::normal("NoPods", "No matching pods found");
             ctx.record(COMPONENT, about, event);
         }
     }
 }
 
-/// Returns the status of a budget (`trySync`).
-fn status(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Value {
-    let disrupted = disrupted(budget, pods, ctx);
-    let healthy = |pod: &&Arc<Value>| {
-        !pod.is_deleting() && !disrupted.contains_key(pod.name()) && pod.has_condition("Ready")
-    };
-    let current = pods.iter().filter(healthy).count() as i64;
-    let generation = &budget["metadata"]["generation"];
-    let (expected, desired) = match expected(&budget["spec"], pods, ctx) {
-        Ok(counts) => counts,
-        Err(why) => {
-            // The old status is kept, except that no disruption is allowed.
-            let mut status = budget["status"].clone();
-            status["disruptionsAllowed"] = json!(0);
-            status["conditions"] = allowed(budget, false, "SyncFailed", &why, ctx);
-            return status;
-        }
-    };
-    let spare = if expected > 0 { (current - desired).max(0) } else { 0 };
-    let reason = if spare > 0 { "SufficientPods" } else { "InsufficientPods" };
-    let mut status = json!({
-        "conditions": allowed(budget, spare > 0, reason, "", ctx),
-        "currentHealthy": current,
-        "desiredHealthy": desired,
-        "disruptionsAllowed": spare,
-        "expectedPods": expected,
-        "observedGeneration": generation,
-    });
-    if !disrupted.is_empty() {
-        status["disruptedPods"] = Value::Object(disrupted);
-    }
-    status
+/// Budget with the pods that it selects.
+struct Budget {
+    generation: Option<i64>,
+    spec: PodDisruptionBudgetSpec,
+    /// Last status.
+    before: PodDisruptionBudgetStatus,
+    pods: Vec<Arc<Value>>,
 }
 
-/// Returns the expected number of pods and the required number of healthy pods
-/// (`getExpectedPodCount`). Pods without a controller are only supported with an integer
-/// `minAvailable`.
-fn expected(spec: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Result<(i64, i64), String> {
-    if let Some(least) = spec["minAvailable"].as_i64() {
-        return Ok((pods.len() as i64, least));
+impl Budget {
+    fn read(object: &Value, ctx: &SimContext) -> Self {
+        let spec: PodDisruptionBudgetSpec = object.read("spec");
+        let selected = |pod: &&Arc<Value>| label_selector::matches(spec.selector.as_ref(), pod.labels());
+        let pods = ctx.store.list(Kind::Pod, Some(object.namespace())).filter(selected).cloned().collect();
+        Self { generation: object.generation(), before: object.read("status"), pods, spec }
     }
-    let mut scales = BTreeMap::new();
-    for pod in pods {
-        let owners = pod.owners();
-        if let Some(owner) = owners.into_iter().find(|owner| owner["controller"] == true) {
-            let scale = scale(owner, pod.namespace(), ctx);
-            let (uid, replicas) =
-                scale.ok_or_else(|| format!("found no controllers for pod {:?}", pod.name()))?;
-            scales.insert(uid, replicas);
+
+    /// Returns the new status (`trySync`).
+    fn status(&self, ctx: &SimContext) -> PodDisruptionBudgetStatus {
+        let disrupted = self.disrupted(ctx);
+        let healthy = |pod: &&Arc<Value>| {
+            !pod.is_deleting() && !disrupted.contains_key(pod.name()) && pod.has_condition("Ready")
+        };
+        let current = count(self.pods.iter().filter(healthy).count());
+        let (expected, desired) = match self.expected(ctx) {
+            Ok(counts) => counts,
+            // The old status is kept, except that no disruption is allowed.
+            Err(why) => {
+                return PodDisruptionBudgetStatus {
+                    disruptions_allowed: 0,
+                    conditions: Some(vec![self.allowed(false, "SyncFailed", why, ctx)]),
+                    ..self.before.clone()
+                };
+            }
+        };
+        let spare = if expected > 0 { (current - desired).max(0) } else { 0 };
+        let reason = if spare > 0 { "SufficientPods" } else { "InsufficientPods" };
+        PodDisruptionBudgetStatus {
+            conditions: Some(vec![self.allowed(spare > 0, reason, String::new(), ctx)]),
+            current_healthy: current,
+            desired_healthy: desired,
+            disruptions_allowed: spare,
+            expected_pods: expected,
+            observed_generation: self.generation,
+            disrupted_pods: Some(disrupted).filter(|disrupted| !disrupted.is_empty()),
         }
     }
-    let all: i64 = scales.into_values().sum();
-    let share = |field: &str| scaled(&spec[field], all, Round::Up);
-    let healthy = share("maxUnavailable").map(|most| (all - most).max(0)).or_else(|| share("minAvailable"));
-    Ok((all, healthy.unwrap_or(0)))
+
+    /// Returns the expected number of pods and the required number of healthy pods
+    /// (`getExpectedPodCount`). Pods without a controller are only supported with an integer
+    /// `minAvailable`.
+    fn expected(&self, ctx: &SimContext) -> Result<(i32, i32), String> {
+        if let Some(IntOrString::Int(least)) = self.spec.min_available {
+            return Ok((count(self.pods.len()), least));
+        }
+        let mut scales = BTreeMap::new();
+        for pod in &self.pods {
+            if let Some(owner) = pod.controller() {
+                let (uid, replicas) = scale(&owner, pod.namespace(), ctx)
+                    .ok_or_else(|| format!("found no controllers for pod {:?}", pod.name()))?;
+                scales.insert(uid, replicas);
+            }
+        }
+        let all: i32 = scales.into_values().sum();
+        let share = |bound: &Option<IntOrString>| scaled(bound.as_ref()?, all, Round::Up);
+        let healthy = share(&self.spec.max_unavailable)
+            .map(|most| (all - most).max(0))
+            .or_else(|| share(&self.spec.min_available));
+        Ok((all, healthy.unwrap_or(0)))
+    }
+
+    /// Returns the evicted pods that are not being deleted yet (`buildDisruptedPodMap`).
+    fn disrupted(&self, ctx: &SimContext) -> BTreeMap<String, meta::Time> {
+        let now = ctx.epoch().at(ctx.now);
+        let waiting = |(name, at): &(&String, &meta::Time)| {
+            let alive = |pod: &Arc<Value>| pod.name() == *name && !pod.is_deleting();
+            at.0.checked_add(TIMEOUT).is_ok_and(|end| end > now) && self.pods.iter().any(alive)
+        };
+        let all = self.before.disrupted_pods.iter().flatten().filter(waiting);
+        all.map(|(name, at)| (name.clone(), at.clone())).collect()
+    }
+
+    /// Returns the condition `DisruptionAllowed`.
+    fn allowed(&self, allowed: bool, reason: &str, message: String, ctx: &SimContext) -> meta::Condition {
+        const KIND: &str = "DisruptionAllowed";
+        let status = if allowed { "True" } else { "False" };
+        let mut before = self.before.conditions.iter().flatten();
+        let same = before.find(|old| old.type_ == KIND && old.status == status);
+        meta::Condition {
+            type_: KIND.to_owned(),
+            status: status.to_owned(),
+            observed_generation: self.generation,
+            last_transition_time: same
+                .map_or_else(|| ctx.epoch().meta_time(ctx.now), |old| old.last_transition_time.clone()),
+            reason: reason.to_owned(),
+            message,
+        }
+    }
 }
 
 /// Returns the uid and the replicas of a ReplicaSet or of its Deployment. Other controllers, such
 /// as Jobs, have no scale subresource.
-fn scale(owner: &Value, namespace: &str, ctx: &SimContext) -> Option<(String, i64)> {
-    let find = |kind: Kind, reference: &Value| {
-        let name = reference["name"].as_str().filter(|_| reference["kind"] == kind.names().0)?;
-        ctx.store.get(kind, namespace, name).filter(|object| object.uid() == reference.text("uid"))
-    };
-    let set = find(Kind::ReplicaSet, owner)?;
-    let above = set.owners();
-    let object = match above.into_iter().find(|owner| owner["controller"] == true) {
-        Some(above) => find(Kind::Deployment, above)?,
+fn scale(owner: &OwnerReference, namespace: &str, ctx: &SimContext) -> Option<(String, i32)> {
+    let (kind, set) = owners::find(owner, namespace, ctx)?;
+    if kind != Kind::ReplicaSet {
+        return None;
+    }
+    let object = match set.controller() {
+        Some(above) => owners::find(&above, namespace, ctx).filter(|(kind, _)| *kind == Kind::Deployment)?.1,
         None => set,
     };
-    Some((object.uid().to_owned(), object["spec"]["replicas"].as_i64()?))
+    Some((object.uid().to_owned(), object.spec().read::<Option<i32>>("replicas")?))
 }
 
-/// Returns the evicted pods that are not being deleted yet (`buildDisruptedPodMap`).
-fn disrupted(budget: &Value, pods: &[Arc<Value>], ctx: &SimContext) -> Map<String, Value> {
-    let now = ctx.epoch().at(ctx.now);
-    let disrupted = &budget["status"]["disruptedPods"];
-    let waiting = |name: &str| {
-        let alive = |pod: &Arc<Value>| pod.name() == name && !pod.is_deleting();
-        let end = disrupted.time(name).and_then(|at| at.checked_add(TIMEOUT).ok());
-        end.is_some_and(|end| end > now) && pods.iter().any(alive)
-    };
-    let all = disrupted.as_object().into_iter().flatten();
-    all.filter(|(name, _)| waiting(name)).map(|(name, at)| (name.clone(), at.clone())).collect()
-}
-
-/// Returns the condition `DisruptionAllowed`.
-fn allowed(budget: &Value, allowed: bool, reason: &str, message: &str, ctx: &SimContext) -> Value {
-    const KIND: &str = "DisruptionAllowed";
-    let status = if allowed { "True" } else { "False" };
-    let since = budget
-        .condition(KIND)
-        .filter(|old| old["status"] == status)
-        .map_or_else(|| json!(ctx.epoch().seconds(ctx.now)), |old| old["lastTransitionTime"].clone());
-    json!([{
-        "type": KIND,
-        "status": status,
-        "observedGeneration": budget["metadata"]["generation"],
-        "lastTransitionTime": since,
-        "reason": reason,
-        "message": message,
-    }])
+fn count(pods: usize) -> i32 {
+    i32::try_from(pods).unwrap_or(i32::MAX)
 }

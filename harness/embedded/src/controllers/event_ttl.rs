@@ -32,9 +32,13 @@ pub(super) fn check(ttl: Duration, ctx: &mut ControllerContext) {
 
 /// Returns the last time of an event, such as `2026-01-01T00:00:00Z`, with or without a fraction.
 fn last_time(event: &Value) -> &str {
-    let times = [&event["lastTimestamp"], &event["series"]["lastObservedTime"], &event["eventTime"]];
-    let time = times.into_iter().find_map(Value::as_str);
-    time.or(event["metadata"]["creationTimestamp"].as_str()).unwrap_or_default()
+    let times = [
+        event.text("lastTimestamp"),
+        event["series"].text("lastObservedTime"),
+        event.text("eventTime"),
+        event.metadata().text("creationTimestamp"),
+    ];
+    times.into_iter().find(|time| !time.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent};
+use super::owners;
 use crate::apiserver::{self, DeleteOptions, Propagation};
 use crate::context::SimContext;
-use crate::resource::{Kind, ObjectExt, Scope};
+use crate::resource::{Kind, ObjectExt};
 use crate::storage::{Change, ChangeKind};
 
 /// Delay until the collector handles an object.
@@ -17,20 +19,16 @@ const SOON: Duration = Duration::from_millis(10);
 /// Handles a change of an object, which may be a removed owner or have a missing one.
 pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
+    let owners = object.owners();
     if change.what == ChangeKind::Deleted {
         let uid = object.uid().to_owned();
         if dependents(&uid, ctx).next().is_some() {
             ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
         }
-    } else {
-        let before = change.before.as_ref().map(|before| &before["metadata"]["ownerReferences"]);
-        if before != Some(&object["metadata"]["ownerReferences"]) {
-            let missing: Vec<String> = object
-                .owners()
-                .filter(|owner| !is_there(owner, object, ctx))
-                .map(|owner| owner.text("uid").to_owned())
-                .collect();
-            missing.into_iter().for_each(|uid| ctx.schedule_after(SOON, ControllerEvent::Collect(uid)));
+    } else if change.before.as_ref().is_none_or(|before| before.owners() != owners) {
+        for owner in owners.iter().filter(|owner| !is_there(owner, object, ctx)).cloned().collect::<Vec<_>>()
+        {
+            ctx.schedule_after(SOON, ControllerEvent::Collect(owner.uid));
         }
     }
     // The owner may be waiting for its last dependent.
@@ -38,11 +36,10 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     if waiting(object) && change.what != ChangeKind::Deleted {
         ctx.schedule_after(SOON, ControllerEvent::CollectDependents(change.kind, object.key()));
     }
-    for owner in object.owners() {
-        let Some((kind, namespace, name)) = named(owner, object) else { continue };
-        if ctx.store.get(kind, namespace, name).is_some_and(|owner| waiting(owner)) {
-            let place = (namespace.to_owned(), name.to_owned());
-            ctx.schedule_after(SOON, ControllerEvent::CollectDependents(kind, place));
+    for owner in &owners {
+        let found = owners::find(owner, object.namespace(), ctx).filter(|(_, owner)| waiting(owner));
+        if let Some((kind, key)) = found.map(|(kind, owner)| (kind, owner.key())) {
+            ctx.schedule_after(SOON, ControllerEvent::CollectDependents(kind, key));
         }
     }
 }
@@ -53,7 +50,7 @@ pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
     let all: Vec<_> = dependents(owner_uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
     for (kind, object) in all {
         let (namespace, name) = (object.namespace(), object.name());
-        if object.owners().any(|owner| owner["uid"] != owner_uid && is_there(owner, &object, ctx)) {
+        if object.owners().iter().any(|owner| owner.uid != owner_uid && is_there(owner, &object, ctx)) {
             disown(kind, namespace, name, owner_uid, ctx);
         } else {
             delete(kind, namespace, name, Propagation::Background, ctx);
@@ -84,8 +81,8 @@ pub(super) fn dependents_first(
         if !dependent.is_deleting() {
             delete(*kind, namespace, name, way, ctx);
         }
-        let blocks = |owner: &Value| owner["uid"] == uid && owner["blockOwnerDeletion"] == true;
-        blocked |= dependent.owners().any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
+        let blocks = |owner: &OwnerReference| owner.uid == uid && owner.block_owner_deletion == Some(true);
+        blocked |= dependent.owners().iter().any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
     }
     if !blocked && let Some(finalizer) = way.finalizer() {
         apiserver::remove_finalizer(ctx, kind, namespace, name, finalizer);
@@ -105,36 +102,16 @@ fn dependents<'a>(
 ) -> impl Iterator<Item = (Kind, &'a std::sync::Arc<Value>)> + use<'a> {
     let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Event | Kind::Lease));
     let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
-    all.filter(move |(_, object)| object.owners().any(|owner| owner["uid"] == uid))
+    all.filter(move |(_, object)| object.is_owned_by(uid))
 }
 
-/// Returns whether an owner exists. Owners of unknown kinds are assumed to exist.
-fn is_there(owner: &Value, object: &Value, ctx: &SimContext) -> bool {
-    named(owner, object).is_none_or(|(kind, namespace, name)| {
-        ctx.store.get(kind, namespace, name).is_some_and(|there| there.uid() == owner.text("uid"))
-    })
-}
-
-/// Returns kind, namespace and name of an owner.
-fn named<'a>(owner: &'a Value, object: &'a Value) -> Option<(Kind, &'a str, &'a str)> {
-    let text = |field: &str| owner.text(field);
-    let kind = Kind::ALL.into_iter().find(|kind| kind.names() == (text("kind"), text("apiVersion")))?;
-    let namespace = if kind.scope() == Scope::Namespaced { object.namespace() } else { "" };
-    Some((kind, namespace, text("name")))
+/// Returns whether an owner of an object exists. Owners of unknown kinds are assumed to exist.
+fn is_there(owner: &OwnerReference, object: &Value, ctx: &SimContext) -> bool {
+    owners::kind(owner).is_none() || owners::find(owner, object.namespace(), ctx).is_some()
 }
 
 fn disown(kind: Kind, namespace: &str, name: &str, uid: &str, ctx: &mut ControllerContext) {
-    ctx.store.update(kind, namespace, name, |object| without_owner(object, uid));
-}
-
-/// Removes an owner reference from an object.
-pub(super) fn without_owner(object: &mut Value, uid: &str) {
-    let left: Vec<Value> = object.owners().filter(|owner| owner["uid"] != uid).cloned().collect();
-    if !left.is_empty() {
-        object["metadata"]["ownerReferences"] = left.into();
-    } else {
-        object["metadata"].remove("ownerReferences");
-    }
+    ctx.store.update(kind, namespace, name, |object| owners::remove(object, uid));
 }
 
 fn delete(kind: Kind, namespace: &str, name: &str, propagation: Propagation, ctx: &mut ControllerContext) {

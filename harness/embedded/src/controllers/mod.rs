@@ -8,6 +8,7 @@ mod garbage_collector;
 mod manager;
 mod namespaces;
 mod node_lifecycle;
+mod owners;
 mod recorder;
 mod scheduler;
 mod taint_eviction;

@@ -88,10 +88,8 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
         ctx.schedule_after(AGAIN, ControllerEvent::EmptyNamespace(namespace.to_owned()));
         return;
     }
-    let finalizers = |object: &std::sync::Arc<serde_json::Value>| {
-        object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
-    };
-    if !ctx.store.get(Kind::Namespace, "", namespace).is_some_and(finalizers) {
+    let object = ctx.store.get(Kind::Namespace, "", namespace);
+    if object.is_none_or(|object| object.finalizers().next().is_none()) {
         ctx.store.remove(Kind::Namespace, "", namespace);
     }
 }

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::api::core::v1::NodeCondition;
+use k8s_openapi::apimachinery::pkg::apis::meta;
+use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent};
 use super::recorder;
 use super::taints::{self, NOT_READY, UNREACHABLE};
 use crate::apiserver::control_plane_version;
+use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 
@@ -31,9 +35,9 @@ const HEARTBEAT_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressur
 struct Heartbeat {
     uid: String,
     /// `lastHeartbeatTime` of its condition `Ready`.
-    status: String,
+    status: Option<meta::v1::Time>,
     /// `renewTime` of its lease.
-    lease: String,
+    lease: Option<meta::v1::MicroTime>,
     /// Time at which either of them changed.
     at: Time,
 }
@@ -69,11 +73,11 @@ impl NodeLifecycle {
 
     fn check_node(&mut self, node: &Value, ctx: &mut ControllerContext) {
         let (name, uid) = (node.name(), node.uid());
-        let ready = node.condition("Ready");
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let status = ready.map_or_else(String::new, |ready| text(&ready["lastHeartbeatTime"]));
+        let conditions: Vec<NodeCondition> = node.status().read("conditions");
+        let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+        let status = ready.and_then(|ready| ready.last_heartbeat_time.clone());
         let lease = ctx.store.get(Kind::Lease, "kube-node-lease", name);
-        let lease = lease.map_or_else(String::new, |lease| text(&lease["spec"]["renewTime"]));
+        let lease = lease.and_then(|lease| lease.read::<LeaseSpec>("spec").renew_time);
         if !self.nodes.contains_key(name) {
             let message = format!("Node {name} event: Registered Node {name} in Controller");
             let event = EventBody::normal("RegisteredNode", &message);
@@ -92,7 +96,7 @@ impl NodeLifecycle {
             Some(_) if control_plane_version(ctx).at_least(31) => Duration::from_secs(50),
             Some(_) => Duration::from_secs(40),
         };
-        let before = ready.map_or("", |ready| ready.text("status"));
+        let before = ready.map_or("", |ready| ready.status.as_str());
         let silent = ctx.now.since(heartbeat.at) > grace_period;
         if silent {
             mark_unknown(name, ctx);
@@ -116,7 +120,8 @@ impl NodeLifecycle {
 /// Swaps the `NoExecute` taints of a node, unless they are up to date.
 fn execute(node: &Value, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoExecute";
-    let has = |key: &&str| node.taints().any(|taint| taint["key"] == **key && taint["effect"] == EFFECT);
+    let taints = node.taints();
+    let has = |key: &&str| taints.iter().any(|taint| taint.key == **key && taint.effect == EFFECT);
     if !add.iter().all(has) || remove.iter().any(has) {
         taints::swap(node.name(), EFFECT, add, remove, ctx);
     }
@@ -124,33 +129,32 @@ fn execute(node: &Value, add: &[&str], remove: &[&str], ctx: &mut ControllerCont
 
 /// Sets the conditions of a node to `Unknown`.
 fn mark_unknown(node: &str, ctx: &mut ControllerContext) {
-    let now = ctx.epoch().seconds(ctx.now);
+    let now = Some(ctx.epoch().meta_time(ctx.now));
     ctx.store.update(Kind::Node, "", node, |node| {
-        let created = node["metadata"]["creationTimestamp"].clone();
-        let conditions = &mut node["status"]["conditions"];
-        if !conditions.is_array() {
-            *conditions = json!([]);
-        }
-        let Some(conditions) = conditions.as_array_mut() else { return };
-        for kind in HEARTBEAT_CONDITIONS {
-            match conditions.iter_mut().find(|condition| condition["type"] == kind) {
-                None => conditions.push(json!({
-                    "type": kind,
-                    "status": "Unknown",
-                    "lastHeartbeatTime": created,
-                    "lastTransitionTime": now,
-                    "reason": "NodeStatusNeverUpdated",
-                    "message": "Kubelet never posted node status.",
-                })),
-                Some(condition) if condition["status"] != "Unknown" => {
-                    condition["status"] = json!("Unknown");
-                    condition["reason"] = json!("NodeStatusUnknown");
-                    condition["message"] = json!("Kubelet stopped posting node status.");
-                    condition["lastTransitionTime"] = json!(now);
+        let created = node.created().map(meta::v1::Time);
+        node.status_mut().change("conditions", |conditions: &mut Vec<NodeCondition>| {
+            for kind in HEARTBEAT_CONDITIONS {
+                let unknown = |reason: &str, message: &str| NodeCondition {
+                    type_: kind.to_owned(),
+                    status: "Unknown".to_owned(),
+                    reason: Some(reason.to_owned()),
+                    message: Some(message.to_owned()),
+                    last_transition_time: now.clone(),
+                    last_heartbeat_time: created.clone(),
+                };
+                match conditions.iter_mut().find(|condition| condition.type_ == kind) {
+                    None => conditions
+                        .push(unknown("NodeStatusNeverUpdated", "Kubelet never posted node status.")),
+                    Some(condition) if condition.status != "Unknown" => {
+                        *condition = NodeCondition {
+                            last_heartbeat_time: condition.last_heartbeat_time.take(),
+                            ..unknown("NodeStatusUnknown", "Kubelet stopped posting node status.")
+                        };
+                    }
+                    Some(_) => {}
                 }
-                Some(_) => {}
             }
-        }
+        });
     });
 }
 
@@ -158,14 +162,15 @@ fn mark_unknown(node: &str, ctx: &mut ControllerContext) {
 fn mark_pods(node: &str, ctx: &mut ControllerContext) {
     let pods: Vec<_> =
         ctx.store.list(Kind::Pod, None).filter(|pod| pod.node_name() == node).cloned().collect();
-    let now = ctx.epoch().seconds(ctx.now);
+    let now = ctx.epoch().meta_time(ctx.now);
     for pod in pods.iter().filter(|pod| pod.has_condition("Ready")) {
         ctx.store.update(Kind::Pod, pod.namespace(), pod.name(), |pod| {
-            let conditions = pod["status"]["conditions"].as_array_mut().into_iter().flatten();
-            for ready in conditions.filter(|condition| condition["type"] == "Ready") {
-                ready["status"] = json!("False");
-                ready["lastTransitionTime"] = json!(now);
-            }
+            pod.status_mut().change("conditions", |conditions: &mut Vec<PodCondition>| {
+                for ready in conditions.iter_mut().filter(|condition| condition.kind == "Ready") {
+                    ready.status = ConditionStatus::False;
+                    ready.last_transition_time = Some(now.clone());
+                }
+            });
         });
         let event = EventBody::warning("NodeNotReady", "Node is not ready");
         ctx.record(COMPONENT, recorder::object_reference(Kind::Pod, pod), event);

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::Value;
 
 use super::context::{ControllerContext, ControllerEvent, observed_generation};
 use super::recorder;
 use crate::apiserver::{self, DeleteOptions};
-use crate::resource::condition::Condition;
-use crate::resource::{EventBody, Kind, ObjectExt, scheduling};
+use crate::resource::pod_status::PodCondition;
+use crate::resource::scheduling::NodeConstraints;
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -34,7 +36,7 @@ impl TaintEviction {
     pub(super) fn node_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let node = &change.object;
         if change.what == ChangeKind::Deleted
-            || change.before.as_ref().is_some_and(|before| no_execute(before).eq(no_execute(node)))
+            || change.before.as_ref().is_some_and(|before| no_execute(before) == no_execute(node))
         {
             return;
         }
@@ -54,13 +56,13 @@ impl TaintEviction {
         }
         let same = |before: &std::sync::Arc<Value>| {
             before.node_name() == pod.node_name()
-                && before["spec"]["tolerations"] == pod["spec"]["tolerations"]
+                && before.spec().get("tolerations") == pod.spec().get("tolerations")
         };
         if change.before.as_ref().is_some_and(same) {
             return;
         }
         let Some(node) = ctx.store.get(Kind::Node, "", pod.node_name()).cloned() else { return };
-        if no_execute(&node).next().is_some() {
+        if !no_execute(&node).is_empty() {
             self.process_pod(pod, &node, ctx);
         }
     }
@@ -74,10 +76,10 @@ impl TaintEviction {
         self.planned.remove(&key);
         record_event("Marking for", namespace, name, ctx);
         let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
-        let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(pod, ctx));
+        let (now, generation) = (ctx.epoch().meta_time(ctx.now), observed_generation(pod, ctx));
         ctx.store.update(Kind::Pod, namespace, name, |pod| {
             let message = "Taint manager: deleting due to NoExecute taint";
-            Condition::disruption("DeletionByTaintManager", message).set(pod, &now, generation);
+            PodCondition::disruption("DeletionByTaintManager", message).observing(generation).set(pod, now);
         });
         // The pod was read in the same step, so it exists.
         let _ = apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default());
@@ -86,17 +88,17 @@ impl TaintEviction {
     /// Schedules or cancels the deletion of a pod (`processPodOnNode`).
     fn process_pod(&mut self, pod: &Value, node: &Value, ctx: &mut ControllerContext) {
         let (namespace, name) = (pod.namespace(), pod.name());
-        let tolerations: Option<Vec<&Value>> = no_execute(node)
-            .map(|taint| scheduling::find_toleration(&pod["spec"]["tolerations"], taint))
-            .collect();
+        let constraints = NodeConstraints::of(pod);
+        let taints = no_execute(node);
+        let tolerations: Option<Vec<&Toleration>> =
+            taints.iter().map(|taint| constraints.toleration(taint)).collect();
         let key = (namespace.to_owned(), name.to_owned());
         let Some(tolerations) = tolerations else {
             self.cancel(namespace, name, ctx);
             self.plan(key, ctx.now, Duration::ZERO, ctx);
             return;
         };
-        let seconds =
-            tolerations.iter().filter_map(|toleration| toleration["tolerationSeconds"].as_i64()).min();
+        let seconds = tolerations.iter().filter_map(|toleration| toleration.toleration_seconds).min();
         let Some(seconds) = seconds else {
             // All taints are tolerated without a limit, or there are none.
             self.cancel(namespace, name, ctx);
@@ -128,8 +130,8 @@ impl TaintEviction {
 }
 
 /// Returns the `NoExecute` taints of a node.
-fn no_execute(node: &Value) -> impl Iterator<Item = &Value> {
-    node.taints().filter(|taint| taint["effect"] == "NoExecute")
+fn no_execute(node: &Value) -> Vec<Taint> {
+    node.taints().into_iter().filter(|taint| taint.effect == "NoExecute").collect()
 }
 
 fn record_event(what: &str, namespace: &str, name: &str, ctx: &mut ControllerContext) {

@@ -1,6 +1,6 @@
 //! Taints of nodes, and `NoSchedule` taints by condition.
 
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 
 use super::context::ControllerContext;
 use crate::defect::{Defect, Defects};
@@ -30,31 +30,27 @@ pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerCo
     }
     let name = change.object.name();
     let Some(node) = ctx.store.get(Kind::Node, "", name) else { return };
-    let conditions = node["status"].items("conditions");
+    let conditions: Vec<NodeCondition> = node.status().read("conditions");
     let mut wanted: Vec<&str> = conditions
+        .iter()
         .filter_map(|condition| {
             let fits = |(kind, status, _): &&(&str, &str, &str)| {
-                condition["type"] == *kind && condition["status"] == *status
+                condition.type_ == *kind && condition.status == *status
             };
             BY_CONDITION.iter().find(fits).map(|(_, _, key)| *key)
         })
         .filter(|key| !is_missing(key, defects))
         .collect();
-    if node["spec"]["unschedulable"] == true {
+    if node.is_unschedulable() {
         wanted.push(UNSCHEDULABLE);
     }
     let ours = |key: &str| key == UNSCHEDULABLE || BY_CONDITION.iter().any(|(_, _, own)| *own == key);
-    let has = |key: &str| node.taints().any(|taint| taint["key"] == key && taint["effect"] == EFFECT);
-    let extra: Vec<String> = node
-        .taints()
-        .filter(|taint| taint["effect"] == EFFECT)
-        .filter_map(|taint| taint["key"].as_str())
-        .filter(|key| ours(key) && !wanted.contains(key))
-        .map(str::to_owned)
-        .collect();
-    let missing: Vec<&str> = wanted.into_iter().filter(|key| !has(key)).collect();
+    let taints = node.taints();
+    let there: Vec<&str> =
+        taints.iter().filter(|taint| taint.effect == EFFECT).map(|taint| taint.key.as_str()).collect();
+    let extra: Vec<&str> = there.iter().copied().filter(|key| ours(key) && !wanted.contains(key)).collect();
+    let missing: Vec<&str> = wanted.into_iter().filter(|key| !there.contains(key)).collect();
     if !missing.is_empty() || !extra.is_empty() {
-        let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
         swap(name, EFFECT, &missing, &extra, ctx);
     }
 }
@@ -71,18 +67,24 @@ fn is_missing(key: &str, defects: &Defects) -> bool {
 
 /// Adds and removes taints of a node (`SwapNodeControllerTaint`).
 pub(super) fn swap(node: &str, effect: &str, add: &[&str], remove: &[&str], ctx: &mut ControllerContext) {
-    let now = ctx.epoch().seconds(ctx.now);
+    let now = ctx.epoch().meta_time(ctx.now);
     ctx.store.update(Kind::Node, "", node, |node| {
-        let changed = |taint: &Value| {
-            let key = taint.text("key");
-            taint["effect"] == effect && (add.contains(&key) || remove.contains(&key))
+        let changed = |taint: &Taint| {
+            let key = taint.key.as_str();
+            taint.effect == effect && (add.contains(&key) || remove.contains(&key))
         };
-        let mut taints: Vec<Value> = node.taints().filter(|taint| !changed(taint)).cloned().collect();
-        taints.extend(add.iter().map(|key| json!({"key": key, "effect": effect, "timeAdded": now})));
-        if !taints.is_empty() {
-            node["spec"]["taints"] = json!(taints);
+        let mut taints = node.taints();
+        taints.retain(|taint| !changed(taint));
+        taints.extend(add.iter().map(|key| Taint {
+            key: (*key).to_owned(),
+            effect: effect.to_owned(),
+            time_added: Some(now.clone()),
+            value: None,
+        }));
+        if taints.is_empty() {
+            node.spec_mut().remove("taints");
         } else {
-            node["spec"].remove("taints");
+            node.spec_mut().write("taints", taints);
         }
     });
 }

@@ -401,11 +401,11 @@ fn recovered_node_keeps_its_pods() {
     // A renewed lease is a heartbeat, too.
     for second in [100, 140] {
         cluster.run_until(f64::from(second));
-        let lease = json!({"metadata": {"name": "n1"}, "spec": {"renewTime": format!("2026-01-01T00:00:{second:06}.0Z")}});
-        cluster.0.store.remove(Kind::Lease, "kube-node-lease", "n1");
-        let mut lease = lease;
-        lease["metadata"]["namespace"] = json!("kube-node-lease");
         let now = cluster.0.now;
+        let renewed = cluster.0.store.epoch.micro_time(now);
+        let metadata = json!({"name": "n1", "namespace": "kube-node-lease"});
+        let lease = json!({"metadata": metadata, "spec": {"renewTime": renewed}});
+        cluster.0.store.remove(Kind::Lease, "kube-node-lease", "n1");
         cluster.0.store.create(Kind::Lease, lease, now).unwrap();
     }
     cluster.run_until(180.0);

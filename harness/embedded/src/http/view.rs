@@ -13,6 +13,7 @@ use super::resource::Resource;
 use super::{responses, table};
 use crate::apiserver::Status;
 use crate::cluster::Cluster;
+use crate::resource::ObjectExt;
 
 /// The representation of a resource that a request asks for.
 #[derive(Clone, Copy)]
@@ -73,7 +74,7 @@ impl View {
             Representation::Object => Cow::Borrowed(stored),
             Representation::Metadata => Cow::Owned(partial_metadata(stored)),
             Representation::Table => {
-                let metadata = json!({"resourceVersion": stored["metadata"]["resourceVersion"]});
+                let metadata = json!({"resourceVersion": stored.resource_version()});
                 Cow::Owned(self.table(std::iter::once(stored), metadata, with_columns))
             }
         }
@@ -124,5 +125,5 @@ impl View {
 }
 
 fn partial_metadata(object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object.metadata()})
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{EventSeries, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::ObjectExt;
 
 /// Event (`v1.Event`), as a recorder creates it. Unlike k8s-openapi's type, times that are missing
 /// are `null`, as Go writes them.
@@ -46,15 +48,15 @@ impl Event {
     /// Writes the count, the last time and the message of the event to the stored event that it
     /// repeats.
     pub(crate) fn update_repeated(&self, stored: &mut Value) {
-        stored["count"] = json!(self.count);
-        stored["lastTimestamp"] = json!(self.last_timestamp);
-        stored["message"] = json!(self.message);
+        stored.write("count", self.count);
+        stored.write("lastTimestamp", &self.last_timestamp);
+        stored.write("message", &self.message);
     }
 }
 
 /// Adds a series to a stored event (events.k8s.io/v1).
 pub(crate) fn set_series(stored: &mut Value, series: &EventSeries) {
-    stored["series"] = json!(series);
+    stored.write("series", series);
 }
 
 /// Type, reason and message of an event.

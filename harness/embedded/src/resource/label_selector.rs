@@ -1,5 +1,6 @@
 //! Requirements on labels, and label selectors in objects (`metav1.LabelSelector`).
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::Value;
 
 use crate::resource::ObjectExt;
@@ -47,21 +48,33 @@ impl Operator {
     }
 }
 
-/// Returns whether labels match a selector. An empty selector matches everything, a missing one
-/// nothing.
-pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
-    if !selector.is_object() {
-        return false;
-    }
-    let mut equal = selector["matchLabels"].as_object().into_iter().flatten();
-    equal.all(|(key, value)| labels.get(key) == Some(value))
-        && selector.items("matchExpressions").all(|expression| meets(expression, labels, None))
+/// Returns the selector of a budget, ReplicaSet or Job.
+pub(crate) fn of(object: &Value) -> Option<LabelSelector> {
+    object.spec().read("selector")
 }
 
-/// Returns whether labels match a requirement of a label selector or node selector. For
-/// `matchFields`, `field` is the value to compare.
-pub(crate) fn meets(requirement: &Value, labels: &Value, field: Option<&str>) -> bool {
-    let value = field.or_else(|| labels.get(requirement.text("key")).and_then(Value::as_str));
-    let values = requirement.items("values").filter_map(Value::as_str);
-    Operator::parse(requirement.text("operator")).is_some_and(|operator| operator.is_met(value, values))
+/// Returns whether the selector of a budget, ReplicaSet or Job matches a pod.
+pub(crate) fn selects(object: &Value, pod: &Value) -> bool {
+    matches(of(object).as_ref(), pod.labels())
+}
+
+/// Returns whether labels match a selector. An empty selector matches everything, a missing one
+/// nothing.
+pub(crate) fn matches(selector: Option<&LabelSelector>, labels: &Value) -> bool {
+    let label = |key: &str| labels.get(key).and_then(Value::as_str);
+    selector.is_some_and(|selector| {
+        selector.match_labels.iter().flatten().all(|(key, value)| label(key) == Some(value))
+            && selector
+                .match_expressions
+                .iter()
+                .flatten()
+                .all(|one| meets(&one.operator, label(&one.key), one.values.as_deref()))
+    })
+}
+
+/// Returns whether the value of a label or field meets a requirement of a label selector or node
+/// selector.
+pub(crate) fn meets(operator: &str, value: Option<&str>, values: Option<&[String]>) -> bool {
+    let values = values.unwrap_or_default().iter().map(String::as_str);
+    Operator::parse(operator).is_some_and(|operator| operator.is_met(value, values))
 }

@@ -1,6 +1,5 @@
 //! Parts of objects that several components read in the same way.
 
-pub(crate) mod condition;
 pub(crate) mod event;
 mod kind;
 pub(crate) mod label_selector;

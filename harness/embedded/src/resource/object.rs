@@ -1,12 +1,14 @@
 //! Typed reading of objects.
 //!
 //! Objects stay [`Value`]s, so that fields newer than k8s-openapi's types are kept. Other modules
-//! read the fields that they share by [`ObjectExt`].
+//! read and write parts of objects as types by [`ObjectExt`].
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-use super::condition;
 
 /// Fields of objects. A field that is missing or has another type is empty.
 pub(crate) trait ObjectExt {
@@ -16,8 +18,13 @@ pub(crate) trait ObjectExt {
     fn text_or<'a>(&'a self, field: &str, default: &'a str) -> &'a str;
     /// Returns an integer field; 0 if it is missing.
     fn integer(&self, field: &str) -> i64;
-    /// Returns a timestamp field.
-    fn time(&self, field: &str) -> Option<Timestamp>;
+    /// Reads a field as a type. A field that is missing or has another type is the default: the API
+    /// server has checked the types.
+    fn read<T: DeserializeOwned + Default>(&self, field: &str) -> T;
+    /// Sets a field to a typed value.
+    fn write(&mut self, field: &str, value: impl Serialize);
+    /// Reads a field as a type, changes it and writes it.
+    fn change<T: DeserializeOwned + Default + Serialize>(&mut self, field: &str, by: impl FnOnce(&mut T));
     /// Returns the items of a list.
     fn items(&self, list: &str) -> std::slice::Iter<'_, Value>;
     /// Returns mutable items of a list.
@@ -31,6 +38,19 @@ pub(crate) trait ObjectExt {
     /// Sets a field, or removes it if there is no value.
     fn set_or_remove(&mut self, field: &str, value: Option<&Value>);
 
+    /// Returns `metadata`.
+    fn metadata(&self) -> &Value;
+    /// Returns `metadata` for changes.
+    fn metadata_mut(&mut self) -> &mut Value;
+    /// Returns `spec`.
+    fn spec(&self) -> &Value;
+    /// Returns `spec` for changes.
+    fn spec_mut(&mut self) -> &mut Value;
+    /// Returns `status`.
+    fn status(&self) -> &Value;
+    /// Returns `status` for changes.
+    fn status_mut(&mut self) -> &mut Value;
+
     /// Returns `metadata.name`.
     fn name(&self) -> &str;
     /// Returns `metadata.namespace`.
@@ -41,14 +61,22 @@ pub(crate) trait ObjectExt {
     fn resource_version(&self) -> &str;
     /// Returns `metadata.labels`.
     fn labels(&self) -> &Value;
+    /// Returns an annotation.
+    fn annotation(&self, key: &str) -> Option<&str>;
+    /// Sets an annotation.
+    fn set_annotation(&mut self, key: &str, value: &str);
+    /// Returns `metadata.creationTimestamp`.
+    fn created(&self) -> Option<Timestamp>;
     /// Returns `metadata.generation`.
     fn generation(&self) -> Option<i64>;
     /// Returns `metadata.finalizers`.
     fn finalizers(&self) -> impl Iterator<Item = &str>;
     /// Returns `metadata.ownerReferences`.
-    fn owners(&self) -> std::slice::Iter<'_, Value>;
+    fn owners(&self) -> Vec<OwnerReference>;
+    /// Returns whether the object has an owner with a uid.
+    fn is_owned_by(&self, uid: &str) -> bool;
     /// Returns the owner reference of the controller (`metav1.GetControllerOf`).
-    fn controller(&self) -> Option<&Value>;
+    fn controller(&self) -> Option<OwnerReference>;
     /// Returns whether the object with a uid controls the object.
     fn is_controlled_by(&self, uid: &str) -> bool;
     /// Returns whether the object is being deleted.
@@ -64,6 +92,8 @@ pub(crate) trait ObjectExt {
 
     /// Returns the node that a pod is bound to.
     fn node_name(&self) -> &str;
+    /// Returns the node that a pod without a node waits for.
+    fn nominated_node(&self) -> &str;
     /// Returns the priority of a pod.
     fn priority(&self) -> i64;
     /// Returns whether a pod's phase is final, so that the pod holds no resources.
@@ -71,7 +101,9 @@ pub(crate) trait ObjectExt {
     /// Returns the names of a pod's sidecars (restartable init containers).
     fn sidecars(&self) -> impl Iterator<Item = &str>;
     /// Returns the taints of a node.
-    fn taints(&self) -> std::slice::Iter<'_, Value>;
+    fn taints(&self) -> Vec<Taint>;
+    /// Returns whether a node is cordoned.
+    fn is_unschedulable(&self) -> bool;
     /// Returns the internal IP address of a node.
     fn internal_ip(&self) -> Option<&str>;
 }
@@ -92,8 +124,18 @@ impl ObjectExt for Value {
         self[field].as_i64().unwrap_or(0)
     }
 
-    fn time(&self, field: &str) -> Option<Timestamp> {
-        self[field].as_str()?.parse().ok()
+    fn read<T: DeserializeOwned + Default>(&self, field: &str) -> T {
+        T::deserialize(&self[field]).unwrap_or_default()
+    }
+
+    fn write(&mut self, field: &str, value: impl Serialize) {
+        self[field] = json!(value);
+    }
+
+    fn change<T: DeserializeOwned + Default + Serialize>(&mut self, field: &str, by: impl FnOnce(&mut T)) {
+        let mut value = self.read(field);
+        by(&mut value);
+        self.write(field, value);
     }
 
     fn items(&self, list: &str) -> std::slice::Iter<'_, Value> {
@@ -128,48 +170,88 @@ impl ObjectExt for Value {
         }
     }
 
+    fn metadata(&self) -> &Value {
+        &self["metadata"]
+    }
+
+    fn metadata_mut(&mut self) -> &mut Value {
+        &mut self["metadata"]
+    }
+
+    fn spec(&self) -> &Value {
+        &self["spec"]
+    }
+
+    fn spec_mut(&mut self) -> &mut Value {
+        &mut self["spec"]
+    }
+
+    fn status(&self) -> &Value {
+        &self["status"]
+    }
+
+    fn status_mut(&mut self) -> &mut Value {
+        &mut self["status"]
+    }
+
     fn name(&self) -> &str {
-        self["metadata"].text("name")
+        self.metadata().text("name")
     }
 
     fn namespace(&self) -> &str {
-        self["metadata"].text("namespace")
+        self.metadata().text("namespace")
     }
 
     fn uid(&self) -> &str {
-        self["metadata"].text("uid")
+        self.metadata().text("uid")
     }
 
     fn resource_version(&self) -> &str {
-        self["metadata"].text("resourceVersion")
+        self.metadata().text("resourceVersion")
     }
 
     fn labels(&self) -> &Value {
-        &self["metadata"]["labels"]
+        &self.metadata()["labels"]
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata()["annotations"].get(key).and_then(Self::as_str)
+    }
+
+    fn set_annotation(&mut self, key: &str, value: &str) {
+        self.metadata_mut()["annotations"][key] = json!(value);
+    }
+
+    fn created(&self) -> Option<Timestamp> {
+        self.metadata().text("creationTimestamp").parse().ok()
     }
 
     fn generation(&self) -> Option<i64> {
-        self["metadata"]["generation"].as_i64()
+        self.metadata()["generation"].as_i64()
     }
 
     fn finalizers(&self) -> impl Iterator<Item = &str> {
-        self["metadata"].items("finalizers").filter_map(Self::as_str)
+        self.metadata().items("finalizers").filter_map(Self::as_str)
     }
 
-    fn owners(&self) -> std::slice::Iter<'_, Value> {
-        self["metadata"].items("ownerReferences")
+    fn owners(&self) -> Vec<OwnerReference> {
+        self.metadata().read("ownerReferences")
     }
 
-    fn controller(&self) -> Option<&Value> {
-        self.owners().find(|owner| owner["controller"] == true)
+    fn is_owned_by(&self, uid: &str) -> bool {
+        self.metadata().items("ownerReferences").any(|owner| owner.text("uid") == uid)
+    }
+
+    fn controller(&self) -> Option<OwnerReference> {
+        self.owners().into_iter().find(|owner| owner.controller == Some(true))
     }
 
     fn is_controlled_by(&self, uid: &str) -> bool {
-        self.controller().is_some_and(|owner| owner["uid"] == uid)
+        self.controller().is_some_and(|owner| owner.uid == uid)
     }
 
     fn is_deleting(&self) -> bool {
-        self["metadata"]["deletionTimestamp"].is_string()
+        self.metadata()["deletionTimestamp"].is_string()
     }
 
     fn key(&self) -> (String, String) {
@@ -177,23 +259,27 @@ impl ObjectExt for Value {
     }
 
     fn phase(&self) -> &str {
-        self["status"].text("phase")
+        self.status().text("phase")
     }
 
     fn condition(&self, kind: &str) -> Option<&Value> {
-        condition::find(&self["status"], kind)
+        self.status().items("conditions").find(|condition| condition.text("type") == kind)
     }
 
     fn has_condition(&self, kind: &str) -> bool {
-        self.condition(kind).is_some_and(|condition| condition["status"] == "True")
+        self.condition(kind).is_some_and(|condition| condition.text("status") == "True")
     }
 
     fn node_name(&self) -> &str {
-        self["spec"].text("nodeName")
+        self.spec().text("nodeName")
+    }
+
+    fn nominated_node(&self) -> &str {
+        self.status().text("nominatedNodeName")
     }
 
     fn priority(&self) -> i64 {
-        self["spec"].integer("priority")
+        self.spec().integer("priority")
     }
 
     fn is_terminal(&self) -> bool {
@@ -201,16 +287,20 @@ impl ObjectExt for Value {
     }
 
     fn sidecars(&self) -> impl Iterator<Item = &str> {
-        let inits = self["spec"].items("initContainers");
-        inits.filter(|init| init["restartPolicy"] == "Always").map(|init| init.text("name"))
+        let inits = self.spec().items("initContainers");
+        inits.filter(|init| init.text("restartPolicy") == "Always").map(|init| init.text("name"))
     }
 
-    fn taints(&self) -> std::slice::Iter<'_, Value> {
-        self["spec"].items("taints")
+    fn taints(&self) -> Vec<Taint> {
+        self.spec().read("taints")
+    }
+
+    fn is_unschedulable(&self) -> bool {
+        self.spec().read("unschedulable")
     }
 
     fn internal_ip(&self) -> Option<&str> {
-        let mut addresses = self["status"].items("addresses");
-        addresses.find(|address| address["type"] == "InternalIP")?["address"].as_str()
+        let mut addresses = self.status().items("addresses");
+        addresses.find(|address| address.text("type") == "InternalIP").map(|address| address.text("address"))
     }
 }

@@ -16,6 +16,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ObjectExt;
+
 /// Status of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -170,7 +172,7 @@ impl PodStatus {
     /// Reads the status of a pod. A missing or invalid status is empty: the API server has
     /// validated the object.
     pub(crate) fn of(pod: &Value) -> Self {
-        Self::deserialize(&pod["status"]).unwrap_or_default()
+        pod.read("status")
     }
 
     /// Returns whether the phase is final.
@@ -186,6 +188,11 @@ impl PodStatus {
     /// Returns the condition of a type.
     pub(crate) fn condition(&self, kind: &str) -> Option<&PodCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// Returns whether the condition of a type has the status `True`.
+    pub(crate) fn has_condition(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == ConditionStatus::True)
     }
 
     /// Returns the status of the container with a name, of any kind.
@@ -209,6 +216,39 @@ impl Phase {
 }
 
 impl PodCondition {
+    /// Creates a condition without times. An empty reason or message is omitted.
+    pub(crate) fn new(kind: &str, status: ConditionStatus, reason: &str, message: &str) -> Self {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Self {
+            kind: kind.to_owned(),
+            status,
+            reason: text(reason),
+            message: text(message),
+            ..Self::default()
+        }
+    }
+
+    /// Creates a `DisruptionTarget` condition.
+    pub(crate) fn disruption(reason: &str, message: &str) -> Self {
+        Self::new("DisruptionTarget", ConditionStatus::True, reason, message)
+    }
+
+    /// Sets the generation that scheduler and controllers report since 1.34
+    /// (`PodObservedGenerationTracking`, KEP-5067).
+    pub(crate) fn observing(self, generation: Option<i64>) -> Self {
+        Self { observed_generation: generation, ..self }
+    }
+
+    /// Sets the condition in a pod (`podutil.UpdatePodCondition`). `now` is the transition time if
+    /// the status changes.
+    pub(crate) fn set(mut self, pod: &mut Value, now: Time) {
+        pod.status_mut().change("conditions", |conditions: &mut Vec<Self>| {
+            let same = conditions.iter().find(|old| old.kind == self.kind && old.status == self.status);
+            self.last_transition_time = same.map_or(Some(now), |old| old.last_transition_time.clone());
+            self.put(conditions);
+        });
+    }
+
     /// Adds the condition to a list, or replaces the one of its type.
     pub(crate) fn put(self, conditions: &mut Vec<Self>) {
         match conditions.iter_mut().find(|old| old.kind == self.kind) {

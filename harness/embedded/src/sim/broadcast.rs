@@ -47,11 +47,6 @@ impl Subscription {
         self.notified_version
     }
 
-    /// Marks all notifications so far as received.
-    pub fn catch_up(&mut self) {
-        self.notified_version = self.broadcast.version();
-    }
-
     /// Waits for a notification that was not received yet.
     pub async fn next(&mut self) {
         loop {

@@ -95,18 +95,17 @@ impl Store {
     /// `resourceVersion`, and generates a name from `generateName`.
     pub fn create(&mut self, kind: Kind, mut object: Value, now: Time) -> Result<Arc<Value>, StoreError> {
         let (name, version) = kind.names();
-        object["kind"] = json!(name);
-        object["apiVersion"] = json!(version);
-        let generated = object["metadata"]["generateName"].as_str().map(|prefix| self.generated(prefix));
-        let metadata = &mut object["metadata"];
-        if metadata["name"].as_str().is_none_or(str::is_empty) {
-            metadata["name"] = json!(generated.unwrap_or_default());
-        }
+        object.write("kind", name);
+        object.write("apiVersion", version);
+        let metadata = object.metadata_mut();
+        let generated =
+            metadata.get("generateName").and_then(Value::as_str).map(|prefix| self.generated(prefix));
+        metadata.set_default("name", json!(generated.unwrap_or_default()));
         // An object whose template refers to its uid already has one.
-        if metadata["uid"].is_null() {
-            metadata["uid"] = json!(self.uid());
+        if metadata.get("uid").is_none_or(Value::is_null) {
+            metadata.write("uid", self.uid());
         }
-        metadata["creationTimestamp"] = json!(self.epoch.seconds(now));
+        metadata.write("creationTimestamp", self.epoch.meta_time(now));
         let (namespace, name) = key(kind, &object);
         if self.get(kind, namespace, name).is_some() {
             return Err(StoreError::Exists);
@@ -119,12 +118,12 @@ impl Store {
     pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
         let (namespace, name) = key(kind, &object);
         let old = self.get(kind, namespace, name).cloned().ok_or(StoreError::Missing)?;
-        let stated = object["metadata"].text("resourceVersion");
-        if !stated.is_empty() && old["metadata"]["resourceVersion"] != stated {
+        let stated = object.resource_version();
+        if !stated.is_empty() && old.resource_version() != stated {
             return Err(StoreError::Conflict);
         }
         let mut object = object;
-        object["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        object.metadata_mut().write("resourceVersion", old.resource_version());
         if object == *old {
             return Ok(old);
         }
@@ -154,7 +153,7 @@ impl Store {
         }
         self.version += 1;
         let mut last = Value::clone(&old);
-        last["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        last.metadata_mut().write("resourceVersion", self.version.to_string());
         let last = Arc::new(last);
         self.remember(Change {
             version: self.version,
@@ -206,7 +205,7 @@ impl Store {
 
     fn put(&mut self, kind: Kind, mut object: Value, before: Option<Arc<Value>>) -> Arc<Value> {
         self.version += 1;
-        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        object.metadata_mut().write("resourceVersion", self.version.to_string());
         let object = Arc::new(object);
         let (namespace, name) = key(kind, &object);
         let all = self.objects.entry(kind).or_default();
@@ -233,9 +232,8 @@ impl Store {
 
 /// Returns namespace, empty for cluster-scoped kinds, and name.
 fn key(kind: Kind, object: &Value) -> (&str, &str) {
-    let text = |field: &str| object["metadata"].text(field);
     match kind.scope() {
-        Scope::Namespaced => (text("namespace"), text("name")),
-        Scope::Cluster => ("", text("name")),
+        Scope::Namespaced => (object.namespace(), object.name()),
+        Scope::Cluster => ("", object.name()),
     }
 }

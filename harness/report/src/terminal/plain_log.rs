@@ -68,20 +68,11 @@ impl LogFormatter {
                 }
             }
             RunEventKind::CaseRetried { id, text, judgement, .. } => {
-                let text = retry_text(text, judgement);
-                self.add_case(
-                    &mut log,
-                    id,
-                    &judgement.verdict.to_string(),
-                    Style::of(judgement.verdict),
-                    &text,
-                );
+                self.add_verdict(&mut log, id, judgement.verdict, &retry_text(text, judgement));
             }
             RunEventKind::CaseEnded { id, seconds, judgement, .. } => {
                 self.progress.remove(id);
-                let verdict = judgement.verdict;
-                let text = result_text(judgement, *seconds);
-                self.add_case(&mut log, id, &verdict.to_string(), Style::of(verdict), &text);
+                self.add_verdict(&mut log, id, judgement.verdict, &result_text(judgement, *seconds));
             }
             RunEventKind::Interrupted { stage } => {
                 let text = match stage {
@@ -156,6 +147,10 @@ impl LogFormatter {
         let title = id.title();
         let columns = [(id.kubelet.as_str(), self.kubelet_width), (title.as_str(), self.case_width)];
         log.add_with_columns(&columns, word, style, text);
+    }
+
+    fn add_verdict(&self, log: &mut LogLines, id: &CaseId, verdict: Verdict, text: &str) {
+        self.add_case(log, id, &verdict.to_string(), Style::of(verdict), text);
     }
 }
 

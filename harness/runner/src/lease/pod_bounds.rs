@@ -1,5 +1,5 @@
-//! What the pods of a case can take from a node that evictlab does not manage, by their own
-//! manifests: memory and disk up to their limits, and privileges.
+//! Bounds of the pods of a case on a node that evictlab does not manage: the memory and disk that
+//! their manifests allow at most, and their privileges.
 
 use evictlab_case::{Case, PodSpec};
 use evictlab_cluster::workload::add_default_limits;

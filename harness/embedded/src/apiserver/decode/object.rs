@@ -1,6 +1,6 @@
 //! From a JSON body to a valid object.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::quantities::canonicalize;
 use super::unknown_fields;
@@ -70,8 +70,8 @@ fn set_type(kind: Kind, object: &mut Value) -> Result<(), Status> {
             "{stated_name} in version {version:?} cannot be handled as a {name}: converting (v1.{stated_name}) to (core.{name}): unknown conversion"
         )));
     }
-    object["kind"] = json!(name);
-    object["apiVersion"] = json!(version);
+    object.write("kind", name);
+    object.write("apiVersion", version);
     Ok(())
 }
 
@@ -96,6 +96,8 @@ fn remove_nulls(object: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn error(object: Value, validation: FieldValidation) -> String {

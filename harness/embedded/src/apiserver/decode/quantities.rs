@@ -3,7 +3,7 @@
 use evictlab_rules::quantity::Quantity;
 use serde_json::Value;
 
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 const INVALID: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -11,11 +11,11 @@ const INVALID: &str =
 /// Canonicalizes the quantities of a pod, a pod template or a node.
 pub(super) fn canonicalize(kind: Kind, object: &mut Value) -> Result<(), String> {
     match kind {
-        Kind::Pod => walk(&mut object["spec"]),
+        Kind::Pod => walk(object.spec_mut()),
         Kind::Deployment | Kind::ReplicaSet | Kind::Job => {
             object.pointer_mut("/spec/template/spec").map_or(Ok(()), walk)
         }
-        Kind::Node => walk(&mut object["status"]),
+        Kind::Node => walk(object.status_mut()),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,9 @@
 //! Admission of pods: ServiceAccount, Priority, DefaultTolerationSeconds and ResourceQuota, which
 //! every cluster enables.
 
+use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::apiserver::metadata;
@@ -38,13 +41,10 @@ fn set_service_account(
     if metadata::is_mirror_pod(pod) {
         return Ok(());
     }
-    let spec = &mut pod["spec"];
-    let account = match spec.text("serviceAccountName") {
-        "" => "default".to_owned(),
-        account => account.to_owned(),
-    };
-    spec["serviceAccountName"] = json!(account);
-    spec["serviceAccount"] = json!(account);
+    let spec = pod.spec_mut();
+    let account = spec.text_or("serviceAccountName", "default").to_owned();
+    spec.write("serviceAccountName", &account);
+    spec.write("serviceAccount", &account);
     let Some(object) = ctx.store.get(Kind::ServiceAccount, namespace, &account) else {
         return Err(Status::forbidden(
             Kind::Pod,
@@ -54,8 +54,8 @@ fn set_service_account(
             ),
         ));
     };
-    let automount = [&spec["automountServiceAccountToken"], &object["automountServiceAccountToken"]];
-    if automount.iter().find_map(|automount| automount.as_bool()).unwrap_or(true) {
+    let automounts = |object: &Value| object.read::<Option<bool>>("automountServiceAccountToken");
+    if automounts(spec).or_else(|| automounts(object)).unwrap_or(true) {
         mount_token(ctx, spec);
     }
     Ok(())
@@ -63,16 +63,15 @@ fn set_service_account(
 
 fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
     const PREFIX: &str = "kube-api-access-";
-    let is_token = |volume: &&Value| volume["name"].as_str().is_some_and(|name| name.starts_with(PREFIX));
-    let existing = spec.items("volumes").find(is_token);
-    let (name, existing) = match existing.and_then(|volume| volume["name"].as_str()) {
+    let mut names = spec.items("volumes").map(|volume| volume.text("name"));
+    let (name, existing) = match names.find(|name| name.starts_with(PREFIX)) {
         Some(name) => (name.to_owned(), true),
         None => (ctx.store.generated(PREFIX), false),
     };
     let mut mounted = false;
     for list in ["initContainers", "containers"] {
         for container in spec.items_mut(list) {
-            if container.items("volumeMounts").any(|mount| mount["mountPath"] == TOKEN_PATH) {
+            if container.items("volumeMounts").any(|mount| mount.text("mountPath") == TOKEN_PATH) {
                 continue;
             }
             container.push("volumeMounts", json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH}));
@@ -99,41 +98,49 @@ fn mount_token(ctx: &mut SimContext, spec: &mut Value) {
 
 fn set_priority(ctx: &SimContext, name: &str, pod: &mut Value) -> Result<(), Status> {
     let forbidden = |reason: String| Err(Status::forbidden(Kind::Pod, name, &reason));
-    let spec = &mut pod["spec"];
+    let spec = pod.spec_mut();
     let class = match spec.text("priorityClassName") {
-        "" => None,
+        "" => PriorityClass::default(),
         class => match ctx.store.get(Kind::PriorityClass, "", class) {
             None => return forbidden(format!("no PriorityClass with name {class} was found")),
-            some => some,
+            Some(class) => PriorityClass::deserialize(&**class).unwrap_or_default(),
         },
     };
-    let value = class.and_then(|class| class["value"].as_i64()).unwrap_or(0);
-    if let Some(stated) = spec["priority"].as_i64().filter(|&stated| stated != value) {
+    let value = class.value;
+    if let Some(stated) = spec.read::<Option<i32>>("priority").filter(|&stated| stated != value) {
         return forbidden(format!(
             "the integer value of priority ({stated}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
         ));
     }
-    spec["priority"] = json!(value);
-    let policy = class.and_then(|class| class["preemptionPolicy"].as_str()).unwrap_or("PreemptLowerPriority");
-    if let Some(stated) = spec["preemptionPolicy"].as_str().filter(|&stated| stated != policy) {
+    spec.write("priority", value);
+    let policy = class.preemption_policy.as_deref().unwrap_or("PreemptLowerPriority");
+    let stated = spec.text_or("preemptionPolicy", policy);
+    if stated != policy {
         return forbidden(format!(
             "the string value of PreemptionPolicy ({stated}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
         ));
     }
-    spec["preemptionPolicy"] = json!(policy);
+    spec.write("preemptionPolicy", policy);
     Ok(())
 }
 
 fn add_tolerations(pod: &mut Value) {
-    const SECONDS: u64 = 300;
-    for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
-        let is_tolerated = |toleration: &Value| {
-            let text = |field: &str| toleration.text(field);
-            ["", taint].contains(&text("key")) && ["", "NoExecute"].contains(&text("effect"))
-        };
-        if !pod["spec"].items("tolerations").any(is_tolerated) {
-            let toleration = json!({"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": SECONDS});
-            pod["spec"].push("tolerations", toleration);
+    const SECONDS: i64 = 300;
+    const EFFECT: &str = "NoExecute";
+    pod.spec_mut().change("tolerations", |tolerations: &mut Vec<Toleration>| {
+        for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+            let covers = |stated: &Option<String>, value: &str| {
+                ["", value].contains(&stated.as_deref().unwrap_or_default())
+            };
+            if !tolerations.iter().any(|one| covers(&one.key, taint) && covers(&one.effect, EFFECT)) {
+                tolerations.push(Toleration {
+                    key: Some(taint.to_owned()),
+                    operator: Some("Exists".to_owned()),
+                    effect: Some(EFFECT.to_owned()),
+                    toleration_seconds: Some(SECONDS),
+                    value: None,
+                });
+            }
         }
-    }
+    });
 }

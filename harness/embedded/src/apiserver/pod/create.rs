@@ -2,13 +2,13 @@
 
 use evictlab_rules::pod::{Pod, QosClass};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{admission, defaults};
 use crate::apiserver::objects::control_plane_version;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::ObjectExt;
+use crate::resource::{ObjectExt, Phase, PodStatus};
 
 /// Applies defaults and admission to a new pod and sets its initial status.
 pub(in crate::apiserver) fn prepare(
@@ -22,12 +22,13 @@ pub(in crate::apiserver) fn prepare(
     admission::admit(ctx, namespace, name, pod)?;
     // A pod that cannot be read is rejected by the validation.
     let qos = Pod::deserialize(&*pod).map_or(QosClass::BestEffort, |pod| pod.qos_class());
-    pod["status"] = json!({"phase": "Pending", "qosClass": qos});
+    let phase = Some(Phase::Pending);
+    pod.write("status", PodStatus { phase, qos_class: Some(qos), ..PodStatus::default() });
     // Pods have generations since 1.33 (KEP-5067).
     if version.at_least(33) {
-        pod["metadata"]["generation"] = json!(1);
+        pod.metadata_mut().write("generation", 1);
     } else {
-        pod["metadata"].remove("generation");
+        pod.metadata_mut().remove("generation");
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Defaults of pods: `pkg/apis/core/v1/defaults.go`.
 
+use std::collections::BTreeMap;
+
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
@@ -15,7 +17,7 @@ const CONTAINER_LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralCo
 /// KEP-2837); older versions drop them.
 pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &KubeletVersion) {
     set_template_defaults(pod);
-    let spec = &mut pod["spec"];
+    let spec = pod.spec_mut();
     spec.set_default("enableServiceLinks", json!(true));
     for list in ["containers", "initContainers"] {
         spec.items_mut(list).for_each(set_requests_from_limits);
@@ -30,7 +32,7 @@ pub(in crate::apiserver) fn set_defaults(pod: &mut Value, control_plane: &Kubele
 /// Sets the defaults that pods and pod templates share (`SetDefaults_PodSpec` and those of its
 /// parts).
 pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
-    let spec = &mut template["spec"];
+    let spec = template.spec_mut();
     remove_empty(spec);
     for (field, value) in [
         ("restartPolicy", json!("Always")),
@@ -42,10 +44,10 @@ pub(in crate::apiserver) fn set_template_defaults(template: &mut Value) {
         spec.set_default(field, value);
     }
     // `serviceAccount` is the deprecated name of the field.
-    if spec["serviceAccountName"].is_null() && spec["serviceAccount"].is_string() {
-        spec["serviceAccountName"] = spec["serviceAccount"].clone();
+    if let Some(account) = spec.get("serviceAccount").cloned() {
+        spec.set_default("serviceAccountName", account);
     }
-    let host_network = spec["hostNetwork"] == true;
+    let host_network: bool = spec.read("hostNetwork");
     for list in CONTAINER_LISTS {
         for container in spec.items_mut(list) {
             set_container_defaults(container);
@@ -83,7 +85,7 @@ pub(super) fn set_container_defaults(container: &mut Value) {
                 ("failureThreshold", 3),
             ] {
                 if probe.integer(field) == 0 {
-                    probe[field] = json!(value);
+                    probe.write(field, value);
                 }
             }
             set_handler_defaults(probe);
@@ -116,20 +118,17 @@ fn is_latest(image: &str) -> bool {
 }
 
 fn set_requests_from_limits(container: &mut Value) {
-    let limits = match &container["resources"]["limits"] {
-        Value::Object(limits) => limits.clone(),
-        _ => return,
-    };
-    let requests = &mut container["resources"]["requests"];
-    for (name, limit) in limits {
-        requests.set_default(&name, limit);
+    let Some(resources) = container.get_mut("resources") else { return };
+    for (name, limit) in resources.read::<BTreeMap<String, Value>>("limits") {
+        resources["requests"].set_default(&name, limit);
     }
 }
 
 fn set_host_ports(container: &mut Value) {
     for port in container.items_mut("ports") {
-        let same = port["containerPort"].clone();
-        port.set_default("hostPort", same);
+        if let Some(same) = port.get("containerPort").cloned() {
+            port.set_default("hostPort", same);
+        }
     }
 }
 
@@ -143,10 +142,8 @@ fn set_volume_defaults(volume: &mut Value) {
             source.set_default("defaultMode", json!(0o644));
         }
     }
-    if let Some(path) = fields.get_mut("hostPath")
-        && path["type"].is_null()
-    {
-        path["type"] = json!("");
+    if let Some(path) = fields.get_mut("hostPath") {
+        path.set_default("type", json!(""));
     }
     if let Some(downward) = fields.get_mut("downwardAPI") {
         downward.items_mut("items").for_each(set_reference_defaults);
@@ -177,17 +174,16 @@ fn set_reference_defaults(from: &mut Value) {
 fn set_pod_level_requests(pod: &mut Value) {
     const SUPPORTED: [&str; 2] = ["cpu", "memory"];
     let is_supported = |name: &str| SUPPORTED.contains(&name) || name.starts_with("hugepages-");
-    let Some(limits) = pod["spec"]["resources"]["limits"].as_object().filter(|limits| !limits.is_empty())
-    else {
+    let limits: BTreeMap<String, Value> = pod.spec()["resources"].read("limits");
+    if limits.is_empty() {
         return;
-    };
-    let limits = limits.clone();
+    }
     let Ok(whole) = Pod::deserialize(&*pod) else { return };
     let is_requested = |name: &str| {
         let spec = &whole.spec;
         spec.containers.iter().chain(&spec.init_containers).any(|one| one.request(name).is_some())
     };
-    let resources = &mut pod["spec"]["resources"];
+    let resources = &mut pod.spec_mut()["resources"];
     // Resources without a pod-level limit are summed as well.
     for name in SUPPORTED.into_iter().filter(|name| is_requested(name)) {
         resources["requests"].set_default(name, json!(container_requests(&whole, name)));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 
 use crate::apiserver::objects::{check_preconditions, find, increment_generation, replace};
 use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
@@ -19,7 +20,7 @@ pub(in crate::apiserver) fn delete(
 ) -> Result<Deleted, Status> {
     let mut pod = Value::clone(&*find(ctx, ObjectPath { kind: Kind::Pod, namespace, name })?);
     check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
-    let pending = pod["metadata"]["deletionGracePeriodSeconds"].as_u64();
+    let pending: Option<u64> = pod.metadata().read("deletionGracePeriodSeconds");
     let grace = match (pending, options.grace) {
         // A pending grace period can only be shortened.
         (Some(pending), Some(requested)) if requested < pending => requested,
@@ -28,10 +29,10 @@ pub(in crate::apiserver) fn delete(
     };
     let deletion_time = match pending {
         Some(pending) => shortened_deletion_time(&pod, pending - grace),
-        None => ctx.epoch().seconds(ctx.now + Duration::from_secs(grace)),
+        None => Some(ctx.epoch().meta_time(ctx.now + Duration::from_secs(grace))),
     };
-    pod["metadata"]["deletionTimestamp"] = json!(deletion_time);
-    pod["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+    pod.metadata_mut().write("deletionTimestamp", deletion_time);
+    pod.metadata_mut().write("deletionGracePeriodSeconds", grace);
     if pending.is_none() {
         increment_generation(&mut pod);
     }
@@ -49,7 +50,7 @@ pub(in crate::apiserver) fn delete(
 /// finalizers are kept.
 pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
     let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
-    if pod["metadata"]["uid"] != uid {
+    if pod.uid() != uid {
         return;
     }
     let at_once = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
@@ -58,22 +59,17 @@ pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, ui
 }
 
 /// Returns the deletion timestamp of a pod, moved forward by some seconds.
-fn shortened_deletion_time(pod: &Value, seconds: u64) -> String {
-    let metadata = &pod["metadata"];
-    let time = metadata.time("deletionTimestamp");
-    match time.and_then(|time| time.checked_sub(Duration::from_secs(seconds)).ok()) {
-        Some(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        None => metadata.text("deletionTimestamp").to_owned(),
-    }
+fn shortened_deletion_time(pod: &Value, seconds: u64) -> Option<Time> {
+    let time: Option<Time> = pod.metadata().read("deletionTimestamp");
+    time.and_then(|time| time.0.checked_sub(Duration::from_secs(seconds)).ok()).map(Time)
 }
 
 /// Returns the grace period of a first deletion in seconds: 0 for a pod without a node and for a
 /// terminated pod.
 fn initial_grace(pod: &Value, requested: Option<u64>) -> u64 {
-    let own = pod["spec"].integer("terminationGracePeriodSeconds");
+    let own = pod.spec().integer("terminationGracePeriodSeconds");
     let is_unscheduled = pod.node_name().is_empty();
-    let is_terminated = ["Failed", "Succeeded"].contains(&pod.phase());
-    if is_unscheduled || is_terminated {
+    if is_unscheduled || pod.is_terminal() {
         0
     } else {
         // A negative period means the shortest one, 1 s.

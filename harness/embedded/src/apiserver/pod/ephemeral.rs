@@ -10,12 +10,12 @@ use crate::resource::ObjectExt;
 /// Returns the old pod with the ephemeral containers of the new one, defaults applied.
 pub(in crate::apiserver) fn with_ephemeral_containers(old: &Value, new: &Value) -> Value {
     let mut pod = old.clone();
-    let mut all = new["spec"]["ephemeralContainers"].clone();
-    all.as_array_mut().into_iter().flatten().for_each(defaults::set_container_defaults);
-    if all.as_array().is_none_or(Vec::is_empty) {
-        pod["spec"].remove("ephemeralContainers");
+    let mut all: Vec<Value> = new.spec().read("ephemeralContainers");
+    all.iter_mut().for_each(defaults::set_container_defaults);
+    if all.is_empty() {
+        pod.spec_mut().remove("ephemeralContainers");
     } else {
-        pod["spec"]["ephemeralContainers"] = all;
+        pod.spec_mut().write("ephemeralContainers", all);
     }
     pod
 }
@@ -29,9 +29,9 @@ pub(in crate::apiserver) fn validate_ephemeral_update(new: &Value, old: &Value) 
     }
     let path = FieldPath::new("spec").child("ephemeralContainers");
     let mut errors = validation::validate(new);
-    for before in old["spec"].items("ephemeralContainers") {
+    for before in old.spec().items("ephemeralContainers") {
         let name = before.text("name");
-        let change = match new["spec"].items("ephemeralContainers").find(|after| after["name"] == name) {
+        let change = match new.spec().items("ephemeralContainers").find(|after| after.text("name") == name) {
             Some(after) if after == before => continue,
             Some(_) => "changed",
             None => "removed",

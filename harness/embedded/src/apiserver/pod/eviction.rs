@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::api::policy::v1::{Eviction, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::apiserver::objects::{check_preconditions, find};
 use crate::apiserver::options::{DeleteOptions, ObjectPath};
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::condition::Condition;
+use crate::resource::pod_status::PodCondition;
 use crate::resource::{Kind, ObjectExt, label_selector};
 
 /// Maximum number of evicted pods that the disruption controller has not confirmed
@@ -37,9 +37,9 @@ pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value
     }
     check_preconditions(Kind::Pod, name, &pod, &options.preconditions)?;
     if !options.dry_run {
-        let now = ctx.epoch().seconds(ctx.now);
+        let now = ctx.epoch().meta_time(ctx.now);
         ctx.store.update(Kind::Pod, namespace, name, |pod| {
-            Condition::disruption("EvictionByEvictionAPI", "Eviction API: evicting").set(pod, &now, None);
+            PodCondition::disruption("EvictionByEvictionAPI", "Eviction API: evicting").set(pod, now);
         });
         // The condition has changed the resource version.
         options.preconditions.resource_version = None;
@@ -50,7 +50,7 @@ pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value
 
 /// Checks the budgets that select a running pod and takes one disruption from the budget.
 fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bool) -> Result<(), Status> {
-    let selects = |budget: &&Arc<Value>| label_selector::matches(&budget["spec"]["selector"], pod.labels());
+    let selects = |budget: &&Arc<Value>| label_selector::selects(budget, pod);
     let budgets: Vec<_> =
         ctx.store.list(Kind::PodDisruptionBudget, Some(namespace)).filter(selects).cloned().collect();
     let Some(budget) = budgets.first() else { return Ok(()) };
@@ -59,56 +59,57 @@ fn check_budgets(ctx: &mut SimContext, namespace: &str, pod: &Value, dry_run: bo
         // The API server states no reason here.
         return Err(Status::new(500, "", message));
     }
-    let status = &budget["status"];
-    let count = |field: &str| status.integer(field);
+    let status: PodDisruptionBudgetStatus = budget.read("status");
     if !pod.has_condition("Ready") {
-        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
-        let (current, desired) = (count("currentHealthy"), count("desiredHealthy"));
+        let policy = budget.read::<PodDisruptionBudgetSpec>("spec").unhealthy_pod_eviction_policy;
+        let always = policy.as_deref() == Some("AlwaysAllow");
+        let (current, desired) = (status.current_healthy, status.desired_healthy);
         if always || current >= desired && desired > 0 {
             return Ok(());
         }
     }
     let name = budget.name();
-    if count("observedGeneration") < budget.generation().unwrap_or(0) {
+    if status.observed_generation.unwrap_or(0) < budget.generation().unwrap_or(0) {
         let cause = format!("The disruption budget {name} is still being processed by the server.");
         return Err(blocked(cause, Some(10)));
     }
-    if status["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
+    if status.disrupted_pods.as_ref().is_some_and(|pods| pods.len() > MAX_DISRUPTED_PODS) {
         let reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
         return Err(Status::forbidden(Kind::PodDisruptionBudget, name, reason));
     }
-    if count("disruptionsAllowed") <= 0 {
-        return Err(blocked(insufficient_healthy_pods(budget, name), None));
+    if status.disruptions_allowed <= 0 {
+        return Err(blocked(insufficient_healthy_pods(&status, name), None));
     }
     if !dry_run {
-        let now = ctx.epoch().seconds(ctx.now);
-        let pod = pod.name();
+        let now = ctx.epoch().meta_time(ctx.now);
         ctx.store.update(Kind::PodDisruptionBudget, namespace, name, |budget| {
-            let status = &mut budget["status"];
-            status["disruptionsAllowed"] = json!(status["disruptionsAllowed"].as_i64().unwrap_or(1) - 1);
-            status["disruptedPods"][pod] = json!(now);
+            budget.change("status", |status: &mut PodDisruptionBudgetStatus| {
+                status.disruptions_allowed -= 1;
+                status.disrupted_pods.get_or_insert_default().insert(pod.name().to_owned(), now);
+            });
         });
     }
     Ok(())
 }
 
 /// Explains why a budget allows no disruption.
-fn insufficient_healthy_pods(budget: &Value, name: &str) -> String {
-    let count = |field: &str| budget["status"].integer(field);
-    let condition = budget
-        .condition("DisruptionAllowed")
-        .filter(|condition| condition["status"] == "False" && condition["reason"] == "SyncFailed");
-    let message = condition.and_then(|condition| condition["message"].as_str()).unwrap_or_default();
-    if !message.is_empty() {
+fn insufficient_healthy_pods(status: &PodDisruptionBudgetStatus, name: &str) -> String {
+    let mut conditions = status.conditions.iter().flatten();
+    let failed = conditions.find(|condition| {
+        condition.type_ == "DisruptionAllowed"
+            && condition.status == "False"
+            && condition.reason == "SyncFailed"
+    });
+    if let Some(failed) = failed.filter(|failed| !failed.message.is_empty()) {
         return format!(
-            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {}",
+            failed.message
         );
     }
-    if count("currentHealthy") <= count("desiredHealthy") {
+    let PodDisruptionBudgetStatus { current_healthy: current, desired_healthy: desired, .. } = status;
+    if current <= desired {
         return format!(
-            "The disruption budget {name} needs {} healthy pods and has {} currently",
-            count("desiredHealthy"),
-            count("currentHealthy")
+            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
         );
     }
     format!("The disruption budget {name} does not allow evicting pods currently")

@@ -1,5 +1,7 @@
 //! Validation of requests and limits of containers and pods.
 
+use std::collections::BTreeMap;
+
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use serde::Deserialize;
@@ -7,37 +9,40 @@ use serde_json::Value;
 
 use super::defaults::container_requests;
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
+use crate::resource::ObjectExt;
+
+type Quantities = BTreeMap<String, Quantity>;
 
 /// Validates requests and limits: non-negative, and no request above its limit.
 pub(super) fn validate(resources: &Value, path: &FieldPath, errors: &mut FieldErrors) {
-    let (limits, requests) = (path.child("limits"), path.child("requests"));
-    for (name, limit) in quantities(&resources["limits"]) {
-        check_non_negative(&limit, &limits.key(name), errors);
+    let (limits_path, requests_path) = (path.child("limits"), path.child("requests"));
+    let limits: Quantities = resources.read("limits");
+    for (name, limit) in &limits {
+        check_non_negative(limit, &limits_path.key(name), errors);
     }
-    for (name, request) in quantities(&resources["requests"]) {
-        check_non_negative(&request, &requests.key(name), errors);
-        let limit = quantities(&resources["limits"]).find(|(other, _)| *other == name);
-        if let Some((_, limit)) = limit.filter(|(_, limit)| request > *limit) {
+    for (name, request) in resources.read::<Quantities>("requests") {
+        check_non_negative(&request, &requests_path.key(&name), errors);
+        if let Some(limit) = limits.get(&name).filter(|limit| request > **limit) {
             let detail = format!("must be less than or equal to {name} limit of {limit}");
-            errors.invalid(&requests, request.to_string(), &detail);
+            errors.invalid(&requests_path, request.to_string(), &detail);
         }
     }
 }
 
 /// Validates pod-level requests and limits, also against the sum of the containers' requests.
 pub(super) fn validate_pod_level(pod: &Value, path: &FieldPath, errors: &mut FieldErrors) {
-    let resources = &pod["spec"]["resources"];
+    let resources = &pod.spec()["resources"];
     if !resources.is_object() {
         return;
     }
     let path = path.child("resources");
     validate(resources, &path, errors);
     let Ok(pod) = Pod::deserialize(pod) else { return };
-    for (name, request) in quantities(&resources["requests"]) {
-        let sum = container_requests(&pod, name);
+    for (name, request) in resources.read::<Quantities>("requests") {
+        let sum = container_requests(&pod, &name);
         if sum > request {
             let detail = format!("must be greater than or equal to aggregate container requests of {sum}");
-            errors.invalid(&path.child("requests").key(name), request.to_string(), &detail);
+            errors.invalid(&path.child("requests").key(&name), request.to_string(), &detail);
         }
     }
 }
@@ -46,9 +51,4 @@ fn check_non_negative(quantity: &Quantity, path: &FieldPath, errors: &mut FieldE
     if quantity.is_negative() {
         errors.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
     }
-}
-
-fn quantities(list: &Value) -> impl Iterator<Item = (&str, Quantity)> {
-    let all = list.as_object().into_iter().flatten();
-    all.filter_map(|(name, quantity)| Some((name.as_str(), quantity.as_str()?.parse().ok()?)))
 }

@@ -15,13 +15,13 @@ pub(in crate::apiserver) fn prepare_update(ctx: &SimContext, new: &mut Value, ol
     defaults::set_defaults(new, &control_plane_version(ctx));
     // Values set by admission are kept.
     for field in ["priority", "preemptionPolicy"] {
-        if new["spec"][field].is_null() && !old["spec"][field].is_null() {
-            new["spec"][field] = old["spec"][field].clone();
+        if let Some(value) = old.spec().get(field) {
+            new.spec_mut().set_default(field, value.clone());
         }
     }
     // `serviceAccount` is the deprecated name of `serviceAccountName`.
-    if let Some(account) = new["spec"]["serviceAccountName"].as_str().map(str::to_owned) {
-        new["spec"]["serviceAccount"] = account.into();
+    if let Some(account) = new.spec().get("serviceAccountName").cloned() {
+        new.spec_mut().write("serviceAccount", account);
     }
     validate_update(new, old)
 }
@@ -30,7 +30,7 @@ fn validate_update(new: &Value, old: &Value) -> FieldErrors {
     let mut errors = validation::validate(new);
     let spec = FieldPath::new("spec");
     for list in ["containers", "initContainers"] {
-        if new["spec"].items(list).count() != old["spec"].items(list).count() {
+        if new.spec().items(list).count() != old.spec().items(list).count() {
             errors.forbidden(&spec.child(list), "pod updates may not add or remove containers");
             return errors;
         }
@@ -40,7 +40,7 @@ fn validate_update(new: &Value, old: &Value) -> FieldErrors {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.forbidden(&spec.child("tolerations"), detail);
     }
-    if with_mutable_fields_of(new, old) != old["spec"] {
+    if with_mutable_fields_of(new, old) != *old.spec() {
         let detail = format!("pod updates may not change fields other than {MUTABLE_FIELDS}\n");
         errors.forbidden(&spec, &detail);
     }
@@ -48,25 +48,27 @@ fn validate_update(new: &Value, old: &Value) -> FieldErrors {
 }
 
 fn tolerations_without_seconds(pod: &Value) -> Vec<Value> {
-    let mut tolerations: Vec<Value> = pod["spec"].items("tolerations").cloned().collect();
+    let mut tolerations: Vec<Value> = pod.spec().items("tolerations").cloned().collect();
     tolerations.iter_mut().for_each(|toleration| toleration.remove("tolerationSeconds"));
     tolerations
 }
 
 /// Returns the new spec with the old values of all mutable fields.
 fn with_mutable_fields_of(new: &Value, old: &Value) -> Value {
-    let mut spec = new["spec"].clone();
+    let mut spec = new.spec().clone();
     for list in ["containers", "initContainers"] {
-        let images = old["spec"].items(list).map(|container| container["image"].clone());
-        spec.items_mut(list).zip(images).for_each(|(container, image)| container["image"] = image);
+        let images = old.spec().items(list).map(|container| container.get("image"));
+        spec.items_mut(list)
+            .zip(images)
+            .for_each(|(container, image)| container.set_or_remove("image", image));
     }
     let mut fields = vec!["activeDeadlineSeconds", "tolerations"];
-    let grace = |pod: &Value| pod["spec"]["terminationGracePeriodSeconds"].as_i64();
+    let grace = |pod: &Value| pod.spec().read::<Option<i64>>("terminationGracePeriodSeconds");
     if grace(old).is_some_and(|before| before < 0) && grace(new) == Some(1) {
         fields.push("terminationGracePeriodSeconds");
     }
     for field in fields {
-        spec.set_or_remove(field, old["spec"].get(field));
+        spec.set_or_remove(field, old.spec().get(field));
     }
     spec
 }

@@ -34,7 +34,7 @@ const EPHEMERAL_FIELDS: [&str; 17] = [
 /// Validates a new pod.
 pub(in crate::apiserver) fn validate_new(pod: &Value) -> FieldErrors {
     let mut errors = validate(pod);
-    if pod["spec"].items("ephemeralContainers").next().is_some() {
+    if pod.spec().items("ephemeralContainers").next().is_some() {
         errors.forbidden(&FieldPath::new("spec").child("ephemeralContainers"), "cannot be set on create");
     }
     errors
@@ -53,7 +53,7 @@ pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath
     metadata::validate_labels(template.labels(), &labels, errors);
     let path = path.child("spec");
     validate_spec(template, &path, errors);
-    if template["spec"].items("ephemeralContainers").next().is_some() {
+    if template.spec().items("ephemeralContainers").next().is_some() {
         errors.forbidden(
             &path.child("ephemeralContainers"),
             "ephemeral containers not allowed in pod template",
@@ -63,7 +63,7 @@ pub(in crate::apiserver) fn validate_template(template: &Value, path: &FieldPath
 
 /// Validates the spec of a pod or a pod template, which is at `path`.
 fn validate_spec(pod: &Value, path: &FieldPath, errors: &mut FieldErrors) {
-    let spec = &pod["spec"];
+    let spec = pod.spec();
     let volumes = volumes::validate(spec, &path.child("volumes"), errors);
     validate_containers(pod, &volumes, &path.child("containers"), errors);
     validate_init_containers(pod, &volumes, &path.child("initContainers"), errors);
@@ -86,22 +86,22 @@ fn validate_common(container: &Value, volumes: &BTreeSet<&str>, path: &FieldPath
         errors.required(&path.child("image"), "");
     }
     validate_mounts(container, volumes, &path.child("volumeMounts"), errors);
-    resources::validate(&container["resources"], &path.child("resources"), errors);
+    resources::validate(container.get("resources").unwrap_or(&Value::Null), &path.child("resources"), errors);
 }
 
 fn validate_containers(pod: &Value, volumes: &BTreeSet<&str>, path: &FieldPath, errors: &mut FieldErrors) {
-    if pod["spec"].items("containers").next().is_none() {
+    if pod.spec().items("containers").next().is_none() {
         errors.required(path, "");
     }
     let mut names = BTreeSet::new();
-    for (index, container) in pod["spec"].items("containers").enumerate() {
+    for (index, container) in pod.spec().items("containers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
         let name = container.text("name");
         if !names.insert(name) {
             errors.duplicate(&path.child("name"), name);
         }
-        if container["restartPolicy"].is_string() && !container["restartPolicyRules"].is_array() {
+        if !container.text("restartPolicy").is_empty() && container.get("restartPolicyRules").is_none() {
             errors.forbidden(&path.child("restartPolicy"), "may not be set for non-init containers");
         }
     }
@@ -114,11 +114,11 @@ fn validate_init_containers(
     errors: &mut FieldErrors,
 ) {
     let mut names: BTreeSet<&str> =
-        pod["spec"].items("containers").map(|container| container.text("name")).collect();
-    for (index, container) in pod["spec"].items("initContainers").enumerate() {
+        pod.spec().items("containers").map(|container| container.text("name")).collect();
+    for (index, container) in pod.spec().items("initContainers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
-        if !container["restartPolicyRules"].is_array() {
+        if container.get("restartPolicyRules").is_none() {
             check_supported(container, &path, "restartPolicy", &["Always"], errors);
         }
         let name = container.text("name");
@@ -136,11 +136,11 @@ fn validate_ephemeral_containers(
 ) {
     let others: BTreeSet<&str> = ["containers", "initContainers"]
         .iter()
-        .flat_map(|list| pod["spec"].items(list))
+        .flat_map(|list| pod.spec().items(list))
         .map(|container| container.text("name"))
         .collect();
     let mut names = others.clone();
-    for (index, container) in pod["spec"].items("ephemeralContainers").enumerate() {
+    for (index, container) in pod.spec().items("ephemeralContainers").enumerate() {
         let path = path.index(index);
         validate_common(container, volumes, &path, errors);
         let name = container.text("name");
@@ -186,7 +186,7 @@ fn validate_tolerations(spec: &Value, path: &FieldPath, errors: &mut FieldErrors
     for (index, toleration) in spec.items("tolerations").enumerate() {
         let path = path.index(index);
         let effect = toleration.text("effect");
-        if toleration["tolerationSeconds"].is_i64() && effect != "NoExecute" {
+        if toleration.get("tolerationSeconds").is_some() && effect != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
             errors.invalid(&path.child("effect"), effect, detail);
         }

@@ -13,7 +13,7 @@ const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller
 
 /// Rejects indexed jobs, which the job controller of the embedded cluster does not implement.
 pub(super) fn reject_indexed(job: &Value) -> Result<(), Status> {
-    if job["spec"]["completionMode"] != "Indexed" {
+    if job.spec().text("completionMode") != "Indexed" {
         return Ok(());
     }
     let message = "the embedded cluster does not run Indexed jobs: leave completionMode out";
@@ -23,13 +23,14 @@ pub(super) fn reject_indexed(job: &Value) -> Result<(), Status> {
 /// Sets the uid of a new job, and the selector and labels of its pods (`generateSelector`).
 pub(super) fn generate_selector(ctx: &mut SimContext, name: &str, job: &mut Value) {
     let uid = ctx.store.uid();
-    job["metadata"]["uid"] = json!(uid);
-    if job["spec"]["manualSelector"] == true {
+    job.metadata_mut().write("uid", &uid);
+    let spec = job.spec_mut();
+    if spec.read("manualSelector") {
         return;
     }
-    let labels = &mut job["spec"]["template"]["metadata"]["labels"];
+    let labels = &mut spec["template"].metadata_mut()["labels"];
     for (keys, value) in [(NAME_LABELS, name), (UID_LABELS, &uid)] {
         keys.into_iter().for_each(|key| labels.set_default(key, json!(value)));
     }
-    job["spec"]["selector"]["matchLabels"].set_default(UID_LABELS[1], json!(uid));
+    spec["selector"]["matchLabels"].set_default(UID_LABELS[1], json!(uid));
 }

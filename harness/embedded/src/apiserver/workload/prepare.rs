@@ -8,7 +8,7 @@ use crate::apiserver::field_errors::FieldErrors;
 use crate::apiserver::options::Propagation;
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Returns true for kinds that create pods.
 pub(in crate::apiserver) fn is_workload(kind: Kind) -> bool {
@@ -26,15 +26,15 @@ pub(in crate::apiserver) fn prepare(
     object: &mut Value,
 ) -> Result<(), Status> {
     defaults::set_defaults(kind, object);
-    object["metadata"]["generation"] = json!(1);
+    object.metadata_mut().write("generation", 1);
     match kind {
         Kind::Job => {
             job::reject_indexed(object)?;
             job::generate_selector(ctx, name, object);
-            object["status"] = json!({});
+            object.write("status", json!({}));
         }
-        Kind::ReplicaSet => object["status"] = json!({"replicas": 0}),
-        _ => object["status"] = json!({}),
+        Kind::ReplicaSet => object.write("status", json!({"replicas": 0})),
+        _ => object.write("status", json!({})),
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Validation of workloads: `pkg/apis/apps/validation`, `pkg/apis/batch/validation`.
 
-use serde_json::Value;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use serde_json::{Value, json};
 
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::{metadata, names, pod};
@@ -9,8 +10,8 @@ use crate::resource::{Kind, ObjectExt, label_selector};
 /// Validates a workload: metadata, selector and pod template.
 pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors {
     let mut errors = metadata::validate(object, names::dns_subdomain);
-    let (spec, path) = (&object["spec"], FieldPath::new("spec"));
-    let template = path.child("template");
+    let (spec, path) = (object.spec(), FieldPath::new("spec"));
+    let template_path = path.child("template");
     let counts = [
         "replicas",
         "minReadySeconds",
@@ -21,9 +22,9 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors 
     ];
     errors.check_non_negative(spec, &counts, &path);
     validate_selector(spec, &path, &mut errors);
-    pod::validate_template(&spec["template"], &template, &mut errors);
-    let path = template.child("spec").child("restartPolicy");
-    let policy = spec["template"]["spec"].text("restartPolicy");
+    pod::validate_template(&spec["template"], &template_path, &mut errors);
+    let path = template_path.child("spec").child("restartPolicy");
+    let policy = spec["template"].spec().text("restartPolicy");
     match kind {
         Kind::Job if policy == "Always" => {
             errors.required(&path, r#"valid values: "OnFailure", "Never""#);
@@ -36,17 +37,18 @@ pub(in crate::apiserver) fn validate(kind: Kind, object: &Value) -> FieldErrors 
 }
 
 fn validate_selector(spec: &Value, path: &FieldPath, errors: &mut FieldErrors) {
-    let (selector, selector_path) = (&spec["selector"], path.child("selector"));
-    if !selector.is_object() {
+    let selector_path = path.child("selector");
+    let Some(selector) = spec.read::<Option<LabelSelector>>("selector") else {
         errors.required(&selector_path, "");
         return;
-    }
-    if is_empty(selector) {
-        errors.invalid(&selector_path, selector.clone(), "empty selector is invalid for deployment");
+    };
+    let LabelSelector { match_labels, match_expressions } = &selector;
+    if match_labels.iter().flatten().next().is_none() && match_expressions.iter().flatten().next().is_none() {
+        errors.invalid(&selector_path, json!(selector), "empty selector is invalid for deployment");
         return;
     }
-    let labels = &spec["template"]["metadata"]["labels"];
-    if !label_selector::matches(selector, labels) {
+    let labels = spec["template"].labels();
+    if !label_selector::matches(Some(&selector), labels) {
         let path = path.child("template").child("metadata").child("labels");
         errors.invalid(&path, labels.clone(), "`selector` does not match template `labels`");
     }
@@ -61,19 +63,9 @@ pub(super) fn validate_update(kind: Kind, object: &Value, old: &Value, errors: &
         _ => &["selector"],
     };
     for field in immutable {
-        let (new, old) = (&object["spec"][field], &old["spec"][field]);
+        let (new, old) = (&object.spec()[field], &old.spec()[field]);
         if new != old {
             errors.invalid(&FieldPath::new("spec").child(field), new.clone(), "field is immutable");
         }
     }
-}
-
-/// Returns true for a selector that matches everything.
-fn is_empty(selector: &Value) -> bool {
-    let is_empty = |field: &str| match &selector[field] {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => true,
-    };
-    is_empty("matchLabels") && is_empty("matchExpressions")
 }

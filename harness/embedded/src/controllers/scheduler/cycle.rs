@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::filter::{self, FilterFailure, unavailable};
-use super::nodes::{NAME, Nodes, PodRequests};
+use super::nodes::{NAME, Nodes, PendingPod};
 use super::preemption;
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, ControllerEvent, observed_generation};
 use crate::controllers::recorder::{self, Related};
-use crate::resource::condition::Condition;
+use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
@@ -112,7 +112,7 @@ impl Scheduler {
                 self.waiting.insert(key, first);
             }
             // Tolerations may have changed.
-            Some(waiting) if change.before.as_ref().is_some_and(|before| before["spec"] != pod["spec"]) => {
+            Some(waiting) if change.before.as_ref().is_some_and(|before| before.spec() != pod.spec()) => {
                 waiting.due = waiting.due.min(waiting.backoff.max(ctx.now + CYCLE));
             }
             Some(_) => {}
@@ -123,11 +123,11 @@ impl Scheduler {
     fn schedule_one(&mut self, key: &(String, String), pod: &Value, ctx: &mut ControllerContext) {
         let control_plane = control_plane_version(ctx);
         let nodes = Nodes::read(ctx, pod);
-        let requests = PodRequests::of(pod);
+        let pending = PendingPod::read(pod);
         let failures: Vec<_> =
-            nodes.all.iter().map(|node| filter::filter(pod, &requests, node, &control_plane)).collect();
+            nodes.all.iter().map(|node| filter::filter(&pending, node, &control_plane)).collect();
         let fitting = nodes.all.iter().zip(&failures).filter(|(_, failure)| failure.is_none());
-        let best = fitting.map(|(node, _)| node).min_by_key(|node| filter::score(pod, &requests, node));
+        let best = fitting.map(|(node, _)| node).min_by_key(|node| filter::score(&pending, node));
         if let Some(node) = best {
             self.waiting.remove(key);
             bind(key, &node.name, ctx);
@@ -138,7 +138,7 @@ impl Scheduler {
             return;
         }
         let failures: Vec<FilterFailure> = failures.into_iter().flatten().collect();
-        let preemption = preemption::find(pod, &requests, &nodes, &failures, ctx);
+        let preemption = preemption::find(&pending, &nodes, &failures, ctx);
         let message = message(&failures, preemption.as_ref().err().map(String::as_str));
         let event = EventBody::warning("FailedScheduling", &message);
         ctx.record_series(
@@ -146,13 +146,14 @@ impl Scheduler {
             "Scheduling",
             event,
         );
-        let (now, generation) = (ctx.epoch().seconds(ctx.now), observed_generation(pod, ctx));
+        let (now, generation) = (ctx.epoch().meta_time(ctx.now), observed_generation(pod, ctx));
         let nominated = preemption.as_ref().ok().map(|found| found.node.clone());
         ctx.store.update(Kind::Pod, &key.0, &key.1, |pod| {
-            Condition { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: &message }
-                .set(pod, &now, generation);
+            PodCondition::new("PodScheduled", ConditionStatus::False, "Unschedulable", &message)
+                .observing(generation)
+                .set(pod, now);
             if let Some(node) = nominated {
-                pod["status"]["nominatedNodeName"] = json!(node);
+                pod.status_mut().write("nominatedNodeName", node);
             }
         });
         if let Ok(found) = preemption {
@@ -193,19 +194,19 @@ fn message(failures: &[FilterFailure], preemption: Option<&str>) -> String {
 
 /// Assigns a pod to a node (`BindingREST.assignPod`).
 fn bind((namespace, name): &(String, String), node: &str, ctx: &mut ControllerContext) {
-    let now = ctx.epoch().seconds(ctx.now);
+    let now = ctx.epoch().meta_time(ctx.now);
     ctx.store.update(Kind::Pod, namespace, name, |pod| {
-        pod["spec"]["nodeName"] = json!(node);
+        pod.spec_mut().write("nodeName", node);
         // `ClearingNominatedNodeNameAfterBinding` (KEP-5278) since 1.34. Before, the name stayed,
         // but nothing reads it after the binding.
-        pod["status"].remove("nominatedNodeName");
-        Condition { kind: "PodScheduled", status: "True", reason: "", message: "" }.set(pod, &now, None);
+        pod.status_mut().remove("nominatedNodeName");
+        PodCondition::new("PodScheduled", ConditionStatus::True, "", "").set(pod, now);
     });
 }
 
 /// Returns whether a pod waits for this scheduler.
 fn is_pending(pod: &Value) -> bool {
-    pod["spec"]["schedulerName"] == NAME
+    pod.spec().text("schedulerName") == NAME
         && pod.node_name().is_empty()
         && !pod.is_terminal()
         && !pod.is_deleting()
@@ -216,7 +217,7 @@ fn may_help(change: &Change) -> bool {
     let Some(before) = &change.before else { return true };
     let node = &change.object;
     change.what != ChangeKind::Deleted
-        && (before["spec"] != node["spec"]
-            || before["metadata"]["labels"] != node["metadata"]["labels"]
-            || before["status"]["allocatable"] != node["status"]["allocatable"])
+        && (before.spec() != node.spec()
+            || before.labels() != node.labels()
+            || before.status().get("allocatable") != node.status().get("allocatable"))
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::Taint;
 
-use super::nodes::{NodeInfo, PodRequests};
+use super::nodes::{NodeInfo, PendingPod, PodRequests};
 use crate::controllers::taints::UNSCHEDULABLE;
-use crate::resource::{ObjectExt, scheduling};
+use crate::resource::ObjectExt;
 
 /// Reason why a pod does not fit on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,55 +22,44 @@ pub(super) struct FilterFailure {
 
 /// Returns the reason of the first plugin that rejects the node, if any.
 pub(super) fn filter(
-    pod: &Value,
-    requests: &PodRequests,
+    pod: &PendingPod,
     node_info: &NodeInfo,
     control_plane: &KubeletVersion,
 ) -> Option<FilterFailure> {
+    let constraints = &pod.constraints;
     let unresolvable = |reason: String| Some(FilterFailure { reasons: vec![reason], resolvable: false });
-    let cordon = json!({"key": UNSCHEDULABLE, "effect": "NoSchedule"});
-    if node_info.node["spec"]["unschedulable"] == true
-        && scheduling::find_toleration(&pod["spec"]["tolerations"], &cordon).is_none()
-    {
+    let cordon = Taint { key: UNSCHEDULABLE.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() };
+    if node_info.node.is_unschedulable() && !constraints.tolerates(&cordon) {
         return unresolvable("node(s) were unschedulable".to_owned());
     }
-    let mut forbidding =
-        node_info.node.taints().filter(|taint| ["NoSchedule", "NoExecute"].contains(&taint.text("effect")));
-    if let Some(taint) =
-        forbidding.find(|taint| scheduling::find_toleration(&pod["spec"]["tolerations"], taint).is_none())
-    {
-        let text = |field: &str| taint.text(field);
+    let forbids = |taint: &&Taint| {
+        ["NoSchedule", "NoExecute"].contains(&taint.effect.as_str()) && !constraints.tolerates(taint)
+    };
+    if let Some(taint) = node_info.taints.iter().find(forbids) {
         // Since 1.34 the message omits the taint (plugins/tainttoleration/taint_toleration.go).
         return unresolvable(match control_plane.at_least(34) {
             true => "node(s) had untolerated taint(s)".to_owned(),
-            false => format!("node(s) had untolerated taint {{{}: {}}}", text("key"), text("value")),
+            false => {
+                let value = taint.value.as_deref().unwrap_or_default();
+                format!("node(s) had untolerated taint {{{}: {value}}}", taint.key)
+            }
         });
     }
-    if !scheduling::matches_node(&pod["spec"], &node_info.node) {
+    if !constraints.matches(&node_info.node) {
         return unresolvable("node(s) didn't match Pod's node affinity/selector".to_owned());
     }
-    insufficient_resources(requests, node_info, control_plane)
+    insufficient_resources(&pod.requests, node_info, control_plane)
 }
 
 /// Returns a key that orders feasible nodes, best first: untolerated `PreferNoSchedule` taints,
 /// free resources, pods, name.
-pub(super) fn score<'a>(
-    pod: &Value,
-    requests: &PodRequests,
-    node_info: &'a NodeInfo,
-) -> (usize, Reverse<i128>, usize, &'a str) {
-    let avoided = node_info
-        .node
-        .taints()
-        .filter(|taint| {
-            taint["effect"] == "PreferNoSchedule"
-                && scheduling::find_toleration(&pod["spec"]["tolerations"], taint).is_none()
-        })
-        .count();
+pub(super) fn score<'a>(pod: &PendingPod, node_info: &'a NodeInfo) -> (usize, Reverse<i128>, usize, &'a str) {
+    let is_avoided = |taint: &&Taint| taint.effect == "PreferNoSchedule" && !pod.constraints.tolerates(taint);
+    let avoided = node_info.taints.iter().filter(is_avoided).count();
     let free = |resource: &str| {
         let milli = |quantity: &Quantity| i128::from(quantity.milli_value());
         let has = node_info.allocatable.get(resource).map_or(0, milli);
-        let taken = milli(&node_info.taken(resource)) + requests.0.get(resource).map_or(0, milli);
+        let taken = milli(&node_info.taken(resource)) + pod.requests.0.get(resource).map_or(0, milli);
         if has > 0 { (has - taken).max(0) * 100 / has } else { 0 }
     };
     let least_allocated = (free("cpu") + free("memory")) / 2;

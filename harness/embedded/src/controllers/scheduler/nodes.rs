@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
+use k8s_openapi::api::core::v1::Taint;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::apiserver::container_requests;
 use crate::context::SimContext;
+use crate::resource::scheduling::NodeConstraints;
 use crate::resource::{Kind, ObjectExt};
 
 /// `schedulerName` of the pods that the scheduler handles.
@@ -47,6 +49,20 @@ impl PodRequests {
     }
 }
 
+/// Pod to schedule.
+#[derive(Debug)]
+pub(super) struct PendingPod<'a> {
+    pub(super) object: &'a Value,
+    pub(super) requests: PodRequests,
+    pub(super) constraints: NodeConstraints,
+}
+
+impl<'a> PendingPod<'a> {
+    pub(super) fn read(object: &'a Value) -> Self {
+        Self { object, requests: PodRequests::of(object), constraints: NodeConstraints::of(object) }
+    }
+}
+
 /// Pod on a node, with its requests.
 #[derive(Clone, Debug)]
 pub(super) struct PodInfo {
@@ -59,6 +75,7 @@ pub(super) struct PodInfo {
 pub(super) struct NodeInfo {
     pub(super) name: String,
     pub(super) node: Arc<Value>,
+    pub(super) taints: Vec<Taint>,
     /// `status.allocatable`, by resource.
     pub(super) allocatable: BTreeMap<String, Quantity>,
     /// Pods that are bound or nominated to the node.
@@ -86,12 +103,13 @@ impl Nodes {
         let all = ctx.store.list(Kind::Node, None).map(|node| NodeInfo {
             name: node.name().to_owned(),
             node: node.clone(),
-            allocatable: BTreeMap::deserialize(&node["status"]["allocatable"]).unwrap_or_default(),
+            taints: node.taints(),
+            allocatable: node.status().read("allocatable"),
             pods: Vec::new(),
         });
         let mut nodes = Self { all: all.collect() };
         for other in ctx.store.list(Kind::Pod, None).filter(|other| !other.is_terminal()) {
-            let place = match (other.node_name(), other["status"].text("nominatedNodeName")) {
+            let place = match (other.node_name(), other.nominated_node()) {
                 ("", node) if other.priority() >= pod.priority() && other.uid() != pod.uid() => node,
                 (node, _) => node,
             };

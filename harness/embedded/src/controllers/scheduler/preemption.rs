@@ -4,16 +4,17 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use k8s_openapi::api::policy::v1::PodDisruptionBudgetStatus;
 use serde_json::Value;
 
 use super::filter::{FilterFailure, filter, unavailable};
-use super::nodes::{NAME, NodeInfo, Nodes, PodInfo, PodRequests};
+use super::nodes::{NAME, NodeInfo, Nodes, PendingPod, PodInfo};
 use crate::apiserver::{self, DeleteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::{ControllerContext, observed_generation};
 use crate::controllers::recorder::{self, Related};
-use crate::resource::condition::Condition;
-use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
+use crate::resource::pod_status::{ConditionStatus, PodCondition};
+use crate::resource::{EventBody, Kind, ObjectExt, PodStatus, label_selector};
 
 const REASON: &str = "PreemptionByScheduler";
 
@@ -27,14 +28,13 @@ pub(super) struct Preemption {
 /// Finds the node where preemption costs least, or returns the message why preemption does not
 /// help. `failures` are in the order of the nodes.
 pub(super) fn find(
-    pod: &Value,
-    requests: &PodRequests,
+    pod: &PendingPod,
     nodes: &Nodes,
     failures: &[FilterFailure],
     ctx: &SimContext,
 ) -> Result<Preemption, String> {
     const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
-    eligible(pod, nodes, failures)?;
+    eligible(pod.object, nodes, failures)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     for (node_info, failure) in nodes.all.iter().zip(failures) {
@@ -42,7 +42,7 @@ pub(super) fn find(
             reasons.push(NOT_HELPFUL.to_owned());
             continue;
         }
-        match Candidate::on_node(pod, requests, node_info, ctx) {
+        match Candidate::on_node(pod, node_info, ctx) {
             Ok(candidate) => candidates.push(candidate),
             Err(why) => reasons.extend(why),
         }
@@ -57,14 +57,13 @@ pub(super) fn find(
 
 /// Deletes the victims gracefully. Pods of lower priority lose their nomination to the node.
 pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerContext) {
-    let now = ctx.epoch().seconds(ctx.now);
-    let scheduler = pod["spec"]["schedulerName"].as_str().unwrap_or(NAME);
-    let why = format!("{scheduler}: preempting to accommodate a higher priority pod");
+    let now = ctx.epoch().meta_time(ctx.now);
+    let why = format!("{NAME}: preempting to accommodate a higher priority pod");
     for victim in &found.victims {
         let (namespace, name) = (victim.namespace(), victim.name());
         let generation = observed_generation(victim, ctx);
         ctx.store.update(Kind::Pod, namespace, name, |victim| {
-            Condition::disruption(REASON, &why).set(victim, &now, generation);
+            PodCondition::disruption(REASON, &why).observing(generation).set(victim, now.clone());
         });
         if apiserver::delete(ctx, Kind::Pod, namespace, name, DeleteOptions::default()).is_ok() {
             let message = format!("Preempted by pod {} on node {}", pod.uid(), found.node);
@@ -79,36 +78,29 @@ pub(super) fn preempt(pod: &Value, found: &Preemption, ctx: &mut ControllerConte
     let lower: Vec<_> = ctx
         .store
         .list(Kind::Pod, None)
-        .filter(|other| {
-            other.node_name().is_empty() && other["status"].text("nominatedNodeName") == found.node
-        })
+        .filter(|other| other.node_name().is_empty() && other.nominated_node() == found.node)
         .filter(|other| other.priority() < pod.priority())
         .cloned()
         .collect();
     for other in lower {
         ctx.store.update(Kind::Pod, other.namespace(), other.name(), |other| {
-            other["status"].remove("nominatedNodeName");
+            other.status_mut().remove("nominatedNodeName");
         });
     }
 }
 
 /// Returns the reason why a pod may not preempt: its policy, or an earlier preemption in progress.
 fn eligible(pod: &Value, nodes: &Nodes, failures: &[FilterFailure]) -> Result<(), String> {
-    if pod["spec"]["preemptionPolicy"] == "Never" {
+    if pod.spec().text("preemptionPolicy") == "Never" {
         return Err("not eligible due to preemptionPolicy=Never.".to_owned());
     }
-    let chosen = nodes
-        .all
-        .iter()
-        .zip(failures)
-        .find(|(node_info, _)| node_info.name == pod["status"].text("nominatedNodeName"));
+    let chosen = nodes.all.iter().zip(failures).find(|(node_info, _)| node_info.name == pod.nominated_node());
     let ending = |pod_info: &PodInfo| {
         pod_info.pod.priority() < pod.priority()
             && pod_info.pod.is_deleting()
-            && pod_info
-                .pod
-                .condition("DisruptionTarget")
-                .is_some_and(|condition| condition["status"] == "True" && condition["reason"] == REASON)
+            && PodStatus::of(&pod_info.pod).condition("DisruptionTarget").is_some_and(|condition| {
+                condition.status == ConditionStatus::True && condition.reason.as_deref() == Some(REASON)
+            })
     };
     match chosen {
         Some((node_info, failure)) if failure.resolvable && node_info.pods.iter().any(ending) => {
@@ -130,23 +122,18 @@ struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     /// Returns the fewest pods of lower priority whose removal makes the pod fit, or the reasons
     /// why it does not fit without any of them.
-    fn on_node(
-        pod: &Value,
-        requests: &PodRequests,
-        node_info: &'a NodeInfo,
-        ctx: &SimContext,
-    ) -> Result<Self, Vec<String>> {
+    fn on_node(pod: &PendingPod, node_info: &'a NodeInfo, ctx: &SimContext) -> Result<Self, Vec<String>> {
         let control_plane = control_plane_version(ctx);
         let mut left = node_info.clone();
         let lower = |pod_info: &PodInfo| {
-            pod_info.pod.priority() < pod.priority() && !pod_info.pod.node_name().is_empty()
+            pod_info.pod.priority() < pod.object.priority() && !pod_info.pod.node_name().is_empty()
         };
         let (mut lower, stay): (Vec<_>, Vec<_>) = left.pods.into_iter().partition(lower);
         left.pods = stay;
         if lower.is_empty() {
             return Err(vec!["No preemption victims found for incoming pod".to_owned()]);
         }
-        if let Some(failure) = filter(pod, requests, &left, &control_plane) {
+        if let Some(failure) = filter(pod, &left, &control_plane) {
             return Err(failure.reasons);
         }
         lower.sort_by_cached_key(|pod_info| importance(&pod_info.pod));
@@ -161,7 +148,7 @@ impl<'a> Candidate<'a> {
             .chain(free.into_iter().map(|pod_info| (pod_info, false)))
         {
             left.pods.push(pod_info);
-            if filter(pod, requests, &left, &control_plane).is_some()
+            if filter(pod, &left, &control_plane).is_some()
                 && let Some(pod_info) = left.pods.pop()
             {
                 victims.push(pod_info);
@@ -191,8 +178,8 @@ impl<'a> Candidate<'a> {
 fn is_protected(pod: &Value, ctx: &SimContext) -> bool {
     let mut budgets = ctx.store.list(Kind::PodDisruptionBudget, Some(pod.namespace()));
     budgets.any(|budget| {
-        budget["status"].integer("disruptionsAllowed") <= 0
-            && label_selector::matches(&budget["spec"]["selector"], pod.labels())
+        budget.read::<PodDisruptionBudgetStatus>("status").disruptions_allowed <= 0
+            && label_selector::selects(budget, pod)
     })
 }
 
@@ -203,5 +190,5 @@ fn importance(pod: &Value) -> (Reverse<i64>, String, String) {
 
 /// Returns the start time of a pod.
 fn started(pod: &Value) -> &str {
-    pod["status"].text("startTime")
+    pod.status().text("startTime")
 }

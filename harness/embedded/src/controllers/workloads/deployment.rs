@@ -5,14 +5,19 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::{
+    DeploymentCondition, DeploymentStatus, DeploymentStrategy, ReplicaSetStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::pods::{Owner, reference};
-use super::reconcile::{ReconcileError, Reconciled, count};
+use super::pods::Owner;
+use super::reconcile::{PodTemplate, ReconcileError, Reconciled, ReplicaSpec, count};
 use crate::apiserver::int_or_percent::{Round, scaled};
 use crate::apiserver::{self, WriteOptions, control_plane_version};
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
+use crate::controllers::owners::controller_reference;
 use crate::resource::{EventBody, Kind, ObjectExt};
 
 /// Label with the hash of the template.
@@ -21,55 +26,61 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 /// Creates or scales the ReplicaSets of a Deployment, and updates its status.
 pub(super) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::Deployment, object, component: "deployment-controller" };
-    let replicas = object["spec"].integer("replicas");
+    let spec: ReplicaSpec = object.read("spec");
     if !object.is_deleting() {
-        let (current, outdated) = replica_sets(object, ctx);
+        let (current, outdated) = replica_sets(object, &spec.template, ctx);
         for set in outdated {
             scale(&owner, &set, 0, ctx);
         }
         match current {
-            Some(set) => scale(&owner, &set, replicas, ctx),
-            None => create(&owner, replicas, ctx)?,
+            Some(set) => scale(&owner, &set, spec.replicas, ctx),
+            None => create(&owner, spec.clone(), ctx)?,
         }
     }
-    let status = status(object, ctx);
+    let status = status(object, &spec, ctx);
     ctx.store.update(Kind::Deployment, object.namespace(), object.name(), |object| {
-        object["status"] = status;
+        object.write("status", status);
     });
     Ok(None)
 }
 
 /// Returns the ReplicaSet of the current template, and those of earlier templates.
-fn replica_sets(object: &Value, ctx: &SimContext) -> (Option<Arc<Value>>, Vec<Arc<Value>>) {
+fn replica_sets(
+    object: &Value,
+    template: &PodTemplate,
+    ctx: &SimContext,
+) -> (Option<Arc<Value>>, Vec<Arc<Value>>) {
     let sets = ctx.store.list(Kind::ReplicaSet, Some(object.namespace()));
     let sets = sets.filter(|set| set.is_controlled_by(object.uid())).cloned();
-    let (mut current, outdated): (Vec<_>, Vec<_>) =
-        sets.partition(|set| without_hash(&set["spec"]["template"]) == object["spec"]["template"]);
+    let is_current = |set: &Arc<Value>| {
+        let mut own: PodTemplate = set.spec().read("template");
+        own.metadata.labels.as_mut().and_then(|labels| labels.remove(TEMPLATE_HASH));
+        own == *template
+    };
+    let (mut current, outdated): (Vec<_>, Vec<_>) = sets.partition(is_current);
     (current.pop(), outdated)
 }
 
 /// Creates the ReplicaSet of the current template.
-fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(), ReconcileError> {
+fn create(owner: &Owner, mut spec: ReplicaSpec, ctx: &mut ControllerContext) -> Result<(), ReconcileError> {
     let object = owner.object;
-    let hash = hash(&object["spec"]["template"]);
+    let hash = hash(&spec.template);
     let name = format!("{}-{hash}", object.name());
-    let mut template = object["spec"]["template"].clone();
-    template["metadata"]["labels"][TEMPLATE_HASH] = json!(hash);
-    let mut selector = object["spec"]["selector"].clone();
-    selector["matchLabels"][TEMPLATE_HASH] = json!(hash);
-    let set = json!({
-        "metadata": {
-            "name": name,
-            "labels": template["metadata"]["labels"],
-            "annotations": object["metadata"]["annotations"],
-            "ownerReferences": [reference(Kind::Deployment, object)],
-        },
-        "spec": {"replicas": replicas, "selector": selector, "template": template},
-    });
+    let labels = spec.template.metadata.labels.get_or_insert_default();
+    labels.insert(TEMPLATE_HASH.to_owned(), hash.clone());
+    let metadata = ObjectMeta {
+        name: Some(name.clone()),
+        labels: Some(labels.clone()),
+        annotations: object.read::<ObjectMeta>("metadata").annotations,
+        owner_references: Some(vec![controller_reference(Kind::Deployment, object)]),
+        ..ObjectMeta::default()
+    };
+    spec.selector.match_labels.get_or_insert_default().insert(TEMPLATE_HASH.to_owned(), hash);
+    let set = json!({"metadata": metadata, "spec": spec});
     match apiserver::create(ctx, Kind::ReplicaSet, object.namespace(), set, WriteOptions::default()) {
         Ok(_) => {
-            if replicas > 0 {
-                record_scaling(owner, &name, None, replicas, ctx);
+            if spec.replicas > 0 {
+                record_scaling(owner, &name, None, spec.replicas, ctx);
             }
             Ok(())
         }
@@ -82,20 +93,20 @@ fn create(owner: &Owner, replicas: i64, ctx: &mut ControllerContext) -> Result<(
 }
 
 /// Sets the replicas of a ReplicaSet, unless they are up to date.
-fn scale(owner: &Owner, set: &Value, replicas: i64, ctx: &mut ControllerContext) {
-    let before = set["spec"].integer("replicas");
+fn scale(owner: &Owner, set: &Value, replicas: i32, ctx: &mut ControllerContext) {
+    let before: i32 = set.spec().read("replicas");
     if before == replicas {
         return;
     }
     ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
-        set["spec"]["replicas"] = json!(replicas);
-        set["metadata"]["generation"] = json!(set["metadata"].integer("generation") + 1);
+        set.spec_mut().write("replicas", replicas);
+        set.metadata_mut().change("generation", |generation: &mut i64| *generation += 1);
     });
     record_scaling(owner, set.name(), Some(before), replicas, ctx);
 }
 
 /// Records the event about a ReplicaSet that was scaled, or created if `before` is `None`.
-fn record_scaling(owner: &Owner, set: &str, before: Option<i64>, after: i64, ctx: &mut ControllerContext) {
+fn record_scaling(owner: &Owner, set: &str, before: Option<i32>, after: i32, ctx: &mut ControllerContext) {
     let direction = if before.unwrap_or(0) < after { "up" } else { "down" };
     // Reworded in 1.32 (deployment/sync.go).
     let message = match before {
@@ -110,67 +121,65 @@ fn record_scaling(owner: &Owner, set: &str, before: Option<i64>, after: i64, ctx
 }
 
 /// Returns the status: the counts of all ReplicaSets, and the condition `Available`.
-fn status(object: &Value, ctx: &SimContext) -> Value {
-    let (current, outdated) = replica_sets(object, ctx);
+fn status(object: &Value, spec: &ReplicaSpec, ctx: &SimContext) -> DeploymentStatus {
+    let (current, outdated) = replica_sets(object, &spec.template, ctx);
     let sets: Vec<&Arc<Value>> = outdated.iter().chain(&current).collect();
-    let sum = |field: &str| sets.iter().map(|set| set["status"].integer(field)).sum::<i64>();
-    let total: i64 = sets.iter().map(|set| set["spec"].integer("replicas")).sum();
-    let available = sum("availableReplicas");
-    let mut status = object["status"].clone();
-    for (field, number) in [
-        ("replicas", sum("replicas")),
-        ("updatedReplicas", current.as_ref().map_or(0, |set| set["status"].integer("replicas"))),
-        ("readyReplicas", sum("readyReplicas")),
-        ("availableReplicas", available),
-        ("unavailableReplicas", (total - available).max(0)),
-    ] {
-        count(&mut status, field, number);
+    let statuses: Vec<ReplicaSetStatus> = sets.iter().map(|set| set.read("status")).collect();
+    let sum = |field: fn(&ReplicaSetStatus) -> Option<i32>| statuses.iter().filter_map(field).sum::<i32>();
+    let total: i32 = sets.iter().map(|set| set.spec().read::<i32>("replicas")).sum();
+    let available = sum(|set| set.available_replicas);
+    let strategy: DeploymentStrategy = object.spec().read("strategy");
+    let max_unavailable = strategy.rolling_update.and_then(|update| update.max_unavailable);
+    let max_unavailable =
+        max_unavailable.and_then(|most| scaled(&most, spec.replicas, Round::Down)).unwrap_or(0);
+    let mut status: DeploymentStatus = object.read("status");
+    if let Some(condition) = available_condition(&status, available >= spec.replicas - max_unavailable, ctx) {
+        status.conditions = Some(vec![condition]);
     }
-    if control_plane_version(ctx).at_least(35) {
-        status["terminatingReplicas"] = json!(sum("terminatingReplicas"));
+    let terminating = || sum(|set| set.terminating_replicas);
+    DeploymentStatus {
+        replicas: count(sum(|set| Some(set.replicas))),
+        updated_replicas: current.and_then(|set| count(set.read::<ReplicaSetStatus>("status").replicas)),
+        ready_replicas: count(sum(|set| set.ready_replicas)),
+        available_replicas: count(available),
+        unavailable_replicas: count((total - available).max(0)),
+        terminating_replicas: control_plane_version(ctx).at_least(35).then(terminating),
+        observed_generation: object.generation(),
+        ..status
     }
-    status["observedGeneration"] = object["metadata"]["generation"].clone();
-    let replicas = object["spec"].integer("replicas");
-    let max_unavailable = &object["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"];
-    let max_unavailable = scaled(max_unavailable, replicas, Round::Down).unwrap_or(0);
-    let is_available = available >= replicas - max_unavailable;
-    if let Some(condition) = available_condition(object, is_available, ctx) {
-        status["conditions"] = json!([condition]);
-    }
-    status
 }
 
 /// Returns the condition `Available`, or `None` if it has not changed.
-fn available_condition(object: &Value, is_available: bool, ctx: &SimContext) -> Option<Value> {
+fn available_condition(
+    before: &DeploymentStatus,
+    is_available: bool,
+    ctx: &SimContext,
+) -> Option<DeploymentCondition> {
+    const KIND: &str = "Available";
     let (status, reason, message) = match is_available {
         true => ("True", "MinimumReplicasAvailable", "Deployment has minimum availability."),
         false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
     };
-    let now = ctx.epoch().seconds(ctx.now);
-    (object.condition("Available").is_none_or(|old| old["status"] != status)).then(|| {
-        json!({
-            "type": "Available",
-            "status": status,
-            "lastUpdateTime": now,
-            "lastTransitionTime": now,
-            "reason": reason,
-            "message": message,
-        })
+    if before.conditions.iter().flatten().any(|old| old.type_ == KIND && old.status == status) {
+        return None;
+    }
+    let now = Some(ctx.epoch().meta_time(ctx.now));
+    Some(DeploymentCondition {
+        type_: KIND.to_owned(),
+        status: status.to_owned(),
+        last_update_time: now.clone(),
+        last_transition_time: now,
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
     })
-}
-
-fn without_hash(template: &Value) -> Value {
-    let mut template = template.clone();
-    template["metadata"]["labels"].remove(TEMPLATE_HASH);
-    template
 }
 
 /// Returns the hash of a template. It differs from the real one, which hashes Go's memory, but has
 /// the same characters (`SafeEncodeString`).
-fn hash(template: &Value) -> String {
+fn hash(template: &PodTemplate) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     // FNV-1a with 32 bits, as Go's `fnv.New32a`.
-    let hash = template
+    let hash = json!(template)
         .to_string()
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

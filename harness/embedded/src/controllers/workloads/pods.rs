@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde_json::{Value, json};
 
+use super::reconcile::PodTemplate;
 use crate::apiserver::{self, DeleteOptions, Status, WriteOptions};
 use crate::controllers::context::ControllerContext;
-use crate::controllers::garbage_collector::without_owner;
-use crate::controllers::recorder;
-use crate::resource::{EventBody, Kind, ObjectExt, label_selector};
+use crate::controllers::{owners, recorder};
+use crate::resource::pod_status::ConditionStatus;
+use crate::resource::{EventBody, Kind, ObjectExt, PodStatus, label_selector};
 
 /// Controller of pods.
 #[derive(Clone, Copy)]
@@ -31,21 +33,24 @@ impl Owner<'_> {
     pub(super) fn claim(&self, finalizer: Option<&str>, ctx: &mut ControllerContext) -> Vec<Arc<Value>> {
         let (namespace, uid) = (self.object.namespace(), self.object.uid());
         let may_adopt = !self.object.is_deleting();
+        let selector = label_selector::of(self.object);
         let all: Vec<_> = ctx.store.list(Kind::Pod, Some(namespace)).cloned().collect();
         let mut own = Vec::new();
         for pod in all {
-            let (mine, wanted) = (pod.is_controlled_by(uid), selects(self.object, &pod));
+            let (mine, wanted) =
+                (pod.is_controlled_by(uid), label_selector::matches(selector.as_ref(), pod.labels()));
             let name = pod.name();
             if mine && wanted {
                 own.push(pod);
             } else if mine {
-                ctx.store.update(Kind::Pod, namespace, name, |pod| without_owner(pod, uid));
+                ctx.store.update(Kind::Pod, namespace, name, |pod| owners::remove(pod, uid));
             } else if wanted && pod.controller().is_none() && may_adopt && is_active(&pod) {
-                let reference = reference(self.kind, self.object);
+                let reference = owners::controller_reference(self.kind, self.object);
                 own.extend(ctx.store.update(Kind::Pod, namespace, name, |pod| {
-                    pod["metadata"].push("ownerReferences", reference);
+                    let metadata = pod.metadata_mut();
+                    metadata.change("ownerReferences", |all: &mut Vec<OwnerReference>| all.push(reference));
                     if let Some(finalizer) = finalizer {
-                        pod["metadata"].push("finalizers", json!(finalizer));
+                        metadata.push("finalizers", json!(finalizer));
                     }
                 }));
             }
@@ -53,20 +58,24 @@ impl Owner<'_> {
         own
     }
 
-    /// Creates a pod from the template.
-    pub(super) fn create(&self, finalizer: Option<&str>, ctx: &mut ControllerContext) -> Result<(), Status> {
-        let template = &self.object["spec"]["template"];
-        let mut metadata = json!({
-            "generateName": format!("{}-", self.object.name()),
-            "labels": template["metadata"]["labels"],
-            "annotations": template["metadata"]["annotations"],
-            "finalizers": template["metadata"]["finalizers"],
-            "ownerReferences": [reference(self.kind, self.object)],
-        });
-        if let Some(finalizer) = finalizer {
-            metadata.push("finalizers", json!(finalizer));
-        }
-        let pod = json!({"metadata": metadata, "spec": template["spec"]});
+    /// Creates a pod from a template.
+    pub(super) fn create(
+        &self,
+        template: &PodTemplate,
+        finalizer: Option<&str>,
+        ctx: &mut ControllerContext,
+    ) -> Result<(), Status> {
+        let mut finalizers = template.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.extend(finalizer.map(str::to_owned));
+        let metadata = ObjectMeta {
+            generate_name: Some(format!("{}-", self.object.name())),
+            labels: template.metadata.labels.clone(),
+            annotations: template.metadata.annotations.clone(),
+            finalizers: Some(finalizers),
+            owner_references: Some(vec![owners::controller_reference(self.kind, self.object)]),
+            ..ObjectMeta::default()
+        };
+        let pod = json!({"metadata": metadata, "spec": template.spec});
         match apiserver::create(ctx, Kind::Pod, self.object.namespace(), pod, WriteOptions::default()) {
             Ok((pod, _)) => {
                 let message = format!("Created pod: {}", pod.name());
@@ -95,11 +104,6 @@ impl Owner<'_> {
     }
 }
 
-/// Returns whether a controller's selector matches a pod.
-pub(super) fn selects(owner: &Value, pod: &Value) -> bool {
-    label_selector::matches(&owner["spec"]["selector"], pod.labels())
-}
-
 /// Returns whether a pod is pending or running, and not being deleted (`IsPodActive`).
 pub(super) fn is_active(pod: &Value) -> bool {
     !pod.is_terminal() && !pod.is_deleting()
@@ -113,35 +117,23 @@ pub(super) fn is_terminating_pod(pod: &Value) -> bool {
 /// Returns a key that orders pods for scale-down, first to delete first (`ActivePodsWithRanks`):
 /// unassigned, not running, not ready, low `pod-deletion-cost`, recently ready, young.
 pub(super) fn deletion_key(pod: &Value) -> impl Ord + use<> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let status = PodStatus::of(pod);
     let phase = ["Pending", "Unknown", "Running"].iter().position(|phase| pod.phase() == *phase);
-    let cost = &pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"];
-    let ready = pod.condition("Ready").filter(|_| pod.has_condition("Ready"));
+    let cost = pod.annotation("controller.kubernetes.io/pod-deletion-cost");
+    let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::True);
+    let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     (
         !pod.node_name().is_empty(),
         phase,
-        pod.has_condition("Ready"),
-        text(cost).parse::<i64>().unwrap_or(0),
-        std::cmp::Reverse(ready.map(|ready| text(&ready["lastTransitionTime"]))),
-        std::cmp::Reverse(text(&pod["metadata"]["creationTimestamp"])),
-        text(&pod["metadata"]["uid"]),
+        ready.is_some(),
+        cost.and_then(|cost| cost.parse::<i64>().ok()).unwrap_or(0),
+        std::cmp::Reverse(ready.and_then(|ready| since(&ready.last_transition_time))),
+        std::cmp::Reverse(pod.created()),
+        pod.uid().to_owned(),
     )
 }
 
 fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
     causes.into_iter().any(|cause| cause.reason.as_deref() == Some("NamespaceTerminating"))
-}
-
-/// Creates a controller reference (`metav1.NewControllerRef`).
-pub(super) fn reference(kind: Kind, owner: &Value) -> Value {
-    let (name, version) = kind.names();
-    json!({
-        "apiVersion": version,
-        "kind": name,
-        "name": owner.name(),
-        "uid": owner.uid(),
-        "controller": true,
-        "blockOwnerDeletion": true,
-    })
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::reconcile::{BATCH, ReconcileError};
-use super::{deployment, job, pods, replica_set};
+use super::{deployment, job, replica_set};
 use crate::controllers::context::{ControllerContext, ControllerEvent, WorkloadKey};
-use crate::resource::{Kind, ObjectExt};
+use crate::controllers::owners;
+use crate::resource::{Kind, ObjectExt, label_selector};
 use crate::sim::Time;
 use crate::storage::{Change, ChangeKind};
 
@@ -97,7 +98,7 @@ impl Workloads {
             for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, BATCH)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
                 let mine: Vec<WorkloadKey> = all
-                    .filter(|owner| pods::selects(owner, pod))
+                    .filter(|owner| label_selector::selects(owner, pod))
                     .map(|owner| WorkloadKey::of(kind, owner))
                     .collect();
                 mine.into_iter().for_each(|key| self.schedule(key, wait, ctx));
@@ -107,8 +108,7 @@ impl Workloads {
 
     fn job_changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let job = &change.object;
-        let spec = |job: &Value| job["metadata"]["generation"].clone();
-        let same = change.before.as_ref().is_some_and(|before| spec(before) == spec(job));
+        let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
         let deleted = change.what == ChangeKind::Deleted;
         self.schedule(WorkloadKey::of(Kind::Job, job), if same && !deleted { BATCH } else { SOON }, ctx);
         if deleted || job::is_finished(job) {
@@ -123,13 +123,9 @@ impl Workloads {
     fn schedule_owners(&mut self, change: &Change, kind: Kind, wait: Duration, ctx: &mut ControllerContext) {
         let namespace = change.object.namespace();
         for object in [Some(&change.object), change.before.as_ref()].into_iter().flatten() {
-            let Some(owner) = object.controller() else { continue };
-            let name = owner.text("name");
-            if owner["kind"] == kind.names().0
-                && ctx.store.get(kind, namespace, name).is_some_and(|own| own.uid() == owner.text("uid"))
-            {
-                let key = WorkloadKey { kind, namespace: namespace.to_owned(), name: name.to_owned() };
-                self.schedule(key, wait, ctx);
+            let owner = object.controller().and_then(|owner| owners::find(&owner, namespace, ctx));
+            if let Some((_, owner)) = owner.filter(|(found, _)| *found == kind) {
+                self.schedule(WorkloadKey::of(kind, owner), wait, ctx);
             }
         }
     }

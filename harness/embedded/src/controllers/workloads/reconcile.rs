@@ -1,10 +1,10 @@
-//! Results of a reconciliation, and fields of statuses.
+//! Results of a reconciliation, and the parts that specs of workloads share.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::resource::ObjectExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Delay in which the job controller collects pod updates (`syncJobBatchPeriod`).
 pub(super) const BATCH: Duration = Duration::from_secs(1);
@@ -16,11 +16,29 @@ pub(super) struct ReconcileError;
 /// Delay until an object is reconciled again if it does not change.
 pub(super) type Reconciled = Result<Option<Duration>, ReconcileError>;
 
-/// Sets a count in a status; 0 is omitted.
-pub(super) fn count(status: &mut Value, field: &str, count: i64) {
-    if count != 0 {
-        status[field] = json!(count);
-    } else {
-        status.remove(field);
-    }
+/// Spec of a Deployment or ReplicaSet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ReplicaSpec {
+    pub(super) replicas: i32,
+    pub(super) selector: LabelSelector,
+    pub(super) template: PodTemplate,
+}
+
+/// Pod template. The spec stays JSON, so that fields newer than k8s-openapi's types are kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct PodTemplate {
+    pub(super) metadata: ObjectMeta,
+    pub(super) spec: Value,
+}
+
+/// Returns a count for a status, in which 0 is omitted.
+pub(super) fn count(number: i32) -> Option<i32> {
+    Some(number).filter(|number| *number != 0)
+}
+
+/// Converts a number of objects.
+pub(super) fn number(objects: usize) -> i32 {
+    i32::try_from(objects).unwrap_or(i32::MAX)
 }

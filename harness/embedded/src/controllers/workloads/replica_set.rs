@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use k8s_openapi::api::apps::v1::ReplicaSetStatus;
+use serde_json::Value;
 
 use super::pods::{Owner, deletion_key, is_active, is_terminating_pod};
-use super::reconcile::{ReconcileError, Reconciled, count};
+use super::reconcile::{ReconcileError, Reconciled, ReplicaSpec, count, number};
 use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
@@ -20,13 +21,14 @@ const BURST: usize = 500;
 /// Creates or deletes pods, and updates the status.
 pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
+    let spec: ReplicaSpec = set.read("spec");
     let all = owner.claim(None, ctx);
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).cloned().collect();
-    let wanted = usize::try_from(set["spec"].integer("replicas")).unwrap_or(0);
+    let wanted = usize::try_from(spec.replicas).unwrap_or(0);
     let mut outcome = Ok(None);
     if !set.is_deleting() {
         for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
-            if owner.create(None, ctx).is_err() {
+            if owner.create(&spec.template, None, ctx).is_err() {
                 outcome = Err(ReconcileError);
                 break;
             }
@@ -36,30 +38,26 @@ pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
             owner.delete(pod, ctx);
         }
     }
-    let status = status(set, &all, &active, ctx);
-    ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| {
-        set["status"] = status;
-    });
+    let labels = spec.template.metadata.labels.unwrap_or_default();
+    let has_labels = |pod: &&Arc<Value>| labels.iter().all(|(key, value)| pod.labels().text(key) == value);
+    let ready = number(active.iter().filter(|pod| pod.has_condition("Ready")).count());
+    let status = ReplicaSetStatus {
+        replicas: number(active.len()),
+        fully_labeled_replicas: count(number(active.iter().filter(has_labels).count())),
+        ready_replicas: count(ready),
+        // A ready pod is available at once: `minReadySeconds` is not implemented.
+        available_replicas: count(ready),
+        terminating_replicas: terminating_replicas(&all, ctx),
+        observed_generation: set.generation(),
+        conditions: None,
+    };
+    ctx.store.update(Kind::ReplicaSet, set.namespace(), set.name(), |set| set.write("status", status));
     outcome
 }
 
-/// Returns the status (`calculateStatus`). A ready pod is available at once: `minReadySeconds` is not
-/// implemented.
-fn status(set: &Value, all: &[Arc<Value>], active: &[Arc<Value>], ctx: &SimContext) -> Value {
-    let labels = &set["spec"]["template"]["metadata"]["labels"];
-    let has_labels = |pod: &&Arc<Value>| {
-        labels.as_object().into_iter().flatten().all(|(key, value)| pod.labels()[key] == *value)
-    };
-    let ready = active.iter().filter(|pod| pod.has_condition("Ready")).count() as i64;
-    let mut status = set["status"].clone();
-    status["replicas"] = json!(active.len());
-    count(&mut status, "fullyLabeledReplicas", active.iter().filter(has_labels).count() as i64);
-    count(&mut status, "readyReplicas", ready);
-    count(&mut status, "availableReplicas", ready);
-    // `DeploymentReplicaSetTerminatingReplicas`, KEP-3973, since 1.35.
-    if control_plane_version(ctx).at_least(35) {
-        status["terminatingReplicas"] = json!(all.iter().filter(|pod| is_terminating_pod(pod)).count());
-    }
-    status["observedGeneration"] = set["metadata"]["generation"].clone();
-    status
+/// Returns the number of pods that are being deleted
+/// (`DeploymentReplicaSetTerminatingReplicas`, KEP-3973), since 1.35.
+fn terminating_replicas(pods: &[Arc<Value>], ctx: &SimContext) -> Option<i32> {
+    let terminating = || number(pods.iter().filter(|pod| is_terminating_pod(pod)).count());
+    control_plane_version(ctx).at_least(35).then(terminating)
 }

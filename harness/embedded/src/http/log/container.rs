@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::apiserver::Status;
-use crate::kubelet::pods::PodLogOptions;
+use crate::kubelet::pods::{LogPath, PodLogOptions};
 use crate::resource::pod_status::ContainerStatus;
 use crate::resource::{Kind, ObjectExt, PodStatus};
 use crate::simulation::Simulation;
@@ -58,9 +58,8 @@ impl LoggedContainer {
                 let node = ctx.store.get(Kind::Node, "", &self.node);
                 return Err(self.connection_refused(node.map(|node| &**node)));
             };
-            let (pod, container) = (&self.pod, &self.container);
-            let answer =
-                node.kubelet.container_log(&self.namespace, pod, container, options, &node.machine, ctx);
+            let path = LogPath { namespace: &self.namespace, pod: &self.pod, container: &self.container };
+            let answer = node.kubelet.container_log(path, options, &node.machine, ctx);
             match answer.code {
                 200 => Ok(answer.text),
                 400 => Err(Status::bad_request(answer.text)),
@@ -87,8 +86,8 @@ const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralCo
 /// (`pkg/registry/core/pod/strategy.go`, `LogLocation`).
 pub(crate) fn select_container(pod: &Value, requested: &str) -> Result<String, Status> {
     let names = |list: &str| {
-        let containers = pod["spec"].items(list);
-        containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect::<Vec<_>>()
+        let containers = pod.spec().items(list);
+        containers.map(|container| container.text("name").to_owned()).collect::<Vec<_>>()
     };
     let all: Vec<String> = CONTAINER_LISTS.into_iter().flat_map(names).collect();
     let name = pod.name();

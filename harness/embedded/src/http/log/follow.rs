@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::http::request::ApiRequest;
 use crate::http::responses;
 use crate::kubelet::pods::PodLogOptions;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 /// Interval in which a followed log is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -29,9 +29,10 @@ pub(crate) fn log(cluster: &Cluster, request: &ApiRequest) -> Result<Response, S
         let pod = pod.ok_or_else(|| Status::not_found(Kind::Pod, name))?;
         let container = select_container(&pod, &container)?;
         // A pod without a node has an empty log.
-        let Some(node) = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty()) else {
+        let node = pod.node_name();
+        if node.is_empty() {
             return Ok((String::new(), None));
-        };
+        }
         let container = LoggedContainer::new(&pod, node, container);
         let text = container.read_log(simulation, &options)?;
         if !follow {

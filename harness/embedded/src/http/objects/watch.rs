@@ -18,6 +18,7 @@ use crate::fault::WatchEnd;
 use crate::http::request::{ApiRequest, Query, Representation};
 use crate::http::selector::ObjectSelector;
 use crate::http::{errors, responses};
+use crate::resource::ObjectExt;
 use crate::sim::Subscription;
 use crate::simulation::Simulation;
 use crate::storage::{Change, ChangeKind, WatchChannel};
@@ -187,9 +188,9 @@ impl Watch {
             _ if version > simulation.store.version() => {}
             Ok(changes) => {
                 let is_watched = |change: &&Change| {
-                    let namespace = change.object["metadata"]["namespace"].as_str();
+                    let namespace = change.object.namespace();
                     change.kind == self.endpoint.kind
-                        && self.namespace.as_deref().is_none_or(|watched| namespace == Some(watched))
+                        && self.namespace.as_deref().is_none_or(|watched| namespace == watched)
                 };
                 let changes: Vec<Change> = changes.filter(is_watched).cloned().collect();
                 changes.iter().for_each(|change| self.send_change(change));
@@ -237,7 +238,7 @@ impl Watch {
                 // The object exists, but the selector no longer matches: its last matching state,
                 // with the version of the change (`watch_cache.go`).
                 let mut last = Value::clone(before);
-                last["metadata"]["resourceVersion"] = change.object["metadata"]["resourceVersion"].clone();
+                last.metadata_mut().write("resourceVersion", change.object.resource_version());
                 self.send("DELETED", &last);
             }
             (None, false) => {}
@@ -256,7 +257,7 @@ impl Watch {
         let mut metadata =
             json!({"resourceVersion": self.sent_version.to_string(), "creationTimestamp": null});
         if is_initial {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            metadata.write("annotations", json!({"k8s.io/initial-events-end": "true"}));
         }
         let (kind, api_version) = match self.endpoint.view.representation {
             Representation::Table => ("Table", "meta.k8s.io/v1".to_owned()),
@@ -265,8 +266,8 @@ impl Watch {
         };
         let mut object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
         if self.endpoint.view.representation == Representation::Table {
-            object["columnDefinitions"] = Value::Null;
-            object["rows"] = json!([]);
+            object.write("columnDefinitions", Value::Null);
+            object.write("rows", json!([]));
         }
         self.write_line("BOOKMARK", &object);
     }

@@ -34,8 +34,8 @@ pub(crate) fn update(
 ) -> Result<Response, Status> {
     let options = request.write_options()?;
     let object = parse(request, endpoint)?;
-    let metadata = &object["metadata"];
-    if metadata.text("name").is_empty() && metadata["generateName"].is_null() {
+    let metadata = object.metadata();
+    if metadata.text("name").is_empty() && metadata.text("generateName").is_empty() {
         return Err(Status::bad_request("name must be provided"));
     }
     let (code, (object, warnings)) = cluster.with(|simulation| {

@@ -1,6 +1,8 @@
 //! Tables and rows of all resources.
 
 use jiff::Timestamp;
+use k8s_openapi::api::policy::v1::{PodDisruptionBudgetSpec, PodDisruptionBudgetStatus};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
 use super::age::age;
@@ -27,29 +29,35 @@ pub(crate) fn row(source: Source, stored: &Value, included: Value, now: Timestam
     if source == Source::Stored(Kind::Pod)
         && let Some(condition) = pods::completed_condition(stored)
     {
-        row["conditions"] = condition;
+        row.write("conditions", condition);
     }
     row
 }
 
 /// Returns the cells of a row, including those of `-o wide`.
 fn cells(source: Source, object: &Value, now: Timestamp) -> Vec<Value> {
-    let name = object["metadata"]["name"].clone();
-    let age = json!(age(object["metadata"].time("creationTimestamp"), now));
+    let name = json!(object.name());
+    let age = json!(age(object.created(), now));
     match source {
         Source::Stored(Kind::Pod) => pods::cells(object, now),
         Source::Stored(Kind::Node) => nodes::cells(object, now),
         Source::Stored(Kind::Event) => events::cells(object, now),
-        Source::Stored(Kind::Namespace) => vec![name, json!(object["status"].text("phase")), age],
+        Source::Stored(Kind::Namespace) => vec![name, json!(object.phase()), age],
         Source::Stored(Kind::PodDisruptionBudget) => {
-            let bound = |field: &str| match &object["spec"][field] {
-                Value::Null => "N/A".to_owned(),
-                Value::String(percent) => percent.clone(),
-                number => number.to_string(),
-            };
-            let allowed = object["status"].integer("disruptionsAllowed");
-            vec![name, json!(bound("minAvailable")), json!(bound("maxUnavailable")), json!(allowed), age]
+            let spec: PodDisruptionBudgetSpec = object.read("spec");
+            let status: PodDisruptionBudgetStatus = object.read("status");
+            let bound =
+                |bound: Option<IntOrString>| bound.map_or_else(|| json!("N/A"), |bound| json!(text(bound)));
+            let allowed = json!(status.disruptions_allowed);
+            vec![name, bound(spec.min_available), bound(spec.max_unavailable), allowed, age]
         }
         Source::Stored(_) | Source::AccessReviews => vec![name, age],
+    }
+}
+
+fn text(bound: IntOrString) -> String {
+    match bound {
+        IntOrString::Int(number) => number.to_string(),
+        IntOrString::String(percent) => percent,
     }
 }

@@ -1,41 +1,44 @@
 //! Table of events (`printEvent`).
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::age::age;
-use crate::resource::ObjectExt;
 
 /// Returns the cells of a stored event.
 pub(crate) fn cells(event: &Value, now: Timestamp) -> Vec<Value> {
-    let first = event.time("firstTimestamp").or_else(|| event.time("eventTime"));
-    let series = event["series"].is_object();
-    let last = match series {
-        true => event["series"].time("lastObservedTime"),
-        false => event.time("lastTimestamp").or(first),
+    let event = Event::deserialize(event).unwrap_or_default();
+    let time = event.event_time.map(|time| time.0);
+    let first = event.first_timestamp.map(|first| first.0).or(time);
+    let (last, count) = match event.series {
+        Some(series) => (series.last_observed_time.map(|last| last.0), series.count),
+        None => (event.last_timestamp.map(|last| last.0).or(first), event.count.filter(|count| *count != 0)),
     };
-    let count = if series { &event["series"]["count"] } else { &event["count"] };
-    let count = count.as_i64().filter(|count| series || *count != 0).unwrap_or(1);
-    let kind = event["involvedObject"].text("kind").to_lowercase();
-    let object = match event["involvedObject"].text("name") {
-        "" => kind,
+    let about = event.involved_object;
+    let kind = about.kind.unwrap_or_default().to_lowercase();
+    let object = match about.name.unwrap_or_default() {
+        name if name.is_empty() => kind,
         name => format!("{kind}/{name}"),
     };
-    let component = event["source"].text_or("component", event.text("reportingComponent"));
-    let source = match event["source"].text_or("host", event.text("reportingInstance")) {
-        "" => component.to_owned(),
+    let stated = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let source = event.source.unwrap_or_default();
+    let component = stated(source.component).or(event.reporting_component).unwrap_or_default();
+    let source = match stated(source.host).or(event.reporting_instance).unwrap_or_default() {
+        host if host.is_empty() => component,
         host => format!("{component}, {host}"),
     };
     vec![
         json!(age(last, now)),
-        json!(event.text("type")),
-        json!(event.text("reason")),
+        json!(event.type_.unwrap_or_default()),
+        json!(event.reason.unwrap_or_default()),
         json!(object),
-        json!(event["involvedObject"].text("fieldPath")),
+        json!(about.field_path.unwrap_or_default()),
         json!(source),
-        json!(event.text("message").trim()),
+        json!(event.message.unwrap_or_default().trim()),
         json!(age(first, now)),
-        json!(count),
-        json!(event["metadata"].text("name")),
+        json!(count.unwrap_or(1)),
+        json!(event.metadata.name.unwrap_or_default()),
     ]
 }

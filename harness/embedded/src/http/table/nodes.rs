@@ -1,8 +1,9 @@
 //! Table of nodes (`printNode`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::NodeStatus;
 use serde_json::{Value, json};
 
 use super::age::age;
@@ -10,43 +11,41 @@ use crate::resource::ObjectExt;
 
 /// Returns the cells of a node.
 pub(crate) fn cells(node: &Value, now: Timestamp) -> Vec<Value> {
-    let ready = node.condition("Ready");
-    let mut status = match ready {
-        None => "Unknown".to_owned(),
-        Some(ready) if ready["status"] == "True" => "Ready".to_owned(),
-        Some(_) => "NotReady".to_owned(),
+    let status: NodeStatus = node.read("status");
+    let ready = status.conditions.iter().flatten().find(|condition| condition.type_ == "Ready");
+    let ready = match ready {
+        None => "Unknown",
+        Some(ready) if ready.status == "True" => "Ready",
+        Some(_) => "NotReady",
     };
-    if node["spec"]["unschedulable"].as_bool() == Some(true) {
-        status.push_str(",SchedulingDisabled");
-    }
+    let cordoned = if node.is_unschedulable() { ",SchedulingDisabled" } else { "" };
     let address = |kind: &str| {
-        let found = node["status"].items("addresses").find(|address| address["type"] == kind);
-        found.map_or("<none>", |address| address.text("address"))
+        let found = status.addresses.iter().flatten().find(|address| address.type_ == kind);
+        found.map_or("<none>", |address| address.address.as_str())
     };
+    let info = status.node_info.clone().unwrap_or_default();
+    let known = |text: String| if text.is_empty() { "<unknown>".to_owned() } else { text };
     vec![
-        node["metadata"]["name"].clone(),
-        json!(status),
-        json!(roles(node)),
-        json!(age(node["metadata"].time("creationTimestamp"), now)),
-        json!(node["status"]["nodeInfo"].text("kubeletVersion")),
+        json!(node.name()),
+        json!(format!("{ready}{cordoned}")),
+        json!(roles(node.metadata().read("labels"))),
+        json!(age(node.created(), now)),
+        json!(info.kubelet_version),
         json!(address("InternalIP")),
         json!(address("ExternalIP")),
-        json!(node["status"]["nodeInfo"].text_or("osImage", "<unknown>")),
-        json!(node["status"]["nodeInfo"].text_or("kernelVersion", "<unknown>")),
-        json!(node["status"]["nodeInfo"].text_or("containerRuntimeVersion", "<unknown>")),
+        json!(known(info.os_image)),
+        json!(known(info.kernel_version)),
+        json!(known(info.container_runtime_version)),
     ]
 }
 
-/// Returns the roles of a node's labels (`findNodeRoles`).
-fn roles(node: &Value) -> String {
-    let labels = node["metadata"]["labels"].as_object().into_iter().flatten();
-    let role = |(key, value): (&'_ String, &'_ Value)| {
-        let value = value.as_str().unwrap_or_default().to_owned();
-        match key.strip_prefix("node-role.kubernetes.io/") {
-            Some(role) => Some(role.to_owned()),
-            None => (key == "kubernetes.io/role").then_some(value),
-        }
+/// Returns the roles in the labels of a node (`findNodeRoles`).
+fn roles(labels: BTreeMap<String, String>) -> String {
+    let role = |(key, value): (String, String)| match key.strip_prefix("node-role.kubernetes.io/") {
+        Some(role) => Some(role.to_owned()),
+        None => (key == "kubernetes.io/role").then_some(value),
     };
-    let roles: BTreeSet<String> = labels.filter_map(role).filter(|role| !role.is_empty()).collect();
+    let roles: BTreeSet<String> =
+        labels.into_iter().filter_map(role).filter(|role| !role.is_empty()).collect();
     if roles.is_empty() { "<none>".into() } else { roles.into_iter().collect::<Vec<_>>().join(",") }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use crate::resource::pod_status::{ConditionStatus, ContainerStatus, TerminatedState};
+use crate::resource::pod_status::{ContainerStatus, TerminatedState};
 use crate::resource::{ObjectExt, PodStatus};
 
 /// Returns the cells of a pod.
@@ -23,9 +23,9 @@ pub(crate) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
         json!(format!("{}/{}", summary.ready, summary.containers)),
         json!(summary.status),
         json!(restarts),
-        json!(age(pod["metadata"].time("creationTimestamp"), now)),
+        json!(age(pod.created(), now)),
         json!(ip.unwrap_or("<none>")),
-        json!(pod["spec"].text_or("nodeName", "<none>")),
+        json!(pod.spec().text_or("nodeName", "<none>")),
         json!(status.nominated_node_name.as_deref().unwrap_or("<none>")),
         // Readiness gates are not modelled.
         json!("<none>"),
@@ -54,13 +54,13 @@ struct PodSummary {
 impl PodSummary {
     fn of(pod: &Value, status: &PodStatus) -> Self {
         let mut summary = Self {
-            status: pod["status"].text_or("reason", pod.phase()).to_owned(),
+            status: pod.status().text_or("reason", pod.phase()).to_owned(),
             restarts: 0,
             last_restart: None,
             ready: 0,
-            containers: pod["spec"].items("containers").len() + pod.sidecars().count(),
+            containers: pod.spec().items("containers").len() + pod.sidecars().count(),
         };
-        if !summary.add_init_containers(pod, status) || is_true(status, "Initialized") {
+        if !summary.add_init_containers(pod, status) || status.has_condition("Initialized") {
             summary.restarts = 0;
             summary.last_restart = None;
             for status in &status.init_container_statuses {
@@ -96,7 +96,7 @@ impl PodSummary {
             } else if !waiting.is_empty() && waiting != "PodInitializing" {
                 format!("Init:{waiting}")
             } else {
-                format!("Init:{at}/{}", pod["spec"].items("initContainers").len())
+                format!("Init:{at}/{}", pod.spec().items("initContainers").len())
             };
             return true;
         }
@@ -124,7 +124,7 @@ impl PodSummary {
         }
         if self.status == "Completed" {
             match error {
-                _ if is_running && is_true(pod, "Ready") => self.status = "Running".into(),
+                _ if is_running && pod.has_condition("Ready") => self.status = "Running".into(),
                 Some(error) => self.status = error,
                 None if is_running => self.status = "NotReady".into(),
                 None => {}
@@ -146,11 +146,6 @@ fn termination_reason(terminated: &TerminatedState) -> String {
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }
-}
-
-/// Returns whether the condition of a type has the status `True`.
-fn is_true(status: &PodStatus, kind: &str) -> bool {
-    status.condition(kind).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::ranking::{AdmitAttributes, admission_rejection};
 use evictlab_rules::threshold::NodeCondition;
+use k8s_openapi::api::core::v1::Taint;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
-use crate::resource::scheduling;
+use crate::resource::scheduling::NodeConstraints;
 
 impl Kubelet {
     /// Returns the pressure conditions that the eviction manager reports.
@@ -71,6 +72,10 @@ impl Kubelet {
 
 /// Returns whether a pod tolerates the memory-pressure taint, which has no value.
 fn tolerates_memory_pressure(pod: &Value) -> bool {
-    let taint = json!({"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"});
-    scheduling::find_toleration(&pod["spec"]["tolerations"], &taint).is_some()
+    let taint = Taint {
+        key: "node.kubernetes.io/memory-pressure".to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    };
+    NodeConstraints::of(pod).tolerates(&taint)
 }

@@ -29,8 +29,8 @@ impl Kubelet {
         let mut used = BTreeSet::new();
         for active in self.pods.active() {
             for list in ["containers", "initContainers", "ephemeralContainers"] {
-                let containers = active.object["spec"].items(list);
-                used.extend(containers.filter_map(|one| one["image"].as_str()).map(str::to_owned));
+                let containers = active.object.spec().items(list);
+                used.extend(containers.map(|one| one.text("image").to_owned()));
             }
         }
         used

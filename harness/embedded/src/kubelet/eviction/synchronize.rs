@@ -17,7 +17,7 @@ use crate::kubelet::pods::{ActivePod, PodEviction};
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::EventBody;
+use crate::resource::{EventBody, ObjectExt};
 use crate::sim::Time;
 
 /// Start of the eviction manager, after cAdvisor's first measurement.
@@ -250,8 +250,9 @@ impl Kubelet {
 }
 
 fn candidates(active: &[ActivePod]) -> Vec<Candidate<'_>> {
-    let own =
-        |active: &ActivePod| active.object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    let own = |active: &ActivePod| {
+        active.object.spec().read::<Option<i64>>("terminationGracePeriodSeconds").unwrap_or(30)
+    };
     active.iter().map(|active| Candidate { pod: &active.pod, grace: own(active) }).collect()
 }
 

@@ -1,9 +1,11 @@
 //! Admission of pods (`pkg/kubelet/lifecycle/predicate.go`, with the scheduler's filters).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
+use k8s_openapi::api::core::v1::Taint;
 use serde_json::Value;
 
 use super::worker::Worker;
@@ -12,7 +14,8 @@ use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::resource::{Kind, scheduling};
+use crate::resource::scheduling::NodeConstraints;
+use crate::resource::{Kind, ObjectExt};
 
 /// Reason why a pod is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,8 @@ impl Kubelet {
             return Ok(BTreeSet::new());
         };
         let shortages = self.shortages(&manifest.pod, &node);
-        let affine = scheduling::matches_node(&worker.object["spec"], &node);
+        let constraints = NodeConstraints::of(&worker.object);
+        let affine = constraints.matches(&node);
         let preempts = manifest.pod.is_critical() && !self.has(Defect::PreemptionRefused);
         if preempts && affine && !shortages.is_empty() {
             return self.preempt(worker, &shortages, machine, ctx);
@@ -80,7 +84,8 @@ impl Kubelet {
         if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
         }
-        if !tolerates_all(&worker.object["spec"]["tolerations"], &node["spec"]["taints"]) {
+        let is_tolerated = |taint: &Taint| taint.effect != "NoExecute" || constraints.tolerates(taint);
+        if !node.taints().iter().all(is_tolerated) {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
         Ok(BTreeSet::new())
@@ -93,7 +98,7 @@ impl Kubelet {
     }
 
     fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
-        let allocatable = &node["status"]["allocatable"];
+        let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
         let others: Vec<&Pod> = self
             .pods
             .workers
@@ -103,7 +108,7 @@ impl Kubelet {
             .collect();
         let mut shortages = Vec::new();
         let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
-        let places = amount("pods", &allocatable["pods"]).unwrap_or(110);
+        let places = allocatable.get("pods").map_or(110, Quantity::value);
         if there + 1 > places {
             let resource = "pods".to_owned();
             shortages.push(Shortage { resource, requested: 1, used: there, capacity: places });
@@ -117,9 +122,8 @@ impl Kubelet {
             requested_names.map(String::as_str).filter(|name| is_extended_resource(name)).collect();
         for resource in RESOURCES.into_iter().chain(extended) {
             let requested = request(pod, resource);
-            let Some(capacity) = amount(resource, &allocatable[resource]).filter(|_| requested > 0) else {
-                continue;
-            };
+            let Some(capacity) = allocatable.get(resource).filter(|_| requested > 0) else { continue };
+            let capacity = amount(resource, capacity);
             let used = others.iter().map(|pod| request(pod, resource)).sum();
             if requested > capacity - used {
                 let resource = resource.to_owned();
@@ -132,19 +136,9 @@ impl Kubelet {
 
 /// Returns the request of a pod as the scheduler computes it, with sidecars; CPU in millicores.
 pub(super) fn request(pod: &Pod, resource: &str) -> i64 {
-    let request = pod.request(&KubeletVersion::from_minor(34), resource);
-    if resource == "cpu" { request.milli_value() } else { request.value() }
+    amount(resource, &pod.request(&KubeletVersion::from_minor(34), resource))
 }
 
-fn amount(resource: &str, quantity: &Value) -> Option<i64> {
-    let quantity: evictlab_rules::quantity::Quantity = quantity.as_str()?.parse().ok()?;
-    Some(if resource == "cpu" { quantity.milli_value() } else { quantity.value() })
-}
-
-/// Returns whether the tolerations cover all taints that keep pods from running.
-fn tolerates_all(tolerations: &Value, taints: &Value) -> bool {
-    let taints = taints.as_array().into_iter().flatten();
-    taints
-        .filter(|taint| taint["effect"] == "NoExecute")
-        .all(|taint| scheduling::find_toleration(tolerations, taint).is_some())
+fn amount(resource: &str, quantity: &Quantity) -> i64 {
+    if resource == "cpu" { quantity.milli_value() } else { quantity.value() }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evictlab_rules::threshold::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::admit::Rejection;
 use super::latency;
@@ -56,8 +56,7 @@ impl Kubelet {
         let there: Vec<_> =
             there.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
         let is_there = |worker: &Worker| {
-            is_static(&worker.object)
-                || there.iter().any(|pod| pod["metadata"]["uid"] == *worker.manifest.uid)
+            is_static(&worker.object) || there.iter().any(|pod| pod.uid() == worker.manifest.uid)
         };
         let removed = self.pods.workers.values().filter(|worker| !is_there(worker));
         let removed: Vec<_> = removed.map(|worker| (true, worker.object.clone())).collect();
@@ -154,13 +153,13 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
-        let spec_changed = worker.object["spec"] != object["spec"];
+        let spec_changed = worker.object.spec() != object.spec();
         let old = worker.replace_object(object);
         if spec_changed {
             worker.manifest = Manifest::read(&worker.object, self.identity.version.at_least(28));
         }
         worker.removed |= removed;
-        let grace = |object: &Value| object["metadata"]["deletionGracePeriodSeconds"].as_u64();
+        let grace = |object: &Value| object.metadata().integer("deletionGracePeriodSeconds");
         let has_changed = removed || grace(&worker.object) != grace(&old);
         match worker.stage {
             Stage::Syncing if worker.is_deleted() => self.terminate(worker, None, None, machine, ctx),
@@ -197,6 +196,6 @@ impl Kubelet {
 
 fn without_status(object: &Value) -> Value {
     let mut object = object.clone();
-    object["status"] = json!({});
+    object.write("status", PodStatus::default());
     object
 }

@@ -108,7 +108,7 @@ impl Kubelet {
 
     /// Returns whether a pod is bound to this node.
     pub(super) fn is_own(&self, pod: &Value) -> bool {
-        pod["spec"]["nodeName"] == *self.identity.node
+        pod.node_name() == self.identity.node
     }
 
     /// Runs `work` with a worker, which is removed from the map meanwhile.

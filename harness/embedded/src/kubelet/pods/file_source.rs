@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
 
 use super::mirror::{self, SOURCE, is_static};
 use super::worker::Stage;
@@ -14,7 +16,7 @@ use crate::kubelet::event::PodEvent;
 use crate::kubelet::log::Level;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::{ObjectExt, parse_yaml};
+use crate::resource::{Kind, ObjectExt, Phase, PodStatus, parse_yaml};
 
 /// Delay between a change of a file and its handling. Not random, because files also change on
 /// nodes without static pods.
@@ -120,38 +122,38 @@ impl Kubelet {
     /// Returns the uid and the pod of a manifest (`applyDefaults`).
     fn static_pod(&self, file: &str, text: &[u8], ctx: &SimContext) -> Result<(String, Value), String> {
         let mut pod = parse_yaml(text)?;
-        if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
+        if (pod.text("kind"), pod.text("apiVersion")) != Kind::Pod.names() {
             return Err("couldn't parse as pod: not a v1 Pod".to_owned());
         }
-        let name = pod.name().to_owned();
-        if name.is_empty() {
-            return Err("invalid pod: name is needed for the pod".to_owned());
-        }
+        let mut metadata: ObjectMeta = pod.read("metadata");
+        let present = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let name = present(metadata.name).ok_or("invalid pod: name is needed for the pod")?;
         let node = &self.identity.node;
-        let uid = match pod["metadata"]["uid"].as_str() {
-            Some(uid) if !uid.is_empty() => uid.to_owned(),
-            _ => format!("{:032x}", fnv(format!("{pod}host:{node}file:{file}").as_bytes())),
-        };
-        let metadata = &mut pod["metadata"];
-        metadata["uid"] = json!(uid);
-        metadata["name"] = json!(format!("{name}-{}", node.to_lowercase()));
-        if metadata["namespace"].as_str().is_none_or(str::is_empty) {
-            metadata["namespace"] = json!("default");
-        }
+        let hash = || format!("{:032x}", fnv(format!("{pod}host:{node}file:{file}").as_bytes()));
+        let uid = present(metadata.uid).unwrap_or_else(hash);
+        metadata.uid = Some(uid.clone());
+        metadata.name = Some(format!("{name}-{}", node.to_lowercase()));
+        metadata.namespace = present(metadata.namespace).or_else(|| Some("default".to_owned()));
         let seen = ctx.epoch().at(ctx.now).strftime("%Y-%m-%dT%H:%M:%S%.9fZ").to_string();
-        for (key, value) in [(HASH, uid.as_str()), (SEEN, &seen), (SOURCE, "file")] {
-            metadata["annotations"][key] = json!(value);
-        }
-        pod["spec"]["nodeName"] = json!(node);
-        let all = json!({"operator": "Exists", "effect": "NoExecute"});
-        match &mut pod["spec"]["tolerations"] {
-            Value::Array(tolerations) if tolerations.contains(&all) => {}
-            Value::Array(tolerations) => tolerations.push(all),
-            other => *other = json!([all]),
-        }
+        let annotations = [(HASH, uid.clone()), (SEEN, seen), (SOURCE, "file".to_owned())];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value));
+        metadata.annotations.get_or_insert_default().extend(annotations);
+        pod.write("metadata", metadata);
+        let spec = pod.spec_mut();
+        spec.write("nodeName", node);
+        spec.change("tolerations", |tolerations: &mut Vec<Toleration>| {
+            let all = Toleration {
+                operator: Some("Exists".to_owned()),
+                effect: Some("NoExecute".to_owned()),
+                ..Toleration::default()
+            };
+            if !tolerations.contains(&all) {
+                tolerations.push(all);
+            }
+        });
         apiserver::default_and_validate_pod(&mut pod, &self.identity.version)
             .map_err(|status| status.message)?;
-        pod["status"] = json!({"phase": "Pending"});
+        pod.write("status", PodStatus { phase: Some(Phase::Pending), ..PodStatus::default() });
         Ok((uid, pod))
     }
 }

@@ -11,7 +11,7 @@ use crate::kubelet::event::{EvictionEvent, KubeletEvent, PodEvent};
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
-use crate::resource::EventBody;
+use crate::resource::{EventBody, ObjectExt};
 
 /// Reason why the kubelet kills a pod.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ impl Kubelet {
     fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<u64>) -> u64 {
         let mut seconds = before;
         let mut is_overridden = false;
-        let deletion = worker.object["metadata"]["deletionGracePeriodSeconds"].as_u64();
+        let deletion = worker.object.metadata().read::<Option<u64>>("deletionGracePeriodSeconds");
         for wanted in [deletion, grace].into_iter().flatten() {
             if seconds == 0 || wanted < seconds {
                 seconds = wanted;

@@ -19,6 +19,17 @@ pub struct LogAnswer {
     pub text: String,
 }
 
+/// Path of a log request.
+#[derive(Clone, Copy, Debug)]
+pub struct LogPath<'a> {
+    /// Namespace of the pod.
+    pub namespace: &'a str,
+    /// Name of the pod.
+    pub pod: &'a str,
+    /// Name of the container.
+    pub container: &'a str,
+}
+
 /// `PodLogOptions`, validated by the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PodLogOptions {
@@ -40,13 +51,12 @@ impl Kubelet {
     /// Returns a container's log.
     pub fn container_log(
         &self,
-        namespace: &str,
-        pod: &str,
-        container: &str,
+        path: LogPath,
         options: &PodLogOptions,
         machine: &Machine,
         ctx: &SimContext,
     ) -> LogAnswer {
+        let LogPath { namespace, pod, container } = path;
         // Pods without an API object cannot be found by name.
         let mut workers = self.pods.workers.values().filter(|worker| !worker.removed);
         let named =

@@ -1,6 +1,7 @@
 //! Mirror pods: API objects of static pods (`pkg/kubelet/pod/mirror_client.go`).
 
-use serde_json::{Value, json};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::Value;
 
 use super::spec::Manifest;
 use super::worker::Worker;
@@ -19,12 +20,12 @@ pub(super) const SOURCE: &str = "kubernetes.io/config.source";
 
 /// Returns whether a pod is static.
 pub(super) fn is_static(object: &Value) -> bool {
-    object["metadata"]["annotations"][SOURCE] == "file"
+    object.annotation(SOURCE) == Some("file")
 }
 
 /// Returns the hash of the static pod that a mirror pod represents.
 pub(super) fn of(object: &Value) -> Option<&str> {
-    object["metadata"]["annotations"][MIRROR].as_str()
+    object.annotation(MIRROR)
 }
 
 /// Deletes a mirror pod with a given hash, or with any hash.
@@ -33,7 +34,7 @@ pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut SimConte
     if of(&mirror).is_none() || hash.is_some_and(|hash| of(&mirror) != Some(hash)) {
         return;
     }
-    let uid = mirror["metadata"]["uid"].as_str().map(str::to_owned);
+    let uid = Some(mirror.uid().to_owned());
     let how = DeleteOptions {
         grace: Some(0),
         preconditions: Preconditions { uid, resource_version: None },
@@ -61,16 +62,10 @@ impl Kubelet {
             }
         }
         let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node) else { return };
-        let owner = json!({
-            "apiVersion": "v1",
-            "kind": "Node",
-            "name": self.identity.node,
-            "uid": node["metadata"]["uid"],
-            "controller": true,
-        });
+        let owner = OwnerReference { controller: Some(true), ..self.as_owner(node) };
         let mut pod = Value::clone(&worker.object);
-        pod["metadata"]["annotations"][MIRROR] = json!(uid);
-        pod["metadata"]["ownerReferences"] = json!([owner]);
+        pod.set_annotation(MIRROR, uid);
+        pod.metadata_mut().write("ownerReferences", [owner]);
         // While the namespace is missing, the next sync tries again.
         if apiserver::create(ctx, Kind::Pod, namespace, pod, WriteOptions::default()).is_ok() {
             self.send_status(worker, ctx);

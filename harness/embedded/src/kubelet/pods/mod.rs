@@ -31,5 +31,5 @@ mod tests;
 mod worker;
 
 pub use kill::PodEviction;
-pub use logs::{LogAnswer, PodLogOptions};
+pub use logs::{LogAnswer, LogPath, PodLogOptions};
 pub use state::{ActivePod, Pods, RunningContainer};

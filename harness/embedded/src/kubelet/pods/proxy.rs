@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 const NAMESPACE: &str = "kube-system";
 
 impl Kubelet {
     /// Creates the node's kube-proxy pod if it is missing, as its DaemonSet does.
     pub(super) fn ensure_proxy(&self, ctx: &mut SimContext) {
-        let is_proxy = |pod: &Value| pod["metadata"]["labels"]["k8s-app"] == "kube-proxy" && self.is_own(pod);
+        let is_proxy = |pod: &Value| pod.labels().text("k8s-app") == "kube-proxy" && self.is_own(pod);
         if ctx.store.list(Kind::Pod, Some(NAMESPACE)).any(|pod| is_proxy(pod)) {
             return;
         }

@@ -161,8 +161,8 @@ impl Manifest {
     /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
     /// sidecar as a plain init container.
     pub fn read(object: &Value, knows_sidecars: bool) -> Self {
-        let text = |field: &str| object["metadata"].text(field).to_owned();
-        let mut spec = Spec::deserialize(&object["spec"]).unwrap_or_default();
+        let text = |field: &str| object.metadata().text(field).to_owned();
+        let mut spec = Spec::deserialize(object.spec()).unwrap_or_default();
         let mut pod = Pod::deserialize(object).unwrap_or_default();
         if !knows_sidecars {
             spec.init_containers.iter_mut().for_each(|container| container.restart_policy = None);

@@ -94,7 +94,7 @@ impl Kubelet {
             self.host(ctx)
         } else {
             let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-            let range = node.and_then(|node| node["spec"]["podCIDR"].as_str()).unwrap_or("10.244.0.0/24");
+            let range = node.map_or("10.244.0.0/24", |node| node.spec().text_or("podCIDR", "10.244.0.0/24"));
             let range = range.split('/').next().unwrap_or_default();
             let range = range.rsplit_once('.').map_or("10.244.0", |(range, _)| range);
             self.pods.runtime.address(&format!("{range}."))
@@ -300,7 +300,7 @@ impl Kubelet {
         let env = variables(manifest, container, &self.identity.node, ctx.store).ok()?;
         let words = |words: &[String]| words.iter().map(|word| expand(word, &env)).collect();
         let node = ctx.store.get(Kind::Node, "", &self.identity.node);
-        let allocatable = node.and_then(|node| bytes(node["status"]["allocatable"].text("memory")));
+        let allocatable = node.and_then(|node| bytes(node.status()["allocatable"].text("memory")));
         let memory_limit =
             container.memory_limit().and_then(bytes).filter(|_| !self.has(Defect::MemoryLimitIgnored));
         let file = &self.config.file;

@@ -117,7 +117,8 @@ impl Lab {
     fn log(&mut self, pod: &str, container: &str, options: PodLogOptions) -> LogAnswer {
         self.simulation.with(|_, nodes, ctx| {
             let node = &nodes["n1"];
-            node.kubelet.container_log("default", pod, container, &options, &node.machine, ctx)
+            let path = LogPath { namespace: "default", pod, container };
+            node.kubelet.container_log(path, &options, &node.machine, ctx)
         })
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use evictlab_rules::threshold::Resource;
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta;
 use rand::seq::SliceRandom;
 
 use super::group::{Group, Measured};
@@ -17,6 +18,7 @@ use crate::defect::Defect;
 use crate::kubelet::pods::{ActivePod, RunningContainer};
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, DiskUse, Filesystem, Machine, MemoryUse};
+use crate::resource::ObjectExt;
 use crate::sim::{Epoch, Time};
 
 /// Size of a pod's `/etc/hosts`.
@@ -185,7 +187,7 @@ impl<'a> SummaryBuilder<'a> {
             false => measured.map(|_| 0),
         };
         let volume = self.volumes(&metadata.uid);
-        let created = active.object["status"]["startTime"].as_str().and_then(|text| text.parse().ok());
+        let created = active.object.status().read::<Option<meta::v1::Time>>("startTime").map(|time| time.0);
         let since = running.iter().map(|one| one.started).min().unwrap_or(self.now);
         Pod {
             pod_ref: PodRef {

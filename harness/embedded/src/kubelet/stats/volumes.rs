@@ -9,6 +9,7 @@ use crate::context::SimContext;
 use crate::kubelet::event::StatsEvent;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{DiskUse, Machine};
+use crate::resource::ObjectExt;
 
 /// Size of a projected service account volume.
 const PROJECTED: DiskUse = DiskUse { bytes: 12_288, inodes: 9 };
@@ -39,9 +40,8 @@ impl Kubelet {
         let Some(pod) = self.pods.active().into_iter().find(|pod| pod.pod.metadata.uid == uid) else {
             return;
         };
-        let volumes = pod.object["spec"]["volumes"].as_array();
-        known.all =
-            volumes.into_iter().flatten().filter_map(|volume| measured(uid, volume, machine)).collect();
+        let volumes = pod.object.spec().items("volumes");
+        known.all = volumes.filter_map(|volume| measured(uid, volume, machine)).collect();
         known.at = ctx.now;
         known.next = ctx.now + jittered(period, ctx.rng);
         let next = known.next;
@@ -51,10 +51,10 @@ impl Kubelet {
 
 /// Returns the size of a volume, or `None` if the kubelet does not measure it.
 fn measured(uid: &str, volume: &Value, machine: &Machine) -> Option<VolumeUse> {
-    let name = volume["name"].as_str()?.to_owned();
+    let name = volume.text("name").to_owned();
     let is = |source: &str| volume.get(source).is_some();
     if is("emptyDir") {
-        let memory = volume["emptyDir"]["medium"] == "Memory";
+        let memory = volume["emptyDir"].text("medium") == "Memory";
         let used = machine.volume(uid, &name);
         return Some(VolumeUse { name, used, memory, ephemeral: !memory });
     }

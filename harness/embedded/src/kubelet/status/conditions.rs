@@ -1,11 +1,10 @@
 //! Node conditions: `pkg/kubelet/nodestatus/setters.go`.
 
 use evictlab_rules::threshold::NodeCondition;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::defect::{Defect, Defects};
-use crate::resource::ObjectExt;
-use crate::resource::condition::{find, put};
 
 /// Current node condition.
 #[derive(Clone, Debug)]
@@ -75,27 +74,28 @@ fn of(kind: NodeCondition, held: bool) -> Condition {
 }
 
 impl Condition {
-    /// Returns whether the node's status has the same condition, or `None` if it has no condition
-    /// of this type.
-    pub(super) fn is_reported(&self, node: &Value) -> Option<bool> {
-        let reported = node.condition(self.kind)?;
-        Some(reported["status"] == self.status && reported["reason"] == self.reason)
+    /// Returns whether the node has the same condition, or `None` if it has no condition of this
+    /// type.
+    pub(super) fn is_reported(&self, reported: &[core::NodeCondition]) -> Option<bool> {
+        let reported = reported.iter().find(|reported| reported.type_ == self.kind)?;
+        Some(reported.status == self.status && reported.reason.as_deref() == Some(self.reason))
     }
-}
 
-/// Writes conditions to a status; other conditions are kept.
-pub(super) fn write(status: &mut Value, conditions: &[Condition], now: &str) {
-    for condition in conditions {
-        let same = find(status, condition.kind).filter(|reported| reported["status"] == condition.status);
-        let since = same.map_or_else(|| json!(now), |reported| reported["lastTransitionTime"].clone());
-        let written = json!({
-            "type": condition.kind,
-            "status": condition.status,
-            "lastHeartbeatTime": now,
-            "lastTransitionTime": since,
-            "reason": condition.reason,
-            "message": condition.message,
-        });
-        put(status, written);
+    /// Writes the condition to those of a node; other conditions are kept.
+    pub(super) fn write(&self, reported: &mut Vec<core::NodeCondition>, now: &Time) {
+        let before = reported.iter().find(|before| before.type_ == self.kind && before.status == self.status);
+        let since = before.map_or_else(|| Some(now.clone()), |before| before.last_transition_time.clone());
+        let condition = core::NodeCondition {
+            type_: self.kind.to_owned(),
+            status: self.status.to_owned(),
+            last_heartbeat_time: Some(now.clone()),
+            last_transition_time: since,
+            reason: Some(self.reason.to_owned()),
+            message: Some(self.message.to_owned()),
+        };
+        match reported.iter_mut().find(|before| before.type_ == self.kind) {
+            Some(before) => *before = condition,
+            None => reported.push(condition),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use evictlab_rules::KubeletVersion;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::ContainerImage;
 
 use crate::machine::{DiskUse, Filesystem};
 
@@ -73,8 +73,12 @@ impl Images {
     }
 
     /// Returns the images as `status.images` of the node.
-    pub fn listed(&self) -> Value {
-        self.all.iter().map(|image| json!({"names": [image.name], "sizeBytes": image.bytes})).collect()
+    pub fn listed(&self) -> Vec<ContainerImage> {
+        let listed = |image: &Image| ContainerImage {
+            names: Some(vec![image.name.clone()]),
+            size_bytes: i64::try_from(image.bytes).ok(),
+        };
+        self.all.iter().map(listed).collect()
     }
 }
 

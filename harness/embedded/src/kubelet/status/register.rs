@@ -1,11 +1,14 @@
 //! Registration of the node (`registerWithAPIServer`).
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
-use super::update::extended;
+use k8s_openapi::api::core::v1::NodeSystemInfo;
+use serde_json::json;
+
+use super::update::{ResourceList, extended};
 use crate::context::SimContext;
 use crate::kubelet::state::Kubelet;
-use crate::resource::Kind;
+use crate::resource::{Kind, ObjectExt};
 
 impl Kubelet {
     /// Creates the node object, or updates labels and version of an existing one. Registration
@@ -15,16 +18,16 @@ impl Kubelet {
         let name = self.identity.node.clone();
         let labels = self.labels();
         let known = ctx.store.update(Kind::Node, "", &name, |node| {
-            for (label, value) in &labels {
-                node["metadata"]["labels"][label] = value.clone();
-            }
-            node["status"]["nodeInfo"]["kubeletVersion"] = json!(self.identity.version.to_string());
-            let names: Vec<String> =
-                extended(&node["status"]["capacity"]).map(|(name, _)| name.to_owned()).collect();
-            for (list, name) in
-                ["capacity", "allocatable"].iter().flat_map(|list| names.iter().map(move |name| (list, name)))
-            {
-                node["status"][list][name] = json!("0");
+            node.metadata_mut().change("labels", |known: &mut BTreeMap<String, String>| {
+                known.extend(labels.clone());
+            });
+            let status = node.status_mut();
+            status["nodeInfo"].write("kubeletVersion", self.identity.version.to_string());
+            let capacity: ResourceList = status.read("capacity");
+            let reset = extended(&capacity).map(|(name, _)| (name.to_owned(), "0".to_owned()));
+            let reset: ResourceList = reset.collect();
+            for list in ["capacity", "allocatable"] {
+                status.change(list, |amounts: &mut ResourceList| amounts.extend(reset.clone()));
             }
         });
         if known.is_some() {
@@ -33,7 +36,7 @@ impl Kubelet {
         let place = ctx.store.list(Kind::Node, None).count();
         let cidr = format!("10.{}.{}.0/24", 244 + place / 256, place % 256);
         let address = format!("172.18.{}.{}", (place + 2) / 256, (place + 2) % 256);
-        let (capacity, allocatable) = self.node_resources(&Value::Null);
+        let (capacity, allocatable) = self.node_resources(&ResourceList::new());
         let node = json!({
             "metadata": {
                 "name": name,
@@ -63,35 +66,37 @@ impl Kubelet {
         let _ = ctx.store.create(Kind::Node, node, ctx.now);
     }
 
-    fn labels(&self) -> Map<String, Value> {
-        let name = &self.identity.node;
+    fn labels(&self) -> BTreeMap<String, String> {
         let own = [
             ("beta.kubernetes.io/arch", "amd64"),
             ("beta.kubernetes.io/os", "linux"),
             ("kubernetes.io/arch", "amd64"),
-            ("kubernetes.io/hostname", name),
+            ("kubernetes.io/hostname", &self.identity.node),
             ("kubernetes.io/os", "linux"),
         ];
-        let own = own.into_iter().map(|(label, value)| (label.to_owned(), json!(value)));
-        let stated = self.identity.options.labels.iter();
-        own.chain(stated.map(|(label, value)| (label.clone(), json!(value)))).collect()
+        let own = own.into_iter().map(|(label, value)| (label.to_owned(), value.to_owned()));
+        own.chain(self.identity.options.labels.clone()).collect()
     }
 
-    fn node_info(&self, ctx: &mut SimContext) -> Value {
+    fn node_info(&self, ctx: &mut SimContext) -> NodeSystemInfo {
         let version = self.identity.version.to_string();
-        let mut info = json!({
-            "machineID": ctx.store.uid().replace('-', ""),
-            "systemUUID": ctx.store.uid(),
-            "bootID": ctx.store.uid(),
-            "kernelVersion": "6.8.0-evictlab",
-            "osImage": "evictlab embedded",
-            "containerRuntimeVersion": "containerd://2.1.1",
-            "kubeletVersion": version,
-            "operatingSystem": "linux",
-            "architecture": "amd64",
-        });
-        // Deprecated; empty since 1.33 (KEP-4004).
-        info["kubeProxyVersion"] = json!(if self.identity.version.at_least(33) { "" } else { &version });
-        info
+        NodeSystemInfo {
+            machine_id: ctx.store.uid().replace('-', ""),
+            system_uuid: ctx.store.uid(),
+            boot_id: ctx.store.uid(),
+            kernel_version: "6.8.0-evictlab".to_owned(),
+            os_image: "evictlab embedded".to_owned(),
+            container_runtime_version: "containerd://2.1.1".to_owned(),
+            // Deprecated; empty since 1.33 (KEP-4004).
+            kube_proxy_version: if self.identity.version.at_least(33) {
+                String::new()
+            } else {
+                version.clone()
+            },
+            kubelet_version: version,
+            operating_system: "linux".to_owned(),
+            architecture: "amd64".to_owned(),
+            ..NodeSystemInfo::default()
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! Updates of the node object and its conditions.
 
+use std::collections::BTreeMap;
+
+use evictlab_rules::quantity::Quantity;
+use k8s_openapi::api::core::v1::{ContainerImage, NodeCondition};
 use rand::RngExt;
-use serde_json::{Value, json};
 
 use super::conditions::{self, Condition};
 use super::images::Images;
@@ -13,8 +16,11 @@ use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::{Identity, Kubelet};
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
-use crate::resource::{EventBody, Kind};
+use crate::resource::{EventBody, Kind, ObjectExt};
 use crate::sim::Time;
+
+/// Amounts of resources, such as the capacity of a node, in canonical form.
+pub(super) type ResourceList = BTreeMap<String, String>;
 
 /// Images, and times of the last and next updates.
 #[derive(Clone, Debug, Default)]
@@ -73,26 +79,27 @@ impl Kubelet {
     /// Writes the status if it has changed or its report is due (`tryUpdateNodeStatus`).
     fn update_status(&mut self, ctx: &mut SimContext) {
         let name = self.identity.node.clone();
-        let now = ctx.epoch().seconds(ctx.now);
+        let now = ctx.epoch().meta_time(ctx.now);
         let mut conditions = conditions::pressure(self.conditions(), &self.identity.options.defects);
         conditions.push(conditions::ready());
         if let Some(node) = ctx.store.get(Kind::Node, "", &name).cloned() {
-            let (capacity, allocatable) = self.node_resources(&node["status"]["capacity"]);
+            let status = node.status();
+            let (capacity, allocatable) = self.node_resources(&status.read("capacity"));
             let images = self.status.images.listed();
-            let reported = |condition: &&Condition| condition.is_reported(&node) == Some(true);
+            let before: Vec<NodeCondition> = status.read("conditions");
+            let reported = |condition: &&Condition| condition.is_reported(&before) == Some(true);
             let changed: Vec<Condition> =
                 conditions.iter().filter(|condition| !reported(condition)).cloned().collect();
             for condition in &changed {
                 // The conditions of a new node are not changes.
-                if condition.is_reported(&node).is_some() || condition.kind == "Ready" {
+                if condition.is_reported(&before).is_some() || condition.kind == "Ready" {
                     self.record_condition(condition, ctx);
                 }
             }
-            let status = &node["status"];
             let same = changed.is_empty()
-                && status["allocatable"] == allocatable
-                && status["capacity"] == capacity
-                && status["images"] == images;
+                && status.read::<ResourceList>("allocatable") == allocatable
+                && status.read::<ResourceList>("capacity") == capacity
+                && status.read::<Vec<ContainerImage>>("images") == images;
             let due = self
                 .status
                 .written
@@ -100,11 +107,13 @@ impl Kubelet {
             if !same || due {
                 self.status.written = Some(ctx.now);
                 ctx.store.update(Kind::Node, "", &name, |node| {
-                    let status = &mut node["status"];
-                    status["capacity"] = capacity;
-                    status["allocatable"] = allocatable;
-                    status["images"] = images;
-                    conditions::write(status, &conditions, &now);
+                    let status = node.status_mut();
+                    status.write("capacity", capacity);
+                    status.write("allocatable", allocatable);
+                    status.write("images", images);
+                    status.change("conditions", |reported: &mut Vec<NodeCondition>| {
+                        conditions.iter().for_each(|condition| condition.write(reported, &now));
+                    });
                 });
             }
         }
@@ -146,35 +155,30 @@ impl Kubelet {
 
     /// Returns capacity and allocatable resources. The amounts of extended resources are kept, and
     /// all of them is allocatable (`MachineInfo` of `setters.go`).
-    pub(super) fn node_resources(&self, known: &Value) -> (Value, Value) {
-        use evictlab_rules::quantity::Quantity;
+    pub(super) fn node_resources(&self, known: &ResourceList) -> (ResourceList, ResourceList) {
         let settings = &self.config.settings;
         let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
         let options = &self.identity.options;
         let cpus = Quantity::from_count(i64::from(options.cpus));
         let whole =
             [("cpu", cpus), ("ephemeral-storage", bytes(options.disk)), ("memory", bytes(options.memory))];
-        let mut capacity = json!({});
-        let mut allocatable = json!({});
+        let fixed =
+            [("hugepages-1Gi", "0"), ("hugepages-2Mi", "0"), ("pods", &settings.max_pods.to_string())];
+        let fixed = fixed.map(|(resource, amount)| (resource.to_owned(), amount.to_owned()));
+        let mut capacity = ResourceList::from(fixed);
+        capacity.extend(extended(known).map(|(name, amount)| (name.to_owned(), amount.to_owned())));
+        let mut allocatable = capacity.clone();
         for (resource, amount) in whole {
-            capacity[resource] = json!(amount.to_string());
+            capacity.insert(resource.to_owned(), amount.to_string());
             let kept = settings.kept(resource, u64::try_from(amount.value()).unwrap_or(0));
-            allocatable[resource] = json!((amount - &kept).to_string());
-        }
-        for resources in [&mut capacity, &mut allocatable] {
-            resources["hugepages-1Gi"] = json!("0");
-            resources["hugepages-2Mi"] = json!("0");
-            resources["pods"] = json!(settings.max_pods.to_string());
-            for (name, amount) in extended(known) {
-                resources[name] = amount.clone();
-            }
+            allocatable.insert(resource.to_owned(), (amount - &kept).to_string());
         }
         (capacity, allocatable)
     }
 }
 
 /// Returns the extended resources.
-pub(super) fn extended(resources: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let all = resources.as_object().into_iter().flatten();
-    all.map(|(name, amount)| (name.as_str(), amount)).filter(|(name, _)| is_extended_resource(name))
+pub(super) fn extended(resources: &ResourceList) -> impl Iterator<Item = (&str, &str)> {
+    let all = resources.iter().map(|(name, amount)| (name.as_str(), amount.as_str()));
+    all.filter(|(name, _)| is_extended_resource(name))
 }

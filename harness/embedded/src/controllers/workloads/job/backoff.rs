@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::context::SimContext;
@@ -82,13 +83,10 @@ fn finished(pod: &Value) -> Option<Timestamp> {
         let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::False)?;
         ready.last_transition_time.as_ref().map(|time| time.0)
     };
-    let metadata = &pod["metadata"];
     let deleted = || {
-        let grace = metadata.integer("deletionGracePeriodSeconds");
-        metadata.time("deletionTimestamp")?.checked_sub(SignedDuration::from_secs(grace)).ok()
+        let metadata: ObjectMeta = pod.read("metadata");
+        let grace = metadata.deletion_grace_period_seconds.unwrap_or(0);
+        metadata.deletion_timestamp?.0.checked_sub(SignedDuration::from_secs(grace)).ok()
     };
-    ends.and_then(|ends| ends.into_iter().max())
-        .or_else(unready)
-        .or_else(deleted)
-        .or_else(|| metadata.time("creationTimestamp"))
+    ends.and_then(|ends| ends.into_iter().max()).or_else(unready).or_else(deleted).or_else(|| pod.created())
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::failure_policy;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
+use crate::controllers::workloads::reconcile::PodTemplate;
 use crate::resource::ObjectExt;
 
 /// Finalizer of pods that their job has not counted yet.
@@ -22,6 +23,7 @@ pub(super) struct JobSpec {
     pub(super) completions: Option<i64>,
     pub(super) backoff_limit: i64,
     pub(super) pod_failure_policy: Option<PodFailurePolicy>,
+    pub(super) template: PodTemplate,
 }
 
 /// Job with its pods and counts.
@@ -43,14 +45,14 @@ impl<'a> Job<'a> {
     pub(super) fn read(owner: Owner<'a>, ctx: &mut ControllerContext) -> Self {
         let pods = owner.claim(Some(TRACKING), ctx);
         let counted = |is: fn(&Value) -> bool| pods.iter().filter(|pod| is(pod)).count() as i64;
-        let status = JobStatus::deserialize(&owner.object["status"]).unwrap_or_default();
+        let status: JobStatus = owner.object.read("status");
         Self {
             active: counted(is_active),
             ready: counted(|pod| is_active(pod) && pod.has_condition("Ready")),
             terminating: counted(is_terminating_pod),
             succeeded: status.succeeded.unwrap_or(0).into(),
             failed: status.failed.unwrap_or(0).into(),
-            spec: JobSpec::deserialize(&owner.object["spec"]).unwrap_or_default(),
+            spec: owner.object.read("spec"),
             owner,
             pods,
             status,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::UncountedTerminatedPods;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::backoff::Backoffs;
 use super::end::{End, Outcome};
@@ -12,8 +12,9 @@ use super::state::{Job, TRACKING, is_tracked};
 use crate::apiserver;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
+use crate::controllers::owners;
 use crate::controllers::workloads::pods::{Owner, deletion_key};
-use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled};
+use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count};
 use crate::resource::{Kind, ObjectExt};
 
 /// Reconciles a job.
@@ -57,13 +58,9 @@ pub(in crate::controllers::workloads) fn is_finished(job: &Value) -> bool {
 /// Returns whether a job will count a pod.
 pub(in crate::controllers::workloads) fn is_wanted(pod: &Value, ctx: &SimContext) -> bool {
     let Some(owner) = pod.controller() else { return false };
-    let name = owner.text("name");
     // Pods of other controllers are left alone.
-    owner["kind"] != "Job"
-        || ctx
-            .store
-            .get(Kind::Job, pod.namespace(), name)
-            .is_some_and(|job| job.uid() == owner.text("uid") && !is_finished(job))
+    owners::kind(&owner) != Some(Kind::Job)
+        || owners::find(&owner, pod.namespace(), ctx).is_some_and(|(_, job)| !is_finished(job))
 }
 
 /// Removes the finalizer of a pod that no job will count.
@@ -107,7 +104,7 @@ impl Job<'_> {
             return Ok(Some(backoff.max(BATCH)));
         }
         for _ in 0..missing {
-            self.owner.create(Some(TRACKING), ctx).map_err(|_| ReconcileError)?;
+            self.owner.create(&self.spec.template, Some(TRACKING), ctx).map_err(|_| ReconcileError)?;
             self.active += 1;
         }
         Ok(None)
@@ -125,7 +122,7 @@ impl Job<'_> {
     /// Counts ended pods, updates the status, and removes the finalizers
     /// (`trackJobStatusAndRemoveFinalizers`).
     fn finish(mut self, end: Option<&End>, ctx: &mut ControllerContext) {
-        let count = |count: i64| i32::try_from(count).ok().filter(|count| *count != 0);
+        let count = |number: i64| i32::try_from(number).ok().and_then(count);
         let (mut succeeded, mut failed) = (0, 0);
         let over = end.is_some() || self.owner.object.is_deleting();
         let lost = end.is_some_and(|end| end.outcome == Outcome::Failed);
@@ -149,8 +146,8 @@ impl Job<'_> {
         status.uncounted_terminated_pods = Some(UncountedTerminatedPods::default());
         let finished = end.is_some_and(|end| end.enact(status, self.terminating, ctx));
         let (namespace, name) = (self.owner.object.namespace(), self.owner.object.name());
-        let status = json!(self.status);
-        ctx.store.update(Kind::Job, namespace, name, |job| job["status"] = status);
+        let status = &self.status;
+        ctx.store.update(Kind::Job, namespace, name, |job| job.write("status", status));
         if let Some(end) = end.filter(|_| finished) {
             self.owner.record_event(end.event(), ctx);
         }

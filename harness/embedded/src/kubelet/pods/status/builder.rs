@@ -3,16 +3,13 @@
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::HostIP;
 use k8s_openapi::apimachinery::pkg::apis::meta;
-use serde_json::json;
 
 use crate::context::SimContext;
 use crate::kubelet::pods::mirror;
 use crate::kubelet::pods::runtime::RuntimePod;
 use crate::kubelet::pods::spec::{Group, Manifest};
 use crate::kubelet::pods::worker::Worker;
-use crate::resource::pod_status::{
-    ConditionStatus, ContainerState, ContainerStatus, PodCondition, TerminatedState,
-};
+use crate::resource::pod_status::{ContainerState, ContainerStatus, PodCondition, TerminatedState};
 use crate::resource::{Kind, ObjectExt, Phase, PodStatus};
 use crate::sim::{Epoch, Time};
 
@@ -180,19 +177,12 @@ pub(in crate::kubelet::pods) fn end(status: &mut PodStatus, reason: &Reason, gen
     status.reason = Some(reason.reason.to_owned());
     status.message = Some(reason.message.clone());
     let Some(message) = &reason.disruption else { return };
-    disruption(message, generation).put(&mut status.conditions);
+    disruption(message).observing(generation).put(&mut status.conditions);
 }
 
 /// Creates the condition `DisruptionTarget` of a pod that the kubelet ends.
-pub(super) fn disruption(message: &str, generation: Option<i64>) -> PodCondition {
-    PodCondition {
-        kind: DISRUPTION.to_owned(),
-        observed_generation: generation,
-        status: ConditionStatus::True,
-        reason: Some("TerminationByKubelet".to_owned()),
-        message: Some(message.to_owned()),
-        ..PodCondition::default()
-    }
+pub(super) fn disruption(message: &str) -> PodCondition {
+    PodCondition::disruption("TerminationByKubelet", message)
 }
 
 /// Writes a status to the API (`mergePodStatus` and the patch). A terminal phase is held back while
@@ -212,8 +202,8 @@ pub(in crate::kubelet::pods) fn report(
     let could_run = worker.could_run();
     let reports_disruption = early_disruption || !could_run;
     let now = ctx.epoch().meta_time(ctx.now);
-    let merged = json!(merge(PodStatus::of(object), status, (could_run, reports_disruption), now));
-    ctx.store.update(Kind::Pod, namespace, name, |object| object["status"] = merged);
+    let merged = merge(PodStatus::of(object), status, (could_run, reports_disruption), now);
+    ctx.store.update(Kind::Pod, namespace, name, |object| object.write("status", merged));
     true
 }
 

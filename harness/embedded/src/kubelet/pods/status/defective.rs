@@ -63,7 +63,7 @@ fn change_disruption(defects: &Defects, worker: &Worker, conditions: &mut Vec<Po
     }
     if defects.has(Defect::DisruptionOnDeletion) && worker.is_deleted() {
         conditions.retain(|condition| condition.kind != DISRUPTION);
-        conditions.push(disruption("Pod was deleted.", None));
+        conditions.push(disruption("Pod was deleted."));
     }
     let by_kubelet = Some("TerminationByKubelet");
     let disruption = conditions
