@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::assertion::Assertion;
 use crate::checks::Checker;
+use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
-use crate::step::{Action, ApiRequest, NodeChange, ObjectKind, ObjectReference, Taint};
+use crate::step::{Action, ApiRequest, ContainerCommand, NodeChange, ObjectKind, ObjectReference, Taint};
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -61,9 +62,9 @@ impl Checker<'_> {
                     "state `when`, `wait` or an action",
                 );
             }
-            if step.answer.is_some() && !matches!(step.action, Some(Action::Api(_))) {
-                let note = "only `create`, `patch`, `delete` and `evict` have one";
-                self.report(yaml_path!["do", at, "answer"], "the step has no answer of the API", note);
+            if step.answer.is_some() && !matches!(step.action, Some(Action::Api(_) | Action::Exec(_))) {
+                let note = "only `create`, `patch`, `delete`, `evict` and `exec` have one";
+                self.report(yaml_path!["do", at, "answer"], "the step has no answer", note);
             }
             if let Some(object) = step.created_object() {
                 existing.push(object);
@@ -74,6 +75,13 @@ impl Checker<'_> {
             {
                 let note = "such as {spec: {replicas: 3}}";
                 self.report(yaml_path!["do", at, "patch", "patch"], "the patch changes nothing", note);
+            }
+            match &step.action {
+                Some(Action::Exec(command)) => self.check_command(at, command),
+                Some(Action::Node(NodeChange::LoadImage(image))) => {
+                    self.check_image_name(yaml_path!["do", at, "load-image"], image);
+                }
+                _ => {}
             }
             let Some(action) = &step.action else { continue };
             if let Some(object) = action.object() {
@@ -88,6 +96,18 @@ impl Checker<'_> {
         }
     }
 
+    fn check_command(&mut self, at: usize, command: &ContainerCommand) {
+        if command.command.is_empty() {
+            let note = "such as [sh, -c, 'cat /proc/meminfo']";
+            self.report(yaml_path!["do", at, "exec", "command"], "the command is empty", note);
+        }
+        let Some(container) = &command.container else { return };
+        if let Some(known) = self.containers_of(&command.pod) {
+            let path = yaml_path!["do", at, "exec", "container"];
+            self.check_known("container", path, container, &known, &command.pod);
+        }
+    }
+
     /// Checks that an object exists when the step runs: as a pod or an object of the case, or
     /// created by an earlier step.
     fn check_object_reference(
@@ -98,7 +118,7 @@ impl Checker<'_> {
     ) {
         let kind = object.kind.as_str();
         let of_kind = existing.iter().filter(|one| one.get("kind").is_some_and(|other| other == kind));
-        let names: Vec<&str> = of_kind.filter_map(|one| one.get("metadata")?.get("name")?.as_str()).collect();
+        let names: Vec<&str> = of_kind.filter_map(|one| case_name(one)).collect();
         if names.contains(&object.name.as_str()) {
             return;
         }

@@ -6,9 +6,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
+use crate::step::Action;
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -33,6 +35,7 @@ pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
     }
     checker.check_labels();
     checker.check_pods();
+    checker.check_manifests();
     checker.check_ephemeral_containers();
     checker.check_pressure();
     checker.check_growth();
@@ -41,6 +44,7 @@ pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
     checker.check_node();
     checker.check_steps();
     checker.check_assertions();
+    checker.check_expressions();
     checker.findings
 }
 
@@ -109,7 +113,7 @@ impl Checker<'_> {
         }
         let created = case.created_objects();
         for manifest in created.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
-            let name = manifest.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
+            let name = case_name(manifest);
             let names = |list: &str| {
                 item_names(manifest.get("spec").and_then(|spec| spec.get(list))).map(str::to_owned)
             };
@@ -120,19 +124,23 @@ impl Checker<'_> {
     }
 
     fn check_pod_name(&mut self, at: usize, manifest: &Map<String, Value>) -> Option<String> {
-        let Some(name) = manifest.get("metadata").and_then(|meta| meta.get("name")).and_then(Value::as_str)
-        else {
-            self.report(yaml_path!["pods", at, "metadata"], "the pod has no `metadata.name`", "");
+        let Some(name) = case_name(manifest) else {
+            let note = "state `name`, or `generateName` for a name that the API server completes";
+            self.report(yaml_path!["pods", at, "metadata"], "the pod has no `metadata.name`", note);
             return None;
         };
+        let stated =
+            |field: &str| manifest.get("metadata").is_some_and(|metadata| metadata.get(field).is_some());
+        let field = if stated("name") { "name" } else { "generateName" };
+        let path = yaml_path!["pods", at, "metadata", field];
+        if stated("name") && stated("generateName") {
+            let note = "the API server ignores `generateName` beside `name`";
+            self.report(path, "the pod has both a `name` and a `generateName`", note);
+        }
         if let Err(error) = name.parse::<Name>() {
-            self.report(yaml_path!["pods", at, "metadata", "name"], error.to_string(), "");
+            self.report(path, error.to_string(), "");
         } else if self.pods.iter().any(|pod| pod.name == name) {
-            self.report(
-                yaml_path!["pods", at, "metadata", "name"],
-                format!("two pods are named `{name}`"),
-                "",
-            );
+            self.report(path, format!("two pods are named `{name}`"), "");
         }
         Some(name.to_owned())
     }
@@ -153,20 +161,23 @@ impl Checker<'_> {
             for (item, container) in containers.iter().enumerate() {
                 let path = yaml_path!["pods", at, "spec", list, item];
                 self.add_container(&mut names, path, container.get("name"));
-                self.check_image(path, container.get("image"));
             }
         }
         names
     }
 
     /// Rejects text that is not the name of an image: it reaches containers, nodes and scripts.
-    fn check_image(&mut self, path: &[PathSegment], image: Option<&Value>) {
-        let Some(image) = image.and_then(Value::as_str) else { return };
+    pub(crate) fn check_image(&mut self, path: &[PathSegment], image: Option<&Value>) {
+        if let Some(image) = image.and_then(Value::as_str) {
+            self.check_image_name(&join(path, yaml_path!["image"]), image);
+        }
+    }
+
+    pub(crate) fn check_image_name(&mut self, path: &[PathSegment], image: &str) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._/:@-".contains(c);
         if !(image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_part)) {
-            let path = join(path, yaml_path!["image"]);
             self.report(
-                &path,
+                path,
                 format!("invalid image name {image:?}"),
                 "examples: agnhost:2.52, registry.k8s.io/pause:3.10",
             );
@@ -295,6 +306,11 @@ fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
         {
             growing.push(yaml_path!["do", at, "create"].to_vec());
         }
+        if let Some(Action::Exec(exec)) = &step.action
+            && exec.command.iter().any(|word| variable.is_match(word))
+        {
+            growing.push(yaml_path!["do", at, "exec", "command"].to_vec());
+        }
     }
     growing
 }
@@ -305,6 +321,6 @@ pub(crate) fn join(path: &[PathSegment], more: &[PathSegment]) -> Vec<PathSegmen
 }
 
 /// Returns the names of the items of a list in a manifest.
-fn item_names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+pub(crate) fn item_names(list: Option<&Value>) -> impl Iterator<Item = &str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|item| item.get("name")?.as_str())
 }

@@ -25,6 +25,9 @@
 mod api_rejection;
 mod assertion;
 mod check_expect;
+mod check_expressions;
+mod check_manifests;
+mod check_pod_specs;
 mod check_pressure;
 mod check_steps;
 mod checks;
@@ -52,15 +55,15 @@ pub use expect::{
 };
 pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
-pub use pod_specs::PodSpec;
+pub use pod_specs::{CASE_NAME_ANNOTATION, PodSpec, case_name};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
 pub use signal::Signal;
 pub use step::{
-    Action, ApiRequest, Deletion, DeletionError, NodeChange, NodeSetup, ObjectKind, ObjectPatch,
-    ObjectReference, PodPlacement, Step, Taint, TwoActions,
+    Action, ApiRequest, ContainerCommand, Deletion, DeletionError, NodeChange, NodeSetup, ObjectKind,
+    ObjectPatch, ObjectReference, PodPlacement, Step, Taint, TwoActions,
 };
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,

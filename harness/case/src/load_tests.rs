@@ -203,6 +203,80 @@ fn errors_point_to_the_mistake() {
             "objects:\n  - {apiVersion: v1, kind: Service, metadata: {name: web}}\ndo:\n  - delete: {kind: Service, name: web, grace-period: 1s}\nexpect:\n",
         ),
         ("an answer of a restart", "expect:\n", "do:\n  - {restart-kubelet: true, answer: a}\nexpect:\n"),
+        (
+            "an answer of a loaded image",
+            "expect:\n",
+            "do:\n  - {load-image: \"stress:1\", answer: a}\nexpect:\n",
+        ),
+        ("a loaded image without a name", "expect:\n", "do:\n  - {load-image: \"stress 1\"}\nexpect:\n"),
+        ("a command in no such pod", "expect:\n", "do:\n  - exec: {pod: aloc, command: [ls]}\nexpect:\n"),
+        (
+            "a command in no such container",
+            "expect:\n",
+            "do:\n  - exec: {pod: alloc, container: el2, command: [ls]}\nexpect:\n",
+        ),
+        ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
+        ("unknown field of a container", "args: [stress", "arguments: [stress"),
+        ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),
+        ("a field of a wrong type", "{name: data, emptyDir: {}}", "{name: data, emptyDir: disk}"),
+        (
+            "a variable as a quantity",
+            "          args: [stress",
+            "          resources: {requests: {memory: $(TOTAL)}}\n          args: [stress",
+        ),
+        (
+            "a bad quantity",
+            "          args: [stress",
+            "          resources: {limits: {memory: 20MB}}\n          args: [stress",
+        ),
+        ("a bad size limit", "emptyDir: {}", "emptyDir: {sizeLimit: much}"),
+        (
+            "unknown field of a template",
+            "expect:\n",
+            "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {contaners: []}}}}\nexpect:\n",
+        ),
+        (
+            "an invalid image of a template",
+            "expect:\n",
+            "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [{name: a, image: \"a b\"}]}}}}\nexpect:\n",
+        ),
+        ("no image", "        - name: el1\n          image: agnhost:2.52\n", "        - name: el1\n"),
+        ("a restart policy", "      volumes:\n", "      restartPolicy: never\n      volumes:\n"),
+        ("a priority class", "      volumes:\n", "      priorityClassName: high\n      volumes:\n"),
+        ("a medium", "emptyDir: {}", "emptyDir: {medium: memory}"),
+        (
+            "a request over its limit",
+            "          args: [stress",
+            "          resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}\n          args: [stress",
+        ),
+        (
+            "an unknown resource",
+            "          args: [stress",
+            "          resources: {limits: {memroy: 1Gi}}\n          args: [stress",
+        ),
+        (
+            "mounts of no volume and twice at a path",
+            "          args: [stress",
+            "          volumeMounts: [{name: dat, mountPath: /a}, {name: data, mountPath: /a}]\n          args: [stress",
+        ),
+        (
+            "an unknown kind without a name",
+            "expect:\n",
+            "objects:\n  - {apiVersion: apps/v1, kind: Deploymnt}\nexpect:\n",
+        ),
+        (
+            "labels of a template",
+            "expect:\n",
+            "objects:\n  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {spec: {containers: []}}}}\nexpect:\n",
+        ),
+        ("a name and a generated name", "{name: alloc}", "{name: alloc, generateName: alloc-}"),
+        ("an answer that no step keeps", "expect:\n", "until: answers.started.code == 0\nexpect:\n"),
+        ("a misspelt pod in a condition", "expect:\n", "until: running(pods.aloc)\nexpect:\n"),
+        (
+            "an unknown object in an assertion",
+            "expect:\n",
+            "expect:\n  that: [{what: a, value: objects.web.status.replicas, is: 1}]\n",
+        ),
         ("a bad alternative", "<1.32", "<1.32 || 1.34"),
         ("a rate that cannot fail", "expect:\n", "expect:\n  rate: {what: x, of: 'true', at-least: 0}\n"),
         ("a taint outside of the domain", "expect:\n", "do:\n  - {untaint: example.com/x}\nexpect:\n"),
@@ -245,6 +319,16 @@ do:
         case.case.steps.iter().filter_map(|step| Some(step.action.as_ref()?.field())).collect();
     assert_eq!(fields, ["create", "patch", "delete", "delete", "restart-kubelet"]);
     assert_eq!(case.case.node_changes().collect::<Vec<_>>(), [&crate::NodeChange::RestartKubelet]);
+}
+
+/// A pod with a generated name is known by the name without the hyphen; commands run in it.
+#[test]
+fn a_generated_name_has_a_name_in_the_case() {
+    let step = "do:\n  - {exec: {pod: alloc, container: el1, command: [ls]}, answer: listed}\n";
+    let text = GOOD.replace("{name: alloc}", "{generateName: alloc-}");
+    let text = text.replace("expect:\n", &format!("{step}expect:\n"));
+    let case = parse("suite", "suite/good.yaml", "good.yaml", text.as_bytes()).unwrap();
+    assert_eq!(crate::case_name(&case.case.pods[0]), Some("alloc"));
 }
 
 #[test]

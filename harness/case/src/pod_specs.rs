@@ -16,6 +16,17 @@ pub struct PodSpec<'a> {
     pub spec: &'a Map<String, Value>,
 }
 
+/// Annotation of a pod with `generateName`: the name that the case uses for the pod.
+pub const CASE_NAME_ANNOTATION: &str = "evictlab.dev/case-name";
+
+/// Returns the name that a case uses for a pod of its manifest: `metadata.name`, or
+/// `metadata.generateName` without the hyphens at the end.
+pub fn case_name(manifest: &Map<String, Value>) -> Option<&str> {
+    let metadata = manifest.get("metadata")?;
+    let generated = || Some(metadata.get("generateName")?.as_str()?.trim_end_matches('-'));
+    metadata.get("name").and_then(Value::as_str).or_else(generated)
+}
+
 impl Case {
     /// Returns the specs of all pods that the case can create, including those of static pods, of
     /// pod templates and of patches.
@@ -39,7 +50,7 @@ impl Case {
 
 fn describe(manifest: &Map<String, Value>, default_kind: &str) -> String {
     let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or(default_kind);
-    let name = manifest.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or("(no name)");
+    let name = case_name(manifest).unwrap_or("(no name)");
     format!("{kind} {name}")
 }
 

@@ -36,6 +36,8 @@ pub enum Action {
     Node(NodeChange),
     /// Reads the logs of the containers of a pod.
     ReadLogs(Name),
+    /// Runs a command in a container.
+    Exec(ContainerCommand),
 }
 
 /// A request to the API server.
@@ -70,6 +72,8 @@ pub enum NodeChange {
     Configure(Map<String, Value>),
     /// Restarts the kubelet with its present configuration.
     RestartKubelet,
+    /// Makes an image available on the node.
+    LoadImage(String),
 }
 
 /// A step. It waits until `when` holds, then for the time `wait`, then runs its action. A step
@@ -81,8 +85,8 @@ struct StepFields {
     /// Purpose of the step, shown while the case runs.
     #[serde(default)]
     about: Option<String>,
-    /// Name under which `answers` keeps the answer of the API: `{code, reason, message}`, with the
-    /// code 200 or 201 on success.
+    /// Name under which `answers` keeps the answer of the API, `{code, reason, message}`, with the
+    /// code 200 or 201 on success; of `exec`, `{code, stdout, stderr}` with the exit status.
     #[serde(default)]
     answer: Option<Name>,
     /// Condition to wait for.
@@ -132,6 +136,26 @@ struct StepFields {
     /// lost.
     #[serde(default)]
     read_logs: Option<Name>,
+    /// Runs a command in a running container of a pod, as `kubectl exec` does, and waits for its
+    /// end. An exit status other than 0 is an error, unless `answer` keeps it.
+    #[serde(default)]
+    exec: Option<ContainerCommand>,
+    /// Pulls or loads an image into the node; the image is not pinned.
+    #[serde(default)]
+    load_image: Option<String>,
+}
+
+/// Command in a container.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ContainerCommand {
+    /// Name of the pod.
+    pub pod: Name,
+    /// Name of the container; by default the first regular one.
+    #[serde(default)]
+    pub container: Option<Name>,
+    /// Program and arguments. No shell interprets them: for one, state `[sh, -c, SCRIPT]`.
+    pub command: Vec<String>,
 }
 
 /// A step with two actions.
@@ -326,7 +350,9 @@ impl TryFrom<StepFields> for Step {
             fields.resume.then_some(Action::Node(NodeChange::Resume)),
             fields.configure.map(|changes| Action::Node(NodeChange::Configure(changes))),
             fields.restart_kubelet.then_some(Action::Node(NodeChange::RestartKubelet)),
+            fields.load_image.map(|image| Action::Node(NodeChange::LoadImage(image))),
             fields.read_logs.map(Action::ReadLogs),
+            fields.exec.map(Action::Exec),
         ];
         let mut stated = stated.into_iter().flatten();
         let action = stated.next();
@@ -407,7 +433,9 @@ impl Action {
             Self::Node(NodeChange::Resume) => "resume",
             Self::Node(NodeChange::Configure(_)) => "configure",
             Self::Node(NodeChange::RestartKubelet) => "restart-kubelet",
+            Self::Node(NodeChange::LoadImage(_)) => "load-image",
             Self::ReadLogs(_) => "read-logs",
+            Self::Exec(_) => "exec",
         }
     }
 
@@ -419,6 +447,7 @@ impl Action {
             Self::Api(ApiRequest::Evict(pod)) | Self::ReadLogs(pod) => {
                 Some(ObjectReference { kind: ObjectKind::Pod, name: pod.clone() })
             }
+            Self::Exec(command) => Some(ObjectReference { kind: ObjectKind::Pod, name: command.pod.clone() }),
             Self::Api(ApiRequest::Create(_)) | Self::Node(_) => None,
         }
     }
@@ -431,11 +460,15 @@ mod tests {
     #[test]
     fn a_step_has_the_action_that_it_states() {
         type IsExpected = fn(Option<Action>) -> bool;
-        let is_expected: [(&str, IsExpected); 5] = [
+        let is_expected: [(&str, IsExpected); 7] = [
             ("{evict: p}", |action| matches!(action, Some(Action::Api(ApiRequest::Evict(_))))),
             ("{drain: true}", |action| matches!(action, Some(Action::Node(NodeChange::Drain)))),
             ("{untaint: a}", |action| action == Some(Action::Node(NodeChange::Untaint("a".to_owned())))),
             ("{read-logs: p}", |action| matches!(action, Some(Action::ReadLogs(_)))),
+            ("{exec: {pod: p, command: [ls]}}", |action| matches!(action, Some(Action::Exec(_)))),
+            ("{load-image: 'stress:1'}", |action| {
+                action == Some(Action::Node(NodeChange::LoadImage("stress:1".to_owned())))
+            }),
             ("{wait: 3s}", |action| action.is_none()),
         ];
         for (yaml, is_expected) in is_expected {

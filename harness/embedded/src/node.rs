@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::context::SimContext;
 use crate::kubelet::Kubelet;
-use crate::machine::{Machine, NoSpace};
+use crate::machine::{ExecError, ExecId, Machine, NoSpace};
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::{EventQueue, Slot, Time};
 
@@ -95,6 +95,21 @@ impl Node {
         self.machine.put_file(&path, text.as_ref().map(String::as_bytes))?;
         self.schedule_wakeup(ctx);
         Ok(())
+    }
+
+    /// Starts a command in a running container. [`Machine::take_exec`] returns its result.
+    ///
+    /// # Errors
+    /// The container does not run, or cannot run the command.
+    pub fn exec(
+        &mut self,
+        container: &str,
+        command: &[String],
+        ctx: &mut SimContext,
+    ) -> Result<ExecId, ExecError> {
+        let started = self.machine.exec(container, command, ctx.now);
+        self.schedule_wakeup(ctx);
+        started
     }
 
     /// Schedules the machine's next step, and notifies the kubelet of changed files.

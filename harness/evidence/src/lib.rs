@@ -44,7 +44,7 @@ pub use metric::Metric;
 pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};
 pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
 pub use observation_end::{EndInputs, EndLimits, ExpectedOutcome, ObservationEnd};
-pub use observations::{ApiAnswer, NodeState, Observations};
+pub use observations::{ApiAnswer, CommandOutput, NodeState, Observations, StepAnswer};
 pub use recorded::{DecodeError, Recorded};
 pub use sample::sample;
 pub use samples::Samples;

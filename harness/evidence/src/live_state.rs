@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use evictlab_case::case_name;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -179,10 +180,10 @@ impl LiveState {
         self.gone.iter().chain(self.pods.values())
     }
 
-    /// Returns `metadata.name` of each existing pod whose status reports an eviction.
+    /// Returns the name in the case of each existing pod whose status reports an eviction.
     pub fn evicted_pods(&self) -> Vec<&str> {
-        let pods = self.pods.values().filter(|pod| pod.is_evicted());
-        pods.map(RecordedPod::name).filter(|name| !name.is_empty()).collect()
+        let pods = self.pods.iter().filter(|(_, pod)| pod.is_evicted());
+        pods.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Reports whether every regular container of a pod runs, hence init containers are done.
@@ -193,7 +194,7 @@ impl LiveState {
     /// Returns the time from the creation of the first pod to the first start of a container of one
     /// of these pods.
     pub fn first_container_start(&self, created: &[Map<String, Value>]) -> Option<Duration> {
-        let names = created.iter().filter_map(|pod| pod.get("metadata")?.get("name")?.as_str());
+        let names = created.iter().filter_map(case_name);
         let starts = names.filter_map(|name| history::first_container_start(self.history.get(name)?));
         Duration::try_from_secs_f64(starts.reduce(f64::min)?).ok()
     }

@@ -1,5 +1,6 @@
 //! Accessors of recorded Kubernetes objects.
 
+use evictlab_case::CASE_NAME_ANNOTATION;
 use evictlab_rules::pod;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{
@@ -38,15 +39,26 @@ impl Recorded<Pod> {
     }
 
     /// Returns the name that a case uses for the pod: `metadata.name`, for a mirror pod without the
-    /// node's name, which the kubelet appends to the name in the manifest.
+    /// node's name, which the kubelet appends to the name in the manifest, for a pod with
+    /// `generateName` without the suffix that the API server appends.
     pub fn case_name(&self) -> &str {
         let name = self.name();
         let annotations = self.metadata.annotations.as_ref();
-        if !annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD_ANNOTATION)) {
+        let generated = annotations.and_then(|annotations| annotations.get(CASE_NAME_ANNOTATION));
+        if let Some(case_name) = generated {
+            return case_name;
+        }
+        if !self.is_mirror_pod() {
             return name;
         }
         let node = self.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
         name.strip_suffix(node).and_then(|name| name.strip_suffix('-')).unwrap_or(name)
+    }
+
+    /// Reports whether the pod is the API's copy of a static pod, whose UID the kubelet does not use.
+    pub fn is_mirror_pod(&self) -> bool {
+        let annotations = self.metadata.annotations.as_ref();
+        annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD_ANNOTATION))
     }
 
     /// Reports whether the pod has a deletion timestamp.
@@ -238,6 +250,7 @@ mod tests {
         };
         assert_eq!(named(json!({MIRROR_POD_ANNOTATION: "hash"})).case_name(), "hog");
         assert_eq!(named(Value::Null).case_name(), "hog-node-1");
+        assert_eq!(named(json!({CASE_NAME_ANNOTATION: "hog"})).case_name(), "hog");
     }
 
     #[test]

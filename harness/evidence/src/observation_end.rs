@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::live_state::LiveState;
-use crate::objects::{ContainerStatusExt, RecordedPod};
+use crate::objects::{ContainerStatusExt, RecordedEvent, RecordedPod};
 
 /// Time for the last event and its duplicates to arrive after all expected evictions.
 const EVENT_DELIVERY_TIME: Duration = Duration::from_millis(500);
@@ -151,7 +151,10 @@ impl LiveState {
     }
 
     fn has_evicted_event(&self, pod: &str) -> bool {
-        self.events.iter().any(|event| event.reason() == "Evicted" && event.object_name() == Some(pod))
+        let uid = self.pods.get(pod).and_then(RecordedPod::uid);
+        let is_about_pod =
+            |event: &RecordedEvent| event.object_uid() == uid || event.object_name() == Some(pod);
+        self.events.iter().any(|event| event.reason() == "Evicted" && is_about_pod(event))
     }
 
     /// Reports whether a container of a pod has an image that the kubelet cannot get. The kubelet

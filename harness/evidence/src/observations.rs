@@ -91,9 +91,9 @@ pub struct Observations {
     /// The case's objects other than pods at the end, by name. They are of any kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub objects: BTreeMap<String, Value>,
-    /// Answers of the API that steps of the case keep, by the name of the answer.
+    /// Answers that steps of the case keep, by the name of the answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub answers: BTreeMap<String, ApiAnswer>,
+    pub answers: BTreeMap<String, StepAnswer>,
     /// Logs read by the case, by pod and container.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub container_logs: BTreeMap<String, BTreeMap<String, String>>,
@@ -124,6 +124,27 @@ pub struct NodeState {
     pub conditions: Option<Vec<NodeCondition>>,
     /// `spec.taints`.
     pub taints: Option<Vec<Taint>>,
+}
+
+/// Answer to a step of a case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StepAnswer {
+    /// The result of a command in a container.
+    Command(CommandOutput),
+    /// The answer of the API to a request.
+    Api(ApiAnswer),
+}
+
+/// Result of a command in a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    /// Exit status; 128 plus the signal for a command that was killed.
+    pub code: i64,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
 }
 
 /// Answer of the API to a request.

@@ -49,7 +49,10 @@ impl<'a> Scope<'a> {
             "configz" => borrowed(seen.configz.json()),
             "counted" => owned(json!(seen.evictions_counted)),
             "created" => by_name(&mut seen.pods_created.iter()),
-            "evictions" => owned(evictions(live.map_or(&seen.events, |live| &live.events))),
+            "evictions" => {
+                let pods: Vec<&RecordedPod> = self.pods().collect();
+                owned(evictions(live.map_or(&seen.events, |live| &live.events), &pods))
+            }
             "events" => documents(live.map_or(&seen.events, |live| &live.events)),
             "history" => {
                 let history = live.map_or(&seen.pod_history, |live| &live.history);
@@ -105,12 +108,15 @@ fn by_name<'a>(pods: &mut dyn Iterator<Item = &'a RecordedPod>) -> CelValue<'a> 
 
 /// Returns the evictions in their order: `{pod, message, annotations}`, and the content of the
 /// message, such as `resource` and `containers: {el1: {usage, request}}`, in bytes or numbers.
-fn evictions(events: &[RecordedEvent]) -> Value {
-    evicted_events(events.iter().map(Recorded::json)).iter().map(eviction).collect()
+fn evictions(events: &[RecordedEvent], pods: &[&RecordedPod]) -> Value {
+    let events = evicted_events(events.iter().map(Recorded::json));
+    events.iter().map(|event| eviction(event, pods)).collect()
 }
 
-fn eviction(event: &EvictedEvent) -> Value {
-    let mut fields = json!({"pod": event.pod, "message": event.message, "annotations": event.annotations});
+fn eviction(event: &EvictedEvent, pods: &[&RecordedPod]) -> Value {
+    let pod = pods.iter().find(|pod| pod.uid() == Some(event.uid.as_str()));
+    let pod = pod.map_or(event.pod.as_str(), |pod| pod.case_name());
+    let mut fields = json!({"pod": pod, "message": event.message, "annotations": event.annotations});
     let content = match event.message.parse() {
         Ok(EvictionMessage::NodePressure(pressure)) => {
             let offender =

@@ -57,6 +57,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) condition: Option<&'a str>,
     /// The reason why the kubelet rejected the pod at admission.
     pub(crate) rejection: Option<String>,
+    /// True if its status reports a rejection because of node pressure, and no event does.
+    pub(crate) lacks_rejection_event: bool,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
     /// True if the kubelet reported in a Killing event that it terminates a container. It sends that
@@ -74,7 +76,9 @@ impl<'a> CaseEvidence<'a> {
         let lost = unreliable_events(&pods, observations);
         let bug = known_bug(case, kubelet, observed_cgroup(observations));
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
-        let about_events = of_bug.filter(|of_bug| EvidenceSource::Events.affects(&of_bug.value));
+        let replaces = |what: &str| case.expect.that.iter().any(|assertion| assertion.what == what);
+        let about_events =
+            of_bug.filter(|of_bug| replaces(&of_bug.what) && EvidenceSource::Events.affects(&of_bug.value));
         Self {
             kubelet,
             observations,
@@ -138,7 +142,7 @@ const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimest
 /// as two objects: events are delivered at best effort.
 fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<MissingEvidence> {
     let missing = |cause: String| MissingEvidence::new(EvidenceSource::Events, cause);
-    if let Some(pod) = pods.iter().find(|pod| pod.lacks_event()) {
+    if let Some(pod) = pods.iter().find(|pod| pod.lacks_event() || pod.lacks_rejection_event) {
         return Some(missing(pod.describe_missing_event()));
     }
     let content = |event: &RecordedEvent| {
@@ -175,7 +179,7 @@ impl<'a> PodEvidence<'a> {
             observations.events.iter().filter(|event| event.object_uid() == uid).collect();
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
-            name: created.name().trim_end().to_owned(),
+            name: created.case_name().trim_end().to_owned(),
             pod: recorded.as_ranked(),
             recorded,
             gone: last.is_none(),
@@ -185,6 +189,7 @@ impl<'a> PodEvidence<'a> {
             condition: recorded
                 .kubelet_termination_condition()
                 .and_then(|condition| condition.message.as_deref()),
+            lacks_rejection_event: status_rejection.is_some() && rejections.is_empty(),
             rejection: status_rejection
                 .or_else(|| rejections.first().map(|event| event.message.clone()))
                 .or_else(|| admission_failure(recorded)),

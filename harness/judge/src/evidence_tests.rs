@@ -124,6 +124,31 @@ fn missing_evidence_decides_nothing() {
     }
 }
 
+/// A pod that runs, and that the last Summaries do not list, may be neither evicted nor measured.
+#[test]
+fn a_running_pod_without_statistics_explains_a_failure() {
+    let listed = |uid: &str| json!({"podRef": {"name": uid, "uid": uid}, "containers": [{"name": "el1"}]});
+    let sample = |second: u32, pods: &[&str]| {
+        let pods: Vec<Value> = pods.iter().map(|uid| listed(uid)).collect();
+        json!({"t": second, "node": {"rlimit": {"time": format!("2026-11-21T00:45:{second:02}Z")}}, "pods": pods})
+    };
+    let fails = case("{evicted: [], that: [{what: w, value: 'stats.job.el1.x', is: 1}]}", "");
+    let with_samples = |samples: [Value; 3]| {
+        let mut observed = observations();
+        // The pod of a controller.
+        observed["podsFinal"].as_array_mut().unwrap().push(running("job"));
+        observed["samples"] = json!(samples);
+        result(&fails, observed)
+    };
+    let all = ["web", "db", "job"];
+    let lost = with_samples([sample(1, &all), sample(20, &all[..2]), sample(22, &all[..2])]);
+    assert_inconclusive(&lost, InconclusiveReason::EvidenceLost, "no statistics of job at the end");
+    let complete = with_samples([sample(1, &all[..2]), sample(20, &all), sample(22, &all[..2])]);
+    assert_eq!(complete.verdict, Verdict::Failed, "{complete:#?}");
+    let young = with_samples([sample(1, &all), sample(0, &all[..2]), sample(0, &all[..2])]);
+    assert_eq!(young.verdict, Verdict::Failed, "{young:#?}");
+}
+
 #[test]
 fn missing_evidence_that_is_not_read_does_not_matter() {
     let mut observed = observations();
@@ -200,6 +225,29 @@ fn lost_events_can_be_the_known_bug() {
     let verdict = |kubelet: &str| result(&case(one_event, &bug(kubelet)), lost.clone()).verdict;
     assert_eq!(verdict(">=1.26"), Verdict::Reproduced);
     assert_eq!(verdict("<1.33"), Verdict::Inconclusive);
+}
+
+/// A bug about something else does not make an assertion on events decide without its event.
+#[test]
+fn events_of_another_assertion_of_a_bug_can_be_lost() {
+    let that = "that: [{what: other, value: events.size(), is: 1}]";
+    let bug = format!(", known-bugs: [{{kubelet: '>=1.26', about: b, evicted: [web], {that}}}]");
+    let mut lost = with_eviction();
+    lost["events"] = json!([]);
+    let result = result(&case("{evicted: []}", &bug), lost);
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{result:#?}");
+}
+
+/// The kubelet sends no event after that of a rejection: the case is tried again before it fails.
+#[test]
+fn the_event_of_a_rejection_can_be_missing() {
+    let expect = "{rejected: [web], that: [{what: w, value: events.size(), is: 1}]}";
+    let lost = result(&case(expect, ""), with_rejection());
+    assert_inconclusive(&lost, InconclusiveReason::EventMissing, "the Evicted event of web is missing");
+    let mut delivered = with_rejection();
+    delivered["events"] = json!([event("web", "1")]);
+    delivered["events"][0]["message"] = json!("The node had condition: [DiskPressure]. ");
+    assert_eq!(result(&case(expect, ""), delivered).verdict, Verdict::Passed);
 }
 
 #[test]

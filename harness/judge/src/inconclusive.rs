@@ -13,7 +13,7 @@ use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
 use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
-use k8s_openapi::api::core::v1::ContainerStateTerminated;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
 /// Returns the reason why an expectation that holds does not decide the case.
 pub(crate) fn of_pass(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
@@ -60,9 +60,10 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
 }
 
 /// Returns the more specific reason of a case for which evidence is missing, if that is an Evicted
-/// event although a later event about the same pod arrived.
+/// event although a later event about the same pod arrived, or the event of a rejection, after which
+/// the kubelet sends none.
 pub(crate) fn missing_event(evidence: &CaseEvidence<'_>) -> Option<InconclusiveReason> {
-    let is_missing = |pod: &PodEvidence<'_>| pod.lacks_event() && pod.was_killed;
+    let is_missing = |pod: &PodEvidence<'_>| pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event;
     let is_complete = evidence.observations.missing.is_empty();
     (is_complete && evidence.pods.iter().any(is_missing)).then_some(InconclusiveReason::EventMissing)
 }
@@ -123,6 +124,7 @@ pub(crate) fn of_failure(
         .or_else(|| of_pass(case, evidence))
         .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
         .or_else(|| stats_outrun(expectation, evidence))
+        .or_else(|| unlisted_pod(case, evidence))
 }
 
 fn evidence_lost(why: String) -> Inconclusive {
@@ -277,6 +279,35 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
     let name = &pod.name;
     Some(evidence_lost(format!(
         "the kubelet had no statistics of {name} {when}: the Summary did not list it"
+    )))
+}
+
+/// Finds a pod, of the case or of a controller, with a running container that the last Summaries do
+/// not list. What the kubelet does not measure it neither evicts nor reports. A case about the
+/// Summary itself fails.
+fn unlisted_pod(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    /// Longer than a kubelet takes to measure a new container.
+    const MEASURING_TIME: SignedDuration = SignedDuration::from_secs(15);
+    const LAST_SAMPLES: SignedDuration = SignedDuration::from_secs(5);
+    if !case.expect.summary.is_empty() {
+        return None;
+    }
+    let last = evidence.samples.iter().filter_map(sampled_at).max()?;
+    let is_last = |sample: &&Sample| sampled_at(sample).is_some_and(|at| at >= last - LAST_SAMPLES);
+    let is_old = |status: &ContainerStatus| {
+        let started = status.state.as_ref().and_then(|state| state.running.as_ref()?.started_at.as_ref());
+        started.is_some_and(|started| started.0 <= last - MEASURING_TIME)
+    };
+    let lists = |sample: &Sample, uid: &str| sample.pod(uid).is_some_and(|pod| !pod.containers.is_empty());
+    let pods = evidence.observations.pods_final.iter().filter(|pod| !pod.is_mirror_pod());
+    let mut running = pods.filter(|pod| pod.container_statuses().any(is_old));
+    let pod = running.find(|pod| {
+        let uid = pod.uid().unwrap_or_default();
+        !evidence.samples.iter().filter(is_last).any(|sample| lists(sample, uid))
+    })?;
+    let name = pod.case_name();
+    Some(evidence_lost(format!(
+        "the kubelet had no statistics of {name} at the end: the Summary did not list it"
     )))
 }
 

@@ -34,6 +34,7 @@ pub mod bench;
 pub mod bisect;
 pub mod doctor;
 pub mod export;
+pub mod model_limits;
 pub mod mutants;
 pub mod verify;
 pub mod watch;

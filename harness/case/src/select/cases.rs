@@ -238,12 +238,12 @@ mod tests {
         ("limits/emptydir-size.yaml", THREE),
     ];
     const ONE: &str = "{name: sidecars-are-named, about: It names sidecars., labels: [Slow, 'NodeFeature:Eviction'], \
-        upstream: [a/b#7], pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {evicted: []}}";
+        upstream: [a/b#7], pods: [{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}], expect: {evicted: []}}";
     const TWO: &str = "{name: requests-decide, about: It compares., labels: [Slow], \
-        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {evicted: []}, \
+        pods: [{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}], expect: {evicted: []}, \
         known-bugs: [{kubelet: '<1.32', upstream: a/b#8, evicted: [], about: It does not.}]}";
     const THREE: &str = "{name: emptydir-size, about: It has a limit., labels: [Feature:Eviction], \
-        pods: [{metadata: {name: a}, spec: {containers: [{name: c}]}}], expect: {evicted: []}}";
+        pods: [{metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}], expect: {evicted: []}}";
 
     fn selected(selection: &Selection) -> Result<String, String> {
         let cases = select(&Source::BuiltIn(FILES), selection).map_err(|error| error.to_string())?;

@@ -9,13 +9,15 @@ use evictlab_report::exit_code;
 
 use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_stderr};
 use evictlab_report::words::count;
+use evictlab_tools::model_limits::model_limits;
 
 /// Check case files
 ///
 /// Reads case files as `evictlab run` does, and reports every mistake with its line and column.
-/// Runs no case and does not need Docker.
+/// Runs no case and does not need Docker. Warns of what the model does not run in a case without
+/// `on-a-model`.
 ///
 /// Exit status: 0 no problem; 1 at least one problem.
 #[derive(clap::Args)]
@@ -34,6 +36,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
     let cases = loaded.map_err(|errors| Failure::invalid_cases(&errors, exit_code::FAILED))?;
+    for limit in cases.iter().flat_map(|case| model_limits(case)) {
+        print_stderr(format_args!("warning: {limit}\n"));
+    }
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
     print(format!("{} in {}: no problems", count(cases.len(), "case"), count(suites.len(), "suite")))?;
     Ok(ExitCode::SUCCESS)

@@ -114,6 +114,53 @@ fn no_fault_causes_a_wrong_verdict() {
     }
 }
 
+/// Steps of a case run commands in containers and load images.
+#[test]
+fn steps_run_commands_and_load_images() {
+    const POD: &str = "pods: [{metadata: {generateName: idle-}, spec: {containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}]";
+    let cases = [
+        (
+            "answers",
+            r#"do: [
+              {when: running(pods.idle), load-image: 'registry.example/tool:1'},
+              {exec: {pod: idle, command: [sh, -c, 'echo "in $HOSTNAME"; echo wrong >&2; exit 3']}, answer: ended},
+              {when: "node.status.images.exists(image, 'registry.example/tool:1' in image.names)"}]
+            expect:
+              that:
+                - {what: exit status, value: answers.ended.code, is: 3}
+                - {what: stdout, value: answers.ended.stdout, matches: "^in idle-.....\n$"}
+                - {what: stderr, value: answers.ended.stderr, is: "wrong\n"}"#,
+            ("passed", "the expected outcome was observed"),
+        ),
+        (
+            "fails",
+            "do: [{when: running(pods.idle), exec: {pod: idle, command: [sh, -c, 'echo wrong; exit 3']}}]
+            expect: {evicted: []}",
+            ("error", "exited with 3: wrong"),
+        ),
+        (
+            "never-ends",
+            "do: [{when: running(pods.idle), exec: {pod: idle, container: el1, command: [sleep, '100']}}]
+            expect: {evicted: []}",
+            ("error", "it has not ended after 60 s"),
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("steps")).unwrap();
+    let files = cases.map(|(name, rest, _)| {
+        let path = folder.path().join(format!("steps/{name}.yaml"));
+        let rest = rest.replace("\n            ", "\n");
+        fs::write(&path, format!("name: {name}\nabout: A test.\nuntil: 'true'\n{POD}\n{rest}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let arguments: Vec<&str> = files.iter().map(String::as_str).chain(["--kubelet", "v1.36"]).collect();
+    let ran = run(&arguments);
+    for (name, _, (verdict, why)) in cases {
+        let found = ran.verdicts.iter().find(|((case, _), _)| case == name).unwrap().1;
+        assert!(found.0 == verdict && found.1.contains(why), "{name}: {found:?}\n{}", ran.out);
+    }
+}
+
 /// A case must not pass without the evidence that the fault removed.
 #[test]
 fn missing_evidence_is_inconclusive() {

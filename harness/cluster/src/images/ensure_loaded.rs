@@ -91,6 +91,17 @@ pub async fn ensure_loaded(
     }
 }
 
+/// Loads an image into a node that does not have it, as [`ensure_loaded`] does, without pinning it:
+/// the kubelet may delete the image.
+pub(crate) async fn load_unpinned(docker: &Docker, node: &str, image: &str) -> Result<(), ImageLoadError> {
+    let images = [image.to_owned()];
+    // The stress image is not pinned.
+    if image == stress_image::NAME {
+        return ensure_loaded(docker, &[node], &images, &|_| {}).await;
+    }
+    load_images(docker, &[node], &images, &|_| {}).await
+}
+
 /// Unpacks images in the nodes, so that the first container of an image starts without delay.
 pub(crate) async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -> Result<(), ImageLoadError> {
     try_join_all(nodes.iter().map(async |node| Containerd { docker, node }.unpack(images).await)).await?;

@@ -2,6 +2,7 @@
 
 use crate::api_error::api_error_message;
 use crate::docker::DockerError;
+use crate::images::ImageLoadError;
 use crate::wait::Stalled;
 
 /// An operation on a node failed.
@@ -30,6 +31,19 @@ pub enum NodeError {
         /// Reason that the Lease is lost.
         reason: String,
     },
+    /// A command could not be run in a container.
+    #[error("failed to run `{command}` in container {container}: {problem}")]
+    Exec {
+        /// The command.
+        command: String,
+        /// ID of the container.
+        container: String,
+        /// Cause of the failure.
+        problem: String,
+    },
+    /// An image could not be loaded.
+    #[error(transparent)]
+    Image(#[from] ImageLoadError),
     /// The API server refused the request or did not answer.
     #[error("failed to {operation} of node {node}: {}", api_error_message(source))]
     Api {
@@ -50,6 +64,14 @@ pub enum NodeError {
         /// Reason that the response is invalid.
         problem: String,
     },
+}
+
+impl NodeError {
+    pub(super) fn exec(container: &str, command: &[String], problem: String) -> Self {
+        // The first twelve digits identify a container.
+        let container = container.chars().take(12).collect();
+        Self::Exec { command: command.join(" "), container, problem }
+    }
 }
 
 /// A kubelet could not be configured or restored.

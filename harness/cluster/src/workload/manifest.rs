@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use evictlab_case::PodPlacement;
+use evictlab_case::{CASE_NAME_ANNOTATION, PodPlacement, case_name};
 
 use super::default_limits::add_default_limits;
 
@@ -53,10 +53,16 @@ impl<'a> Placement<'a> {
 /// Adds `apiVersion`, `kind`, namespace, node and tolerations to a pod, and environment and full
 /// image name to its containers. Existing fields are kept.
 pub fn pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
+    let name = case_name(pod);
     let mut pod = Value::Object(pod.clone());
     set_default(&mut pod, "apiVersion", json!("v1"));
     set_default(&mut pod, "kind", json!("Pod"));
     pod["metadata"]["namespace"] = json!(placement.namespace);
+    if pod["metadata"].get("name").is_none()
+        && let Some(name) = name
+    {
+        pod["metadata"]["annotations"][CASE_NAME_ANNOTATION] = json!(name);
+    }
     place_spec(&mut pod["spec"], placement);
     set_active_deadline(&mut pod["spec"], placement);
     pod
@@ -192,6 +198,22 @@ mod tests {
                 "kind": "Pod",
             })
         );
+    }
+
+    #[test]
+    fn a_pod_with_a_generated_name_has_the_name_in_the_case() {
+        let image = |name: &str| name.to_owned();
+        let placement = Placement::bound("ns", "n1", &image);
+        let annotations = |metadata: Value| {
+            let pod = json!({"metadata": metadata, "spec": {}});
+            pod_manifest(pod.as_object().unwrap(), &placement)["metadata"]["annotations"].clone()
+        };
+        assert_eq!(annotations(json!({"generateName": "web-"})), json!({"evictlab.dev/case-name": "web"}));
+        assert_eq!(
+            annotations(json!({"generateName": "web-", "annotations": {"a": "b"}})),
+            json!({"a": "b", "evictlab.dev/case-name": "web"})
+        );
+        assert_eq!(annotations(json!({"name": "web"})), Value::Null);
     }
 
     #[test]

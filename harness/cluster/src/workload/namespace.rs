@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_case::case_name;
 use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
@@ -178,7 +179,7 @@ impl Namespace {
 
     /// Creates a pod with strict field validation; returns the pod with its defaults.
     pub async fn create_pod(&self, manifest: &Value) -> Result<Value, StageError> {
-        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        let name = manifest.as_object().and_then(case_name).unwrap_or_default();
         let path = format!("/api/v1/namespaces/{}/pods?fieldValidation=Strict", self.name);
         // The API server rejects pods until the namespace has its default service account, and until
         // the quota controller has counted its pods.

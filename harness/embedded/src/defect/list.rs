@@ -214,6 +214,7 @@ defects! {
         OomKillsOneProcess since 28 = "On cgroup v2, an OOM kill ends one process instead of the container.",
         OomIsEviction = "A pod with an OOM-killed container has the reason Evicted.",
         MemoryLimitIgnored = "Memory limits of containers are not enforced.",
+        OomOfLimitIsSystemOom = "A container over its own memory limit causes a SystemOOM event.",
         OomSidecarByOwnRequest since 32 = "The oom_score_adj of a sidecar depends only on its own request.",
     }
     Preemption {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::cgroups::{CgroupTree, Pages};
 use super::container::Container;
 use super::disk::{BLOCK, Disk, NoSpace};
+use super::exec::{ExecError, ExecId, ExecResult};
 use super::ids::{CgroupId, PODS, ROOT, SIGKILL, SIGTERM};
 use super::kernel::Kernel;
 use super::types::{
@@ -78,6 +79,23 @@ impl Machine {
             self.kernel.signal(first, signal);
         }
         self.kernel.drop_stale_wakeups();
+    }
+
+    /// Starts a command in a running container. [`Machine::take_exec`] returns its result.
+    ///
+    /// # Errors
+    /// The container does not run, or cannot run the command.
+    pub fn exec(&mut self, id: &str, command: &[String], now: Time) -> Result<ExecId, ExecError> {
+        self.kernel.advance_to(now);
+        let key = self.kernel.container_keys.get(id).copied().ok_or(ExecError::NotRunning)?;
+        let started = self.kernel.start_exec(key, command);
+        self.kernel.drop_stale_wakeups();
+        started
+    }
+
+    /// Removes and returns the result of a command in a container; `None` while the command runs.
+    pub fn take_exec(&mut self, id: ExecId) -> Option<ExecResult> {
+        self.kernel.take_exec(id)
     }
 
     /// Returns when the machine has to run next: a process continues, or an event is pending.

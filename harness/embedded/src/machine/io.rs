@@ -163,6 +163,10 @@ impl Kernel {
                 }
                 Ok(None)
             }
+            Some(Target::Exec { id: exec, stderr }) => {
+                self.write_exec(exec, stderr, &data);
+                Ok(None)
+            }
             Some(Target::PipeWriter(pipe)) => {
                 if self.pipes[pipe].is_broken() {
                     return Err(Errno::BrokenPipe);
@@ -223,7 +227,9 @@ impl Kernel {
     /// Reads at most `most` bytes.
     pub fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
         match self.target(id).cloned() {
-            None | Some(Target::PipeWriter(_) | Target::Log { .. }) => Err(Errno::BadDescriptor),
+            None | Some(Target::PipeWriter(_) | Target::Log { .. } | Target::Exec { .. }) => {
+                Err(Errno::BadDescriptor)
+            }
             Some(Target::Null) => Ok(ReadOutcome::End),
             Some(Target::Zero | Target::Random | Target::Full) => Ok(ReadOutcome::Data(Data::Fill(most))),
             Some(Target::PipeReader(pipe)) => {

@@ -9,6 +9,7 @@ use super::cgroups::{CgroupTree, Pages};
 use super::container::{Container, Pod};
 use super::disk::Disk;
 use super::errno::Errno;
+use super::exec::{Exec, ExecId};
 use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;
@@ -40,6 +41,9 @@ pub(super) struct Kernel {
     pub max_pid: u64,
     pub last_pid: Pid,
     pub next_container: ContainerKey,
+    /// Commands in containers whose results were not taken.
+    pub execs: BTreeMap<ExecId, Exec>,
+    pub next_exec: u64,
     /// CPU time of removed pods.
     pub removed_cpu: Duration,
     pub events: Vec<MachineEvent>,
@@ -73,6 +77,8 @@ impl Kernel {
             max_pid: options.max_pid,
             last_pid: options.processes,
             next_container: 0,
+            execs: BTreeMap::new(),
+            next_exec: 0,
             removed_cpu: Duration::ZERO,
             events: Vec::new(),
             cpus: options.cpus,

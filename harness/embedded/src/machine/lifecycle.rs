@@ -12,7 +12,7 @@ use super::types::MachineEvent;
 use crate::sim::Time;
 
 /// The exit status of a process that SIGKILL ended.
-const KILLED: i32 = 128 + SIGKILL as i32;
+pub(super) const KILLED: i32 = 128 + SIGKILL as i32;
 /// The smallest PID that the kernel reuses (`RESERVED_PIDS`).
 const RESERVED_PIDS: Pid = 300;
 
@@ -115,6 +115,7 @@ impl Kernel {
     pub fn exit(&mut self, pid: Pid, code: i32) {
         let Some(process) = self.processes.remove(&pid) else { return };
         process.descriptors.into_iter().flatten().for_each(|file| self.close(file));
+        self.end_exec(pid, code);
         self.tasks -= process.tasks;
         let Some(container) = self.containers.get_mut(&process.container) else { return };
         container.pids.remove(&pid);

@@ -7,6 +7,7 @@ mod container;
 mod data;
 mod disk;
 mod errno;
+mod exec;
 mod ids;
 mod interface;
 mod io;
@@ -26,7 +27,9 @@ mod shell;
 mod types;
 
 pub use self::disk::NoSpace;
+pub use self::exec::{ExecError, ExecId, ExecResult};
 pub use self::interface::Machine;
+pub use self::program::unsupported_command;
 pub use self::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, LogLine, MachineEvent, MemoryUse, Mount, PodUid,
     Signal,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::data::Data;
+use super::exec::ExecId;
 use super::ids::{ContainerKey, FileId, PipeId};
 
 /// The object behind an open file. `offset` is the position in it, in bytes.
@@ -18,6 +19,8 @@ pub(super) enum Target {
     Full,
     /// The log of a container.
     Log { container: ContainerKey, stderr: bool },
+    /// The output of a command in a container.
+    Exec { id: ExecId, stderr: bool },
     /// A file on a disk.
     File { id: FileId, offset: u64, append: bool },
     /// A text that was generated when the file was opened.

@@ -5,6 +5,7 @@
 mod agnhost;
 mod disk;
 mod evictlab_stress;
+mod exec;
 mod lab;
 mod memory;
 mod oom;

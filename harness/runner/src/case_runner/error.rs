@@ -1,11 +1,11 @@
 //! Errors that end a case before its verdict.
 
-use evictlab_case::ApiRejection;
+use evictlab_case::{ApiRejection, ContainerCommand};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::Stalled;
 use evictlab_cluster::workload::StageError;
-use evictlab_evidence::DecodeError;
+use evictlab_evidence::{CommandOutput, DecodeError};
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict};
 
 use crate::lease::leased_node::LeaseError;
@@ -34,6 +34,23 @@ pub(crate) enum CaseError {
     /// The API server refused an object of the case; with the line of the case file.
     #[error("{0}")]
     Refused(String),
+    /// A command was to run in a container that does not run.
+    #[error("failed to run a command in {0}: the container does not run")]
+    NotRunning(String),
+    /// A command of a step failed, and the case does not keep its exit status.
+    #[error(
+        "command `{command}` in {container} exited with {code}{output}\nhelp: name an `answer` in the step to keep the exit status"
+    )]
+    CommandFailed {
+        /// The command.
+        command: String,
+        /// Container and pod.
+        container: String,
+        /// Exit status.
+        code: i64,
+        /// A colon and the output, if there is any.
+        output: String,
+    },
     /// The API server or the kubelet stopped answering.
     #[error("the API server is unreachable: {0}")]
     Unreachable(String),
@@ -86,6 +103,19 @@ impl From<PlanError> for CaseError {
 }
 
 impl CaseError {
+    /// Returns the error of a command that ended with another exit status than 0.
+    pub(super) fn command(command: &ContainerCommand, result: &CommandOutput) -> Self {
+        let output = if result.stderr.trim().is_empty() { &result.stdout } else { &result.stderr };
+        Self::CommandFailed {
+            command: command.command.join(" "),
+            container: describe_container(command),
+            code: result.code,
+            output: Some(output.trim())
+                .filter(|text| !text.is_empty())
+                .map_or_else(String::new, |text| format!(": {text}")),
+        }
+    }
+
     /// Returns the result of a case that ended with this error in a phase.
     pub(crate) fn into_result(self, phase: Phase) -> CaseResult {
         let (verdict, doubt) = match &self {
@@ -101,6 +131,14 @@ impl CaseError {
         result.doubt = doubt;
         result.phase = (verdict == Verdict::Error).then_some(phase);
         result
+    }
+}
+
+/// Describes the container of a command, such as `container el1 of pod web`.
+pub(super) fn describe_container(command: &ContainerCommand) -> String {
+    match &command.container {
+        Some(container) => format!("container {container} of pod {}", command.pod),
+        None => format!("the first container of pod {}", command.pod),
     }
 }
 

@@ -209,7 +209,9 @@ impl<'a> Observer<'a> {
         place_container(&mut container, self.placement);
         let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
         self.runner.report_step(Phase::Observe, format!("adding ephemeral container {name}"));
-        match self.namespace.add_ephemeral_container(ephemeral.pod.as_str(), &container).await {
+        let name_in_case = ephemeral.pod.as_str();
+        let pod = self.live.pods.get(name_in_case).map_or(name_in_case, |pod| pod.name());
+        match self.namespace.add_ephemeral_container(pod, &container).await {
             Ok(_) => Ok(()),
             Err(StageError::Refused { status, .. }) if case.case.expect.refused.is_some() => {
                 let status = serde_json::to_value(status).unwrap_or_default();

@@ -1,13 +1,15 @@
 //! Execution of a case's steps.
 
-use evictlab_case::{Action, ApiRequest, Name, NodeChange, Step};
+use evictlab_case::{Action, ApiRequest, ContainerCommand, Name, NodeChange, ObjectKind, Step};
 use evictlab_cluster::kubelet_config;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, object_manifest};
-use evictlab_evidence::{ApiAnswer, LiveState, Observations, Recorded};
+use evictlab_evidence::{
+    ApiAnswer, CommandOutput, ContainerStatusExt, LiveState, Observations, Recorded, RecordedPod, StepAnswer,
+};
 use evictlab_judge::Phase;
 use serde_json::{Map, Value, json};
 
-use crate::case_runner::error::CaseError;
+use crate::case_runner::error::{CaseError, describe_container};
 use crate::case_runner::runner::CaseRunner;
 use crate::case_runner::step_queue::describe_step;
 use crate::observation::logs::container_logs;
@@ -26,12 +28,24 @@ impl CaseRunner<'_> {
         self.report_step(Phase::Observe, describe_step(step));
         match action {
             Action::Api(request) => {
-                let result = send(request, namespace, placement, observations).await;
+                let request = with_api_names(request, live);
+                let result = send(&request, namespace, placement, observations).await;
                 record_answer(step.answer.as_ref(), result, observations)
             }
             Action::Node(change) => {
                 let config = &observations.kubelet_config_overrides;
                 self.change_node(change, namespace, live, config).await
+            }
+            Action::Exec(command) => {
+                let result = self.run_command(command, live).await?;
+                match &step.answer {
+                    Some(name) => {
+                        observations.answers.insert(name.to_string(), StepAnswer::Command(result));
+                    }
+                    None if result.code == 0 => {}
+                    None => return Err(CaseError::command(command, &result)),
+                }
+                Ok(())
             }
             Action::ReadLogs(pod_name) => {
                 if let Some(pod) = live.pods.get(pod_name.as_str()) {
@@ -59,8 +73,8 @@ impl CaseRunner<'_> {
             NodeChange::Untaint(key) => node.untaint(key).await?,
             NodeChange::Drain => {
                 node.cordon(true).await?;
-                for pod in live.pods.keys() {
-                    match namespace.evict_pod(pod).await {
+                for pod in live.pods.values() {
+                    match namespace.evict_pod(pod.name()).await {
                         // A pod that a PodDisruptionBudget protects stays.
                         Ok(()) | Err(StageError::Refused { .. }) => {}
                         Err(error) => return Err(error.into()),
@@ -76,9 +90,58 @@ impl CaseRunner<'_> {
                 kubelet_config::configure(node, &config).await?;
             }
             NodeChange::RestartKubelet => kubelet_config::restart(node).await?,
+            NodeChange::LoadImage(image) => {
+                let image = (self.leased.image_names())(image);
+                node.backend().load_image(&image).await?;
+            }
         }
         Ok(())
     }
+
+    /// Runs a command in a running container of a pod.
+    async fn run_command(
+        &self,
+        command: &ContainerCommand,
+        live: &LiveState,
+    ) -> Result<CommandOutput, CaseError> {
+        let pod = live.pods.get(command.pod.as_str());
+        let id = pod.and_then(|pod| running_container_id(pod, command.container.as_ref()));
+        let id = id.ok_or_else(|| CaseError::NotRunning(describe_container(command)))?;
+        let output = tokio::select! {
+            biased;
+            output = self.leased.node.backend().exec(id, &command.command) => output?,
+            () = self.cancel.cancelled() => return Err(CaseError::Interrupted),
+        };
+        Ok(CommandOutput { code: output.code, stdout: output.stdout, stderr: output.stderr })
+    }
+}
+
+/// Returns the ID of a running container in its runtime; by default of the first regular one.
+fn running_container_id<'a>(pod: &'a RecordedPod, container: Option<&Name>) -> Option<&'a str> {
+    let first = || Some(pod.spec.as_ref()?.containers.first()?.name.as_str());
+    let name = container.map(Name::as_str).or_else(first)?;
+    let status = pod.container_statuses().find(|status| status.name == name && status.is_running())?;
+    status.container_id.as_deref()?.split_once("://").map(|(_, id)| id)
+}
+
+/// Replaces the name of a pod in the case by that of the API, which the API server may have completed.
+fn with_api_names(request: &ApiRequest, live: &LiveState) -> ApiRequest {
+    let mut request = request.clone();
+    let name = match &mut request {
+        ApiRequest::Evict(pod) => Some(pod),
+        ApiRequest::Patch(patch) if patch.kind == ObjectKind::Pod => Some(&mut patch.name),
+        ApiRequest::Delete(deletion) if deletion.object.kind == ObjectKind::Pod => {
+            Some(&mut deletion.object.name)
+        }
+        _ => None,
+    };
+    if let Some(name) = name
+        && let Some(pod) = live.pods.get(name.as_str())
+        && let Ok(api_name) = pod.name().parse()
+    {
+        *name = api_name;
+    }
+    request
 }
 
 async fn send(
@@ -123,6 +186,6 @@ fn record_answer(
         }
         Err(error) => return Err(error),
     };
-    observations.answers.insert(name.to_string(), answer);
+    observations.answers.insert(name.to_string(), StepAnswer::Api(answer));
     Ok(())
 }

@@ -164,6 +164,9 @@ impl NodePolicy {
         if !changes.is_empty() {
             return Err(SkipReason::ChangesNode(changes.join(", ")));
         }
+        if case.steps.iter().any(|step| matches!(step.action, Some(Action::Exec(_)))) {
+            return Err(SkipReason::RunsCommands);
+        }
         let requested = case.pods.iter().filter_map(|pod| self.memory_request(pod)).sum();
         if let Some(allocatable) = self.allocatable_memory.filter(|allocatable| requested > *allocatable) {
             return Err(SkipReason::InsufficientMemory { requested, allocatable });
@@ -335,6 +338,7 @@ mod tests {
                 "changes the node (taint, untaint)",
             ),
             ("static-pods: [{}]", "changes the node (static pods)"),
+            ("do: [{exec: {pod: p, command: [ls]}}]", "runs commands in containers (exec)"),
             ("priority-classes: {high: 1000}", "creates priority classes, which are cluster-scoped"),
             ("until: 'kubeletLog.size() > 0'", "reads the kubelet's log"),
             (

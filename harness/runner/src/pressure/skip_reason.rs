@@ -39,6 +39,11 @@ pub(crate) enum SkipReason {
     /// The case changes the node itself.
     #[error("it changes the node ({0}), which is not done on an existing cluster")]
     ChangesNode(String),
+    /// The case runs commands in containers, through the container runtime.
+    #[error(
+        "it runs commands in containers (exec) through the runtime, which is not done on an existing cluster"
+    )]
+    RunsCommands,
     /// The kubelet would not admit the pods.
     #[error(
         "its pods request {}Mi of memory, and the node has {}Mi allocatable",

@@ -154,6 +154,9 @@ impl Checker<'_> {
 
     fn pods(&mut self, case: &Case, image: &dyn Fn(&str) -> String) {
         for (place, pod) in case.pods.iter().enumerate() {
+            let is_generated = pod.get("metadata").is_some_and(|metadata| metadata.get("name").is_none());
+            let path = yaml_path!["pods", place, "metadata", "generateName"];
+            self.reject_if(is_generated, path, "the script names its pods");
             for list in ["initContainers", "containers"] {
                 let containers = pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
                 for (item, container) in containers.into_iter().flatten().enumerate() {

@@ -1,5 +1,7 @@
 //! Operations on a modelled node.
 
+use std::time::Duration;
+
 use evictlab_embedded::fault::Scope;
 use evictlab_embedded::machine::Cgroup;
 use evictlab_embedded::sim::Time;
@@ -8,10 +10,13 @@ use evictlab_fault::Fault;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::docker::ExecOutput;
 use crate::node::error::{ConfigureError, NodeError};
 
 /// Maximum number of static pods of a case.
 const MAX_STATIC_PODS: usize = 16;
+/// Interval at which the end of a command is looked for.
+const EXEC_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of lines in a log tail.
 const LOG_TAIL_LINES: usize = 5;
 
@@ -91,6 +96,24 @@ impl EmbeddedNode {
         });
         let full = |_| NodeError::DiskFull { node: self.node.clone() };
         put.and_then(|put| put.map_err(full))
+    }
+
+    /// Runs a command in a container, in simulated time.
+    pub(super) async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
+        let started = self.with(|node, ctx| node.exec(container, command, ctx))?;
+        let id = started.map_err(|error| NodeError::exec(container, command, error.to_string()))?;
+        loop {
+            if let Some(result) = self.with(|node, _| node.machine.take_exec(id))? {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let (stdout, stderr) = (text(&result.stdout), text(&result.stderr));
+                return Ok(ExecOutput { code: i64::from(result.code), stdout, stderr });
+            }
+            tokio::time::sleep(EXEC_POLL_INTERVAL).await;
+        }
+    }
+
+    pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
+        self.with(|node, _| node.kubelet.status.images.load(image))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {

@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::docker::Docker;
+use crate::docker::{Docker, ExecOutput};
+use crate::images::load_unpinned;
 use crate::meminfo::available_memory;
 use crate::node::error::{ConfigureError, NodeError};
 
@@ -102,6 +103,23 @@ impl KindNode {
 
     pub(super) async fn pause(&self, paused: bool) -> Result<(), NodeError> {
         Ok(self.docker.pause(&self.node, paused).await?)
+    }
+
+    /// Runs a command in a container with the environment of its first process.
+    pub(super) async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
+        let id = format!("evictlab-{}", Timestamp::now().as_nanosecond());
+        let exec = ["ctr", "-n", "k8s.io", "tasks", "exec", "--exec-id", &id, container];
+        let command_line: Vec<&str> = exec.into_iter().chain(command.iter().map(String::as_str)).collect();
+        let output = self.docker.exec(&self.node, &command_line).await?;
+        // ctr exits with the status of the command, and with 1 and a message if it cannot run it.
+        match output.stderr.trim().strip_prefix("ctr: ") {
+            Some(problem) if output.code == 1 => Err(NodeError::exec(container, command, problem.to_owned())),
+            _ => Ok(output),
+        }
+    }
+
+    pub(super) async fn load_image(&self, image: &str) -> Result<(), NodeError> {
+        Ok(load_unpinned(&self.docker, &self.node, image).await?)
     }
 
     pub(super) async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {

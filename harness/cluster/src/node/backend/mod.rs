@@ -6,6 +6,7 @@ mod kind;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evictlab_fault::Fault;
 use jiff::Timestamp;
@@ -16,6 +17,10 @@ pub(crate) use self::existing::ExistingNode;
 pub(crate) use self::kind::KindNode;
 use super::error::{ConfigureError, NodeError};
 use super::external::ExternalNode;
+use crate::docker::ExecOutput;
+
+/// Time limit of a command in a container.
+const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The machine under a node, as the backend of its cluster can reach it.
 #[derive(Clone)]
@@ -150,6 +155,32 @@ impl NodeBackend {
             Self::Embedded(node) => node.pause(paused),
             Self::Kind(node) => node.pause(paused).await,
             Self::Existing(node) => node.allow_only_if(!paused),
+        }
+    }
+
+    /// Runs a command in a running container and returns its result. The command stays in the
+    /// container if it has not ended in time.
+    pub async fn exec(&self, container: &str, command: &[String]) -> Result<ExecOutput, NodeError> {
+        let run = async {
+            match self {
+                Self::Embedded(node) => node.exec(container, command).await,
+                Self::Kind(node) => node.exec(container, command).await,
+                Self::Existing(node) => Err(node.not_managed()),
+            }
+        };
+        let failed = |problem: String| NodeError::exec(container, command, problem);
+        match tokio::time::timeout(EXEC_TIMEOUT, run).await {
+            Ok(result) => result,
+            Err(_) => Err(failed(format!("it has not ended after {} s", EXEC_TIMEOUT.as_secs()))),
+        }
+    }
+
+    /// Makes an image available on the node. The image is not pinned, unless it was before.
+    pub async fn load_image(&self, image: &str) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(node) => node.load_image(image),
+            Self::Kind(node) => node.load_image(image).await,
+            Self::Existing(node) => Err(node.not_managed()),
         }
     }
 

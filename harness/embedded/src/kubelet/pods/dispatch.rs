@@ -7,6 +7,7 @@ use super::stop::Exit;
 use super::worker::{Stage, Worker};
 use super::{latency, mirror};
 use crate::context::SimContext;
+use crate::defect::Defect;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -161,7 +162,8 @@ impl Kubelet {
             let container = worker.manifest.spec.container(place)?;
             Some(container.memory_limit().is_some())
         });
-        if self.running && limited == Some(false) {
+        let is_of_node = limited == Some(false) || self.has(Defect::OomOfLimitIsSystemOom);
+        if self.running && is_of_node {
             let message = format!("System OOM encountered, victim process: {process}, pid: {pid}");
             self.record_event(ObjectReference::Node, EventBody::warning("SystemOOM", &message), ctx);
         }

@@ -117,7 +117,7 @@ impl Kubelet {
         known.next = ctx.now + jittered(known.interval, ctx.rng);
         let next = known.next;
         if *group == Cgroup::Root {
-            self.stats.filesystem = self.status.images.without_freed(machine.filesystem());
+            self.stats.filesystem = self.status.images.adjust(machine.filesystem());
         }
         self.stats_at(next, StatsEvent::Housekeeping(group.clone()), ctx);
     }

@@ -12,9 +12,12 @@ use crate::machine::{DiskUse, Filesystem};
 struct Image {
     name: String,
     bytes: u64,
+    /// True if the node had the image from the start: the node's disk usage without pods includes
+    /// the image.
+    is_included: bool,
 }
 
-/// Images on a node. Their size is included in the node's disk usage without pods.
+/// Images on a node.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     all: Vec<Image>,
@@ -23,6 +26,8 @@ pub struct Images {
 
 /// Bytes per file in images, as counted on kind's nodes.
 const BYTES_A_FILE: u64 = 33_000;
+/// Size of an image that is loaded into a node, in bytes.
+const LOADED_IMAGE_BYTES: u64 = 64 << 20;
 
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.
@@ -42,23 +47,34 @@ impl Images {
             ("docker.io/kindest/local-path-helper:v20241212-8ac705d0".to_owned(), 3_076_152),
             (format!("registry.k8s.io/pause:{pause}"), 320_368),
         ];
-        let all = all.into_iter().map(|(name, bytes)| Image { name, bytes }).collect();
+        let all = all.into_iter().map(|(name, bytes)| Image { name, bytes, is_included: true }).collect();
         Self { all, deleted: Vec::new() }
     }
 
     /// Returns the disk usage of the images.
     pub fn used(&self) -> DiskUse {
-        disk_use(&self.all)
+        disk_use(self.all.iter())
     }
 
-    /// Returns a file system without the space that deleted images have freed.
-    pub fn without_freed(&self, whole: Filesystem) -> Filesystem {
-        let freed = disk_use(&self.deleted);
+    /// Returns a file system without the space that deleted images have freed, and with that of
+    /// loaded images.
+    pub fn adjust(&self, whole: Filesystem) -> Filesystem {
+        let freed = disk_use(self.deleted.iter().filter(|image| image.is_included));
+        let loaded = disk_use(self.all.iter().filter(|image| !image.is_included));
         let used = DiskUse {
-            bytes: whole.used.bytes.saturating_sub(freed.bytes),
-            inodes: whole.used.inodes.saturating_sub(freed.inodes),
+            bytes: (whole.used.bytes + loaded.bytes).saturating_sub(freed.bytes),
+            inodes: (whole.used.inodes + loaded.inodes).saturating_sub(freed.inodes),
         };
         Filesystem { used, ..whole }
+    }
+
+    /// Loads an image, unless the node has it.
+    pub fn load(&mut self, name: &str) {
+        self.restore(name);
+        if !self.all.iter().any(|image| image.name == name) {
+            let image = Image { name: name.to_owned(), bytes: LOADED_IMAGE_BYTES, is_included: false };
+            self.all.push(image);
+        }
     }
 
     /// Deletes images that no container uses, except for the sandbox image.
@@ -82,7 +98,7 @@ impl Images {
     }
 }
 
-fn disk_use(images: &[Image]) -> DiskUse {
-    let bytes = images.iter().map(|image| image.bytes).sum();
+fn disk_use<'a>(images: impl Iterator<Item = &'a Image>) -> DiskUse {
+    let bytes = images.map(|image| image.bytes).sum();
     DiskUse { bytes, inodes: bytes / BYTES_A_FILE }
 }

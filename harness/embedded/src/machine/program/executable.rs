@@ -66,6 +66,14 @@ impl Program {
         }
     }
 
+    /// Returns the program of a command in a container; `None` for one that the model does not have.
+    pub fn of_command(line: &[String], environment: &BTreeMap<String, String>) -> Option<Self> {
+        match find_executable(line, environment) {
+            Executable::Unknown => None,
+            _ => Some(Self::from_command_line(line, environment)),
+        }
+    }
+
     /// Returns the program of a command line. A shell runs applets.
     pub fn from_command_line(line: &[String], environment: &BTreeMap<String, String>) -> Self {
         match find_executable(line, environment) {
@@ -73,6 +81,15 @@ impl Program {
             Executable::Applet => Self::Shell(Box::new(Shell::from_words(line, environment))),
             Executable::Unknown => Self::Idle(Idle::unsupported(format!("\"{}\"", line.join(" ")))),
         }
+    }
+}
+
+/// Returns the command or the image of a container that the model does not run; `None` if it runs
+/// the container. Commands within scripts are not checked.
+pub fn unsupported_command(spec: &ContainerSpec) -> Option<String> {
+    match Program::of_container(spec) {
+        Program::Idle(Idle::Unsupported { command, .. }) => Some(command),
+        _ => None,
     }
 }
 

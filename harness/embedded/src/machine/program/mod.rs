@@ -13,6 +13,7 @@ mod sleep;
 mod step;
 
 pub(super) use dispatch::Program;
+pub use executable::unsupported_command;
 pub(super) use idle::Idle;
 pub(super) use size::parse_size;
 pub(super) use step::{CommandLine, Footprint, SignalAction, StepOutcome};

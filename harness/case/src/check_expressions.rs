@@ -1,0 +1,90 @@
+//! Checks of the names that expressions read.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::checks::Checker;
+use crate::expression::{Expression, KeysRead};
+use crate::pod_specs::case_name;
+use crate::positions::PathSegment;
+use crate::problem::did_you_mean;
+use crate::schema::Case;
+use crate::yaml_path;
+
+/// Variables that are maps by the name of a pod.
+const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
+
+impl Checker<'_> {
+    /// Checks that the answers, pods and objects that expressions name exist. A misspelt name would
+    /// make a condition never hold, and an assertion fail on every kubelet.
+    pub(crate) fn check_expressions(&mut self) {
+        let case = self.case;
+        let answers: BTreeSet<&str> =
+            case.steps.iter().filter_map(|step| step.answer.as_ref()).map(|name| name.as_str()).collect();
+        let manifests: Vec<&Map<String, Value>> = case.objects.iter().chain(case.created_objects()).collect();
+        let is_kind =
+            |object: &Map<String, Value>, kind: &str| object.get("kind").is_some_and(|other| other == kind);
+        let objects: BTreeSet<&str> = manifests.iter().filter_map(|object| case_name(object)).collect();
+        let of_objects = manifests.iter().filter(|object| is_kind(object, "Pod"));
+        let pods: BTreeSet<&str> = case
+            .pods
+            .iter()
+            .chain(&case.static_pods)
+            .chain(of_objects.copied())
+            .filter_map(case_name)
+            .collect();
+        // The names of its pods are known: web-0 and so on.
+        let has_stateful_set = manifests.iter().any(|object| is_kind(object, "StatefulSet"));
+        for (path, expression) in expressions(case) {
+            self.check_keys(&path, expression, "answers", "answer", &answers);
+            self.check_keys(&path, expression, "objects", "object", &objects);
+            for variable in BY_POD.into_iter().filter(|_| !has_stateful_set) {
+                self.check_keys(&path, expression, variable, "pod", &pods);
+            }
+        }
+    }
+
+    fn check_keys(
+        &mut self,
+        path: &[PathSegment],
+        expression: &Expression,
+        variable: &str,
+        kind: &str,
+        known: &BTreeSet<&str>,
+    ) {
+        let KeysRead::Keys(read) = expression.keys_read(variable) else { return };
+        for name in read.iter().filter(|name| !known.contains(name.as_str())) {
+            let all = || format!("{kind}s of the case: {}", list(known));
+            let note = did_you_mean(name, known.iter().copied()).unwrap_or_else(all);
+            self.report(path, format!("`{variable}` has no `{name}`"), note);
+        }
+    }
+}
+
+/// Returns all expressions of a case with their paths.
+fn expressions(case: &Case) -> Vec<(Vec<PathSegment>, &Expression)> {
+    let mut all = Vec::new();
+    for (field, expression) in [("until", &case.until), ("trigger", &case.trigger)] {
+        all.extend(expression.iter().map(|expression| (yaml_path![field].to_vec(), expression)));
+    }
+    for (at, step) in case.steps.iter().enumerate() {
+        all.extend(step.when.iter().map(|when| (yaml_path!["do", at, "when"].to_vec(), when)));
+    }
+    for (at, assertion) in case.expect.that.iter().enumerate() {
+        all.push((yaml_path!["expect", "that", at, "value"].to_vec(), &assertion.value));
+    }
+    if let Some(rate) = &case.expect.rate {
+        all.push((yaml_path!["expect", "rate", "of"].to_vec(), &rate.of));
+    }
+    for (at, bug) in case.known_bugs.iter().enumerate() {
+        for (index, assertion) in bug.that.iter().enumerate() {
+            all.push((yaml_path!["known-bugs", at, "that", index, "value"].to_vec(), &assertion.value));
+        }
+    }
+    all
+}
+
+fn list(names: &BTreeSet<&str>) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.iter().copied().collect::<Vec<_>>().join(", ") }
+}

@@ -1,0 +1,138 @@
+//! Parts of a case that the embedded cluster does not run.
+
+use evictlab_case::positions::PathSegment;
+use evictlab_case::{LoadedCase, Problem, yaml_path};
+use evictlab_embedded::machine::{ContainerSpec, unsupported_command};
+use evictlab_embedded::resource::Kind;
+use serde_json::{Map, Value};
+
+/// Returns the parts of a case that the model does not run: kinds of objects that it does not have,
+/// images and commands that it does not know. Empty for a case that states `on-a-model`.
+///
+/// Commands within scripts are not checked.
+pub fn model_limits(case: &LoadedCase) -> Vec<Problem> {
+    if case.case.on_a_model.is_some() {
+        return Vec::new();
+    }
+    let stated = &case.case;
+    let mut limits = Limits { case, problems: Vec::new() };
+    for (list, pods) in [("pods", &stated.pods), ("static-pods", &stated.static_pods)] {
+        for (at, pod) in pods.iter().enumerate() {
+            limits.add_containers(yaml_path![list, at], &Value::Object(pod.clone()));
+        }
+    }
+    for (at, object) in stated.objects.iter().enumerate() {
+        limits.add_object(yaml_path!["objects", at], object);
+    }
+    for (at, step) in stated.steps.iter().enumerate() {
+        if let Some(object) = step.created_object() {
+            limits.add_object(yaml_path!["do", at, "create"], object);
+        }
+    }
+    limits.problems
+}
+
+struct Limits<'a> {
+    case: &'a LoadedCase,
+    problems: Vec<Problem>,
+}
+
+impl Limits<'_> {
+    fn add(&mut self, path: &[PathSegment], message: String) {
+        let note = "the case runs on real kubelets; state `on-a-model` with the reason";
+        self.problems.push(Problem { message, spans: vec![self.case.span(path, note)] });
+    }
+
+    fn add_object(&mut self, path: &[PathSegment], object: &Map<String, Value>) {
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        if !Kind::ALL.iter().any(|known| format!("{known:?}") == kind) {
+            self.add(&[path, yaml_path!["kind"]].concat(), format!("the model has no {kind}"));
+        }
+        self.add_containers(path, &Value::Object(object.clone()));
+    }
+
+    /// Checks the containers at any depth of a manifest.
+    fn add_containers(&mut self, path: &[PathSegment], value: &Value) {
+        match value {
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.add_containers(&[path, yaml_path![at]].concat(), item);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let path = [path, yaml_path![name.as_str()]].concat();
+                    if !["containers", "initContainers"].contains(&name.as_str()) {
+                        self.add_containers(&path, value);
+                        continue;
+                    }
+                    for (at, container) in value.as_array().into_iter().flatten().enumerate() {
+                        if let Some(command) = unsupported_command(&container_spec(container)) {
+                            let path = [&path[..], yaml_path![at]].concat();
+                            self.add(&path, format!("the model does not run {command}"));
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn container_spec(container: &Value) -> ContainerSpec {
+    let words = |field: &str| {
+        let words = container[field].as_array().into_iter().flatten();
+        words.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    // `stress:1` is short for evictlab's image, as in images.lock.
+    let image = match container["image"].as_str().unwrap_or_default() {
+        image if image.starts_with("stress:") => format!("localhost/evictlab/{image}"),
+        image => image.to_owned(),
+    };
+    ContainerSpec { image, command: words("command"), args: words("args"), ..ContainerSpec::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(manifests: &str) -> Vec<String> {
+        let text = format!("name: a\nabout: b\nexpect: {{evicted: []}}\n{manifests}\n");
+        let case = evictlab_case::parse("s", "s/a.yaml", "a.yaml", text.as_bytes()).unwrap();
+        model_limits(&case).into_iter().map(|problem| problem.to_string()).collect()
+    }
+
+    fn pod(container: &str) -> String {
+        format!("pods: [{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {container}}}]}}}}]")
+    }
+
+    #[test]
+    fn reports_kinds_images_and_commands_that_the_model_lacks() {
+        for supported in [
+            "image: agnhost:2.52, args: [pause]",
+            "image: agnhost:2.52, args: [stress, --mem-total, 1Gi]",
+            "image: 'stress:1'",
+            "image: nginx, command: [sh, -c, 'dd if=/dev/zero of=/f bs=1M count=1; sleep 1']",
+        ] {
+            assert_eq!(limits(&pod(supported)), [""; 0], "{supported}");
+        }
+        for (unsupported, part) in [
+            ("image: 'nginx:1'", "the model does not run the image \"nginx:1\""),
+            ("image: agnhost:2.52, args: [netexec]", "the model does not run \"/agnhost netexec\""),
+            ("image: agnhost:2.52, command: [python3, -c, '1']", "does not run \"python3 -c 1\""),
+            ("image: agnhost:2.52, command: [sh, -c, 'case a in a) true;; esac']", "does not run \"sh -c"),
+        ] {
+            let found = limits(&pod(unsupported));
+            assert!(found.len() == 1 && found[0].contains(part), "{unsupported}: {found:?}");
+            assert!(found[0].contains("a.yaml:4"), "{found:?}");
+        }
+        let daemon_set = "objects: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {spec: {containers: [{name: c, image: agnhost:2.52}]}}}}]";
+        assert!(
+            limits(daemon_set)[0].starts_with("the model has no DaemonSet\n"),
+            "{:?}",
+            limits(daemon_set)
+        );
+        let stated = format!("{daemon_set}\non-a-model: It has no DaemonSets.");
+        assert_eq!(limits(&stated), [""; 0]);
+    }
+}
