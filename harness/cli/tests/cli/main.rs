@@ -15,6 +15,7 @@ mod image;
 mod installed;
 mod model;
 mod report;
+mod size;
 mod stress;
 #[cfg(target_os = "linux")]
 mod unread_output;
