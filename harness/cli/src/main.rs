@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod execute;
 mod failure;
+mod file_limit;
 mod kind_context;
 mod output;
 
@@ -63,6 +64,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    file_limit::raise();
     let result = match Cli::parse().command {
         Command::Run(args) => block_on(args.backend, run::run(&args)),
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),

@@ -76,8 +76,8 @@ pub use kind::{
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
-    ExternalNode, KubeletProxy, MetricLine, Node, NodeBackend, NodeError, PressureForbidden, is_ready,
-    last_heartbeat,
+    ExternalNode, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend, NodeError,
+    PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};

@@ -143,12 +143,21 @@ impl HistoryEntry for NodeHistoryEntry {
     }
 }
 
-/// Appends an entry, unless only its time differs from the last one.
-pub(crate) fn push_change<T: HistoryEntry>(history: &mut Vec<Recorded<T>>, entry: T) {
+/// Maximum number of entries of a history: a container that restarts in a loop has many.
+pub(crate) const MAX_HISTORY: usize = 1000;
+
+/// Appends an entry, unless only its time differs from the last one. Returns false if the history
+/// is full.
+pub(crate) fn push_change<T: HistoryEntry>(history: &mut Vec<Recorded<T>>, entry: T) -> bool {
     let is_same = |last: &Recorded<T>| last.is_same_state(&entry);
-    if !history.last().is_some_and(is_same) {
+    if history.last().is_some_and(is_same) {
+        return true;
+    }
+    let has_room = history.len() < MAX_HISTORY;
+    if has_room {
         history.extend(Recorded::of(entry));
     }
+    has_room
 }
 
 /// Returns the time in seconds of the first entry in which a container has left the state

@@ -7,13 +7,18 @@ use evictlab_case::case_name;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::history::{self, NodeHistoryEntry, PodHistoryEntry};
+use crate::history::{self, MAX_HISTORY, NodeHistoryEntry, PodHistoryEntry};
 use crate::missing::{EvidenceSource, MissingEvidence};
 use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::recorded::Recorded;
 
 /// Cause of gaps in a history.
 const MISSED_CHANGES: &str = "the watch expired and may have missed changes";
+
+/// Maximum number of events of a case, and of Evicted events beyond it.
+const MAX_EVENTS: usize = 5000;
+/// Maximum number of pods whose last version is kept: a controller may create pods in a loop.
+const MAX_GONE_PODS: usize = 1000;
 
 /// Times of the observation's last changes.
 #[derive(Clone, Debug)]
@@ -84,9 +89,15 @@ impl LiveState {
             listed.insert(name.clone());
             self.note_missed_changes(t, &name, &pod);
         }
-        let history = self.history.entry(name.clone()).or_default();
-        history::push_change(history, PodHistoryEntry::new(t, &pod, false));
+        self.push_pod_history(PodHistoryEntry::new(t, &pod, false), &name);
         self.pods.insert(name, pod);
+    }
+
+    fn push_pod_history(&mut self, entry: PodHistoryEntry, pod: &str) {
+        let history = self.history.entry(pod.to_owned()).or_default();
+        if !history::push_change(history, entry) {
+            self.record_missing(MissingEvidence::new(EvidenceSource::PodHistory, full_history(pod)));
+        }
     }
 
     /// Compares a listed pod with the known one of that name.
@@ -148,11 +159,25 @@ impl LiveState {
     /// Records that a pod was deleted; `pod` is its last version.
     pub fn record_pod_gone(&mut self, t: f64, pod: RecordedPod) {
         let name = pod.case_name().to_owned();
-        let history = self.history.entry(name.clone()).or_default();
-        history::push_change(history, PodHistoryEntry::new(t, &pod, true));
+        self.push_pod_history(PodHistoryEntry::new(t, &pod, true), &name);
         self.pods.remove(&name);
         self.gone.retain(|gone| gone.uid() != pod.uid());
         self.gone.push(pod);
+        if self.gone.len() > MAX_GONE_PODS {
+            self.forget_oldest_gone_pod();
+        }
+    }
+
+    fn forget_oldest_gone_pod(&mut self) {
+        let oldest = self.gone.remove(0);
+        let name = oldest.case_name();
+        if !self.all_pods().any(|other| other.case_name() == name) {
+            self.history.remove(name);
+        }
+        let cause = format!("more than {MAX_GONE_PODS} pods were deleted; the first ones were not kept");
+        for source in [EvidenceSource::Pods, EvidenceSource::PodHistory] {
+            self.record_missing(MissingEvidence::new(source, &cause));
+        }
     }
 
     /// Records the node's new version.
@@ -163,15 +188,24 @@ impl LiveState {
         if self.is_listing_node && is_changed {
             self.record_missing(MissingEvidence::new(EvidenceSource::NodeHistory, MISSED_CHANGES));
         }
-        history::push_change(&mut self.node_history, NodeHistoryEntry::new(t, &node));
+        if !history::push_change(&mut self.node_history, NodeHistoryEntry::new(t, &node)) {
+            self.record_missing(MissingEvidence::new(EvidenceSource::NodeHistory, full_history("the node")));
+        }
         self.node = node;
     }
 
     /// Records an event. A new version, such as one with a higher count, replaces the previous one.
+    /// If there are too many, only Evicted events are kept, up to twice the limit.
     pub fn record_event(&mut self, event: RecordedEvent) {
-        match self.events.iter_mut().find(|known| known.uid() == event.uid()) {
-            Some(known) => *known = event,
-            None => self.events.push(event),
+        let is_eviction = event.reason.as_deref() == Some("Evicted");
+        let max = if is_eviction { 2 * MAX_EVENTS } else { MAX_EVENTS };
+        match self.events.iter().position(|known| known.uid() == event.uid()) {
+            Some(known) => self.events[known] = event,
+            None if self.events.len() < max => self.events.push(event),
+            None => {
+                let cause = format!("there were more than {max}; later ones were not kept");
+                self.record_missing(MissingEvidence::new(EvidenceSource::Events, cause));
+            }
         }
     }
 
@@ -198,6 +232,10 @@ impl LiveState {
         let starts = names.filter_map(|name| history::first_container_start(self.history.get(name)?));
         Duration::try_from_secs_f64(starts.reduce(f64::min)?).ok()
     }
+}
+
+fn full_history(of: &str) -> String {
+    format!("{of} changed more than {MAX_HISTORY} times; later changes were not kept")
 }
 
 #[cfg(test)]
@@ -278,5 +316,47 @@ mod tests {
         state.record_pod(2.0, versioned("a", "3"));
         state.record_node(2.0, versioned("node", "3"));
         assert_eq!(sources(&state), [""; 0]);
+    }
+
+    #[test]
+    fn evidence_beyond_its_limits_is_cut_with_a_note() {
+        let causes = |state: &LiveState| -> Vec<String> {
+            state.missing.iter().map(MissingEvidence::to_string).collect()
+        };
+        let event = |nth: usize, reason: &str| {
+            Recorded::decode(json!({"metadata": {"uid": format!("{nth}")}, "reason": reason})).unwrap()
+        };
+        let mut state = LiveState::new();
+        (0..=MAX_EVENTS).for_each(|nth| state.record_event(event(nth, "Pulled")));
+        state.record_event(event(MAX_EVENTS + 1, "Evicted"));
+        assert_eq!(state.events.len(), MAX_EVENTS + 1);
+        assert_eq!(state.events.last().unwrap().reason.as_deref(), Some("Evicted"));
+        assert_eq!(
+            causes(&state),
+            ["events not collected: there were more than 5000; later ones were not kept"]
+        );
+
+        let pod = |name: &str, phase: &str| -> RecordedPod {
+            let metadata = json!({"name": name, "uid": name});
+            Recorded::decode(json!({"metadata": metadata, "status": {"phase": phase}})).unwrap()
+        };
+        let mut state = LiveState::new();
+        for nth in 0..=MAX_HISTORY {
+            state.record_pod(nth as f64, pod("a", ["Running", "Pending"][nth % 2]));
+        }
+        assert_eq!(state.history["a"].len(), MAX_HISTORY);
+        let cause = "history not collected: a changed more than 1000 times; later changes were not kept";
+        assert_eq!(causes(&state), [cause]);
+
+        let mut state = LiveState::new();
+        for nth in 0..=MAX_GONE_PODS {
+            let pod = pod(&format!("web-{nth}"), "Failed");
+            state.record_pod(nth as f64, pod.clone());
+            state.record_pod_gone(nth as f64, pod);
+        }
+        assert_eq!((state.gone.len(), state.history.len()), (MAX_GONE_PODS, MAX_GONE_PODS));
+        assert_eq!(state.gone[0].name(), "web-1");
+        let cut = "not collected: more than 1000 pods were deleted; the first ones were not kept";
+        assert_eq!(causes(&state), [format!("pods {cut}"), format!("history {cut}")]);
     }
 }

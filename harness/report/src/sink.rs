@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -102,10 +102,15 @@ pub struct ReportFailure {
     pub more: usize,
 }
 
-/// Sends events to the reports. Cheap to clone; never blocks, never fails.
+/// Maximum number of events that wait for the reports.
+const MAX_WAITING_EVENTS: usize = 1000;
+
+/// Sends events to the reports. Cheap to clone; never fails. If the reports are slower than the run,
+/// as on a slow disk, the run waits for them: a queue without a limit would hold the evidence of
+/// any number of cases. A terminal that is not read does not block the reports.
 #[derive(Clone, Debug)]
 pub struct EventSender {
-    sender: Sender<Message>,
+    sender: SyncSender<Message>,
     clock: Clock,
 }
 
@@ -151,7 +156,7 @@ impl Reports {
     /// # Errors
     /// The thread could not be started.
     pub fn start(reports: Vec<Box<dyn Report>>, clock: Clock) -> io::Result<Self> {
-        let (sender, receiver) = mpsc::channel();
+        let (sender, receiver) = mpsc::sync_channel(MAX_WAITING_EVENTS);
         let thread = thread::Builder::new()
             .name("reports".to_owned())
             .spawn(move || dispatch(&receiver, reports, clock))?;
@@ -390,6 +395,25 @@ mod tests {
             events.iter().for_each(|what| reports.events().send(what.clone()));
             assert_eq!(reports.finish().exit_code, code, "{events:?}");
         }
+    }
+
+    #[test]
+    fn a_slow_report_does_not_let_events_pile_up() {
+        let (works, seen) = TestReport::pair(|| Ok(()));
+        let reports = Reports::start(vec![works], Clock::wall()).unwrap();
+        let blocked = seen.lock().unwrap();
+        let message = || {
+            let event = RunEvent { at: reports.events.now(), what: ended("a", Verdict::Passed) };
+            Message::Event(Box::new(event))
+        };
+        // The report has taken one event, and waits.
+        let waiting =
+            (0..2 * MAX_WAITING_EVENTS).take_while(|_| reports.events.sender.try_send(message()).is_ok());
+        assert!(waiting.count() <= MAX_WAITING_EVENTS + 1);
+        drop(blocked);
+        reports.events().send(ended("b", Verdict::Passed));
+        reports.finish();
+        assert!(seen.lock().unwrap().contains(&"b".to_owned()));
     }
 
     #[test]

@@ -32,22 +32,32 @@ const QUICK_RUNS: u32 = 10;
 /// --kubelet, the kind cluster gets the two newest kubelets in Docker that can share a cluster.
 /// Progress is printed to standard error.
 ///
+/// Also measures time and memory on 10, 100, 1,000 and 5,000 nodes, and prints how they grow: a run
+/// on an embedded cluster and the preparation of an existing one (up to 1,000 nodes; the existing one
+/// is an embedded cluster in another process), `evictlab watch` (generated nodes with 30 pods each,
+/// once and every 30 s), and `evictlab explain` (30 events for each node). This takes about five
+/// minutes.
+///
 /// Exit status: 0 every target reached; 1 a target missed; 2 invalid input; 4 a figure could not be
 /// measured; 130 interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab bench --backend embedded
   evictlab bench --backend kind --kubelet v1.31 --kubelet v1.32 --repeat 10
+  evictlab bench --sizes
   evictlab bench --json > bench.json")]
 pub(crate) struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,
-    /// Measure only this backend [default: both]
+    /// Measure only this backend; with kind, no sizes [default: both]
     #[arg(long, value_enum)]
     backend: Option<ManagedBackend>,
     /// Run the case N times on each kubelet
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Measure only the sizes
+    #[arg(long, conflicts_with_all = ["backend", "repeat"])]
+    sizes: bool,
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
@@ -55,6 +65,31 @@ pub(crate) struct Args {
 
 /// Measures and prints the figures.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut figures = if args.sizes { Vec::new() } else { measure_targets(args).await? };
+    if args.backend != Some(ManagedBackend::Kind) {
+        let own = env::current_exe().map_err(infrastructure)?;
+        let sizes = bench::measure_sizes(&own, &print_progress).await;
+        figures.extend(sizes.into_iter().map(note_debug_build));
+    }
+    if args.json {
+        let all: Vec<Value> = figures.iter().map(to_json).collect();
+        print(format!("{:#}", Value::from(all)))?;
+    } else {
+        print(table(&figures))?;
+        for figure in figures.iter().filter(|figure| !figure.growth.is_empty()) {
+            print(format!("\n{}", growth_table(figure)))?;
+        }
+    }
+    let reached: Vec<_> = figures.iter().map(Figure::reached).collect();
+    Ok(match (reached.contains(&None), reached.contains(&Some(false))) {
+        (true, _) => exit_code::INFRASTRUCTURE.into(),
+        (_, true) => exit_code::FAILED.into(),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Measures on the backends, and the quick commands.
+async fn measure_targets(args: &Args) -> Result<Vec<Figure>, Failure> {
     let selection = Selection { names: vec![CASE.to_owned()], ..Selection::default() };
     let case = select(&Source::BuiltIn(cases::FILES), &selection)?.remove(0);
     let mut figures = Vec::new();
@@ -67,18 +102,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         figures.extend(bench::measure_embedded(&own).into_iter().map(note_debug_build));
     }
     figures.extend(quick_commands().map(note_debug_build));
-    if args.json {
-        let all: Vec<Value> = figures.iter().map(to_json).collect();
-        print(format!("{:#}", Value::from(all)))?;
-    } else {
-        print(table(&figures))?;
-    }
-    let reached: Vec<_> = figures.iter().map(Figure::reached).collect();
-    Ok(match (reached.contains(&None), reached.contains(&Some(false))) {
-        (true, _) => exit_code::INFRASTRUCTURE.into(),
-        (_, true) => exit_code::FAILED.into(),
-        _ => ExitCode::SUCCESS,
-    })
+    Ok(figures)
 }
 
 /// Measures on a kind cluster.
@@ -154,6 +178,7 @@ fn quick_commands() -> [Figure; 2] {
                 Ok(_) => format!("best of {QUICK_RUNS}"),
                 Err(why) => why.clone(),
             },
+            growth: Vec::new(),
         }
     })
 }
@@ -184,6 +209,22 @@ fn table(figures: &[Figure]) -> String {
     table.trim_fmt()
 }
 
+/// Formats time and memory by size.
+fn growth_table(figure: &Figure) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["SIZE", "TIME", "MEMORY", "TIME PER 1,000"]);
+    for point in &figure.growth {
+        let memory = point.mebibytes.map(|mebibytes| Unit::Mebibytes.format(mebibytes));
+        table.add_row([
+            point.size.to_string(),
+            format!("{:.2} s", point.seconds),
+            memory.unwrap_or_else(|| "-".to_owned()),
+            Unit::Milliseconds.format(point.seconds * 1e6 / point.size as f64),
+        ]);
+    }
+    format!("{}\n{}", figure.figure, table.trim_fmt())
+}
+
 fn to_json(figure: &Figure) -> Value {
     json!({
         "figure": figure.figure,
@@ -192,5 +233,6 @@ fn to_json(figure: &Figure) -> Value {
         "measured": figure.measured,
         "reached": figure.reached(),
         "note": figure.note,
+        "growth": figure.growth,
     })
 }

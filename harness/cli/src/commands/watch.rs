@@ -1,6 +1,6 @@
 //! `evictlab watch`
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -105,8 +105,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions) -> Result<(), WatchError> {
     let views = inspect(client, options).await?;
     if args.json {
-        let text = serde_json::to_string_pretty(&views).map_err(io::Error::from)?;
-        return Ok(writeln!(io::stdout().lock(), "{text}")?);
+        let mut out = BufWriter::new(io::stdout().lock());
+        serde_json::to_writer_pretty(&mut out, &views).map_err(io::Error::from)?;
+        writeln!(out)?;
+        return Ok(out.flush()?);
     }
     let mut view = view_options(args, &client.name);
     view.terminal.live = false;

@@ -21,6 +21,7 @@ mod installed;
 mod model;
 mod output;
 mod report;
+mod size;
 mod stress;
 #[cfg(target_os = "linux")]
 mod unread_output;

@@ -20,6 +20,9 @@ use crate::owner::Owner;
 /// Timeout of a request. Importing a node image takes minutes on a slow host.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(900);
 
+/// Maximum size of the output of a command, and of a file, in bytes.
+pub(super) const MAX_OUTPUT: usize = 64 << 20;
+
 /// Label of short-lived containers that do not belong to a cluster; its value is the owner as JSON.
 pub(crate) const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
 
@@ -98,6 +101,9 @@ impl Docker {
     }
 
     /// Runs a command in a container and returns its output, whatever the exit status.
+    ///
+    /// # Errors
+    /// Docker fails, or the output exceeds 64 MiB.
     pub async fn exec(&self, container: &str, command: &[&str]) -> Result<ExecOutput, DockerError> {
         let failed =
             |source| DockerError::request(format!("run `{}` in {container}", command.join(" ")), source);
@@ -115,6 +121,10 @@ impl Docker {
                 match chunk.map_err(failed)? {
                     LogOutput::StdErr { message } => stderr.extend_from_slice(&message),
                     other => stdout.extend_from_slice(other.as_ref()),
+                }
+                if stdout.len() + stderr.len() > MAX_OUTPUT {
+                    let (command, container) = (command.join(" "), container.to_owned());
+                    return Err(DockerError::TooMuchOutput { command, container, max: MAX_OUTPUT >> 20 });
                 }
             }
         }

@@ -54,6 +54,16 @@ pub enum DockerError {
         /// Standard error, or standard output if standard error is empty.
         stderr: String,
     },
+    /// A command in a container printed too much.
+    #[error("failed to run `{command}` in container {container}: its output exceeds {max} MiB")]
+    TooMuchOutput {
+        /// Command line.
+        command: String,
+        /// Name or id of the container.
+        container: String,
+        /// Limit in MiB.
+        max: usize,
+    },
     /// A file could not be packed for, or unpacked from, a container.
     #[error("failed to transfer {path} of container {container}: {source}")]
     File {

@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use tokio_util::bytes::Bytes;
 use tokio_util::io::ReaderStream;
 
-use super::client::Docker;
+use super::client::{Docker, MAX_OUTPUT};
 use super::error::DockerError;
 
 /// Block size of a tar archive, in bytes.
@@ -26,6 +26,10 @@ impl Docker {
         let mut archive = Vec::new();
         while let Some(chunk) = stream.next().await {
             match chunk {
+                Ok(chunk) if archive.len() + chunk.len() > MAX_OUTPUT => {
+                    let error = format!("it has {} bytes or more", archive.len() + chunk.len());
+                    return Err(file_error(container, path, std::io::Error::other(error)));
+                }
                 Ok(chunk) => archive.extend_from_slice(&chunk),
                 Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => {
                     return Ok(None);

@@ -1,13 +1,14 @@
 //! The backend of an existing cluster: nodes that a run uses without changing them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evictlab_report::words::count;
 use evictlab_rules::KubeletVersion;
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, PodSpec, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Client, ResourceExt};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,7 @@ use super::access::ClusterAccess;
 use super::client::ClusterClient;
 use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
-use super::nodes::{NodeFilter, shared_kernel_nodes};
+use super::nodes::{NodeFilter, nodes_by_boot_id};
 use super::permissions::RUN_PERMISSIONS;
 use crate::error::ClusterError;
 use crate::images::CANARY_IMAGE;
@@ -111,12 +112,12 @@ impl ExistingBackend {
         };
         cluster.permits(&RUN_PERMISSIONS).await?;
         let pods = match options.permissions.disruption {
-            true => cluster.pods(std::convert::identity).await?,
+            true => cluster.pods(needed_fields).await?,
             false => Vec::new(),
         };
         let (mut selected, excluded) = select(options, &matching, &pods);
         if selected.is_empty() {
-            return Err(no_nodes(options, cluster.name, &excluded.join(", ")));
+            return Err(no_nodes(options, cluster.name, &abbreviate(&excluded)));
         }
         let one_host = set_shared_kernel_nodes(&mut selected, &all);
         let kubelets = kubelets(&selected);
@@ -242,10 +243,10 @@ impl ExistingBackend {
 
     /// Reports the selected nodes, the excluded nodes, and other runs in the cluster.
     async fn report(&self, step: &dyn Fn(&str)) -> Result<(), ExistingError> {
-        let names: Vec<&str> = self.selected.iter().map(|selected| selected.name.as_str()).collect();
-        step(&format!("{} at {}: {}", count(names.len(), "node"), self.cluster.server, names.join(", ")));
+        let names: Vec<String> = self.selected.iter().map(|selected| selected.name.clone()).collect();
+        step(&format!("{} at {}: {}", count(names.len(), "node"), self.cluster.server, abbreviate(&names)));
         if !self.excluded.is_empty() {
-            step(&format!("not used: {}", self.excluded.join(", ")));
+            step(&format!("not used: {}", abbreviate(&self.excluded)));
         }
         for other in list_leftovers(&self.cluster).await? {
             let namespaces = count(other.namespaces, "namespace");
@@ -261,11 +262,39 @@ impl ExistingBackend {
     }
 }
 
+/// Returns the fields of a pod that [`names_of_other_pods`] reads: a large cluster has more than
+/// 100,000 pods.
+fn needed_fields(pod: Pod) -> Pod {
+    let (name, namespace) = (pod.metadata.name, pod.metadata.namespace);
+    let owner_references = pod.metadata.owner_references;
+    let phase = pod.status.and_then(|status| status.phase);
+    Pod {
+        metadata: ObjectMeta { name, namespace, owner_references, ..ObjectMeta::default() },
+        spec: Some(PodSpec { node_name: pod.spec.and_then(|spec| spec.node_name), ..PodSpec::default() }),
+        status: Some(PodStatus { phase, ..PodStatus::default() }),
+    }
+}
+
+/// Joins the first texts, with the number of the others.
+fn abbreviate(texts: &[String]) -> String {
+    const MAX_TEXTS: usize = 20;
+    let (first, others) = texts.split_at(texts.len().min(MAX_TEXTS));
+    match others.len() {
+        0 => first.join(", "),
+        others => format!("{} and {others} more", first.join(", ")),
+    }
+}
+
 /// Splits nodes into those that the run uses, and the others with the reason.
 fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<SelectedNode>, Vec<String>) {
     let NodePermissions { disruption, other_pods, control_planes, privileged } = options.permissions;
     let is_selected = options.node_selector.is_some();
     let filter = NodeFilter { selected: is_selected, disruption, other_pods, control_planes };
+    let mut pods_by_node: HashMap<&str, Vec<&Pod>> = HashMap::new();
+    for pod in pods {
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        pods_by_node.entry(node.unwrap_or_default()).or_default().push(pod);
+    }
     let (mut selected, mut excluded) = (Vec::new(), Vec::new());
     for node in nodes {
         let name = node.name_any();
@@ -274,9 +303,10 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
         match (filter.exclude_reason(node), version) {
             (Some(reason), _) => excluded.push(format!("{name} {reason}")),
             (None, Some(Ok(version))) => {
+                let on_node = pods_by_node.get(name.as_str()).into_iter().flatten().copied();
                 let external = ExternalNode {
-                    pressure_forbidden: filter.pressure_forbidden(node, &names_of_other_pods(pods, &name)),
-                    shared_kernel_nodes: Vec::new(),
+                    pressure_forbidden: filter.pressure_forbidden(node, &names_of_other_pods(on_node, &name)),
+                    shared_kernel_nodes: Arc::default(),
                     allow_other_pods: is_selected && other_pods,
                     allow_privileged: privileged,
                     max_pressure_bytes: options.max_pressure_bytes,
@@ -328,12 +358,19 @@ fn set_shared_kernel_nodes(selected: &mut [SelectedNode], all: &[ApiNode]) -> bo
         .filter(|node| node.external.pressure_forbidden.is_none())
         .map(|node| node.name.clone())
         .collect();
+    let by_boot_id = nodes_by_boot_id(all);
     let mut one_host = false;
-    for node in selected {
-        let neighbours = shared_kernel_nodes(all, &node.name);
-        one_host |= !neighbours.is_empty();
-        node.external.shared_kernel_nodes =
-            neighbours.into_iter().filter(|name| !may_have_pressure.contains(name)).collect();
+    for nodes in by_boot_id.values().filter(|nodes| nodes.len() > 1) {
+        let without_pressure = nodes.iter().filter(|name| !may_have_pressure.contains(**name));
+        // Hundreds of nodes may share a kernel, and the list.
+        let without_pressure: Arc<[String]> = without_pressure.map(|name| (*name).to_owned()).collect();
+        for node in selected.iter_mut().filter(|node| nodes.contains(node.name.as_str())) {
+            one_host = true;
+            // The list does not matter on a node that must not come under pressure itself.
+            if node.external.pressure_forbidden.is_none() {
+                node.external.shared_kernel_nodes = without_pressure.clone();
+            }
+        }
     }
     one_host
 }

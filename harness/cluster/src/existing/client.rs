@@ -1,9 +1,12 @@
 //! Client of an existing cluster.
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::api::ListParams;
 use kube::client::ClientBuilder;
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, Resource};
+use serde::de::DeserializeOwned;
 use tower::limit::ConcurrencyLimitLayer;
 
 use super::error::ExistingError;
@@ -12,7 +15,7 @@ use crate::api_error::api_error_message;
 
 /// Maximum number of requests at a time. A watch counts until it is established.
 pub(super) const MAX_REQUESTS: usize = 32;
-/// Number of pods in a page of a list.
+/// Number of objects in a page of a list.
 const PAGE_SIZE: u32 = 500;
 
 /// A client of an existing cluster.
@@ -35,20 +38,29 @@ pub(super) fn limited_client(config: Config) -> Result<Client, kube::Error> {
     Ok(ClientBuilder::try_from(config)?.with_layer(&limit).build())
 }
 
+/// Removes the list of images, which is most of a node.
+fn without_images(mut node: ApiNode) -> ApiNode {
+    node.metadata.managed_fields = None;
+    if let Some(status) = &mut node.status {
+        status.images = None;
+    }
+    node
+}
+
 impl ClusterClient {
-    /// Lists the nodes of the cluster, or those that match a label selector.
+    /// Lists the nodes of the cluster, or those that match a label selector, without the lists of
+    /// their images.
     ///
     /// # Errors
     /// The selector is invalid or matches no node; the API server refuses or does not answer.
     pub async fn nodes(&self, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
-        let api: Api<ApiNode> = Api::all(self.client.clone());
         let params = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
-        match (api.list(&params).await, selector) {
-            (Ok(listed), Some(selector)) if listed.items.is_empty() => Err(ExistingError::Selector {
+        match (self.list_pages(params, without_images).await, selector) {
+            (Ok(nodes), Some(selector)) if nodes.is_empty() => Err(ExistingError::Selector {
                 selector: selector.to_owned(),
                 problem: format!("no node of {} matches", self.name),
             }),
-            (Ok(listed), _) => Ok(listed.items),
+            (Ok(nodes), _) => Ok(nodes),
             (Err(kube::Error::Api(status)), Some(selector)) if status.code == 400 => {
                 Err(ExistingError::Selector {
                     selector: selector.to_owned(),
@@ -65,15 +77,23 @@ impl ClusterClient {
     /// # Errors
     /// The API server refuses or does not answer.
     pub async fn pods(&self, needed: impl Fn(Pod) -> Pod) -> Result<Vec<Pod>, ExistingError> {
-        let api: Api<Pod> = Api::all(self.client.clone());
-        let mut pods = Vec::new();
-        let mut page = ListParams::default().limit(PAGE_SIZE);
+        let listed = self.list_pages(ListParams::default(), needed).await;
+        listed.map_err(|error| self.error("list pods", &error))
+    }
+
+    async fn list_pages<K>(&self, params: ListParams, needed: impl Fn(K) -> K) -> Result<Vec<K>, kube::Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        let mut objects = Vec::new();
+        let mut page = params.limit(PAGE_SIZE);
         loop {
-            let listed = api.list(&page).await.map_err(|error| self.error("list pods", &error))?;
-            pods.extend(listed.items.into_iter().map(&needed));
+            let listed = api.list(&page).await?;
+            objects.extend(listed.items.into_iter().map(&needed));
             match listed.metadata.continue_ {
                 Some(token) if !token.is_empty() => page = page.continue_token(&token),
-                _ => return Ok(pods),
+                _ => return Ok(objects),
             }
         }
     }

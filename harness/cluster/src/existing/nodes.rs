@@ -1,5 +1,7 @@
 //! Selection of the nodes of an existing cluster, and of those that may come under pressure.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
 use kube::ResourceExt;
 
@@ -105,18 +107,17 @@ fn is_dedicated(node: &ApiNode) -> bool {
     })
 }
 
-/// Names of the other nodes on the kernel of a node. Nodes that are containers on one host have the
-/// same boot id.
-pub(super) fn shared_kernel_nodes(nodes: &[ApiNode], name: &str) -> Vec<String> {
-    let boot_id = |node: &ApiNode| {
-        let info = node.status.as_ref()?.node_info.as_ref()?;
-        (!info.boot_id.is_empty()).then(|| info.boot_id.clone())
-    };
-    let Some(own) = nodes.iter().find(|node| node.name_any() == name).and_then(boot_id) else {
-        return Vec::new();
-    };
-    let others = nodes.iter().filter(|node| boot_id(node).as_ref() == Some(&own));
-    others.map(ResourceExt::name_any).filter(|other| other != name).collect()
+/// Names of the nodes by their boot id: nodes that are containers on one host have the same.
+pub(super) fn nodes_by_boot_id(nodes: &[ApiNode]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut by_boot_id: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for node in nodes {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        let boot_id = info.map(|info| info.boot_id.as_str()).filter(|id| !id.is_empty());
+        if let (Some(boot_id), Some(name)) = (boot_id, &node.metadata.name) {
+            by_boot_id.entry(boot_id).or_default().insert(name);
+        }
+    }
+    by_boot_id
 }
 
 #[cfg(test)]
@@ -211,7 +212,7 @@ mod tests {
             node
         };
         let nodes = [booted("a", "1"), booted("b", "1"), booted("c", "2"), booted("d", ""), booted("e", "")];
-        let of = |name: &str| shared_kernel_nodes(&nodes, name);
-        assert_eq!((of("a"), of("c"), of("d")), (vec!["b".to_owned()], vec![], vec![]));
+        let expected = BTreeMap::from([("1", BTreeSet::from(["a", "b"])), ("2", BTreeSet::from(["c"]))]);
+        assert_eq!(nodes_by_boot_id(&nodes), expected);
     }
 }

@@ -15,6 +15,11 @@ use super::kind_processes;
 /// map-style patches into it.
 pub const OLDEST: semver::Version = semver::Version::new(0, 32, 0);
 
+/// Maximum number of lines of the output that are kept.
+const MAX_LINES: usize = 4000;
+/// Maximum number of lines that wait to be kept.
+const MAX_WAITING_LINES: usize = 100;
+
 /// `kind` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
@@ -146,14 +151,14 @@ async fn run(
         .reader()
         .map_err(failed)?;
     let kind = reader.pids().first().and_then(|pid| Pid::from_raw(*pid as i32));
-    let (lines, mut received) = mpsc::unbounded_channel();
+    let (lines, mut received) = mpsc::channel(MAX_WAITING_LINES);
     let exited = tokio::task::spawn_blocking(move || -> std::io::Result<bool> {
         let mut buffered = BufReader::new(reader);
         let mut line = Vec::new();
         while buffered.read_until(b'\n', &mut line)? > 0 {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             // After a cancellation the receiver is gone; the output is still read to its end.
-            let _ignored = lines.send(text);
+            let _ignored = lines.blocking_send(text);
             line.clear();
         }
         Ok(buffered.into_inner().try_wait()?.is_some_and(|output| output.status.success()))
@@ -162,6 +167,8 @@ async fn run(
         biased;
         printed = collect_lines(&mut received, progress) => printed,
         () = cancel.cancelled() => {
+            // The thread must not wait for lines to be received.
+            received.close();
             stop(kind, exited).await;
             return Err(KindError::Interrupted);
         }
@@ -177,19 +184,26 @@ async fn run(
 }
 
 /// Receives lines until kind closes its output, and reports the steps among them.
-async fn collect_lines(
-    received: &mut mpsc::UnboundedReceiver<String>,
-    mut progress: impl FnMut(&str),
-) -> Vec<String> {
+async fn collect_lines(received: &mut mpsc::Receiver<String>, mut progress: impl FnMut(&str)) -> Vec<String> {
     let mut printed = Vec::new();
     while let Some(line) = received.recv().await {
         // " • Preparing nodes 📦  ..." starts a step; other lines are results and hints.
         if let Some(step) = line.trim_start().strip_prefix("• ") {
             progress(step.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != ')'));
         }
-        printed.push(line);
+        keep_line(&mut printed, line);
     }
     printed
+}
+
+/// Keeps a line. Of a long output, the first and the last lines are kept, with a note between them.
+fn keep_line(printed: &mut Vec<String>, line: String) {
+    const HALF: usize = MAX_LINES / 2;
+    if printed.len() == MAX_LINES {
+        printed.drain(HALF..HALF + MAX_LINES / 4);
+        printed.insert(HALF, "(some lines were not kept)".to_owned());
+    }
+    printed.push(line);
 }
 
 /// The error line of kind's output and its last 20 lines, without Go stack traces.
@@ -221,6 +235,15 @@ async fn stop(kind: Option<Pid>, mut exited: tokio::task::JoinHandle<std::io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_output_is_cut_in_the_middle_with_a_note() {
+        let mut printed = Vec::new();
+        (0..100_000).for_each(|line| keep_line(&mut printed, format!("line {line}")));
+        assert!(printed.len() <= MAX_LINES);
+        assert_eq!((&printed[0][..], &printed[printed.len() - 1][..]), ("line 0", "line 99999"));
+        assert!(printed.contains(&"(some lines were not kept)".to_owned()));
+    }
 
     #[test]
     fn errors_have_no_stack_traces() {

@@ -1,5 +1,7 @@
 //! Restrictions of nodes that evictlab does not manage.
 
+use std::sync::Arc;
+
 use crate::workload::NamespaceGuards;
 
 /// Restrictions of a node in a cluster that evictlab does not manage. Its kubelet is never changed.
@@ -8,8 +10,8 @@ pub struct ExternalNode {
     /// Reason that no case may put the node under pressure; `None` if cases may.
     pub pressure_forbidden: Option<PressureForbidden>,
     /// Nodes on the same kernel that no case may put under pressure. They share disk and process
-    /// ids with this node.
-    pub shared_kernel_nodes: Vec<String>,
+    /// ids with this node. Empty on a node that no case may put under pressure.
+    pub shared_kernel_nodes: Arc<[String]>,
     /// True if pressure is allowed although other pods run on the node.
     pub allow_other_pods: bool,
     /// True if pods may have privileges beyond the Pod Security Standard `baseline`.

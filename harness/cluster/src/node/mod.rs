@@ -19,4 +19,4 @@ pub(crate) use other_pods::names_of_other_pods;
 pub use proxy::KubeletProxy;
 pub(crate) use readiness::{API_READ_TIMEOUT, wait_until_ready};
 pub use readiness::{is_ready, last_heartbeat};
-pub use worker::Node;
+pub use worker::{MAX_KUBELET_LOG_LINES, Node};

@@ -37,6 +37,9 @@ pub struct Node {
     pub(crate) backend: NodeBackend,
 }
 
+/// Maximum number of lines of the kubelet log that are read.
+pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
+
 impl Node {
     /// API client of the cluster.
     pub fn client(&self) -> &Client {
@@ -103,9 +106,14 @@ impl Node {
         nodes.get(&self.name).await.map_err(|source| self.api_error("read the status", source))
     }
 
-    /// Lines of the kubelet log since a point in time; `None` if the log is not accessible.
+    /// Last lines of the kubelet log since a point in time, at most [`MAX_KUBELET_LOG_LINES`];
+    /// `None` if the log is not accessible.
     pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
-        self.backend.kubelet_log(since).await
+        let mut lines = self.backend.kubelet_log(since).await?;
+        if let Some(lines) = &mut lines {
+            lines.drain(..lines.len().saturating_sub(MAX_KUBELET_LOG_LINES));
+        }
+        Ok(lines)
     }
 
     /// Available memory in bytes: of the host if all nodes share one, else of the node itself.

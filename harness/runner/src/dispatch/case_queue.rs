@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -13,7 +14,7 @@ pub(crate) struct QueuedCase<C> {
     pub case: C,
     pub exclusivity: Exclusivity,
     /// Nodes that the case may run on.
-    pub nodes: Vec<String>,
+    pub nodes: Arc<BTreeSet<String>>,
 }
 
 /// Cases that a worker takes.
@@ -69,8 +70,7 @@ impl<C> QueueState<C> {
         let is_shared = case.exclusivity == Exclusivity::Shared;
         let is_left_to_others =
             || self.withdrawn.contains(node) && !case.nodes.iter().all(|name| self.withdrawn.contains(name));
-        case.nodes.iter().any(|name| name == node)
-            && (is_shared || worker == WorkerKind::Any && !is_left_to_others())
+        case.nodes.contains(node) && (is_shared || worker == WorkerKind::Any && !is_left_to_others())
     }
 
     fn availability(&self, node: &str, worker: WorkerKind) -> Availability {
@@ -175,7 +175,8 @@ mod tests {
     type TestQueue = Rc<CaseQueue<&'static str>>;
 
     fn queued(case: &'static str, exclusivity: Exclusivity, nodes: &[&str]) -> QueuedCase<&'static str> {
-        QueuedCase { case, exclusivity, nodes: nodes.iter().map(|node| (*node).to_owned()).collect() }
+        let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        QueuedCase { case, exclusivity, nodes: Arc::new(nodes) }
     }
 
     fn queue(cases: impl IntoIterator<Item = QueuedCase<&'static str>>) -> TestQueue {

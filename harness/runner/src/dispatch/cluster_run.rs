@@ -4,8 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{
-    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, TeardownContext, TeardownOutcome,
+    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, ProbePods, TeardownContext, TeardownOutcome,
 };
 use evictlab_report::RunEventKind;
 use futures::{StreamExt, stream};
@@ -15,8 +16,9 @@ use crate::dispatch::run::RunContext;
 use crate::lease::leased_node::{ImageNames, LeaseError, LeasedNode};
 use crate::staging::images::images_of;
 
-/// Maximum number of nodes that are prepared at a time.
-const MAX_PREPARATIONS: usize = 32;
+/// Maximum number of nodes that are prepared at a time. Each waits for a canary pod most of the
+/// time; a client of an existing cluster limits its requests.
+const MAX_PREPARATIONS: usize = 250;
 
 /// Failure to open a cluster or to prepare its nodes.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,8 @@ enum PrepareError {
     Open(#[from] ClusterError),
     #[error(transparent)]
     Lease(#[from] LeaseError),
+    #[error(transparent)]
+    Canaries(#[from] StageError),
     #[error("interrupted")]
     Interrupted,
 }
@@ -118,8 +122,11 @@ impl RunContext {
             self.report_cluster_step(name, "preparing the nodes");
             let catalog = self.request.image_catalog.clone();
             let image_names: ImageNames = Arc::new(move |name: &str| catalog.case_image(name));
+            let Some(first) = cluster.nodes().first() else { return Ok(Vec::new()) };
+            let (client, run) = (first.client(), &self.request.run);
+            let canaries = Arc::new(ProbePods::create(client, run, "canary", first.guards()).await?);
             let prepared = cluster.nodes().iter().map(async |node| {
-                let prepared = LeasedNode::prepare(node.clone(), &self.request.run, image_names.clone());
+                let prepared = LeasedNode::prepare(node.clone(), canaries.clone(), image_names.clone());
                 (node, prepared.await)
             });
             let prepared = stream::iter(prepared).buffered(MAX_PREPARATIONS).collect().await;

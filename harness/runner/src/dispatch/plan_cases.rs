@@ -1,5 +1,6 @@
 //! Plan of the cases of a cluster: their order, the nodes of each, and the workers that run them.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +9,7 @@ use evictlab_case::{Case, LoadedCase};
 use evictlab_cluster::{ClusterPlan, Kubelet};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::CaseId;
+use evictlab_report::words::count;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -68,8 +70,11 @@ impl RunContext {
             if leased.unusable_reason().await.is_some() {
                 queue.withdraw(&leased.node.name);
             }
-            for number in 1..=shared_per_node {
-                let kind = if number == 1 { WorkerKind::Any } else { WorkerKind::SharedOnly };
+        }
+        // Cases share a node only if there are more of them than nodes.
+        for number in 1..=shared_per_node {
+            let kind = if number == 1 { WorkerKind::Any } else { WorkerKind::SharedOnly };
+            for leased in nodes {
                 let worker = Worker { leased: leased.clone(), queue: queue.clone(), kind, since };
                 workers.spawn_local(self.clone().work(worker));
             }
@@ -147,7 +152,7 @@ impl RunContext {
                 let last_attempt = Arc::new(AtomicU32::new(attempt));
                 let exclusivity = self.exclusivity(&case.case);
                 let job = CaseJob { case: case.clone(), id, last_attempt };
-                Some(QueuedCase { case: job, exclusivity, nodes })
+                Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(nodes) })
             }
             Err(why) => {
                 if attempt == 1 {
@@ -165,7 +170,7 @@ impl RunContext {
         case: &LoadedCase,
         kubelet: &Kubelet,
         nodes: &[&Arc<LeasedNode>],
-    ) -> Result<Vec<String>, NoUsableNode> {
+    ) -> Result<BTreeSet<String>, NoUsableNode> {
         let backend = &self.request.backend;
         if !case.case.kubelet.matches(&kubelet.version) {
             return Err(NoUsableNode::Kubelet(case.case.kubelet.to_string()));
@@ -176,11 +181,13 @@ impl RunContext {
         if !case.case.faults.is_empty() && backend.faults().is_none() {
             return Err(NoUsableNode::Faults);
         }
-        let (mut usable, mut reasons) = (vec![], vec![]);
+        let (mut usable, mut reasons) = (BTreeSet::new(), vec![]);
         for leased in nodes {
             let name = leased.node.name.clone();
             match leased.skip_reason(&case.case) {
-                None => usable.push(name),
+                None => {
+                    usable.insert(name);
+                }
                 Some(reason) => reasons.push((name, reason)),
             }
         }
@@ -205,13 +212,21 @@ enum NoUsableNode {
     Reasons(Vec<(String, SkipReason)>),
 }
 
+/// Maximum number of nodes whose reasons are described.
+const MAX_REASONS: usize = 10;
+
 /// Returns a common reason once, else each reason with its node.
 fn describe_reasons(reasons: &[(String, SkipReason)]) -> String {
     let mut distinct: Vec<&(String, SkipReason)> = reasons.iter().collect();
     distinct.dedup_by(|one, other| one.1 == other.1);
     match distinct.as_slice() {
         [(_, only)] => only.to_string(),
-        several => several.iter().map(|(node, why)| format!("{node}: {why}")).collect::<Vec<_>>().join("; "),
+        several => {
+            let described = several.iter().take(MAX_REASONS).map(|(node, why)| format!("{node}: {why}"));
+            let others = several.len().saturating_sub(MAX_REASONS);
+            let others = (others > 0).then(|| format!("and other reasons on {}", count(others, "node")));
+            described.chain(others).collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -235,5 +250,10 @@ mod tests {
         let reasons = [("a".to_owned(), SkipReason::Cordoned), ("b".to_owned(), SkipReason::NoKubeletLog)];
         let described = describe_reasons(&reasons);
         assert!(described.starts_with("a: ") && described.contains("; b: "), "{described}");
+        let reasons = [SkipReason::Cordoned, SkipReason::NoKubeletLog];
+        let many: Vec<_> = (0..20).map(|nth| (nth.to_string(), reasons[nth % 2].clone())).collect();
+        let described = describe_reasons(&many);
+        assert!(described.contains("; 9: ") && !described.contains("10: "), "{described}");
+        assert!(described.ends_with("; and other reasons on 10 nodes"), "{described}");
     }
 }

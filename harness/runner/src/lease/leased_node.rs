@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
-use evictlab_cluster::workload::{Namespace, StageError};
-use evictlab_cluster::{Node, NodeError};
+use evictlab_cluster::workload::Namespace;
+use evictlab_cluster::{Node, NodeError, ProbePods};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
@@ -43,9 +43,6 @@ pub(crate) enum LeaseError {
     /// The node did not recover.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
-    /// The API server refused an object.
-    #[error(transparent)]
-    Stage(#[from] StageError),
 }
 
 /// A node of a run.
@@ -58,7 +55,7 @@ pub(crate) struct LeasedNode {
     /// Policy of an external node; `None` if evictlab created the node.
     pub policy: Option<NodePolicy>,
     state: Mutex<LeaseState>,
-    canary_namespace: Namespace,
+    canaries: Arc<ProbePods>,
     image_names: ImageNames,
 }
 
@@ -95,15 +92,18 @@ impl LeasedNode {
     ///
     /// # Errors
     /// The kubelet could not be configured, or the node does not run a canary pod.
-    pub(crate) async fn prepare(node: Node, run: &str, image_names: ImageNames) -> Result<Self, LeaseError> {
+    pub(crate) async fn prepare(
+        node: Node,
+        canaries: Arc<ProbePods>,
+        image_names: ImageNames,
+    ) -> Result<Self, LeaseError> {
         let policy = NodePolicy::of(&node).await?;
-        let canary_namespace = Namespace::create(node.client(), run, "canary", node.guards()).await?;
         let base = kubelet_config::base(node.cgroup_v1);
         if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
             kubelet_config::configure(&node, &base).await?;
         }
         let mut baseline = policy.as_ref().map(NodePolicy::baseline).unwrap_or_default();
-        let container_start = verify_recovered(&node, &canary_namespace, &baseline, &*image_names).await?;
+        let container_start = verify_recovered(&node, &canaries, &baseline, &*image_names).await?;
         if policy.is_none() {
             baseline.rss = read_process_memory(&node).await;
         }
@@ -115,7 +115,7 @@ impl LeasedNode {
             was_shared: false,
             unusable: None,
         });
-        Ok(Self { node, access: RwLock::new(()), policy, state, canary_namespace, image_names })
+        Ok(Self { node, access: RwLock::new(()), policy, state, canaries, image_names })
     }
 
     /// Returns the reason to skip a case on this node.
@@ -252,7 +252,7 @@ impl LeasedNode {
             wait_until_recovered(&self.node, baseline).await?;
             return Ok(state.container_start);
         }
-        Ok(verify_recovered(&self.node, &self.canary_namespace, baseline, &*self.image_names).await?)
+        Ok(verify_recovered(&self.node, &self.canaries, baseline, &*self.image_names).await?)
     }
 }
 

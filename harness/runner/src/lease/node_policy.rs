@@ -59,7 +59,11 @@ impl NodePolicy {
     /// Reads the policy of a node; `None` if evictlab created the node.
     pub(crate) async fn of(node: &Node) -> Result<Option<Self>, NodeError> {
         let Some(external) = node.backend().external().cloned() else { return Ok(None) };
-        let (configz, summary) = (node.configz().await?, node.settled_summary().await?);
+        let (configz, mut summary) = (node.configz().await?, node.settled_summary().await?);
+        // Most of the Summary, which no plan reads: a run may have 1,000 nodes.
+        if let Some(fields) = summary.as_object_mut() {
+            fields.remove("pods");
+        }
         let object = node.object().await?;
         let memory = object.status.as_ref().and_then(|status| status.allocatable.as_ref()?.get("memory"));
         let allocatable_memory = memory.and_then(|memory| bytes(&memory.0.parse().ok()?));
@@ -153,7 +157,7 @@ impl NodePolicy {
         let shared_with = &self.external.shared_kernel_nodes;
         if pressure.signal != Signal::MemoryAvailable && !shared_with.is_empty() {
             let signal = pressure.signal.as_str();
-            return Err(SkipReason::SharedResource { signal, shared_with: shared_with.clone() });
+            return Err(SkipReason::SharedResource { signal, shared_with: shared_with.to_vec() });
         }
         plan_pressure(pressure, configz, summary, self.external.max_pressure_bytes).map(Some)
     }
@@ -263,6 +267,7 @@ fn needed_configuration(pressure: &Pressure) -> Option<&'static str> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Arc;
 
     fn policy(configz: Value, spared: Option<PressureForbidden>) -> NodePolicy {
         let summary =
@@ -270,7 +275,7 @@ mod tests {
         NodePolicy {
             external: ExternalNode {
                 pressure_forbidden: spared,
-                shared_kernel_nodes: vec![],
+                shared_kernel_nodes: Arc::default(),
                 allow_other_pods: false,
                 allow_privileged: false,
                 max_pressure_bytes: 2048 << 20,
@@ -319,7 +324,7 @@ mod tests {
     fn skips_pressure_on_resources_that_other_nodes_share() {
         let disk = json!({"evictionHard": {"nodefs.available": "10%", "memory.available": "500Mi"}});
         let mut policy = policy(disk, None);
-        policy.external.shared_kernel_nodes = vec!["control-plane".to_owned()];
+        policy.external.shared_kernel_nodes = ["control-plane".to_owned()].into();
         let skipped = |signal: &str| {
             policy.skip_reason(&case(&format!("pressure: {{signal: {signal}}}")), &str::to_owned)
         };

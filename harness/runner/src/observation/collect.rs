@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Api, Client, Resource};
@@ -13,11 +14,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use evictlab_case::expression::KeysRead;
-use evictlab_cluster::{MetricLine, Node, without_managed_fields};
+use evictlab_cluster::{MAX_KUBELET_LOG_LINES, MetricLine, Node, without_managed_fields};
 use evictlab_evidence::{
     DecodeError, EvidenceSource, LiveState, Metric, MissingEvidence, NodeState, Observations, Recorded,
     RecordedEvent, RecordedPod,
 };
+
+/// Maximum number of pods, and of events, that are listed at the end of a case.
+const MAX_LISTED: u32 = 10_000;
 
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
@@ -64,9 +68,13 @@ impl Collector<'_> {
         let mut missing = Vec::new();
         let mut live = live.clone();
         match self.final_pods().await {
-            Ok(pods) => {
-                let listed = pods.iter().map(|pod| pod.case_name().to_owned()).collect();
-                live.record_unlisted_pods(observations.seconds.unwrap_or_default(), &listed);
+            Ok((pods, is_complete)) => {
+                if is_complete {
+                    let listed = pods.iter().map(|pod| pod.case_name().to_owned()).collect();
+                    live.record_unlisted_pods(observations.seconds.unwrap_or_default(), &listed);
+                } else {
+                    missing.push(MissingEvidence::new(EvidenceSource::Pods, cut_list()));
+                }
                 copy_live_state(&live, observations);
                 observations.pods_final = pods;
             }
@@ -80,6 +88,9 @@ impl Collector<'_> {
         self.read_node(observations, &mut missing).await;
         if observations.samples.is_empty() {
             missing.push(MissingEvidence::new(EvidenceSource::Summary, "the node returned no Summary"));
+        } else if observations.samples.dropped() > 0 {
+            let cause = format!("{} older ones were dropped to limit memory", observations.samples.dropped());
+            missing.push(MissingEvidence::new(EvidenceSource::Summary, cause));
         }
         missing
     }
@@ -104,6 +115,10 @@ impl Collector<'_> {
         }
         match self.node.kubelet_log(self.before.at).await {
             Ok(Some(lines)) => {
+                if lines.len() >= MAX_KUBELET_LOG_LINES {
+                    let cause = format!("only the last {MAX_KUBELET_LOG_LINES} lines were read");
+                    missing.push(MissingEvidence::new(EvidenceSource::KubeletLog, cause));
+                }
                 let keep = |line: &String| self.full_kubelet_log || is_about_eviction(line);
                 observations.kubelet_log = lines.into_iter().filter(keep).collect();
             }
@@ -117,14 +132,16 @@ impl Collector<'_> {
         }
     }
 
-    async fn final_pods(&self) -> Result<Vec<RecordedPod>, FinalPodsError> {
+    /// Lists the pods of the case. Returns whether the list is complete.
+    async fn final_pods(&self) -> Result<(Vec<RecordedPod>, bool), FinalPodsError> {
         let pods: Api<Pod> = Api::namespaced(self.node.client().clone(), self.namespace);
-        let list = pods.list(&ListParams::default()).await?;
+        let list = pods.list(&ListParams::default().limit(MAX_LISTED)).await?;
+        let is_complete = list.metadata.continue_.is_none_or(|token| token.is_empty());
         let recorded = |pod: Pod| {
             let value = serde_json::to_value(pod).ok()?;
             Some(Recorded::decode(with_type_meta(without_managed_fields(value), "Pod")))
         };
-        Ok(list.items.into_iter().filter_map(recorded).collect::<Result<_, _>>()?)
+        Ok((list.items.into_iter().filter_map(recorded).collect::<Result<_, _>>()?, is_complete))
     }
 
     /// Adds the events that a failed watch may have missed. Events about a node are in the
@@ -135,7 +152,10 @@ impl Collector<'_> {
         let of_node = ListParams::default().fields(&of_node);
         for (namespace, filter) in [(self.namespace, ListParams::default()), ("default", of_node)] {
             match list_events(self.node.client(), namespace, &filter, self.before.at).await {
-                Ok(listed) => {
+                Ok((listed, is_complete)) => {
+                    let cut =
+                        (!is_complete).then(|| MissingEvidence::new(EvidenceSource::Events, cut_list()));
+                    missing.extend(cut);
                     missing.extend(listed.into_iter().filter_map(|event| add_unless_known(events, event)))
                 }
                 Err(error) => {
@@ -165,23 +185,32 @@ fn with_type_meta(mut object: Value, kind: &str) -> Value {
     object
 }
 
+fn cut_list() -> String {
+    format!("the list was cut after {MAX_LISTED}")
+}
+
 /// Lists the events of a namespace since `since`. Older events, of which a node has many, are not
-/// parsed.
+/// parsed. Returns whether the list is complete.
 async fn list_events(
     client: &Client,
     namespace: &str,
     filter: &ListParams,
     since: Timestamp,
-) -> Result<Vec<Value>, kube::Error> {
+) -> Result<(Vec<Value>, bool), kube::Error> {
     #[derive(Deserialize)]
     struct EventList {
+        #[serde(default)]
+        metadata: ListMeta,
         items: Option<Vec<Box<RawValue>>>,
     }
-    let request = Request::new(Event::url_path(&(), Some(namespace))).list(filter);
+    let filter = filter.clone().limit(MAX_LISTED);
+    let request = Request::new(Event::url_path(&(), Some(namespace))).list(&filter);
     let list: EventList = client.request(request.map_err(kube::Error::BuildRequest)?).await?;
     let items = list.items.unwrap_or_default();
     let recent = items.iter().filter(|event| is_since(event, since));
-    recent.map(|event| serde_json::from_str(event.get()).map_err(kube::Error::SerdeError)).collect()
+    let recent = recent.map(|event| serde_json::from_str(event.get()).map_err(kube::Error::SerdeError));
+    let is_complete = list.metadata.continue_.is_none_or(|token| token.is_empty());
+    Ok((recent.collect::<Result<_, _>>()?, is_complete))
 }
 
 fn is_since(event: &RawValue, since: Timestamp) -> bool {

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use evictlab_cluster::wait::{self, Probe, Stalled};
-use evictlab_cluster::workload::{Namespace, StageError};
-use evictlab_cluster::{Node, is_ready};
+use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready};
 use evictlab_rules::quantity::MIB;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
 use serde_json::Value;
 
-use crate::recovery::canary::{CanaryError, run_canary};
+use crate::recovery::canary::run_canary;
 
 /// Limit for a recovering node without any change of its conditions, taints or memory.
 pub(crate) const RECOVERY_PROGRESS_TIMEOUT: Duration = Duration::from_secs(90);
@@ -32,10 +31,7 @@ pub(crate) enum RecoveryError {
     },
     /// The canary pod failed.
     #[error(transparent)]
-    Canary(#[from] CanaryError),
-    /// The namespace of the canary pods could not be created.
-    #[error(transparent)]
-    Namespace(#[from] StageError),
+    Canary(#[from] ProbeError),
 }
 
 /// State of a node without a case.
@@ -90,12 +86,12 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
 /// The node did not recover, or the canary pod failed.
 pub(crate) async fn verify_recovered(
     node: &Node,
-    namespace: &Namespace,
+    canaries: &ProbePods,
     baseline: &NodeBaseline,
     image: &dyn Fn(&str) -> String,
 ) -> Result<Duration, RecoveryError> {
     wait_until_recovered(node, baseline).await?;
-    Ok(run_canary(node, namespace, image).await?)
+    Ok(run_canary(node, canaries, image).await?)
 }
 
 /// Returns the keys of a node's system taints.

@@ -29,6 +29,19 @@ pub struct Figure {
     pub measured: Option<f64>,
     /// The method, or the reason for the failure, in one line.
     pub note: String,
+    /// Time and memory up to the size of the figure; empty for a figure without sizes.
+    pub growth: Vec<GrowthPoint>,
+}
+
+/// Time and memory at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GrowthPoint {
+    /// Number of nodes, or of events.
+    pub size: usize,
+    /// Time in seconds.
+    pub seconds: f64,
+    /// Peak memory in MiB; `None` if the system does not report it.
+    pub mebibytes: Option<f64>,
 }
 
 impl Figure {
@@ -51,7 +64,7 @@ impl Figure {
             odd if odd % 2 == 1 => Some(sorted[middle]),
             _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
         };
-        Self { figure: figure.into(), unit, at_most, measured, note }
+        Self { figure: figure.into(), unit, at_most, measured, note, growth: Vec::new() }
     }
 
     /// Returns whether the target is reached; `None` without a value.

@@ -203,6 +203,7 @@ impl KindBench {
                 ),
                 None => reason.to_owned(),
             },
+            growth: Vec::new(),
         }
     }
 
@@ -219,6 +220,7 @@ impl KindBench {
                 Some(_) => format!("over {:.0} s of observing {nodes} nodes in parallel", times.observed),
                 None => "no /proc/self/stat on this system, or no case was observed".to_owned(),
             },
+            growth: Vec::new(),
         }
     }
 }

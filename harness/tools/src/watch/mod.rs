@@ -12,6 +12,7 @@ mod pod_index;
 mod rank_reason;
 mod ranking;
 mod reading;
+mod recent;
 mod run;
 mod state;
 #[cfg(test)]

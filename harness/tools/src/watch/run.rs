@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, ExistingError, READ_PERMISSIONS, WATCH_PERMISSIONS, WatchBackoff};
@@ -12,6 +13,7 @@ use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::utils::Backoff;
 use kube::{Client, ResourceExt};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +26,7 @@ use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
 use super::pod_index::{PodIndex, needed_fields};
+use super::recent::Recent;
 use super::state::WatchState;
 use super::view::WatchView;
 use super::watches::{WatchMessage, Watches};
@@ -76,14 +79,14 @@ pub async fn watch<W: Write>(
         // Reports missing nodes and invalid selectors before the watches start.
         select_nodes(client, options).await?;
         let mut watches = Watches::open(&client.client, options);
-        let events = initial_events(&mut watches).await;
+        let known_events = initial_events(&mut watches).await;
         let nodes = watches.nodes.state();
         let nodes: Vec<&ApiNode> =
             nodes.iter().map(AsRef::as_ref).filter(|node| options.includes(node)).collect();
         let views = query_nodes(&client.client, &nodes, &watches.pods, options.signal).await;
-        Ok::<_, ExistingError>((watches, events, views))
+        Ok::<_, ExistingError>((watches, known_events, views))
     };
-    let (watches, events, views) = tokio::select! {
+    let (watches, known_events, views) = tokio::select! {
         biased;
         () = stop.cancelled() => return Ok(()),
         started = start => started?,
@@ -95,9 +98,13 @@ pub async fn watch<W: Write>(
     state.started = true;
     view.start(&state, Timestamp::now())?;
     let (sender, results) = channel(64);
-    let known_events = events.iter().map(event_key).collect();
-    let pollers = BTreeMap::new();
-    let watch_loop = WatchLoop { client, options, watches, known_events, state, sender, pollers };
+    let poller = Poller {
+        client: client.client.clone(),
+        interval: options.interval,
+        sender,
+        queries: Arc::new(Semaphore::new(MAX_PARALLEL_QUERIES)),
+    };
+    let watch_loop = WatchLoop { options, watches, known_events, state, poller, polling: BTreeMap::new() };
     watch_loop.run(view, results, stop).await?;
     Ok(())
 }
@@ -130,14 +137,16 @@ async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signa
 }
 
 /// Waits until all watches have listed the existing objects; returns the existing evictions.
-async fn initial_events(watches: &mut Watches) -> Vec<Event> {
-    let (mut events, mut listed) = (Vec::new(), BTreeSet::new());
+async fn initial_events(watches: &mut Watches) -> Recent<EventKey> {
+    let (mut events, mut listed) = (Recent::default(), BTreeSet::new());
     while listed.len() < Watches::COUNT {
         match watches.messages.recv().await {
             Some(WatchMessage::ListComplete(resource)) => {
                 listed.insert(resource);
             }
-            Some(WatchMessage::Event(event)) => events.push(*event),
+            Some(WatchMessage::Event(event)) => {
+                events.insert(event_key(&event));
+            }
             Some(WatchMessage::Denied(..)) => {}
             None => break,
         }
@@ -157,15 +166,14 @@ fn event_key(event: &Event) -> EventKey {
 type QueryResult = (String, Result<KubeletSnapshot, QueryError>);
 
 struct WatchLoop<'a> {
-    client: &'a ClusterClient,
     options: &'a WatchOptions,
     watches: Watches,
     /// Events that are already reported.
-    known_events: BTreeSet<EventKey>,
+    known_events: Recent<EventKey>,
     state: WatchState,
-    sender: Sender<QueryResult>,
+    poller: Poller,
     /// Tasks that query the nodes, by node name.
-    pollers: BTreeMap<String, AbortOnDropHandle<()>>,
+    polling: BTreeMap<String, AbortOnDropHandle<()>>,
 }
 
 impl WatchLoop<'_> {
@@ -229,13 +237,15 @@ impl WatchLoop<'_> {
         let nodes = self.watches.nodes.state();
         let present: BTreeSet<String> =
             nodes.iter().filter(|node| self.options.includes(node)).map(|node| node.name_any()).collect();
-        self.pollers.retain(|name, _| present.contains(name));
-        for name in &present {
-            self.pollers.entry(name.clone()).or_insert_with(|| {
-                let client = self.client.client.clone();
-                let poll = poll_node(client, name.clone(), self.options.interval, self.sender.clone());
-                AbortOnDropHandle::new(tokio::spawn(poll))
-            });
+        self.polling.retain(|name, _| present.contains(name));
+        let added: Vec<&String> = present.iter().filter(|name| !self.polling.contains_key(*name)).collect();
+        let count = added.len();
+        for (nth, name) in added.into_iter().enumerate() {
+            // The initial nodes have just been queried: their next queries are spread.
+            let is_known = self.state.nodes.contains_key(name);
+            let part = if is_known { nth as f64 / count as f64 } else { 0.0 };
+            let poll = self.poller.clone().poll(name.clone(), self.poller.interval.mul_f64(part));
+            self.polling.insert(name.clone(), AbortOnDropHandle::new(tokio::spawn(poll)));
         }
         let now = Timestamp::now();
         let mut changes = self.state.retain(&present, now);
@@ -244,21 +254,37 @@ impl WatchLoop<'_> {
     }
 }
 
-/// Queries a node periodically, with increasing pauses while it does not answer.
-async fn poll_node(client: Client, node: String, interval: Duration, sender: Sender<QueryResult>) {
-    let mut backoff = WatchBackoff::default();
-    loop {
-        let result = query(&client, &node).await;
-        let pause = match &result {
-            Ok(_) => {
-                backoff.reset();
-                interval
+/// Queries nodes.
+#[derive(Clone)]
+struct Poller {
+    client: Client,
+    interval: Duration,
+    sender: Sender<QueryResult>,
+    /// Permits of the queries that run at a time. The wait for one is not part of a query's timeout.
+    queries: Arc<Semaphore>,
+}
+
+impl Poller {
+    /// Queries a node periodically after a delay, with increasing pauses while the node does not
+    /// answer.
+    async fn poll(self, node: String, delay: Duration) {
+        let mut backoff = WatchBackoff::default();
+        let mut pause = delay;
+        loop {
+            sleep(pause).await;
+            let Ok(permit) = self.queries.acquire().await else { return };
+            let result = query(&self.client, &node).await;
+            drop(permit);
+            pause = match &result {
+                Ok(_) => {
+                    backoff.reset();
+                    self.interval
+                }
+                Err(_) => backoff.next().unwrap_or(self.interval).max(self.interval),
+            };
+            if self.sender.send((node.clone(), result)).await.is_err() {
+                return;
             }
-            Err(_) => backoff.next().unwrap_or(interval).max(interval),
-        };
-        if sender.send((node.clone(), result)).await.is_err() {
-            return;
         }
-        sleep(pause).await;
     }
 }

@@ -8,13 +8,17 @@ use super::change::{Change, ChangeKind};
 use super::eviction::EvictionEvent;
 use super::node::NodeView;
 use super::reading::{Reading, ThresholdStatus};
+use super::recent::Recent;
 use evictlab_explain::amount;
 
 /// Number of evictions kept for each node.
 const MAX_EVICTIONS: usize = 3;
-/// Number of readings kept for each node: an event may arrive when the pod has no statistics any
-/// more.
+/// Maximum number of previous readings kept for each node: an event may arrive when the pod has no
+/// statistics any more.
 const MAX_READINGS: usize = 10;
+/// Age from which only the last of the previous readings is kept: on a large cluster, readings take
+/// most of the memory.
+const MAX_READING_AGE: SignedDuration = SignedDuration::from_secs(30);
 /// Time without a denial after which a watch counts as working; twice the maximum backoff.
 const DENIAL_EXPIRY: SignedDuration = SignedDuration::from_secs(60);
 
@@ -39,7 +43,7 @@ pub(super) struct WatchState {
     /// Previous readings by node, the oldest first.
     before: BTreeMap<String, VecDeque<Reading>>,
     /// UIDs of pods that are being evicted.
-    pub evicted: BTreeSet<String>,
+    pub evicted: Recent<String>,
     /// Error of the API server while it does not answer.
     pub server_error: Option<String>,
     /// True if the initial state is complete.
@@ -83,7 +87,8 @@ impl WatchState {
             (Some(old), Some(_)) => {
                 let kept = self.before.entry(name.clone()).or_default();
                 kept.push_back(old);
-                if kept.len() > MAX_READINGS {
+                let is_old = |reading: &Reading| at.duration_since(reading.at) > MAX_READING_AGE;
+                while kept.len() > MAX_READINGS || (kept.len() > 1 && kept.front().is_some_and(is_old)) {
                     kept.pop_front();
                 }
             }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use terminal_size::{Height, Width};
 
 use super::change::{Change, ChangeKind};
@@ -19,13 +19,18 @@ pub struct WatchView<W> {
     screen: Screen<W>,
     size: fn() -> Option<(Width, Height)>,
     options: ViewOptions,
+    /// Time of the last drawing of the live table.
+    drawn: Option<Timestamp>,
 }
+
+/// Minimum time between two drawings without a new line in the log.
+const REDRAW_INTERVAL: SignedDuration = SignedDuration::from_millis(100);
 
 impl<W: Write> WatchView<W> {
     /// Writes to `out`; `size` returns the size of the terminal. Other writers to `out` would
     /// corrupt the live table.
     pub fn new(out: W, size: fn() -> Option<(Width, Height)>, options: ViewOptions) -> Self {
-        Self { screen: Screen::new(out, options.terminal.colour), size, options }
+        Self { screen: Screen::new(out, options.terminal.colour), size, options, drawn: None }
     }
 
     /// Prints the state of nodes once.
@@ -71,6 +76,12 @@ impl<W: Write> WatchView<W> {
     }
 
     fn draw(&mut self, above: &str, state: &WatchState, now: Timestamp) -> io::Result<()> {
+        // The results of a large cluster arrive more often than anybody can read them.
+        let is_recent = self.drawn.is_some_and(|drawn| now.duration_since(drawn) < REDRAW_INTERVAL);
+        if above.is_empty() && is_recent {
+            return Ok(());
+        }
+        self.drawn = Some(now);
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
         let block = frame(state, &self.options, usize::from(rows), now);
         self.screen.draw(above, block, usize::from(columns))

@@ -49,8 +49,11 @@ impl Watches {
         };
         let (nodes, nodes_writer) = reflector::store();
         let pods = PodIndex::default();
-        let node_events =
-            store_objects(nodes_writer, watch_all(Api::<ApiNode>::all(client.clone()), nodes_config));
+        let without_images = |event: watcher::Event<ApiNode>| {
+            event.modify(|node| node.status.iter_mut().for_each(|status| status.images = None))
+        };
+        let node_events = watch_all(Api::<ApiNode>::all(client.clone()), nodes_config).map_ok(without_images);
+        let node_events = store_objects(nodes_writer, node_events);
         let index = pods.clone();
         let pod_events = watch_all(Api::<ApiPod>::all(client.clone()), pods_config)
             .inspect_ok(move |event| index.apply(event));

@@ -8,6 +8,7 @@ use crate::docker::{Docker, ExecOutput};
 use crate::images::load_unpinned;
 use crate::meminfo::available_memory;
 use crate::node::error::{ConfigureError, NodeError};
+use crate::node::worker::MAX_KUBELET_LOG_LINES;
 
 /// Path of the kubelet configuration.
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";
@@ -78,7 +79,9 @@ impl KindNode {
 
     pub(super) async fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
         let since = format!("@{}", since.as_second());
-        let command = ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "--since", &since];
+        let lines = MAX_KUBELET_LOG_LINES.to_string();
+        let command =
+            ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "-n", &lines, "--since", &since];
         let log = self.run(&command).await?;
         Ok(log.lines().map(str::to_owned).collect())
     }

@@ -1,7 +1,9 @@
 //! The API on a TCP port.
 
 mod access;
+mod activity;
+mod connection;
+mod connections;
 mod server;
-mod tls;
 
 pub use access::{Access, AccessError};

@@ -8,20 +8,31 @@ use axum::response::Response;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use super::access::Access;
-use super::tls;
+use super::connection::Connection;
+use super::connections::Connections;
 use crate::cluster::Cluster;
 use crate::http::{errors, responses};
 
 impl Cluster {
-    /// Serves the API over TLS to clients with the token, until the future is dropped.
+    /// Serves the API over TLS to clients with the token, until the future is dropped. The number
+    /// of connections is limited by the number of files that the process may open; a connection
+    /// beyond it takes the place of the one that has been idle longest.
     ///
     /// # Errors
     /// Those of the listener.
-    pub async fn serve(&self, listener: TcpListener, access: &Access) -> io::Result<()> {
+    pub async fn serve(&self, mut listener: TcpListener, access: &Access) -> io::Result<()> {
         let router = self.router().layer(from_fn_with_state(access.token().to_owned(), authenticate));
-        axum::serve(tls::Listener::new(listener, access.tls()), router).await
+        let acceptor = TlsAcceptor::from(access.tls());
+        let mut connections = Connections::new();
+        loop {
+            connections.make_room().await;
+            let (stream, _) = axum::serve::Listener::accept(&mut listener).await;
+            let connection = Connection::new(router.clone());
+            connections.add(connection.activity(), connection.serve(acceptor.clone(), stream));
+        }
     }
 }
 
