@@ -26,7 +26,8 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
             ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
         }
     } else if change.before.as_ref().is_none_or(|before| before.owners() != owners) {
-        for owner in owners.iter().filter(|owner| !is_there(owner, object, ctx)).cloned().collect::<Vec<_>>()
+        for owner in
+            owners.iter().filter(|owner| !owner_exists(owner, object, ctx)).cloned().collect::<Vec<_>>()
         {
             ctx.schedule_after(SOON, ControllerEvent::Collect(owner.uid));
         }
@@ -50,7 +51,7 @@ pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
     let all: Vec<_> = dependents(owner_uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
     for (kind, object) in all {
         let (namespace, name) = (object.namespace(), object.name());
-        if object.owners().iter().any(|owner| owner.uid != owner_uid && is_there(owner, &object, ctx)) {
+        if object.owners().iter().any(|owner| owner.uid != owner_uid && owner_exists(owner, &object, ctx)) {
             disown(kind, namespace, name, owner_uid, ctx);
         } else {
             delete(kind, namespace, name, Propagation::Background, ctx);
@@ -66,7 +67,7 @@ pub(super) fn dependents_first(
     ctx: &mut ControllerContext,
 ) {
     let Some(object) = ctx.store.get(kind, namespace, name).cloned() else { return };
-    let Some(way) = propagation(&object).filter(|_| object.is_deleting()) else {
+    let Some(policy) = propagation(&object).filter(|_| object.is_deleting()) else {
         return;
     };
     let uid = object.uid();
@@ -74,17 +75,17 @@ pub(super) fn dependents_first(
     let mut blocked = false;
     for (kind, dependent) in &all {
         let (namespace, name) = (dependent.namespace(), dependent.name());
-        if way == Propagation::Orphan {
+        if policy == Propagation::Orphan {
             disown(*kind, namespace, name, uid, ctx);
             continue;
         }
         if !dependent.is_deleting() {
-            delete(*kind, namespace, name, way, ctx);
+            delete(*kind, namespace, name, policy, ctx);
         }
         let blocks = |owner: &OwnerReference| owner.uid == uid && owner.block_owner_deletion == Some(true);
         blocked |= dependent.owners().iter().any(blocks) && ctx.store.get(*kind, namespace, name).is_some();
     }
-    if !blocked && let Some(finalizer) = way.finalizer() {
+    if !blocked && let Some(finalizer) = policy.finalizer() {
         apiserver::remove_finalizer(ctx, kind, namespace, name, finalizer);
     }
 }
@@ -92,7 +93,7 @@ pub(super) fn dependents_first(
 /// Returns the propagation policy of an object that is being deleted, according to its finalizers.
 fn propagation(object: &Value) -> Option<Propagation> {
     let finalizers: BTreeSet<&str> = object.finalizers().collect();
-    Propagation::ALL.into_iter().find(|way| way.finalizer().is_some_and(|one| finalizers.contains(one)))
+    Propagation::ALL.into_iter().find(|policy| policy.finalizer().is_some_and(|one| finalizers.contains(one)))
 }
 
 /// Returns the objects that refer to an owner's uid. Events and leases are ignored.
@@ -106,7 +107,7 @@ fn dependents<'a>(
 }
 
 /// Returns whether an owner of an object exists. Owners of unknown kinds are assumed to exist.
-fn is_there(owner: &OwnerReference, object: &Value, ctx: &SimContext) -> bool {
+fn owner_exists(owner: &OwnerReference, object: &Value, ctx: &SimContext) -> bool {
     owners::kind(owner).is_none() || owners::find(owner, object.namespace(), ctx).is_some()
 }
 
@@ -115,7 +116,7 @@ fn disown(kind: Kind, namespace: &str, name: &str, uid: &str, ctx: &mut Controll
 }
 
 fn delete(kind: Kind, namespace: &str, name: &str, propagation: Propagation, ctx: &mut ControllerContext) {
-    let how = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+    let options = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
     // An object that is already gone needs no deletion.
-    let _ = apiserver::delete(ctx, kind, namespace, name, how);
+    let _ = apiserver::delete(ctx, kind, namespace, name, options);
 }

@@ -76,9 +76,9 @@ pub(super) fn empty(namespace: &str, ctx: &mut ControllerContext) {
             ctx.store.list(kind, Some(namespace)).map(|object| object.name().to_owned()).collect();
         for name in names {
             // An object that is already gone needs no deletion.
-            let how =
+            let options =
                 DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-            let _ = apiserver::delete(ctx, kind, namespace, &name, how);
+            let _ = apiserver::delete(ctx, kind, namespace, &name, options);
         }
     }
     if kinds().any(|kind| ctx.store.list(kind, Some(namespace)).next().is_some()) {

@@ -46,10 +46,10 @@ pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerCo
     }
     let ours = |key: &str| key == UNSCHEDULABLE || BY_CONDITION.iter().any(|(_, _, own)| *own == key);
     let taints = node.taints();
-    let there: Vec<&str> =
+    let present: Vec<&str> =
         taints.iter().filter(|taint| taint.effect == EFFECT).map(|taint| taint.key.as_str()).collect();
-    let extra: Vec<&str> = there.iter().copied().filter(|key| ours(key) && !wanted.contains(key)).collect();
-    let missing: Vec<&str> = wanted.into_iter().filter(|key| !there.contains(key)).collect();
+    let extra: Vec<&str> = present.iter().copied().filter(|key| ours(key) && !wanted.contains(key)).collect();
+    let missing: Vec<&str> = wanted.into_iter().filter(|key| !present.contains(key)).collect();
     if !missing.is_empty() || !extra.is_empty() {
         swap(name, EFFECT, &missing, &extra, ctx);
     }

@@ -12,8 +12,8 @@ use crate::resource::ObjectExt;
 impl Kubelet {
     /// Deletes dead containers and unused images.
     pub(super) fn eviction_reclaim_node_level(&mut self, actions: &[ReclaimAction], machine: &mut Machine) {
-        for way in actions {
-            match way {
+        for action in actions {
+            match action {
                 ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
                 ReclaimAction::DeleteContainers => self.collect_containers(machine),

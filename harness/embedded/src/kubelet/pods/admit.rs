@@ -107,11 +107,11 @@ impl Kubelet {
             .map(|worker| &worker.manifest.pod)
             .collect();
         let mut shortages = Vec::new();
-        let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
+        let active = i64::try_from(others.len()).unwrap_or(i64::MAX);
         let places = allocatable.get("pods").map_or(110, Quantity::value);
-        if there + 1 > places {
+        if active + 1 > places {
             let resource = "pods".to_owned();
-            shortages.push(Shortage { resource, requested: 1, used: there, capacity: places });
+            shortages.push(Shortage { resource, requested: 1, used: active, capacity: places });
         }
         // Extended resources that the node does not have are ignored
         // (`removeMissingExtendedResources`).

@@ -52,15 +52,14 @@ impl Kubelet {
 
     /// Returns all pods, because the history of changes is too short: (removed, object).
     fn all_pods(&self, ctx: &SimContext) -> Vec<(bool, Arc<Value>)> {
-        let there = ctx.store.list(Kind::Pod, None);
-        let there: Vec<_> =
-            there.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        let own = ctx.store.list(Kind::Pod, None);
+        let own: Vec<_> = own.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
         let is_there = |worker: &Worker| {
-            is_static(&worker.object) || there.iter().any(|pod| pod.uid() == worker.manifest.uid)
+            is_static(&worker.object) || own.iter().any(|pod| pod.uid() == worker.manifest.uid)
         };
         let removed = self.pods.workers.values().filter(|worker| !is_there(worker));
         let removed: Vec<_> = removed.map(|worker| (true, worker.object.clone())).collect();
-        removed.into_iter().chain(there.into_iter().map(|pod| (false, pod))).collect()
+        removed.into_iter().chain(own.into_iter().map(|pod| (false, pod))).collect()
     }
 
     /// Adds a pod that the kubelet does not know.

@@ -35,13 +35,13 @@ pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut SimConte
         return;
     }
     let uid = Some(mirror.uid().to_owned());
-    let how = DeleteOptions {
+    let options = DeleteOptions {
         grace: Some(0),
         preconditions: Preconditions { uid, resource_version: None },
         ..DeleteOptions::default()
     };
     // The object was read in the same step, so it exists.
-    let _ = apiserver::delete(ctx, Kind::Pod, &manifest.namespace, &manifest.name, how);
+    let _ = apiserver::delete(ctx, Kind::Pod, &manifest.namespace, &manifest.name, options);
 }
 
 impl Kubelet {
@@ -52,9 +52,9 @@ impl Kubelet {
             return;
         }
         let Manifest { namespace, name, uid, .. } = &worker.manifest;
-        if let Some(there) = ctx.store.get(Kind::Pod, namespace, name) {
-            let deleted = there.is_deleting();
-            match of(there) {
+        if let Some(existing) = ctx.store.get(Kind::Pod, namespace, name) {
+            let deleted = existing.is_deleting();
+            match of(existing) {
                 Some(hash) if hash == uid && !deleted => return,
                 Some(_) => delete(&worker.manifest, None, ctx),
                 // Another pod has the name.
@@ -76,8 +76,8 @@ impl Kubelet {
     /// exists. Returns whether the object is a mirror pod.
     pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
         let Some(hash) = of(&change.object) else { return false };
-        let goes = change.what == ChangeKind::Deleted || change.object.is_deleting();
-        if goes && self.pods.workers.contains_key(hash) {
+        let is_removed = change.what == ChangeKind::Deleted || change.object.is_deleting();
+        if is_removed && self.pods.workers.contains_key(hash) {
             self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
         }
         true

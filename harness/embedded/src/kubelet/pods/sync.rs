@@ -242,9 +242,9 @@ impl Kubelet {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         worker.reporting = false;
         let early = self.identity.options.defects.has(Defect::DisruptionEarly);
-        let there = status::report(worker, early, ctx);
+        let exists = status::report(worker, early, ctx);
         let deletes = worker.ends_with_deletion(&self.identity.options.defects);
-        if there && worker.stage == Stage::Finished && deletes {
+        if exists && worker.stage == Stage::Finished && deletes {
             let at = ctx.now + latency::between(ctx.rng, 5, 40);
             self.schedule_pod(at, PodEvent::Delete(pod.to_owned()), ctx);
         }
