@@ -50,6 +50,8 @@ pub mod words;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod untrusted_tests;
 
 pub use compare::compare;
 pub use eviction_record::describe_message;
@@ -62,7 +64,7 @@ pub use page::{html_document, page};
 pub use prow::Prow;
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;
-pub use run_dir::RunDir;
+pub use run_dir::{RunDir, write_private};
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};

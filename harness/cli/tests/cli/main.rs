@@ -6,6 +6,7 @@ mod bad_input;
 mod bisect;
 mod broken;
 mod cases;
+mod docker;
 mod doctor;
 mod embedded;
 mod existing;
@@ -13,10 +14,12 @@ mod export;
 #[cfg(target_os = "linux")]
 mod image;
 mod installed;
+mod interrupted;
 mod model;
 mod report;
 mod stress;
 #[cfg(target_os = "linux")]
 mod unread_output;
+mod untrusted;
 mod verify;
 mod watch;

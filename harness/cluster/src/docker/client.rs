@@ -45,6 +45,8 @@ pub struct Container {
     pub labels: HashMap<String, String>,
     /// True if the container is running.
     pub running: bool,
+    /// Creation time in seconds since 1970, if Docker reports it.
+    pub created: Option<i64>,
 }
 
 impl From<ContainerSummary> for Container {
@@ -55,6 +57,7 @@ impl From<ContainerSummary> for Container {
             name: name.trim_start_matches('/').to_owned(),
             labels: summary.labels.unwrap_or_default(),
             running: summary.state == Some(ContainerSummaryStateEnum::RUNNING),
+            created: summary.created,
         }
     }
 }

@@ -22,7 +22,7 @@ use evictlab_evidence::{
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateBefore {
-    /// Time of the reading.
+    /// Time of the reading, by the clock of the node: events and log lines have its times.
     pub at: Timestamp,
     /// The Summary.
     pub summary: Value,
