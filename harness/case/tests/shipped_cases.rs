@@ -1,5 +1,7 @@
 //! Tests of the shipped suites with the schema and the loader.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;

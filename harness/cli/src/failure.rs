@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use evictlab_case::LoadErrors;
 use evictlab_case::select::SelectError;
 use evictlab_report::exit_code;
+use evictlab_report::words::{visible, without_workflow_commands};
 
 /// The error message of a command and its exit status.
 #[derive(Debug)]
@@ -30,9 +31,11 @@ impl Failure {
         Self::new(format!("failed to load case files\n\n{errors}"), status)
     }
 
-    /// Writes the message to standard error and returns the exit status.
+    /// Writes the message to standard error, with visible control characters, and returns the exit
+    /// status. The message may quote a file or an answer.
     pub(crate) fn report(&self) -> ExitCode {
-        let _ignored = writeln!(std::io::stderr().lock(), "error: {}", self.message);
+        let message = visible(&self.message);
+        let _ignored = writeln!(std::io::stderr().lock(), "error: {}", without_workflow_commands(&message));
         self.status.into()
     }
 }

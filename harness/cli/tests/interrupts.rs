@@ -40,6 +40,7 @@ fn main() -> std::process::ExitCode {
         trial("a_second_interrupt_writes_reports_and_gc_does_the_rest", a_second_interrupt),
         trial("a_kill_leaves_what_gc_finds", a_kill_leaves_what_gc_finds),
         trial("a_kept_cluster_is_put_in_order", a_kept_cluster_is_put_in_order),
+        trial("a_heartbeat_shows_a_live_run_to_other_containers", a_heartbeat_shows_a_live_run),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -197,5 +198,23 @@ fn a_kept_cluster_is_put_in_order() {
         laboratory.assert_no_namespaces();
     }
     laboratory.evictlab(&["cluster", "delete", &laboratory.cluster]);
+    laboratory.assert_nothing_is_left();
+}
+
+/// Another container cannot check the process of the run, only the heartbeat in the control plane.
+fn a_heartbeat_shows_a_live_run() {
+    let laboratory = Laboratory::new();
+    let mut run = laboratory.run();
+    run.wait_for("Mi to go");
+    if let Some(collected) = laboratory.gc_elsewhere() {
+        assert!(collected.contains("left alone, its owner is running"), "{collected}");
+    }
+    assert!(run.runs(), "{}", run.said());
+    run.send(Signal::KILL);
+    run.wait();
+    if let Some(collected) = laboratory.gc_elsewhere() {
+        assert!(collected.contains("left alone, its owner is running"), "for some minutes: {collected}");
+    }
+    assert!(laboratory.gc().contains("removed"));
     laboratory.assert_nothing_is_left();
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use evictlab_rules::message::{EvictionMessage, NodePressure, Offender};
 
-use crate::words::markdown_code;
+use crate::words::{inert_markdown, markdown_code};
 use evictlab_judge::EvictionRecord;
 
 /// Writes the eviction message of a pod with every record that contains it: one line for each
@@ -42,7 +42,7 @@ pub(crate) fn write_eviction_record(text: &mut String, record: &EvictionRecord) 
     }
     for (key, value) in annotations.iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let _ = writeln!(text, "- annotation {key}: {}", markdown_code(&value));
+        let _ = writeln!(text, "- annotation {}: {}", inert_markdown(key), markdown_code(&value));
     }
 }
 
@@ -64,7 +64,7 @@ pub fn describe_message(message: &str) -> Vec<String> {
             let conditions: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
             vec![format!("not admitted: {}", conditions.join(", "))]
         }
-        Err(error) => vec![error.to_string()],
+        Err(error) => vec![inert_markdown(&error.to_string())],
     }
 }
 

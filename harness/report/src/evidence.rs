@@ -7,13 +7,17 @@ use serde_json::{Value, json};
 
 use crate::markdown::{case_summary, needs_attention};
 use crate::redact::{redacted, redacted_text};
-use crate::run_dir::{RunDir, make_dir, write_file};
+use crate::run_dir::{RunDir, file_name, make_dir, write_file};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
 use crate::timeline::{Timeline, standalone_svg};
+use crate::words::visible;
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::CaseResult;
+
+/// Maximum length of the name of a log: file systems allow 255 bytes.
+const MAX_LOG_NAME: usize = 200;
 
 /// Writes [`RunDir::case_dir`] of each case as the case ends, without credentials.
 #[derive(Debug)]
@@ -69,7 +73,7 @@ impl Report for Evidence {
                         "\n![Available amount on the node, thresholds, and usage of each container](timeline.svg)\n",
                     );
                 }
-                write_file(&dir.join("summary.md"), redacted_text(&summary).as_bytes())
+                write_file(&dir.join("summary.md"), visible(&redacted_text(&summary)).as_bytes())
             }
             _ => Ok(()),
         }
@@ -134,7 +138,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
     for (pod, containers) in &observations.container_logs {
         for (container, log) in containers {
             let text = redacted_text(log);
-            write_file(&dir.join(format!("{pod}-{container}.log")), text.as_bytes())?;
+            write_file(&dir.join(log_name(pod, container)), text.as_bytes())?;
         }
     }
     write_file(&dir.join("summary-before.json"), &pretty(&observations.summary_before)?)?;
@@ -142,6 +146,12 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
     write_file(&dir.join("samples.jsonl"), samples.collect::<String>().as_bytes())?;
     let log: String = observations.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
     write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
+}
+
+/// Returns the file name of a log. An API server may return any names.
+fn log_name(pod: &str, container: &str) -> String {
+    let name: String = file_name(&format!("{pod}-{container}")).chars().take(MAX_LOG_NAME).collect();
+    format!("{name}.log")
 }
 
 fn recorded<'a, T: 'a>(documents: impl IntoIterator<Item = &'a Recorded<T>>) -> Vec<&'a Value> {
@@ -280,6 +290,43 @@ mod tests {
         let files = written(None);
         assert_eq!(files.keys().collect::<Vec<_>>(), ["judgement.json", "summary.md"]);
         assert!(files["judgement.json"].contains("el1 is missing"));
+    }
+
+    #[test]
+    fn logs_stay_in_the_directory_of_the_case() {
+        let log = |container: &str| BTreeMap::from([(container.to_owned(), "text".to_owned())]);
+        let container_logs = BTreeMap::from([
+            ("../../../../evil".to_owned(), log("/../c")),
+            ("/etc/evil".to_owned(), log("c")),
+            ("p".repeat(253), log(&"c".repeat(63))),
+        ]);
+        let files = written(Some(Observations { container_logs, ..fixtures::evidence() }));
+        let logs: Vec<&String> =
+            files.keys().filter(|name| *name != "kubelet.log" && name.ends_with(".log")).collect();
+        assert_eq!(logs.len(), 3, "{logs:?}");
+    }
+
+    #[test]
+    fn only_the_user_reads_the_files() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
+        let (mut evidence, mut lines) =
+            (Evidence::new(run_dir.clone()), crate::JsonLines::create(&run_dir).unwrap());
+        fixtures::deliver(&mut evidence, &fixtures::full_run());
+        fixtures::deliver(&mut lines, &fixtures::full_run());
+        let mut open = vec![dir.path().join("run")];
+        let mut count = 0;
+        while let Some(path) = open.pop() {
+            let metadata = std::fs::metadata(&path).unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
+            count += usize::from(metadata.is_file());
+            if metadata.is_dir() {
+                open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        assert!(count > 10, "{count} files");
     }
 
     #[test]

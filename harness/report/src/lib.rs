@@ -54,6 +54,8 @@ pub mod words;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod untrusted_tests;
 
 pub use compare::compare;
 pub use eviction_record::describe_message;
@@ -69,7 +71,7 @@ pub use prow::Prow;
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};
-pub use run_dir::RunDir;
+pub use run_dir::{RunDir, write_private};
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};

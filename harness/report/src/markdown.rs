@@ -12,7 +12,7 @@ use crate::output_options::Verbosity;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
-use crate::words::{code_block, count, markdown_cell, markdown_code};
+use crate::words::{code_block, count, inert_markdown, markdown_cell, markdown_code};
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Rate, Verdict};
 
@@ -238,7 +238,7 @@ pub(crate) fn known_bug_notices(state: &RunState) -> String {
     let mut lines: Vec<String> = vec![];
     for ended in &state.ended {
         let (id, judgement) = (&ended.id, &ended.judgement);
-        let bug = judgement.known_bug.as_deref().unwrap_or("a known bug");
+        let bug = inert_markdown(judgement.known_bug.as_deref().unwrap_or("a known bug"));
         let line = match judgement.verdict {
             Verdict::Reproduced => {
                 format!("- reproduced: {bug} on {}, as {}/{} states", id.kubelet, id.suite, id.case)
@@ -294,7 +294,7 @@ fn title(ended: &EndedCase) -> String {
         (None, Some(phase)) => format!(" (in {phase})"),
         (None, None) => String::new(),
     };
-    let node = node.as_ref().map(|node| format!(", node {node}")).unwrap_or_default();
+    let node = node.as_ref().map(|node| format!(", node {}", inert_markdown(node))).unwrap_or_default();
     format!("{}{detail}: {}{node}, {}", judgement.verdict, id.full_title(), duration(*seconds))
 }
 
@@ -302,7 +302,7 @@ fn title(ended: &EndedCase) -> String {
 /// conclusion, and upstream links.
 pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, ended: &EndedCase) {
     let judgement = &ended.judgement;
-    let _ = writeln!(text, "\n{}", judgement.why.trim_end());
+    let _ = writeln!(text, "\n{}", inert_markdown(judgement.why.trim_end()));
     let failed: Vec<&Check> = judgement.checks.iter().filter(|check| !check.holds).collect();
     if !failed.is_empty() {
         text.push('\n');
@@ -310,7 +310,8 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
     for Check { name, expected, observed, .. } in failed {
         let _ = writeln!(
             text,
-            "- {name}: expected {}, observed {}",
+            "- {}: expected {}, observed {}",
+            inert_markdown(name),
             markdown_code(expected),
             markdown_code(observed)
         );
@@ -319,7 +320,12 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
         let _ = writeln!(text, "\n{}", code_block("diff", &judgement.diff));
     }
     for (number, earlier) in (1..).zip(&judgement.earlier_tries) {
-        let _ = writeln!(text, "\nTry {number} was {}: {}", earlier.verdict, earlier.why.trim_end());
+        let _ = writeln!(
+            text,
+            "\nTry {number} was {}: {}",
+            earlier.verdict,
+            inert_markdown(earlier.why.trim_end())
+        );
     }
     for record in &judgement.testimony {
         write_eviction_record(text, record);
@@ -328,10 +334,10 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
     if ended.judgement.verdict == Verdict::Failed
         && let Some(conclusion) = &info.when_it_fails
     {
-        let _ = writeln!(text, "\nMeaning: {}", conclusion.trim_end());
+        let _ = writeln!(text, "\nMeaning: {}", inert_markdown(conclusion.trim_end()));
     }
     if !info.upstream.is_empty() {
-        let _ = writeln!(text, "\nUpstream: {}", info.upstream.join(", "));
+        let _ = writeln!(text, "\nUpstream: {}", inert_markdown(&info.upstream.join(", ")));
     }
 }
 

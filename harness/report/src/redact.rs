@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
 use crate::stream::RunEventKind;
@@ -15,6 +15,12 @@ use evictlab_judge::{CaseResult, Check, EvictionRecord};
 
 /// Replacement for a credential.
 const REDACTED: &str = "(redacted)";
+
+/// Start of the names of namespaces that evictlab creates.
+const OWN_NAMESPACES: &str = "evictlab-";
+
+/// Annotation of `kubectl apply` with the complete manifest.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Keys whose string values are always credentials: of kubeconfigs, registries, and users.
 const SECRET_KEYS: [&str; 14] = [
@@ -39,27 +45,47 @@ const SECRET_KEYS: [&str; 14] = [
 static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?xis)
-        -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY-----.*?(-----END\ [A-Z\ ]*PRIVATE\ KEY-----|\z)
-        | \beyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]*
-        | \b(client-key-data|client-certificate-data|certificate-authority-data)\b["']?\s*:\s*["']?[\w+/=-]+
-        | \b(bearer|basic)\s+[\w.~+/-]{16,}=*
-        | (?P<before>\w://)[^\s/:@]+:[^\s/@]+@
+        -----BEGIN\ [A-Z\ ]*PRIVATE\ KEY(\ BLOCK)?-----.*?(-----END\ [A-Z\ ]*PRIVATE\ KEY(\ BLOCK)?-----|\z)
+        | \beyJ[a-z0-9_-]{8,}\.eyJ[a-z0-9_-]+\.[a-z0-9_-]*
+        | \b(client-key-data|client-certificate-data|certificate-authority-data)\b["']?\s*:\s*["']?[a-z0-9_+/=-]+
+        | \b(bearer|basic)\s+[a-z0-9_.~+/-]{16,}=*
+        | (?P<before>[a-z0-9_]://)[^\s/:@]*:[^\s/@]+@
         # Access keys of AWS, GitHub, GitLab, Slack, npm, PyPI, Google, Stripe, and Azure storage.
         | \b(?-i:(AKIA|ASIA)[A-Z0-9]{16})\b
-        | \b(gh[pousr]_[a-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,})
-        | \b(npm_[a-z0-9]{30,}|pypi-[\w-]{16,}|(?-i:AIza)[\w-]{30,}|[rs]k_live_[a-z0-9]{16,})
-        | \bAccountKey=[\w+/=]{20,}
+        | \b(gh[pousr]_[a-z0-9]{20,}|github_pat_[a-z0-9_]{20,}|gl(pat|ptt|dt|rt|soat)-[a-z0-9_-]{20,}|xox[abeoprs]-[a-z0-9_-]{10,})
+        | \b(npm_[a-z0-9]{30,}|pypi-[a-z0-9_-]{16,}|(?-i:AIza)[a-z0-9_-]{30,}|[rs]k_(live|test)_[a-z0-9]{16,}|whsec_[a-z0-9_+/=]{16,})
+        | \b(AccountKey|SharedAccessKey)=[a-z0-9_+/=]{20,}
+        # Of Hugging Face, OpenAI and alike, SendGrid, DigitalOcean, Vault, Databricks, Google, Shopify, Docker Hub, age.
+        | \b(hf_[a-z0-9]{20,}|sk-(proj|ant|svcacct|or)-[a-z0-9_-]{16,}|sk-[a-z0-9]{32,}|(?-i:SG)\.[a-z0-9_-]{16,}\.[a-z0-9_-]{16,}|do[opr]_v1_[a-f0-9]{32,})
+        | \b(hv[sbr]\.[a-z0-9_-]{20,}|(?-i:dapi)[a-f0-9]{32}|ya29\.[a-z0-9_-]{20,}|GOCSPX-[a-z0-9_-]{20,}|shp(at|ca|pa|ss)_[a-f0-9]{32})
+        | \b(dckr_(pat|oat)_[a-z0-9_-]{20,}|AGE-SECRET-KEY-1[a-z0-9]{40,})
+        | (?P<hook>hooks\.slack\.com/services/)[a-z0-9_/]{20,}
+        # Signed links.
+        | (?P<query>[?&](sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|token)=)[^\s&"']{8,}
         # Assignments in scripts and options: DB_PASSWORD=…, --api-key …, secret_access_key: ….
-        | (?P<name>(password|passwd|secret|secret_access_key|secret[_-]?key|api[_-]?key|access[_-]?token|auth[_-]?token)["']?\s*[=:]\s*["']?)[^\s"'(){}\[\]&,;]{6,}
+        | (?P<name>(password|passwd|mysql_pwd|secret|secret_?access_?key|secret[_-]?key|private[_-]?key|api[_-]?key|access[_-]?token|auth[_-]?token)["']?\s*[=:]\s*["']?)[^\s"'(){}\[\]&,;-][^\s"'(){}\[\]&,;]{5,}
+        | (?P<token>token["']?\s*[=:]\s*["']?)[a-z0-9_.~+=-]{16,}
+        | (?P<option>--(password|passwd|secret|token|api-key|secret-key)\s+["']?)[^\s"'-][^\s"']{5,}
+        | (?P<netrc>\blogin\s+\S+\s+password\s+)\S+
+        | (?P<docker>"auth"\s*:\s*")[a-z0-9_+/=]{8,}
+        # Variables of pods in a text, as in the annotation of `kubectl apply`.
+        | (?P<variable>"name"\s*:\s*"[a-z0-9_]*(password|passwd|secret|token|api_?key|access_?key)[a-z0-9_]*"\s*,\s*"value"\s*:\s*")[^"]+
         "#,
     )
     .ok()
 });
 
+/// Groups of [`CREDENTIAL`] that stay before the replaced part.
+const KEPT_PARTS: [&str; 9] =
+    ["before", "hook", "query", "name", "token", "option", "netrc", "docker", "variable"];
+
 /// Replaces credentials in `text`.
 pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
     match &*CREDENTIAL {
-        Some(credential) => credential.replace_all(text, format!("${{before}}${{name}}{REDACTED}")),
+        Some(credential) => credential.replace_all(text, |found: &Captures<'_>| {
+            let kept = KEPT_PARTS.iter().find_map(|part| found.name(part));
+            format!("{}{REDACTED}", kept.map_or("", |kept| kept.as_str()))
+        }),
         None => Cow::Borrowed(REDACTED),
     }
 }
@@ -74,37 +100,59 @@ pub(super) fn redact_event(what: &mut RunEventKind) {
         RunEventKind::ClusterDeleted { kept, error, .. } => {
             kept.iter_mut().chain(error).for_each(redact_text)
         }
-        RunEventKind::CaseRetried { judgement, .. } | RunEventKind::CaseEnded { judgement, .. } => {
-            let judgement = Arc::make_mut(judgement);
-            let CaseResult {
-                why,
-                known_bug,
-                checks,
-                testimony,
-                diff,
-                earlier_tries,
-                verdict: _,
-                doubt: _,
-                phase: _,
-                rate: _,
-            } = judgement;
-            let of_tries = earlier_tries.iter_mut().map(|earlier| &mut earlier.why);
-            [why, diff].into_iter().chain(known_bug).chain(of_tries).for_each(redact_text);
-            for Check { expected, observed, name: _, holds: _ } in checks {
-                [expected, observed].into_iter().for_each(redact_text);
-            }
-            for EvictionRecord { events, status, condition, annotations, pod: _ } in testimony {
-                events.iter_mut().chain(status).chain(condition).for_each(redact_text);
-                *annotations = annotations.take().map(redacted_object);
-            }
+        RunEventKind::ClusterReady { nodes, .. } => {
+            nodes.iter_mut().flat_map(|(name, version)| [name, version]).for_each(redact_text);
+        }
+        RunEventKind::CaseStarted { node, .. } => redact_text(node),
+        RunEventKind::CaseRetried { text, judgement, .. } => {
+            redact_text(text);
+            redact_judgement(judgement);
+        }
+        RunEventKind::CaseEnded { node, judgement, .. } => {
+            node.iter_mut().for_each(redact_text);
+            redact_judgement(judgement);
         }
         RunEventKind::RunStarted { .. }
         | RunEventKind::ClusterStarted { .. }
-        | RunEventKind::ClusterReady { .. }
-        | RunEventKind::CaseStarted { .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut
         | RunEventKind::RunEnded { .. } => {}
+    }
+}
+
+fn redact_judgement(judgement: &mut Arc<CaseResult>) {
+    let judgement = Arc::make_mut(judgement);
+    let CaseResult {
+        why,
+        known_bug,
+        checks,
+        testimony,
+        diff,
+        earlier_tries,
+        verdict: _,
+        doubt: _,
+        phase: _,
+        rate: _,
+    } = judgement;
+    let of_tries = earlier_tries.iter_mut().map(|earlier| &mut earlier.why);
+    [why, diff].into_iter().chain(known_bug).chain(of_tries).for_each(redact_text);
+    for Check { expected, observed, name, holds: _ } in checks {
+        [expected, observed, name].into_iter().for_each(redact_text);
+    }
+    for EvictionRecord { events, status, condition, annotations, pod } in testimony {
+        events.iter_mut().chain(status).chain(condition).chain([pod]).for_each(redact_text);
+        *annotations = annotations.take().map(redacted_object);
+        annotations.iter_mut().flat_map(Map::values_mut).for_each(show_controls);
+    }
+}
+
+/// Shows control characters in all texts of a value.
+fn show_controls(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(show_controls),
+        Value::Object(fields) => fields.values_mut().for_each(show_controls),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -136,6 +184,9 @@ fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
         fields.insert("data".to_owned(), REDACTED.into());
         return fields;
     }
+    if is_pod_of_others(&fields) {
+        hide_environment(&mut fields);
+    }
     // In environment variables and headers, `name` holds the key and `value` the value.
     let named = fields.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
     fields
@@ -146,6 +197,31 @@ fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
             (key, value)
         })
         .collect()
+}
+
+/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a list
+/// do not have a kind.
+fn is_pod_of_others(fields: &Map<String, Value>) -> bool {
+    let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
+    let is_pod = fields.get("spec").is_some_and(|spec| spec.get("containers").is_some());
+    is_pod && namespace.is_some_and(|namespace| !namespace.starts_with(OWN_NAMESPACES))
+}
+
+/// Replaces the values of all environment variables of a pod, and the annotation with its manifest.
+fn hide_environment(fields: &mut Map<String, Value>) {
+    let annotations = fields.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+    if let Some(applied) = annotations.and_then(|annotations| annotations.get_mut(APPLIED)) {
+        *applied = REDACTED.into();
+    }
+    let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            let variables = container.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten();
+            for value in variables.filter_map(|variable| variable.get_mut("value")) {
+                *value = REDACTED.into();
+            }
+        }
+    }
 }
 
 fn is_secret_key(key: &str) -> bool {
@@ -214,6 +290,42 @@ mod tests {
             format!("{{\"secret_key\": \"{hidden}\"}}"),
             format!("postgres://admin:{hidden}@db:5432/app"),
             format!("Authorization: Bearer {hidden}"),
+            format!("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{hidden}\n-----END PGP PRIVATE KEY BLOCK-----"),
+            format!(r#""private_key": "-----BEGIN PRIVATE KEY-----\n{hidden}\n-----END PRIVATE KEY-----\n""#),
+            format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{hidden}"),
+            format!("redis://:{hidden}@cache:6379/0"),
+            format!("amqp://guest:{hidden}@queue/"),
+            format!("https://oauth2:{hidden}@git.test/a.git"),
+            format!("AWS_SECRET_ACCESS_KEY={hidden}"),
+            format!(r#"{{"AccessKeyId": "a", "SecretAccessKey": "{hidden}"}}"#),
+            format!("AWS_SESSION_TOKEN={hidden}"),
+            format!("AZURE_CLIENT_SECRET='{hidden}'"),
+            format!("Endpoint=sb://a.test/;SharedAccessKeyName=a;SharedAccessKey={hidden}"),
+            format!("https://a.test/c/b?sv=2024&sig={hidden}&se=1"),
+            format!("https://b.test/o?X-Amz-Credential={hidden}&X-Amz-Signature={hidden}"),
+            format!("ya29.{hidden}"),
+            format!("GOCSPX-{hidden}"),
+            format!("https://hooks.slack.com/services/T00000000/B00000000/{hidden}"),
+            format!("hf_{hidden}"),
+            format!("sk-proj-{hidden}"),
+            format!("sk-ant-api03-{hidden}"),
+            format!("SG.{hidden}.{hidden}"),
+            format!("hvs.{hidden}"),
+            format!("X-Vault-Token: {hidden}"),
+            format!("dckr_pat_{hidden}"),
+            format!("rk_test_{hidden}"),
+            format!("whsec_{hidden}"),
+            format!("glptt-{hidden}"),
+            format!("kubectl --token {hidden} get pods"),
+            format!("kubectl --token={hidden} get pods"),
+            format!("mysql --password {hidden}"),
+            format!("MYSQL_PWD={hidden} mysqldump"),
+            format!("machine a.test login me password {hidden}"),
+            format!(r#"{{"auths": {{"a.test": {{"auth": "{hidden}"}}}}}}"#),
+            format!(r#"{{"name":"DB_PASSWORD","value":"{hidden}"}}"#),
+            format!("password: {hidden}"),
+            format!("x-api-key: {hidden}"),
+            format!("refresh_token={hidden}&grant_type=refresh_token"),
         ];
         for row in rows {
             let text = redacted_text(&row);
@@ -227,9 +339,29 @@ mod tests {
             "volumes: [{secret: {name: a}}]",
             "MountVolume.SetUp failed for volume \"token\"",
             "imagefs.available<15%,nodefs.inodesFree<5%",
+            "web-abcdef.17f3a1b2c3d4e5f6: The node was low on resource: memory.",
+            "path: token, secretName: a, tokens: 17",
+            "--token-auth-file --password-file /etc/a",
+            "task-sk-runner-with-a-long-name-and-a-suffix",
+            "http://127.0.0.1:10248/healthz https://[::1]:6443",
         ] {
             assert_eq!(redacted_text(plain), plain);
         }
+    }
+
+    #[test]
+    fn environments_of_pods_of_others_are_hidden() {
+        let pod = |namespace: &str| {
+            let env = json!([{"name": "GREETING", "value": "hello"}, {"name": "FROM", "valueFrom": {}}]);
+            let spec = json!({"containers": [{"name": "c", "env": env}], "initContainers": [{"name": "i", "env": env}]});
+            json!({"metadata": {"name": "p", "namespace": namespace}, "spec": spec})
+        };
+        let ours = json!({"kind": "Pod", "spec": pod("evictlab-a-x7k")["spec"]});
+        assert_eq!(redacted(pod("evictlab-a-x7k")), pod("evictlab-a-x7k"));
+        assert_eq!(redacted(ours.clone()), ours, "as a case states it");
+        let theirs = redacted(json!({"kind": "PodList", "items": [pod("shop")]})).to_string();
+        assert!(!theirs.contains("hello") && theirs.contains("GREETING"), "{theirs}");
+        assert_eq!(theirs.matches(REDACTED).count(), 2, "{theirs}");
     }
 
     #[test]

@@ -160,6 +160,16 @@ pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), ReportError>
     })
 }
 
+/// Writes a report that contains evidence to a file of the user's choice, which only the user can
+/// read if it is new.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_private(path: &Path, text: &str) -> Result<(), ReportError> {
+    let written = create_private(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| ReportError::Write { path: path.to_owned(), source })
+}
+
 /// Creates a file that only the user can read: evidence contains logs and objects of a cluster.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)

@@ -14,7 +14,41 @@ pub fn shell_quote(words: &[String]) -> String {
 
 /// Escapes `text` for a cell of a Markdown table: one line, pipes escaped.
 pub fn markdown_cell(text: &str) -> String {
-    text.trim_end().replace('\n', " ").replace('|', "\\|")
+    escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
+}
+
+/// Takes the effect of links, images, HTML and fences from a text of others in Markdown. All other
+/// text, code spans included, stays as it is.
+pub(crate) fn inert_markdown(text: &str) -> String {
+    let has_links = ["](", "][", "]:"].iter().any(|link| text.contains(link));
+    let is_active = |c: char, next: Option<char>| match c {
+        '[' => has_links,
+        '<' => next.is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(next)),
+        _ => false,
+    };
+    let fenced = |line: &str| match line.trim_start_matches([' ', '\t', '>', '-', '*', '+']) {
+        rest if rest.starts_with("```") || rest.starts_with("~~~") => {
+            format!("{}\\{rest}", &line[..line.len() - rest.len()])
+        }
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = escaped(text, is_active).split('\n').map(fenced).collect();
+    lines.join("\n")
+}
+
+/// Puts a backslash before each character that needs one, by itself and the next, and is not escaped.
+fn escaped(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut is_escaped = false;
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if !is_escaped && needs(c, characters.peek().copied()) {
+            result.push('\\');
+        }
+        result.push(c);
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    result
 }
 
 /// Shows control characters of a text, such as `\u{1b}`: text from a cluster or from a file must not

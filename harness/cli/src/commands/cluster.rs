@@ -51,7 +51,7 @@ enum Command {
     Delete {
         /// Name of the cluster
         name: String,
-        /// Delete it although a run uses it
+        /// Delete it although a run uses it, or it may be somebody else's
         #[arg(long)]
         force: bool,
     },
@@ -105,6 +105,11 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
                 let (pid, host) = (owner.pid, &owner.host);
                 return Err(bad_input(format!(
                     "failed to delete cluster {name}: process {pid} on {host} uses it\nhelp: wait for the end of its run, or use --force"
+                )));
+            }
+            if !found.is_own && !force {
+                return Err(bad_input(format!(
+                    "failed to delete cluster {name}: its nodes have no record of a run, so it may be somebody else's\nhelp: delete it with `kind delete cluster`, or use --force"
                 )));
             }
             evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;

@@ -1,10 +1,9 @@
 //! `evictlab report`
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_report::{RecordedRun, compare, page};
+use evictlab_report::{RecordedRun, compare, page, write_private};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
@@ -46,8 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(output) if output == Path::new("-") => print(page)?,
         output => {
             let path = output.clone().unwrap_or_else(|| args.dir.join("report.html"));
-            fs::write(&path, page)
-                .map_err(|error| infrastructure(format!("failed to write {}: {error}", path.display())))?;
+            write_private(&path, &page).map_err(infrastructure)?;
             print(path.display())?;
         }
     }

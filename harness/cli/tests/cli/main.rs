@@ -8,6 +8,7 @@ mod broken;
 mod cases;
 #[cfg(target_os = "linux")]
 mod ci_files;
+mod docker;
 mod doctor;
 mod embedded;
 mod examples;
@@ -18,6 +19,7 @@ mod history;
 mod image;
 mod image_update;
 mod installed;
+mod interrupted;
 mod model;
 mod output;
 mod report;
@@ -25,5 +27,6 @@ mod size;
 mod stress;
 #[cfg(target_os = "linux")]
 mod unread_output;
+mod untrusted;
 mod verify;
 mod watch;

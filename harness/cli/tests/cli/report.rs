@@ -1,6 +1,7 @@
 //! `evictlab report`
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -27,7 +28,9 @@ fn renders_a_run_as_a_page() {
         (made.status.code(), text(&made.stdout)),
         (Some(0), "results/latest/report.html\n".to_owned())
     );
-    let page = fs::read_to_string(folder.path().join("results/latest/report.html")).unwrap();
+    let file = folder.path().join("results/latest/report.html");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o077, 0, "it contains evidence");
+    let page = fs::read_to_string(&file).unwrap();
     // Both kubelets, each with its picture, its pods and its log.
     assert_eq!(page.matches("<article ").count(), 2);
     assert_eq!(page.matches("<svg ").count(), 2);

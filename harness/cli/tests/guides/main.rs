@@ -26,6 +26,7 @@ mod block;
 mod needs;
 mod output;
 mod place;
+mod promises;
 mod served;
 
 use std::collections::BTreeSet;
@@ -67,7 +68,13 @@ fn main() -> ExitCode {
         assert!(!blocks.is_empty(), "{} has no commands", path.display());
         of_guide(&name, blocks, &arguments)
     });
-    let trials = trials.collect();
+    let promises = Trial::test("every promise to a cluster names a test", || {
+        promises::check(&project()).map_err(Failed::from)
+    });
+    let actions = Trial::test("workflows use actions by commit", || {
+        promises::check_actions(&project()).map_err(Failed::from)
+    });
+    let trials = trials.chain([promises, actions]).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -48,6 +48,8 @@ pub struct Container {
     pub labels: HashMap<String, String>,
     /// True if the container is running.
     pub running: bool,
+    /// Creation time in seconds since 1970, if Docker reports it.
+    pub created: Option<i64>,
 }
 
 impl From<ContainerSummary> for Container {
@@ -58,6 +60,7 @@ impl From<ContainerSummary> for Container {
             name: name.trim_start_matches('/').to_owned(),
             labels: summary.labels.unwrap_or_default(),
             running: summary.state == Some(ContainerSummaryStateEnum::RUNNING),
+            created: summary.created,
         }
     }
 }

@@ -299,7 +299,7 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
     for node in nodes {
         let name = node.name_any();
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-        let version = info.map(|info| info.kubelet_version.parse::<KubeletVersion>());
+        let version = info.map(|info| parse_version(&info.kubelet_version));
         match (filter.exclude_reason(node), version) {
             (Some(reason), _) => excluded.push(format!("{name} {reason}")),
             (None, Some(Ok(version))) => {
@@ -313,7 +313,7 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
                 };
                 selected.push(SelectedNode { name, version, external });
             }
-            (None, Some(Err(error))) => excluded.push(format!("{name} has an unknown kubelet ({error})")),
+            (None, Some(Err(problem))) => excluded.push(format!("{name} has an unknown kubelet ({problem})")),
             (None, None) => excluded.push(format!("{name} does not report its kubelet version")),
         }
     }
@@ -321,6 +321,17 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
         limit_nodes(&mut selected, &mut excluded);
     }
     (selected, excluded)
+}
+
+/// Parses the version of a node, which becomes part of names and outputs: its suffix is the text of
+/// whoever built the kubelet.
+fn parse_version(text: &str) -> Result<KubeletVersion, String> {
+    let version = text.parse::<KubeletVersion>().map_err(|error| error.to_string())?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
+    match version.suffix.chars().all(is_plain) {
+        true => Ok(version),
+        false => Err(format!("invalid kubelet version {text:?}")),
+    }
 }
 
 /// Keeps a few nodes of each version, those that may come under pressure first.
@@ -430,5 +441,67 @@ impl ExistingHandle {
     /// Deletes the namespaces of the run.
     pub(crate) async fn end(self) -> TeardownOutcome {
         tear_down(self.pods.namespace().client(), &self.cluster, &self.run).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An API server without namespaces that answers with an error for some time.
+    fn client(code: u16, outage: Duration) -> Client {
+        let began = Instant::now();
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
+            let (status, body) = match began.elapsed() < outage {
+                true => {
+                    (code, r#"{"kind":"Status","status":"Failure","message":"no","reason":"","code":401}"#)
+                }
+                false => (200, r#"{"kind":"NamespaceList","apiVersion":"v1","metadata":{},"items":[]}"#),
+            };
+            http::Response::builder().status(status).body(kube::client::Body::from(body.as_bytes().to_vec()))
+        });
+        Client::new(service, "default")
+    }
+
+    fn node(name: &str, version: &str) -> ApiNode {
+        serde_json::from_value(serde_json::json!({
+            "metadata": {"name": name},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "nodeInfo": {"operatingSystem": "linux", "architecture": "", "bootID": name, "containerRuntimeVersion": "",
+                    "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": version, "machineID": "", "osImage": "",
+                    "systemUUID": ""},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn without_a_selector_four_nodes_of_a_version_are_used() {
+        let options = |node_selector: Option<&str>| ExistingOptions {
+            access: ClusterAccess::default(),
+            node_selector: node_selector.map(str::to_owned),
+            permissions: NodePermissions::default(),
+            max_pressure_bytes: 0,
+            max_starved_nodes: 1,
+        };
+        let mut nodes: Vec<ApiNode> = (0..1000).map(|nth| node(&format!("a{nth}"), "v1.32.13")).collect();
+        nodes.extend([node("b", "v1.31.14"), node("c", "v1.32.0-\u{1b}[2J")]);
+        let (selected, excluded) = select(&options(None), &nodes, &[]);
+        assert_eq!(selected.len(), 5);
+        assert!(excluded.iter().any(|reason| reason.starts_with("996 other nodes (")), "{excluded:?}");
+        assert!(excluded.iter().any(|reason| reason.starts_with("c has an unknown kubelet")), "{excluded:?}");
+        assert_eq!(select(&options(Some("pool=a")), &nodes, &[]).0.len(), 1001);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clean_up_outlives_an_outage_or_names_the_command() {
+        for (code, seconds, is_failure) in [(503, 60, false), (401, 240, false), (401, 100_000, true)] {
+            let client = client(code, Duration::from_secs(seconds));
+            let error = tear_down(&client, "staging", "7f3a").await.error.map(|error| error.to_string());
+            assert_eq!(error.is_some(), is_failure, "{code} for {seconds} s: {error:?}");
+            let command = "evictlab gc --backend existing";
+            assert!(error.is_none_or(|error| error.contains(command) && error.contains("7f3a")), "{code}");
+        }
     }
 }

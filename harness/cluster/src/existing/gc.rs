@@ -108,7 +108,13 @@ fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Times
 
 #[cfg(test)]
 mod tests {
+    use evictlab_embedded::fault::Scope;
+    use evictlab_embedded::{NodeOptions, Options};
+    use serde_json::json;
+    use tokio_util::task::AbortOnDropHandle;
+
     use super::*;
+    use crate::node::wait_until_ready;
     use crate::owner::Owner;
 
     #[test]
@@ -148,5 +154,29 @@ mod tests {
                 "{owner:?} {renewed:?}"
             );
         }
+    }
+
+    /// The kubelet cannot end the pods of a node that died.
+    #[tokio::test(start_paused = true)]
+    async fn namespaces_with_pods_on_a_dead_node_are_removed() {
+        let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
+        let options = Options::new(0, Timestamp::UNIX_EPOCH, vec![node]);
+        let cluster = evictlab_embedded::Cluster::new(options).unwrap();
+        let client = Client::new(cluster.router(), "default");
+        let driven = cluster.clone();
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { driven.live().await }));
+        wait_until_ready(&client, 1).await.unwrap();
+        let namespace = Namespace::create(&client, "r", "case", Default::default()).await.unwrap();
+        let container = json!({"name": "c", "image": "agnhost:2.52", "command": ["sleep", "infinity"]});
+        let spec = json!({"nodeName": "a", "containers": [container]});
+        let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+        namespace.create_pod(&pod).await.unwrap();
+        let faults = evictlab_fault::parse("node-gone: {}").unwrap();
+        let scope = Scope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
+        cluster.with(|simulation| simulation.inject_faults(&faults, &scope));
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert!(wait_until_ready(&client, 1).await.is_err(), "the node is dead");
+        assert_eq!(delete_namespaces(&client, "cluster", "r").await.unwrap(), 1);
+        assert!(Namespace::list_records(&client).await.unwrap().is_empty());
     }
 }

@@ -23,6 +23,7 @@ use crate::kubelet::Kubelet;
 use crate::kubelet_config;
 use crate::node::{API_READ_TIMEOUT, Node, wait_until_ready};
 use crate::owner::Owner;
+use crate::run_lease::active_runs;
 use crate::workload::Namespace;
 
 /// Maximum time without any change while the pods of a run are being deleted.
@@ -165,13 +166,17 @@ impl Cluster {
         Ok(())
     }
 
-    /// Deletes the namespaces of a run, or of all runs, and restores the kubelets of the nodes.
+    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster, and
+    /// restores the kubelets of the nodes.
     pub async fn clean_up(&self, run: Option<&str>) -> Result<(), ClusterError> {
         let failed = |error: &dyn std::fmt::Display| ClusterError::CleanUp {
             cluster: self.name.clone(),
             problem: error.to_string(),
         };
-        let namespaces = Namespace::list(&self.client, run).await.map_err(|error| failed(&error))?;
+        let namespaces = match run {
+            Some(_) => Namespace::list(&self.client, run).await.map_err(|error| failed(&error))?,
+            None => leftover_namespaces(&self.client).await.map_err(|error| failed(&*error))?,
+        };
         try_join_all(namespaces.iter().map(|namespace| namespace.delete(POD_DELETION_TIMEOUT)))
             .await
             .map_err(|error| failed(&error))?;
@@ -201,6 +206,13 @@ impl Cluster {
         self.state.write(&self.record)?;
         store_record_on_nodes(&self.docker, &self.record).await
     }
+}
+
+/// Lists the namespaces of the runs that are not active guests. A run of the backend `existing` on
+/// this cluster has a Lease; a run of this backend does not, and has lost its cluster by now.
+async fn leftover_namespaces(client: &Client) -> Result<Vec<Namespace>, Box<dyn std::error::Error>> {
+    let guests = active_runs(client).await?;
+    Ok(Namespace::list_except(client, &guests).await?)
 }
 
 fn distinct_labels(nodes: &[Node]) -> Vec<String> {
@@ -259,5 +271,55 @@ fn cluster_error(error: KindError, name: &str) -> ClusterError {
         KindError::Interrupted => ClusterError::Interrupted,
         KindError::NameTaken => ClusterError::Exists(name.to_owned()),
         other => ClusterError::Kind(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_embedded::{NodeOptions, Options};
+    use jiff::Timestamp;
+    use k8s_openapi::api::coordination::v1::Lease;
+    use k8s_openapi::api::core::v1::Namespace as ApiNamespace;
+    use kube::Api;
+    use kube::api::PostParams;
+    use serde_json::json;
+    use tokio_util::task::AbortOnDropHandle;
+
+    use super::*;
+
+    /// Creates the namespace of a run, with its Lease if it has one.
+    async fn create_run(client: &Client, run: &str, renewed: Option<Timestamp>) {
+        let owner = serde_json::to_string(&Owner { host: "another".to_owned(), ..Owner::this() }).unwrap();
+        let labels = json!({"evictlab.dev/run": run});
+        let metadata = json!({"name": format!("evictlab-{run}"), "labels": labels});
+        let namespaces: Api<ApiNamespace> = Api::all(client.clone());
+        let namespace = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+        namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        let Some(renewed) = renewed else { return };
+        let leases: Api<Lease> = Api::namespaced(client.clone(), &format!("evictlab-{run}"));
+        let renewed = k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(renewed);
+        let annotations = json!({"evictlab.dev/owner": owner});
+        let lease = json!({
+            "metadata": {"name": "evictlab", "labels": labels, "annotations": annotations},
+            "spec": {"holderIdentity": run, "renewTime": renewed},
+        });
+        leases.create(&PostParams::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
+    }
+
+    /// A user may run cases with the kubeconfig of a kept cluster.
+    #[tokio::test]
+    async fn a_clean_up_spares_active_guests() {
+        let node = NodeOptions::new("a".to_owned(), "v1.32.13".parse().unwrap());
+        let now = Timestamp::now();
+        let cluster = evictlab_embedded::Cluster::new(Options::new(0, now, vec![node])).unwrap();
+        let client = Client::new(cluster.router(), "default");
+        let _driver = AbortOnDropHandle::new(tokio::spawn(async move { cluster.live().await }));
+        create_run(&client, "guest", Some(now)).await;
+        create_run(&client, "dead-guest", Some(now - jiff::SignedDuration::from_secs(600))).await;
+        create_run(&client, "of-the-cluster", None).await;
+        let found = leftover_namespaces(&client).await.unwrap();
+        let mut names: Vec<String> = found.into_iter().map(|namespace| namespace.name).collect();
+        names.sort();
+        assert_eq!(names, ["evictlab-dead-guest", "evictlab-of-the-cluster"]);
     }
 }

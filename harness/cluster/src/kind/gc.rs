@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::cluster::Cluster;
@@ -13,7 +14,7 @@ use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL};
 use crate::error::ClusterError;
-use crate::owner::Owner;
+use crate::owner::{CLUSTER_LIFETIME, Owner};
 
 /// A cluster that evictlab created.
 #[derive(Clone, Debug, Serialize)]
@@ -118,7 +119,7 @@ pub async fn collect(
     }
     if !found.is_own {
         return Ok(Removal::Left(
-            "its nodes have no record of a run: it may be somebody else's; `evictlab cluster delete` deletes it",
+            "its nodes have no record of a run: it may be somebody else's; `evictlab cluster delete --force` deletes it",
         ));
     }
     match found.state {
@@ -139,6 +140,11 @@ pub async fn collect(
     }
 }
 
+fn is_outdated(container: &Container) -> bool {
+    let age = container.created.map(|created| Timestamp::now().as_second().saturating_sub(created));
+    age.and_then(|age| u64::try_from(age).ok()).is_some_and(|age| age > CLUSTER_LIFETIME.as_secs())
+}
+
 /// Removes the scratch containers of dead processes, such as those for reading files of an image;
 /// returns their names.
 pub async fn remove_scratch(docker: &Docker) -> Result<Vec<String>, DockerError> {
@@ -146,7 +152,8 @@ pub async fn remove_scratch(docker: &Docker) -> Result<Vec<String>, DockerError>
     for container in docker.containers(SCRATCH_LABEL).await? {
         let owner =
             container.labels.get(SCRATCH_LABEL).and_then(|owner| serde_json::from_str::<Owner>(owner).ok());
-        if owner.is_some_and(|owner| !owner.alive()) {
+        // A process elsewhere cannot be checked, but no scratch container is used for hours.
+        if owner.is_some_and(|owner| !owner.alive() || !owner.is_here() && is_outdated(&container)) {
             docker.remove(&container.id).await?;
             removed.push(container.name);
         }

@@ -16,6 +16,7 @@ use super::external::ExternalNode;
 use super::metrics::MetricLine;
 use super::other_pods::names_of_other_pods;
 use super::proxy::KubeletProxy;
+use crate::run_lease::ServerClock;
 use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceGuards};
 
@@ -98,6 +99,17 @@ impl Node {
     /// Metrics of the kubelet since it started (`/metrics`).
     pub async fn metrics(&self) -> Result<Vec<MetricLine>, NodeError> {
         Ok(MetricLine::parse_page(&self.proxy().metrics().await?))
+    }
+
+    /// The time on the node at a time of this host, at most a second before the exact one. A modelled
+    /// node has the clock of the run.
+    pub async fn time_at(&self, time: Timestamp) -> Timestamp {
+        match self.backend {
+            NodeBackend::Embedded(_) => time,
+            NodeBackend::Kind(_) | NodeBackend::Existing(_) => {
+                ServerClock::read_of_node(&self.client, &self.name).await.at(time)
+            }
+        }
     }
 
     /// The node object.

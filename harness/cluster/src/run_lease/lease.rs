@@ -99,6 +99,16 @@ pub(crate) async fn list_leases(client: &Client) -> Result<Vec<LeaseRecord>, kub
     Ok(listed.items.iter().map(LeaseRecord::of).collect())
 }
 
+/// Returns the runs whose Lease shows that they are active.
+///
+/// # Errors
+/// The API server refuses or does not answer.
+pub(crate) async fn active_runs(client: &Client) -> Result<BTreeSet<String>, kube::Error> {
+    let now = ServerClock::read(client).await.now();
+    let leases = list_leases(client).await?;
+    Ok(leases.into_iter().filter(|lease| lease.is_live(now)).map(|lease| lease.run).collect())
+}
+
 /// Change of a claim, given the Leases of the other active runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Decision {
@@ -371,6 +381,59 @@ mod tests {
             let renewed = Some(now - jiff::SignedDuration::from_secs(seconds));
             let lease = LeaseRecord { owner: Some(owner.clone()), renewed, ..other("r", &[], true) };
             assert_eq!(lease.is_live(now), expected, "{owner:?} {seconds}");
+        }
+    }
+
+    /// An API server that accepts a Lease, and from its third request on answers with an error for
+    /// some time.
+    fn client(code: u16, outage: Duration) -> Client {
+        let requests = std::sync::atomic::AtomicU32::new(0);
+        let began = std::sync::Mutex::new(None);
+        let answer = move || {
+            let nth = requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let began = *began.lock().unwrap().get_or_insert(Instant::now());
+            let status = if nth >= 2 && began.elapsed() < outage { code } else { 200 };
+            let body = match status {
+                200 => json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {}}),
+                code => {
+                    json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "", "code": code})
+                }
+            };
+            http::Response::builder()
+                .status(status)
+                .body(kube::client::Body::from(body.to_string().into_bytes()))
+        };
+        let answer = std::sync::Arc::new(answer);
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            let answer = answer.clone();
+            async move { answer() }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_of_a_minute_does_not_end_a_run_and_one_of_minutes_does() {
+        // Status of the answers, duration of the outage, and reason of the end of the run.
+        let rows = [
+            (503, 60, None),
+            (401, 60, None),
+            (503, 600, Some("the run's Lease could not be renewed for 120 s: no")),
+            // An expired token.
+            (401, 100_000, Some("the run's Lease could not be renewed for 120 s: no")),
+            // Another process deleted the Lease.
+            (404, 100_000, Some(GONE)),
+        ];
+        for (code, seconds, expected) in rows {
+            let namespace =
+                Namespace::with_client("evictlab-nodes-a", client(code, Duration::from_secs(seconds)));
+            let lease = RunLease::create(&namespace, "a").await.unwrap();
+            let lost = tokio::time::timeout(Duration::from_secs(1000), lease.lost()).await.ok();
+            match expected {
+                None => assert_eq!(lost, None, "{code} for {seconds} s"),
+                Some(reason) => {
+                    assert!(lost.as_ref().is_some_and(|lost| lost.starts_with(reason)), "{lost:?}")
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The namespace of a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use evictlab_case::case_name;
@@ -101,6 +101,12 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// A namespace that exists.
+    #[cfg(test)]
+    pub(crate) fn with_client(name: &str, client: Client) -> Self {
+        Self { name: name.to_owned(), client }
+    }
+
     /// Reports whether a namespace has a name that evictlab gives.
     pub fn is_own_name(name: &str) -> bool {
         name.starts_with(NAME_PREFIX)
@@ -162,6 +168,17 @@ impl Namespace {
         let label = run.map_or(RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
         let listed = list_labelled(client, &label).await?;
         Ok(listed.iter().map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
+    }
+
+    /// Lists the namespaces of all runs except some.
+    pub(crate) async fn list_except(
+        client: &Client,
+        runs: &BTreeSet<String>,
+    ) -> Result<Vec<Self>, StageError> {
+        let listed = list_labelled(client, RUN_LABEL).await?.into_iter();
+        let others =
+            listed.filter(|found| found.labels().get(RUN_LABEL).is_none_or(|run| !runs.contains(run)));
+        Ok(others.map(|found| Self { name: found.name_any(), client: client.clone() }).collect())
     }
 
     /// Lists the labels and annotations of the namespaces of all runs.

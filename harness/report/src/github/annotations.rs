@@ -6,6 +6,7 @@ use crate::markdown::{needs_attention, same_outcome};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
+use crate::words::visible;
 use evictlab_judge::Verdict;
 
 /// Number of annotations of each level that GitHub shows for a step; it drops the others silently.
@@ -51,8 +52,9 @@ impl<W: Write> Annotations<W> {
     /// Writes an annotation, or holds it back for the last place.
     fn write(&mut self, level: Level, title: &str, text: &str) -> Result<(), ReportError> {
         let level = &mut self.levels[level as usize];
-        let title = escape(title).replace(':', "%3A").replace(',', "%2C");
-        let line = format!("::{} title={title}::{}", level.command, escape(text));
+        let (title, text) = (visible(title), visible(text));
+        let title = escape(&title).replace(':', "%3A").replace(',', "%2C");
+        let line = format!("::{} title={title}::{}", level.command, escape(&text));
         if level.written + 1 == MAX_ANNOTATIONS {
             level.held_back.get_or_insert((line, 0)).1 += 1;
             return Ok(());

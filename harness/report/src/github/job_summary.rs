@@ -12,7 +12,7 @@ use crate::markdown;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
-use crate::words::code_block;
+use crate::words::{code_block, visible};
 
 /// Maximum size of a summary in bytes: GitHub drops a summary over 1 MiB.
 const MAX_SUMMARY_BYTES: usize = 1024 * 1024 - 1024;
@@ -43,7 +43,7 @@ impl Report for JobSummary {
             text = job_summary(run, false);
         }
         let file = OpenOptions::new().append(true).create(true).open(&self.path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
+        file.and_then(|mut file| file.write_all(visible(&text).as_bytes()))
             .map_err(|source| ReportError::Write { path: self.path, source })
     }
 }

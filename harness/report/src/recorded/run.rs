@@ -28,6 +28,14 @@ impl RecordedRun {
         Ok(Self { run_dir: RunDir::existing(dir), state: read_events(dir)? })
     }
 
+    /// Reads a run from the text of its events, with the evidence below `dir`.
+    ///
+    /// # Errors
+    /// The text contains no events, or something else.
+    pub fn from_events(dir: &Path, text: &str) -> Result<Self, RecordedRunError> {
+        Ok(Self { run_dir: RunDir::existing(dir), state: parse_events(&dir.join(EVENTS_FILE), text)? })
+    }
+
     /// Returns whether the run ended.
     pub fn is_over(&self) -> bool {
         self.state.end.is_some()
@@ -52,18 +60,22 @@ fn read_events(dir: &Path) -> Result<RunState, RecordedRunError> {
         }
         _ => RecordedRunError::Read { path: path.clone(), source },
     })?;
+    parse_events(&path, &text)
+}
+
+fn parse_events(path: &Path, text: &str) -> Result<RunState, RecordedRunError> {
     let mut state = RunState::default();
     // The last line may be truncated if the process was killed.
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);
     for (index, line) in complete.lines().enumerate() {
         let event: RunEvent = serde_json::from_str(line).map_err(|error| {
             let reason = format!("not an event: {error}");
-            RecordedRunError::Form { path: path.clone(), line: index + 1, reason }
+            RecordedRunError::Form { path: path.to_owned(), line: index + 1, reason }
         })?;
         state.apply(&event);
     }
     if state.run.is_none() {
-        return Err(RecordedRunError::Empty(path));
+        return Err(RecordedRunError::Empty(path.to_owned()));
     }
     Ok(state)
 }

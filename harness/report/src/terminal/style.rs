@@ -147,7 +147,12 @@ pub(super) fn truncate(text: &str, width: usize) -> String {
 
 /// Replaces control characters by spaces: text of kubelets and containers must not move the cursor.
 pub(super) fn strip_controls(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.trim().chars().map(|c| if controls_terminal(c) { ' ' } else { c }).collect()
+}
+
+/// Returns whether a character moves the cursor, or reverses the direction of what follows.
+fn controls_terminal(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Colours Markdown for a terminal: verdicts in the matrix and in headings, and diffs.
@@ -155,7 +160,7 @@ pub(crate) fn colour_markdown(text: &str, colour: bool) -> String {
     let mut in_diff = false;
     let mut painted = String::new();
     for line in without_workflow_commands(text).lines() {
-        let safe: String = line.chars().filter(|c| !c.is_control()).collect();
+        let safe: String = line.chars().filter(|c| !controls_terminal(*c)).collect();
         let fence = safe.starts_with("```");
         if fence {
             in_diff = safe == "```diff";

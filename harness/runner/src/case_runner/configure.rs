@@ -46,7 +46,7 @@ impl CaseRunner<'_> {
             self.configure_own_node(observations).await?;
         }
         let before = StateBefore {
-            at: self.events.now(),
+            at: node.time_at(self.events.now()).await,
             summary: node.settled_summary().await?,
             metrics: node.settled_metrics().await?,
         };

@@ -26,7 +26,7 @@ const MAX_LISTED: u32 = 10_000;
 /// State of a node before the pods of a case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateBefore {
-    /// Time of the reading.
+    /// Time of the reading, by the clock of the node: events and log lines have its times.
     pub at: Timestamp,
     /// The Summary.
     pub summary: Value,

@@ -1,0 +1,235 @@
+//! `gc` and `cluster delete` with a stand-in for the Docker daemon: only what a dead run created is
+//! removed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use evictlab_cluster::{ClusterRecord, KIND_LABEL, Owner};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Label of scratch containers.
+const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
+/// Id of the daemon.
+const DAEMON: &str = "daemon-1";
+
+#[derive(Clone, Default)]
+struct Container {
+    labels: BTreeMap<&'static str, String>,
+    /// Age in seconds.
+    age: i64,
+    /// The record of a run in the node.
+    record: Option<ClusterRecord>,
+}
+
+/// A daemon that lists, reads and removes containers.
+#[derive(Clone)]
+struct Daemon {
+    address: String,
+    containers: Arc<Mutex<BTreeMap<&'static str, Container>>>,
+}
+
+impl Daemon {
+    fn start(containers: &[(&'static str, Container)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let daemon = Self { address, containers: Arc::new(Mutex::new(containers.iter().cloned().collect())) };
+        let served = daemon.clone();
+        std::thread::spawn(move || {
+            listener.incoming().for_each(|stream| served.answer(stream.unwrap()));
+        });
+        daemon
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.containers.lock().unwrap().keys().copied().collect()
+    }
+
+    /// Answers one request.
+    fn answer(&self, mut stream: TcpStream) {
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        let Some(request) = lines.next() else { return };
+        lines.take_while(|line| !line.is_empty()).for_each(drop);
+        let mut words = request.split(' ');
+        let (method, target) = (words.next().unwrap(), words.next().unwrap());
+        let path = target.split('?').next().unwrap();
+        // The version of the API comes first: /v1.47/containers/json.
+        let parts: Vec<&str> =
+            path.split('/').filter(|part| !part.is_empty() && !part.starts_with("v1.")).collect();
+        let (status, body) = match (method, &parts[..]) {
+            ("GET", ["version"]) => ok(&json!({"ApiVersion": "1.47", "Version": "28.0.0", "Arch": "amd64"})),
+            ("GET", ["info"]) => ok(&json!({"ID": DAEMON, "CgroupVersion": "2"})),
+            ("GET", ["containers", "json"]) => ok(&self.list(target)),
+            ("GET", ["containers", id, "archive"]) => self.archive(id),
+            ("DELETE", ["containers", id]) => match self.containers.lock().unwrap().remove(*id) {
+                Some(_) => (204, Vec::new()),
+                None => (404, b"{\"message\": \"no such container\"}".to_vec()),
+            },
+            _ => (500, format!("{{\"message\": \"unexpected request {request}\"}}").into_bytes()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(&[head.into_bytes(), body].concat()).unwrap();
+    }
+
+    /// Containers with the label of the request, as `KEY` or `KEY%3DVALUE`.
+    fn list(&self, target: &str) -> Value {
+        let containers = self.containers.lock().unwrap();
+        let matches = |container: &Container| {
+            container.labels.iter().any(|(label, value)| {
+                target.contains(&format!("{label}%3D{value}%22")) || target.contains(&format!("{label}%22"))
+            })
+        };
+        let object = |(name, container): (&&str, &Container)| {
+            let created = Timestamp::now().as_second() - container.age;
+            json!({"Id": name, "Names": [format!("/{name}")], "Labels": container.labels, "State": "running", "Created": created})
+        };
+        containers.iter().filter(|(_, container)| matches(container)).map(object).collect()
+    }
+
+    /// The record of a node, as an archive.
+    fn archive(&self, id: &str) -> (u16, Vec<u8>) {
+        let containers = self.containers.lock().unwrap();
+        let Some(record) = containers.get(id).and_then(|container| container.record.as_ref()) else {
+            return (404, b"{\"message\": \"no such file\"}".to_vec());
+        };
+        let text = serde_json::to_vec(record).unwrap();
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        archive.append_data(&mut header, "evictlab.json", &text[..]).unwrap();
+        (200, archive.into_inner().unwrap())
+    }
+}
+
+fn ok(body: &Value) -> (u16, Vec<u8>) {
+    (200, body.to_string().into_bytes())
+}
+
+/// A state directory and the daemon.
+struct Host {
+    folder: TempDir,
+    daemon: Daemon,
+}
+
+impl Host {
+    fn new(containers: &[(&'static str, Container)], states: &[ClusterRecord]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for record in states {
+            let file = folder.path().join(format!("{}.json", record.cluster));
+            fs::write(file, serde_json::to_vec(record).unwrap()).unwrap();
+        }
+        Self { folder, daemon: Daemon::start(containers) }
+    }
+
+    /// Exit status and output of a command.
+    fn evictlab(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.current_dir(self.folder.path()).env_clear().env("PATH", "/nonexistent");
+        command.env("DOCKER_HOST", &self.daemon.address).env("EVICTLAB_STATE_DIR", self.folder.path());
+        let output = command.args(arguments).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code().unwrap(), text)
+    }
+}
+
+fn dead() -> Owner {
+    Owner { started: "earlier".to_owned(), ..Owner::this() }
+}
+
+fn elsewhere() -> Owner {
+    Owner { scope: "boot pid:[1]".to_owned(), ..Owner::this() }
+}
+
+fn record(cluster: &str, run: &str, owner: Owner) -> ClusterRecord {
+    ClusterRecord::new(DAEMON, cluster, run, owner, vec!["v1.32.13".to_owned()])
+}
+
+fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
+    Container { labels: [(KIND_LABEL, cluster.to_owned())].into(), record, age: 5 }
+}
+
+#[test]
+fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
+    let killed = record("lab", "killed", dead());
+    let rows = [
+        // Somebody made the cluster again with kind.
+        (node("lab", None), "lab: left alone, its nodes have no record of a run", true),
+        // A run with another state directory made it again.
+        (
+            node("lab", Some(record("lab", "other", Owner::this()))),
+            "lab: left alone, its owner is running",
+            true,
+        ),
+        (node("lab", Some(killed.clone())), "lab: removed", false),
+    ];
+    for (container, says, is_spared) in rows {
+        let host = Host::new(&[("lab-worker", container), ("web", Container::default())], &[killed.clone()]);
+        let (status, text) = host.evictlab(&["gc"]);
+        assert!(status == 0 && text.contains(says), "{status} {text}");
+        let expected: &[&str] = if is_spared { &["lab-worker", "web"] } else { &["web"] };
+        assert_eq!(host.daemon.names(), expected, "{text}");
+    }
+}
+
+#[test]
+fn gc_spares_clusters_of_other_hosts_and_daemons() {
+    let there = ClusterRecord { docker_id: "daemon-2".to_owned(), ..record("there", "a", dead()) };
+    // The owner cannot be checked, and the run is younger than its deadline.
+    let shared = record("shared", "b", elsewhere());
+    let host = Host::new(&[], &[there, shared]);
+    let (status, text) = host.evictlab(&["gc"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("there: left alone, it is on another Docker host"), "{text}");
+    assert!(text.contains("shared: left alone, its owner is running"), "{text}");
+    let left = fs::read_dir(host.folder.path()).unwrap().count();
+    assert_eq!(left, 2, "their records stay");
+}
+
+#[test]
+fn delete_asks_for_a_live_owner_and_for_a_record() {
+    let rows = [
+        (
+            record("lab", "live", Owner::this()),
+            true,
+            "uses it\nhelp: wait for the end of its run, or use --force",
+        ),
+        (record("lab", "killed", dead()), false, "it may be somebody else's\nhelp: "),
+    ];
+    for (state, is_recorded, says) in rows {
+        let container = node("lab", is_recorded.then(|| state.clone()));
+        let host = Host::new(&[("lab-worker", container)], &[state]);
+        let (status, text) = host.evictlab(&["cluster", "delete", "lab"]);
+        assert!(status == 2 && text.contains(says), "{status} {text}");
+        assert_eq!(host.daemon.names(), ["lab-worker"]);
+        let (status, text) = host.evictlab(&["cluster", "delete", "lab", "--force"]);
+        assert_eq!((status, host.daemon.names().len()), (0, 0), "{text}");
+    }
+}
+
+#[test]
+fn gc_removes_scratch_containers_of_dead_processes() {
+    let scratch =
+        |owner: String, age: i64| Container { labels: [(SCRATCH_LABEL, owner)].into(), age, record: None };
+    let json = |owner: Owner| serde_json::to_string(&owner).unwrap();
+    let host = Host::new(
+        &[
+            ("dead", scratch(json(dead()), 5)),
+            ("live", scratch(json(Owner::this()), 100_000)),
+            ("elsewhere", scratch(json(elsewhere()), 3600)),
+            ("elsewhere-long-ago", scratch(json(elsewhere()), 50_000)),
+            ("unreadable", scratch("?".to_owned(), 100_000)),
+        ],
+        &[],
+    );
+    let (status, text) = host.evictlab(&["gc"]);
+    assert_eq!(status, 0, "{text}");
+    assert_eq!(host.daemon.names(), ["elsewhere", "live", "unreadable"], "{text}");
+}

@@ -1,0 +1,70 @@
+//! Signals and time limits of a run that computes, or that waits for the reader of its output.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A case whose end condition iterates over all pairs and triples of a list, at each change.
+const COSTLY: &str = "
+name: costly
+about: An expression that iterates for long.
+pods: [{metadata: {name: p}, spec: {containers: [{name: c, image: pause}]}}]
+until: 'LIST.all(a, LIST.all(b, LIST.all(c, LIST.all(d, a + b + c + d >= 0 && t >= 0.0)))) && t < 0.0'
+expect: {evicted: []}
+";
+
+/// Writes the case with a list of this length.
+fn write_case(folder: &Path, length: usize) {
+    let list: Vec<String> = (0..length).map(|number| number.to_string()).collect();
+    fs::create_dir(folder.join("mine")).unwrap();
+    let text = COSTLY.replace("LIST", &format!("[{}]", list.join(", ")));
+    fs::write(folder.join("mine/costly.yaml"), text).unwrap();
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
+    command
+        .args(["run", "mine/costly.yaml", "--kubelet", "v1.32", "--output-dir", "results"])
+        .args(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end of a run; fails after a time that no machine needs.
+fn wait(mut child: Child) -> (Option<i32>, String) {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(300) {
+            child.kill().unwrap();
+            panic!("the run does not end");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    (child.wait().unwrap().code(), text)
+}
+
+/// Below the limit of the cost, an evaluation takes a moment, and there are many.
+#[test]
+fn a_run_that_evaluates_expressions_ends_at_its_limit_and_by_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    write_case(folder.path(), 15);
+    let (code, text) = wait(run(folder.path(), &["--timeout", "30s"]));
+    assert!(matches!(code, Some(3 | 4)), "{code:?} {text}");
+    fs::remove_dir_all(folder.path().join("results")).unwrap();
+    let child = run(folder.path(), &["--repeat", "1000"]);
+    let events = folder.path().join("results/artifacts/events.jsonl");
+    while !fs::read_to_string(&events).is_ok_and(|text| text.contains("\"observe\"")) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let (code, text) = wait(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(folder.path().join("results/finished.json").exists());
+}

@@ -1,0 +1,58 @@
+//! Text of strangers that commands print: no control characters, and no commands to GitHub.
+
+use std::fs;
+use std::process::Command;
+
+/// Sets the clipboard, clears the screen, and reverses the text that follows.
+const CONTROLS: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}31m\u{202e}";
+
+/// Runs a command on a file with this content; returns what it prints.
+fn printed(content: &str, arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("suite")).unwrap();
+    fs::write(folder.path().join("suite/a.yaml"), content).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").env("GITHUB_ACTIONS", "true");
+    let output = command.args(arguments).output().unwrap();
+    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+}
+
+fn assert_harmless(text: &str) {
+    let is_control = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!text.contains(is_control), "{text:?}");
+    assert!(!text.lines().any(|line| line.trim_start().starts_with("::set-output")), "{text}");
+}
+
+#[test]
+fn explanations_are_harmless() {
+    let escaped = CONTROLS.replace('\u{1b}', "\\e").replace('\u{7}', "\\a").replace('\u{9b}', "\\x9b");
+    let pod = format!(
+        "kind: Pod\nmetadata: {{name: \"p{escaped}\\n::set-output name=a::b\"}}\nstatus:\n  phase: Failed\n  reason: Evicted\n  message: \"The node was low on resource: memory. {escaped}\"\n"
+    );
+    let valid = pod.replace(&format!("memory. {escaped}"), "memory. ");
+    for text in [pod, valid] {
+        let text = printed(&text, &["explain", "suite/a.yaml"]);
+        assert!(text.contains("\\u{1b}"), "{text}");
+        assert_harmless(&text);
+    }
+}
+
+#[test]
+fn problems_of_case_files_are_harmless() {
+    let case = format!("name: a\nabout: \"b{}\nunknown{CONTROLS}: 1\n::set-output name=a::b\n", "\\e[2J\"");
+    for arguments in [&["lint", "suite/a.yaml"][..], &["run", "suite/a.yaml"], &["export", "suite/a.yaml"]] {
+        let text = printed(&case, arguments);
+        assert!(!text.is_empty());
+        assert_harmless(&text);
+    }
+}
+
+#[test]
+fn descriptions_of_cases_are_harmless() {
+    let case = "name: a\nabout: \"about \\e]52;c;cm0=\\a \\u202e\\n::set-output name=a::b\"\npods: [{metadata: {name: p}, spec: {containers: [{name: c, image: pause}]}}]\nexpect: {evicted: []}\n";
+    for arguments in
+        [&["list", "suite/a.yaml"][..], &["list", "--json", "suite/a.yaml"], &["run", "suite/a.yaml"]]
+    {
+        assert_harmless(&printed(case, arguments));
+    }
+}

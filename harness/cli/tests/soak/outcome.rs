@@ -1,0 +1,144 @@
+//! Verdicts of the runs of a soak: as in the baseline, or none.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::plan::{Action, Command, FAULT_EFFECT, ServerFault};
+use crate::served::Ended;
+
+/// Counts of a soak.
+#[derive(Debug, Default)]
+pub struct Counts {
+    runs: usize,
+    interrupts: usize,
+    kills: usize,
+    collections: usize,
+    verdicts: BTreeMap<String, usize>,
+    /// Errors and inconclusive cases without a fault or a signal.
+    unexplained: Vec<String>,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, interrupts, kills, collections, verdicts, unexplained } = self;
+        write!(
+            f,
+            "{runs} runs, {interrupts} interrupts, {kills} kills, {collections} collections; verdicts: "
+        )?;
+        let verdicts: Vec<String> =
+            verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        write!(
+            f,
+            "{}; {} without a verdict for no reason of the soak",
+            verdicts.join(", "),
+            unexplained.len()
+        )
+    }
+}
+
+/// Expected verdicts by case and kubelet minor.
+pub struct Baseline(Value);
+
+impl Baseline {
+    pub fn read() -> Self {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/baseline.json");
+        Self(serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap())
+    }
+
+    fn verdict(&self, case: &str, kubelet: &str) -> Option<&str> {
+        let minor: Vec<&str> = kubelet.split('.').take(2).collect();
+        self.0[case][minor.join(".")].as_str()
+    }
+}
+
+impl Counts {
+    /// Counts an action that ended.
+    ///
+    /// # Panics
+    /// It has a wrong exit status, or a case a wrong verdict.
+    pub fn add(
+        &mut self,
+        action: &Action,
+        ended: &Ended,
+        baseline: &Baseline,
+        faults: &[(Instant, &ServerFault)],
+    ) {
+        match ended.signal {
+            Some(Signal::KILL) => self.kills += 1,
+            Some(_) => self.interrupts += 1,
+            None => {}
+        }
+        let disturbed = ended.signal.is_some() || is_limited(action) || has_fault(action, ended, faults);
+        match action.command {
+            Command::Gc { .. } => self.collections += 1,
+            _ => self.runs += 1,
+        }
+        assert_status(action, ended, disturbed);
+        for (case, kubelet, verdict, why) in verdicts(ended) {
+            *self.verdicts.entry(verdict.clone()).or_default() += 1;
+            let expected = baseline.verdict(&case, &kubelet);
+            let is_flaky_pass = verdict == "flaky" && expected == Some("passed");
+            let context = format!("{case} on {kubelet}: {verdict}, {why}\n{action}\n{}", ended.output);
+            match verdict.as_str() {
+                "skipped" => {}
+                "error" | "inconclusive" if disturbed => {}
+                "inconclusive" => self.unexplained.push(context),
+                verdict => assert!(expected == Some(verdict) || is_flaky_pass, "wrong verdict: {context}"),
+            }
+        }
+    }
+
+    /// Prints the cases that were inconclusive although nothing disturbed them: a busy machine.
+    pub fn print_unexplained(&self) {
+        self.unexplained.iter().for_each(|context| println!("inconclusive without a reason: {context}"));
+    }
+}
+
+/// A run at its time limit ends its cases in errors.
+fn is_limited(action: &Action) -> bool {
+    matches!(&action.command, Command::Guest(arguments) if arguments.iter().any(|word| word == "--timeout"))
+}
+
+fn has_fault(action: &Action, ended: &Ended, faults: &[(Instant, &ServerFault)]) -> bool {
+    let (began, end) = ended.span;
+    match &action.command {
+        Command::Model(_, fault) => fault.is_some(),
+        _ => faults.iter().any(|(at, _)| *at <= end && began <= *at + FAULT_EFFECT),
+    }
+}
+
+/// A process ends by the signal, or with a documented exit status: 101, a panic, is none of them.
+fn assert_status(action: &Action, ended: &Ended, disturbed: bool) {
+    let allowed: &[Option<i32>] = match (&action.command, ended.signal, disturbed) {
+        (_, Some(Signal::KILL), _) => &[None, Some(0), Some(1), Some(3), Some(4), Some(130), Some(137)],
+        // Before the handler was installed, a signal ends the process.
+        (_, Some(_), _) => &[None, Some(0), Some(1), Some(3), Some(4), Some(130), Some(143), Some(129)],
+        (Command::Gc { .. }, None, true) => &[Some(0), Some(4)],
+        (Command::Gc { .. }, None, false) => &[Some(0)],
+        (_, None, true) => &[Some(0), Some(1), Some(3), Some(4)],
+        (_, None, false) => &[Some(0), Some(3)],
+    };
+    let code = ended.status.code();
+    assert!(allowed.contains(&code), "{}: {action}\n{}", ended.status, ended.output);
+}
+
+fn verdicts(ended: &Ended) -> Vec<(String, String, String, String)> {
+    let events = fs::read_to_string(ended.run_dir.join("artifacts/events.jsonl")).unwrap_or_default();
+    let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ended = events.filter(|event| event["what"] == "case-ended").map(|event| {
+        let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let case = format!("{}/{}", text("/suite"), text("/case"));
+        (case, text("/kubelet"), text("/judgement/verdict"), text("/judgement/why"))
+    });
+    ended.collect()
+}
+
+/// Returns the faults with their times.
+pub fn timed(faults: &[ServerFault], started: Instant) -> Vec<(Instant, &ServerFault)> {
+    faults.iter().map(|fault| (started + fault.start - Duration::from_secs(1), fault)).collect()
+}
