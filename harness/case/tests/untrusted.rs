@@ -1,5 +1,7 @@
 //! A case file of any content is loaded or rejected with problems; it never panics.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;

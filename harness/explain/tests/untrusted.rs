@@ -1,5 +1,7 @@
 //! Input of any content is explained or rejected; it never panics.
 
+#![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
+
 use evictlab_explain::{Input, explain};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -14,10 +14,11 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::github::{Annotations, JobSummary};
+use crate::output_options::Verbosity;
 use crate::run_dir::{RunDir, file_name};
 use crate::sink::Report;
 use crate::stream::RunEvent;
-use crate::terminal::{PlainLog, TerminalCaps};
+use crate::terminal::PlainLog;
 use crate::words::{
     code_block, inert_markdown, markdown_cell, markdown_code, shell_quote, visible, without_workflow_commands,
 };
@@ -240,7 +241,7 @@ fn check_reports(events: &[RunEvent]) -> Result<(), TestCaseError> {
     let run_dir = RunDir::at(&dir.path().join("run")).unwrap();
     let mut events = events.to_vec();
     events.iter_mut().for_each(|event| redact::redact_event(&mut event.what));
-    let plain = TerminalCaps { live: false, colour: false };
+    let plain = fixtures::plain_output(Verbosity::Verbose);
     let summary = dir.path().join("run/summary.md");
     let (mut log, mut annotations) = (Vec::new(), Vec::new());
     deliver(Box::new(PlainLog::new("terminal", &mut log, plain, Some(run_dir.clone()))), &events);

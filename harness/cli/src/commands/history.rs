@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_report::{History, RecordedRun, RecordedRunError, exit_code, history_page, history_table};
+use evictlab_report::{
+    History, RecordedRun, RecordedRunError, exit_code, history_page, history_table, write_private,
+};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
@@ -65,8 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let history = History::new(&runs, recent);
     match (&args.output, args.json) {
         (Some(path), _) => {
-            fs::write(path, history_page(&history))
-                .map_err(|error| infrastructure(format!("failed to write {}: {error}", path.display())))?;
+            write_private(path, &history_page(&history)).map_err(infrastructure)?;
             print(path.display())?;
         }
         (None, true) => print(serde_json::to_string_pretty(&history).map_err(infrastructure)?)?,

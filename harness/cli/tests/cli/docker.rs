@@ -171,7 +171,10 @@ fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
         (node("lab", Some(killed.clone())), "lab: removed", false),
     ];
     for (container, says, is_spared) in rows {
-        let host = Host::new(&[("lab-worker", container), ("web", Container::default())], &[killed.clone()]);
+        let host = Host::new(
+            &[("lab-worker", container), ("web", Container::default())],
+            std::slice::from_ref(&killed),
+        );
         let (status, text) = host.evictlab(&["gc"]);
         assert!(status == 0 && text.contains(says), "{status} {text}");
         let expected: &[&str] = if is_spared { &["lab-worker", "web"] } else { &["web"] };
