@@ -142,9 +142,9 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 11),
-        ("limits", 14),
-        ("message", 13),
-        ("out-of-memory", 6),
+        ("limits", 15),
+        ("message", 14),
+        ("out-of-memory", 7),
         ("pids", 3),
         ("ranking", 18),
         ("relatives", 17),

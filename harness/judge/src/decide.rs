@@ -46,7 +46,7 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
     };
     if result.doubt == Some(InconclusiveReason::EvidenceLost) {
-        result.doubt = inconclusive::missing_event(&evidence).or(result.doubt);
+        result.doubt = inconclusive::missing_event(&evidence, &result.why).or(result.doubt);
     }
     result.checks.extend(invariants);
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());

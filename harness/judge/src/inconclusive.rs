@@ -59,11 +59,14 @@ pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> O
     Some(evidence_lost(format!("{why}, and {counted} evictions were counted for {delivered} events")))
 }
 
-/// Returns the more specific reason of a case for which evidence is missing, if that is an Evicted
-/// event although a later event about the same pod arrived, or the event of a rejection, after which
-/// the kubelet sends none.
-pub(crate) fn missing_event(evidence: &CaseEvidence<'_>) -> Option<InconclusiveReason> {
-    let is_missing = |pod: &PodEvidence<'_>| pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event;
+/// Returns the more specific reason of a case that is inconclusive for missing evidence, `why`: an
+/// Evicted event is missing although a later event about the same pod arrived, or that of a rejection,
+/// after which the kubelet sends none.
+pub(crate) fn missing_event(evidence: &CaseEvidence<'_>, why: &str) -> Option<InconclusiveReason> {
+    let is_named = |pod: &PodEvidence<'_>| why.contains(&pod.describe_missing_event());
+    let is_missing = |pod: &PodEvidence<'_>| {
+        pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event && is_named(pod)
+    };
     let is_complete = evidence.observations.missing.is_empty();
     (is_complete && evidence.pods.iter().any(is_missing)).then_some(InconclusiveReason::EventMissing)
 }

@@ -157,8 +157,7 @@ impl LogFormatter {
 /// The verbosity from which an event gets its lines.
 fn min_verbosity(what: &RunEventKind) -> Verbosity {
     match what {
-        RunEventKind::ClusterStep { .. }
-        | RunEventKind::CaseStarted { .. }
+        RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. } => Verbosity::Verbose,
         RunEventKind::ClusterFailed { .. }

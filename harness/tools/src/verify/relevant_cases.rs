@@ -27,7 +27,7 @@ mod tests {
     fn prefers_cases_with_the_known_bug() {
         let case = |name: &str, more: &str| {
             let text = format!(
-                "{{name: {name}, about: b., upstream: [a/b#7], pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c}}]}}}}], expect: {{evicted: []}}{more}}}"
+                "{{name: {name}, about: b., upstream: [a/b#7], pods: [{{metadata: {{name: a}}, spec: {{containers: [{{name: c, image: 'agnhost:2.52'}}]}}}}], expect: {{evicted: []}}{more}}}"
             );
             (&*format!("s/{name}.yaml").leak(), &*text.leak())
         };
