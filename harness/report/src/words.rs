@@ -17,12 +17,15 @@ pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
-/// Takes the effect of links, images, HTML and fences from a text of others in Markdown. All other
-/// text, code spans included, stays as it is.
+/// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in
+/// Markdown. All other text, closed code spans included, stays as it is.
 pub(crate) fn inert_markdown(text: &str) -> String {
     let has_links = ["](", "][", "]:"].iter().any(|link| text.contains(link));
+    // An unclosed code span would end at the next one, and make its content active.
+    let has_open_code = !text.lines().all(closes_code_spans);
     let is_active = |c: char, next: Option<char>| match c {
         '[' => has_links,
+        '`' => has_open_code,
         '<' => next.is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(next)),
         _ => false,
     };
@@ -34,6 +37,18 @@ pub(crate) fn inert_markdown(text: &str) -> String {
     };
     let lines: Vec<String> = escaped(text, is_active).split('\n').map(fenced).collect();
     lines.join("\n")
+}
+
+/// Returns whether each sequence of backticks has its partner of the same length. A backslash may
+/// escape one or be part of a span: such a line counts as open.
+fn closes_code_spans(line: &str) -> bool {
+    let lengths: Vec<usize> = line.split(|c| c != '`').map(str::len).filter(|length| *length > 0).collect();
+    let mut rest = &lengths[..];
+    while let [first, others @ ..] = rest {
+        let Some(partner) = others.iter().position(|length| length == first) else { return false };
+        rest = &others[partner + 1..];
+    }
+    lengths.is_empty() || !line.contains('\\')
 }
 
 /// Puts a backslash before each character that needs one, by itself and the next, and is not escaped.

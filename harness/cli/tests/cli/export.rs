@@ -92,7 +92,7 @@ fn rejects_unsupported_cases_and_writes_nothing() {
         ),
         (&["hard-grace", "--kubelet", "v1.31.14", "--kubelet", "v1.36"], "need 2 clusters"),
         (&["hard-grace", "--kubelet", "v1.31.99"], "the closest known versions are v1.31.14"),
-        (&["hard-grace", "--kubelet", "mine/node:latest"], "--kubelet v1.32.13=mine/node:latest"),
+        (&["hard-grace", "--kubelet", "mine/node:latest"], "--kubelet v1.32.11=mine/node:latest"),
         (&["hard-grace", "--kubelet", "./program"], "failed to read the version of ./program"),
     ];
     for (args, says) in rows {

@@ -12,7 +12,7 @@ use crate::run_dir::RunDir;
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::words::{count, without_workflow_commands};
+use crate::words::count;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -201,9 +201,7 @@ impl LogLines {
             line.gap();
             line.push(word, style);
         }
-        // Further lines of an error could begin with a workflow command.
-        let text = without_workflow_commands(text.trim_end());
-        let mut texts = text.lines();
+        let mut texts = text.trim_end().lines();
         line.gap();
         line.push(texts.next().unwrap_or_default(), Style::Plain);
         self.lines.push(line.cut(usize::MAX));

@@ -118,9 +118,10 @@ impl Line {
         self
     }
 
-    /// Renders the line.
+    /// Renders the line. Workflow commands of GitHub in it have no effect.
     pub fn text(&self, colour: bool) -> String {
-        self.0.iter().map(|(text, style)| style.on(text, colour)).collect()
+        let text: String = self.0.iter().map(|(text, style)| style.on(text, colour)).collect();
+        without_workflow_commands(&text).into_owned()
     }
 }
 
