@@ -74,7 +74,8 @@ fn version(label: &str) -> Option<KubeletVersion> {
     label.split(['=', ' ', ':']).find_map(|part| part.parse().ok())
 }
 
-fn minor(version: &KubeletVersion) -> String {
+/// The minor version of a kubelet: `v1.32`.
+pub(crate) fn minor(version: &KubeletVersion) -> String {
     format!("v{}.{}", version.major, version.minor)
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::baseline;
 use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use evictlab_judge::{CaseResult, Phase, Verdict};
-use evictlab_rules::KubeletVersion;
 
 /// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
 #[derive(Debug, Default)]
@@ -142,10 +142,7 @@ impl RunState {
     /// such as `v1.32.13=./kubelet`, if that is not a version, or if another kubelet of this run has
     /// the same minor.
     pub(crate) fn row_name(&self, kubelet: &str) -> String {
-        let minor = |label: &str| {
-            let version: KubeletVersion = label.parse().ok()?;
-            Some(format!("v{}.{}", version.major, version.minor))
-        };
+        let minor = |label: &str| label.parse().ok().map(|version| baseline::minor(&version));
         let kubelets = || self.run.iter().flat_map(|run| &run.kubelets);
         let is_unique =
             |name: &String| kubelets().filter(|other| minor(other).as_ref() == Some(name)).count() < 2;

@@ -147,8 +147,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let code =
         prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await?;
-    for old in args.keep_runs.iter().flat_map(|keep| old_runs("results".as_ref(), *keep as usize)).flatten() {
-        delete_run(&old).map_err(infrastructure)?;
+    if let Some(keep) = args.keep_runs {
+        for old in old_runs("results".as_ref(), keep as usize).map_err(infrastructure)? {
+            delete_run(&old).map_err(infrastructure)?;
+        }
     }
     Ok(code)
 }

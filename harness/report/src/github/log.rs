@@ -63,8 +63,8 @@ impl<W: Write + Send> Report for GithubLog<W> {
         for (title, text) in attention_groups(run, Some(&self.run_dir)) {
             self.write_group(Some(&title), &text)?;
         }
-        let run_dir = self.run_dir.clone();
-        self.write_group(None, &run_totals(run, Some(&run_dir), self.options.verbosity))?;
+        let totals = run_totals(run, Some(&self.run_dir), self.options.verbosity);
+        self.write_group(None, &totals)?;
         Ok(self.out.flush()?)
     }
 }
