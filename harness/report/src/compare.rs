@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::markdown::{duration, totals};
+use crate::median::median;
 use crate::recorded::RecordedRun;
 use crate::run_state::{EndedCase, RunState};
+use crate::words::{inert_markdown, markdown_cell, visible};
 use evictlab_judge::{Rate, Verdict};
 
 /// Minimum ratio of two durations that is reported as a change. Clusters vary in speed.
@@ -27,7 +29,8 @@ pub fn compare(before: &RecordedRun, after: &RecordedRun) -> String {
     for (name, state) in [("before", before), ("after", after)] {
         if let Some(run) = &state.run {
             let at = run.at.strftime("%Y-%m-%d %H:%M UTC");
-            let _ = writeln!(text, "- {name}: run {}, {at}, {}: {}", run.id, run.backend, totals(state));
+            let (id, backend) = (inert_markdown(&run.id), inert_markdown(&run.backend));
+            let _ = writeln!(text, "- {name}: run {id}, {at}, {backend}: {}", totals(state));
         }
     }
     let both = || new.iter().filter_map(|(key, new)| Some((key, old.get(key)?, new)));
@@ -38,18 +41,20 @@ pub fn compare(before: &RecordedRun, after: &RecordedRun) -> String {
         text.push_str("\n| case | kubelet | before | after | change |\n|-|-|-|-|-|\n");
     }
     for ((suite, case, kubelet), old, new, change) in changed {
-        let (old, new) = (old.render(), new.render());
-        let _ = writeln!(text, "| {suite}/{case} | {kubelet} | {old} | {new} | {change} |");
+        let (case, kubelet) = (format!("{suite}/{case}"), inert_markdown(kubelet));
+        let [case, kubelet] = [inert_markdown(&case), kubelet].map(|name| markdown_cell(&name));
+        let (old, new, change) = (old.render(), new.render(), markdown_cell(&inert_markdown(&change)));
+        let _ = writeln!(text, "| {case} | {kubelet} | {old} | {new} | {change} |");
     }
     for (name, one, other) in [("before", &old, &new), ("after", &new, &old)] {
         let only: Vec<_> = one.keys().filter(|key| !other.contains_key(*key)).collect();
         let names: Vec<String> =
             only.iter().map(|(suite, case, kubelet)| format!("{suite}/{case} on {kubelet}")).collect();
         if !names.is_empty() {
-            let _ = writeln!(text, "\nOnly in the run {name}: {}.", names.join(", "));
+            let _ = writeln!(text, "\nOnly in the run {name}: {}.", inert_markdown(&names.join(", ")));
         }
     }
-    text
+    visible(&text).into_owned()
 }
 
 /// Cases with a verdict, by suite, case and kubelet.
@@ -108,9 +113,7 @@ impl Cell<'_> {
 
     /// Median duration, in seconds.
     fn seconds(&self) -> f64 {
-        let mut all: Vec<f64> = self.attempts.iter().map(|ended| ended.seconds).collect();
-        all.sort_by(f64::total_cmp);
-        all.get(all.len() / 2).copied().unwrap_or_default()
+        median(self.attempts.iter().map(|ended| ended.seconds)).unwrap_or_default()
     }
 
     fn render(&self) -> String {

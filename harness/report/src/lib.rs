@@ -34,6 +34,7 @@ mod history;
 mod jsonl;
 mod junit;
 mod markdown;
+mod median;
 mod output_options;
 mod output_queue;
 mod page;
@@ -65,6 +66,7 @@ pub use history::{Change, History, Outcome, Series, history_page, history_table}
 pub use jsonl::JsonLines;
 pub use junit::Junit;
 pub use markdown::model_notice;
+pub use median::median;
 pub use output_options::{ColourChoice, OutputFormat, OutputOptions, OutputPreferences, Verbosity};
 pub use page::{html_document, page};
 pub use prow::Prow;

@@ -22,7 +22,10 @@ use crate::terminal::PlainLog;
 use crate::words::{
     code_block, inert_markdown, markdown_cell, markdown_code, shell_quote, visible, without_workflow_commands,
 };
-use crate::{Evidence, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures, page, redact};
+use crate::{
+    Evidence, History, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures, history_table, page,
+    redact,
+};
 
 /// Texts with an effect on a terminal, a shell, a page or a job, if they are not quoted.
 const HOSTILE: [&str; 36] = [
@@ -167,8 +170,9 @@ proptest! {
         let lines: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
         let run = RecordedRun::from_events(Path::new("/nonexistent"), &lines).unwrap();
         check_page(&page(&run).unwrap())?;
-        let compared = compare(&run, &run);
-        prop_assert!(!has_controls(&visible(&compared)));
+        for text in [compare(&run, &run), history_table(&History::new(&[run], 1), true)] {
+            prop_assert!(!has_controls(&text) && !parse(&text).iter().any(is_active), "{text:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::series::{Change, History, Outcome, Series};
 use crate::markdown::duration;
-use crate::words::count;
+use crate::words::{count, inert_markdown, markdown_cell, visible};
 use evictlab_judge::Verdict;
 
 /// Maximum number of executions that are shown of a case, the newest.
@@ -27,7 +27,8 @@ pub fn history_table(history: &History, all: bool) -> String {
     }
     text.push_str("\n| case | kubelet | passed | runs, oldest first | median | change |\n|-|-|-|-|-|-|\n");
     for series in &shown {
-        let Series { case, kubelet, .. } = series;
+        let [case, kubelet] =
+            [&series.case, &series.kubelet].map(|name| markdown_cell(&inert_markdown(name)));
         let (passed, symbols, change) =
             (pass_rate(series), symbols(&series.outcomes), describe(series.change));
         let _ =
@@ -37,7 +38,7 @@ pub fn history_table(history: &History, all: bool) -> String {
     if !all && shown.len() < series.len() {
         let _ = writeln!(text, "\n{} passed in every run.", count(series.len() - shown.len(), "other"));
     }
-    text
+    visible(&text).into_owned()
 }
 
 const LEGEND: &str =

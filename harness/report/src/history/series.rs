@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::fisher::{Counts, probability_of_more_failures};
+use crate::median::median;
 use crate::recorded::RecordedRun;
 use crate::run_state::{EndedCase, RunState};
 use evictlab_judge::Verdict;
@@ -122,7 +123,8 @@ fn outcome(state: &RunState, ended: &EndedCase) -> Option<Outcome> {
 impl Series {
     fn new(case: String, kubelet: String, periods: [Vec<Outcome>; 2]) -> Self {
         let [earlier, recent] = periods.each_ref().map(|outcomes| counts(outcomes));
-        let seconds = periods.each_ref().map(|outcomes| median_seconds(outcomes));
+        let seconds =
+            periods.each_ref().map(|outcomes| median(outcomes.iter().map(|outcome| outcome.seconds)));
         let outcomes: Vec<Outcome> = periods.into_iter().flatten().collect();
         let Counts { passed, failed } = counts(&outcomes);
         let pass_rate = (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64);
@@ -169,12 +171,6 @@ fn change(earlier: Counts, recent: Counts, outcomes: &[Outcome]) -> Change {
         return Change::Flaky;
     }
     Change::Stable
-}
-
-fn median_seconds(outcomes: &[Outcome]) -> Option<f64> {
-    let mut seconds: Vec<f64> = outcomes.iter().map(|outcome| outcome.seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied()
 }
 
 #[cfg(test)]

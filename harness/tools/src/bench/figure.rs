@@ -1,5 +1,6 @@
 //! Figures and their targets.
 
+use evictlab_report::median;
 use serde::Serialize;
 
 /// Unit of a figure.
@@ -52,17 +53,10 @@ impl Figure {
         values: &[f64],
         reason: &str,
     ) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let note = match sorted.last() {
+        let measured = median(values.iter().copied());
+        let note = match values.iter().copied().reduce(f64::max) {
             None => reason.to_owned(),
-            Some(worst) => format!("median of {}, worst {}", sorted.len(), unit.format(*worst)),
-        };
-        let middle = sorted.len() / 2;
-        let measured = match sorted.len() {
-            0 => None,
-            odd if odd % 2 == 1 => Some(sorted[middle]),
-            _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+            Some(worst) => format!("median of {}, worst {}", values.len(), unit.format(worst)),
         };
         Self { figure: figure.into(), unit, at_most, measured, note, growth: Vec::new() }
     }
