@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use evictlab_fault::Fault;
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::quantity::{GIB, MIB};
 use jiff::Timestamp;
 
 use crate::defect::Defects;
@@ -68,14 +69,13 @@ pub struct NodeOptions {
 impl NodeOptions {
     /// Returns the options of a kind node on a machine with 16 GiB of memory and a 100 GiB disk.
     pub fn new(name: impl Into<String>, version: KubeletVersion) -> Self {
-        const GIB: u64 = 1 << 30;
         Self {
             name: name.into(),
             labels: Vec::new(),
             version,
             cgroup: CgroupVersion::V2,
             memory: 16 * GIB,
-            memory_used: 90 << 20,
+            memory_used: 90 * MIB,
             disk: 100 * GIB,
             disk_used: 20 * GIB,
             inodes: 6_553_600,
@@ -144,8 +144,8 @@ impl NodeOptions {
     }
 }
 
-const LEAST_MEMORY: u64 = 64 << 20;
-const LEAST_DISK: u64 = 64 << 20;
+const LEAST_MEMORY: u64 = 64 * MIB;
+const LEAST_DISK: u64 = 64 * MIB;
 const LEAST_PIDS: u64 = 301;
 
 /// Version of the kernel's control groups. It decides whether the kernel notifies the kubelet of

@@ -5,6 +5,7 @@ pub mod config;
 mod event;
 pub mod eviction;
 pub mod http;
+mod identity;
 pub mod log;
 pub mod pods;
 pub mod recorder;
@@ -13,4 +14,5 @@ mod state;
 pub mod stats;
 pub mod status;
 
-pub use state::{Identity, Kubelet};
+pub use identity::Identity;
+pub use state::Kubelet;

@@ -3,10 +3,10 @@
 use super::config::KubeletConfig;
 use super::event::KubeletEvent;
 use super::eviction::Eviction;
+use super::identity::Identity;
 use super::log::Log;
 use super::pods::Pods;
 use super::recorder::Recorder;
-use super::state::Identity;
 use super::state::Kubelet;
 use super::stats::Stats;
 use super::status::NodeStatus;

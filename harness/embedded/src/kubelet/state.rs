@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 
-use evictlab_rules::KubeletVersion;
-
 use super::config::KubeletConfig;
 use super::event::{KubeletEvent, PodEvent};
 use super::eviction::Eviction;
+use super::identity::Identity;
 use super::log::{Level, Log};
 use super::pods::Pods;
 use super::recorder::Recorder;
@@ -14,23 +13,7 @@ use super::stats::Stats;
 use super::status::NodeStatus;
 use crate::context::SimContext;
 use crate::defect::Defect;
-use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{EventQueue, Slot, Time};
-
-/// Identity and environment of a kubelet.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// Name of the node.
-    pub node: String,
-    /// Options of the node.
-    pub options: NodeOptions,
-    /// Version of the kubelet.
-    pub version: KubeletVersion,
-    /// Version of the kernel's control groups.
-    pub cgroup: CgroupVersion,
-    /// Process id; grows with each restart.
-    pub pid: u64,
-}
 
 /// A kubelet. Its components are fields; the operations of a component are in the component's
 /// folder.

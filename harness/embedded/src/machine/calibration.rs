@@ -4,8 +4,7 @@
 
 use std::time::Duration;
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
+use evictlab_rules::quantity::{GIB, KIB, MIB};
 
 /// Kernel memory of a container's cgroup beside its processes. Recorded: a container that runs
 /// `sleep`, less what each further `sleep` adds.
@@ -61,13 +60,13 @@ pub(super) const SYSCALL: Duration = Duration::from_micros(1);
 pub(super) const TIME_SLICE: Duration = Duration::from_millis(5);
 
 /// Writes to new anonymous memory.
-pub(super) const FILL_RATE: u64 = 2 << 30;
+pub(super) const FILL_RATE: u64 = 2 * GIB;
 /// Copies between page cache and processes.
-pub(super) const COPY_RATE: u64 = 1 << 30;
+pub(super) const COPY_RATE: u64 = GIB;
 /// Reads from `/dev/urandom`.
-pub(super) const RANDOM_RATE: u64 = 250 << 20;
+pub(super) const RANDOM_RATE: u64 = 250 * MIB;
 /// Writes to a container's log.
-pub(super) const LOG_RATE: u64 = 30 << 20;
+pub(super) const LOG_RATE: u64 = 30 * MIB;
 
 /// Returns the time for `bytes` at a rate, at least 1 µs.
 pub(super) fn at_rate(bytes: u64, rate: u64) -> Duration {

@@ -1,6 +1,7 @@
 //! Commands in running containers, as the CRI's `ExecSync` runs them.
 
 use super::calibration;
+use super::command::{Exec, ExecError, ExecId, ExecResult};
 use super::data::Data;
 use super::errno::Errno;
 use super::ids::{ContainerKey, MAX_DESCRIPTORS, Pid, STDERR, STDIN, STDOUT};
@@ -8,48 +9,6 @@ use super::kernel::Kernel;
 use super::lifecycle::KILLED;
 use super::open_file::Target;
 use super::program::Program;
-
-/// The bytes that are stored of a stream; the rest is dropped.
-const MAX_OUTPUT: usize = 64 << 10;
-
-/// The number of a command in a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExecId(u64);
-
-/// The result of a command in a container.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExecResult {
-    /// The exit status; 128 plus the signal for a process that was killed.
-    pub code: i32,
-    /// Standard output, at most 64 KiB.
-    pub stdout: Vec<u8>,
-    /// Standard error, at most 64 KiB.
-    pub stderr: Vec<u8>,
-}
-
-/// A command that cannot be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExecError {
-    /// The container does not exist, or has exited.
-    #[error("the container does not run")]
-    NotRunning,
-    /// The model does not have the program.
-    #[error("this model does not run the program")]
-    UnknownProgram,
-    /// The container has as many processes as it may have.
-    #[error("the container cannot have another process")]
-    CannotFork,
-}
-
-/// A command in a container.
-#[derive(Clone, Debug)]
-pub(super) struct Exec {
-    pid: Pid,
-    /// `None` while the command runs.
-    code: Option<i32>,
-    /// Standard output and standard error.
-    output: [Vec<u8>; 2],
-}
 
 impl Kernel {
     /// Starts a command in a container.
@@ -89,11 +48,9 @@ impl Kernel {
 
     /// Stores output of a command.
     pub fn write_exec(&mut self, id: ExecId, stderr: bool, data: &Data) {
-        let Some(exec) = self.execs.get_mut(&id) else { return };
-        let output = &mut exec.output[usize::from(stderr)];
-        let room = MAX_OUTPUT.saturating_sub(output.len());
-        let (first, _) = data.clone().split(room as u64);
-        output.extend(first.bytes(room).unwrap_or_default());
+        if let Some(exec) = self.execs.get_mut(&id) {
+            exec.write(stderr, data);
+        }
     }
 
     /// Records the exit status of a process that a command started.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::cgroups::{CgroupTree, Pages};
+use super::command::{ExecError, ExecId, ExecResult};
 use super::container::Container;
 use super::disk::{BLOCK, Disk, NoSpace};
-use super::exec::{ExecError, ExecId, ExecResult};
 use super::ids::{CgroupId, PODS, ROOT, SIGKILL, SIGTERM};
 use super::kernel::Kernel;
 use super::types::{

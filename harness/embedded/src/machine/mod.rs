@@ -1,8 +1,10 @@
 //! The machine of a node: its kernel with processes, cgroups and file systems. Containers and pods
-//! are cgroups and file trees here; the kubelet decides what runs in them.
+//! are cgroups and file trees here; the kubelet decides what runs in them. The kernel and its
+//! programs depend on each other: the kernel runs programs, which call it.
 
 mod calibration;
 mod cgroups;
+mod command;
 mod container;
 mod data;
 mod disk;
@@ -26,8 +28,8 @@ mod runtime;
 mod shell;
 mod types;
 
+pub use self::command::{ExecError, ExecId, ExecResult};
 pub use self::disk::NoSpace;
-pub use self::exec::{ExecError, ExecId, ExecResult};
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
 pub use self::types::{

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::command::ExecId;
 use super::data::Data;
-use super::exec::ExecId;
 use super::ids::{ContainerKey, FileId, PipeId};
 
 /// The object behind an open file. `offset` is the position in it, in bytes.

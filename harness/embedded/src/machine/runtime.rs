@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use evictlab_rules::quantity::MIB;
 use rand::RngExt;
 
 use super::calibration;
@@ -19,7 +20,7 @@ use crate::sim::Rng;
 use crate::sim::Time;
 
 /// The size of a pod's `/dev/shm`, containerd's default, in bytes.
-const SHM_SIZE: u64 = 64 << 20;
+const SHM_SIZE: u64 = 64 * MIB;
 /// The exit status that containerd reports for a container that it cannot start.
 const START_ERROR: i32 = 128;
 

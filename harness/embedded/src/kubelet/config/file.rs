@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kubelet::state::Identity;
+use crate::kubelet::identity::Identity;
 use crate::options::CgroupVersion;
 
 /// Returns the file that kubeadm writes on kind's nodes. kind disables disk eviction

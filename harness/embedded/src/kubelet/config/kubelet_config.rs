@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::error::ConfigError;
 use super::settings::Settings;
 use super::{fields, file};
-use crate::kubelet::state::Identity;
+use crate::kubelet::identity::Identity;
 
 /// Configuration of a kubelet.
 #[derive(Clone, Debug)]

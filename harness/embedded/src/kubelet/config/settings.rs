@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::error::ConfigError;
 use super::fields::length;
 use crate::defect::Defect;
-use crate::kubelet::state::Identity;
+use crate::kubelet::identity::Identity;
 use crate::options::CgroupVersion;
 
 /// Settings of a running kubelet.

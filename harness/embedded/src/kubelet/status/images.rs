@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::quantity::MIB;
 use k8s_openapi::api::core::v1::ContainerImage;
 
 use crate::machine::{DiskUse, Filesystem};
@@ -27,7 +28,7 @@ pub struct Images {
 /// Bytes per file in images, as counted on kind's nodes.
 const BYTES_A_FILE: u64 = 33_000;
 /// Size of an image that is loaded into a node, in bytes.
-const LOADED_IMAGE_BYTES: u64 = 64 << 20;
+const LOADED_IMAGE_BYTES: u64 = 64 * MIB;
 
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.

@@ -3,8 +3,9 @@
 mod conditions;
 mod images;
 mod lease;
+mod node_status;
 mod register;
 mod update;
 
 pub use images::Images;
-pub use update::NodeStatus;
+pub use node_status::NodeStatus;

@@ -7,13 +7,12 @@ use k8s_openapi::api::core::v1::{ContainerImage, NodeCondition};
 use rand::RngExt;
 
 use super::conditions::{self, Condition};
-use super::images::Images;
 use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
 use crate::defect::{Defect, Defects};
 use crate::kubelet::event::{KubeletEvent, StatusEvent};
 use crate::kubelet::recorder::ObjectReference;
-use crate::kubelet::state::{Identity, Kubelet};
+use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::options::CgroupVersion;
 use crate::resource::{EventBody, Kind, ObjectExt};
@@ -21,24 +20,6 @@ use crate::sim::Time;
 
 /// Amounts of resources, such as the capacity of a node, in canonical form.
 pub(super) type ResourceList = BTreeMap<String, String>;
-
-/// Images, and times of the last and next updates.
-#[derive(Clone, Debug, Default)]
-pub struct NodeStatus {
-    /// Images on the node.
-    pub images: Images,
-    /// Time of the last status write.
-    pub(super) written: Option<Time>,
-    pub(super) update_due: Option<Time>,
-    pub(super) lease_due: Option<Time>,
-}
-
-impl NodeStatus {
-    /// Returns the state before the first update.
-    pub fn new(identity: &Identity) -> Self {
-        Self { images: Images::of_kind(&identity.version), ..Self::default() }
-    }
-}
 
 impl Kubelet {
     pub(in crate::kubelet) fn status_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {

@@ -1,0 +1,23 @@
+//! State of the node status.
+
+use super::images::Images;
+use crate::kubelet::identity::Identity;
+use crate::sim::Time;
+
+/// Images, and times of the last and next updates.
+#[derive(Clone, Debug, Default)]
+pub struct NodeStatus {
+    /// Images on the node.
+    pub images: Images,
+    /// Time of the last status write.
+    pub(super) written: Option<Time>,
+    pub(super) update_due: Option<Time>,
+    pub(super) lease_due: Option<Time>,
+}
+
+impl NodeStatus {
+    /// Returns the state before the first update.
+    pub fn new(identity: &Identity) -> Self {
+        Self { images: Images::of_kind(&identity.version), ..Self::default() }
+    }
+}

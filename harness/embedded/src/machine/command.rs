@@ -1,0 +1,56 @@
+//! Commands in running containers, and their results.
+
+use super::data::Data;
+use super::ids::Pid;
+
+/// The bytes that are stored of a stream; the rest is dropped.
+const MAX_OUTPUT: usize = 64 << 10;
+
+/// The number of a command in a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExecId(pub(super) u64);
+
+/// The result of a command in a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecResult {
+    /// The exit status; 128 plus the signal for a process that was killed.
+    pub code: i32,
+    /// Standard output, at most 64 KiB.
+    pub stdout: Vec<u8>,
+    /// Standard error, at most 64 KiB.
+    pub stderr: Vec<u8>,
+}
+
+/// A command that cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExecError {
+    /// The container does not exist, or has exited.
+    #[error("the container does not run")]
+    NotRunning,
+    /// The model does not have the program.
+    #[error("this model does not run the program")]
+    UnknownProgram,
+    /// The container has as many processes as it may have.
+    #[error("the container cannot have another process")]
+    CannotFork,
+}
+
+/// A command in a container.
+#[derive(Clone, Debug)]
+pub(super) struct Exec {
+    pub pid: Pid,
+    /// `None` while the command runs.
+    pub code: Option<i32>,
+    /// Standard output and standard error.
+    pub output: [Vec<u8>; 2],
+}
+
+impl Exec {
+    /// Stores output.
+    pub fn write(&mut self, stderr: bool, data: &Data) {
+        let output = &mut self.output[usize::from(stderr)];
+        let room = MAX_OUTPUT.saturating_sub(output.len());
+        let (first, _) = data.clone().split(room as u64);
+        output.extend(first.bytes(room).unwrap_or_default());
+    }
+}
