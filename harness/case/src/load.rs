@@ -75,6 +75,11 @@ impl LoadedCase {
         (!has_name).then_some(&self.shown)
     }
 
+    /// Returns the text of the file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the line of each pod, from 1.
     pub fn pod_lines(&self) -> Vec<usize> {
         self.lines("pods", self.case.pods.len())

@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use args::backend::BackendName;
 use commands::{
-    bench, bisect, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
+    bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
     mutants, new, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, infrastructure};
@@ -61,6 +61,8 @@ enum Command {
     Gc(gc::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    Book(book::Args),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Gc(args) => block_on_wall_clock(gc::run(&args)),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
+        Command::Book(args) => book::run(&args, Cli::command()),
     };
     result.unwrap_or_else(|failure| failure.report())
 }

@@ -7,6 +7,7 @@ use evictlab_fault::Fault;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::{GIB, MIB};
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use crate::defect::Defects;
 
@@ -64,6 +65,8 @@ pub struct NodeOptions {
     pub cpus: u32,
     /// Defects of the kubelet.
     pub defects: Defects,
+    /// Changes to the kubelet configuration of kind's nodes: maps are merged, `null` removes a key.
+    pub kubelet_config: Map<String, Value>,
 }
 
 impl NodeOptions {
@@ -84,6 +87,7 @@ impl NodeOptions {
             processes: 700,
             cpus: 4,
             defects: Defects::default(),
+            kubelet_config: Map::new(),
         }
     }
 }

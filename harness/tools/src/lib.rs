@@ -32,6 +32,7 @@
 
 pub mod bench;
 pub mod bisect;
+pub mod book;
 pub mod doctor;
 pub mod export;
 pub mod model_limits;

@@ -79,6 +79,7 @@ impl EmbeddedArgs {
             pids: self.node_pids,
             faults: self.faults.iter().flat_map(|script| script.faults.clone()).collect(),
             defects: self.defects.iter().copied().collect(),
+            ..EmbeddedOptions::default()
         }
     }
 

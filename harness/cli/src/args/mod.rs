@@ -8,4 +8,5 @@ pub(crate) mod kubelets;
 pub(crate) mod output;
 pub(crate) mod selection;
 pub(crate) mod target;
+pub(crate) mod thresholds;
 pub(crate) mod values;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
-    Cluster, ClusterRecord, ClusterSource, ClusterState, Docker, KnownCluster, KubeletGroup, NewCluster,
-    Owner, StateDir,
+    Cluster, ClusterRecord, ClusterSource, ClusterState, Docker, EmbeddedOptions, KnownCluster, KubeletGroup,
+    NewCluster, Owner, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 
@@ -16,6 +16,7 @@ use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
+use crate::args::thresholds::ThresholdArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 use evictlab_report::words::count;
@@ -68,7 +69,7 @@ enum Command {
 #[command(after_help = "Examples:
   evictlab cluster create --backend kind --name lab --kubelet v1.31 --kubelet ./kubelet --nodes 3
   evictlab run --backend kind --cluster lab
-  evictlab cluster create --kubelet v1.36")]
+  evictlab cluster create --kubelet v1.36 --eviction-hard 'memory.available<2Gi'")]
 struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
@@ -81,6 +82,8 @@ struct CreateArgs {
     #[command(flatten)]
     embedded: EmbeddedArgs,
     #[command(flatten)]
+    thresholds: ThresholdArgs,
+    #[command(flatten)]
     cluster: NewClusterArgs,
 }
 
@@ -91,7 +94,9 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     {
         BackendName::Embedded.reject_foreign_options(BackendName::Kind, &args.cluster.given())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
-        return serve(&args.embedded.options(kubelets, args.nodes.into())).await;
+        let kubelet_config = args.thresholds.kubelet_config()?;
+        let options = args.embedded.options(kubelets, args.nodes.into());
+        return serve(&EmbeddedOptions { kubelet_config, ..options }).await;
     }
     let state = StateDir::open().map_err(infrastructure)?;
     match &args.command {
@@ -128,6 +133,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
     args.embedded.reject_on(BackendName::Kind)?;
+    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &args.thresholds.given())?;
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod bisect;
+pub(crate) mod book;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod doctor;

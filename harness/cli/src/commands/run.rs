@@ -18,7 +18,7 @@ use crate::execute::prepare_and_execute;
 use crate::failure::{Failure, bad_input, infrastructure};
 
 /// Expected verdicts of the built-in cases.
-const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
+pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
 
 /// Run cases on one or more kubelets
 ///

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bisect;
+mod book;
 mod broken;
 mod cases;
 #[cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ pub struct Served {
 impl Served {
     pub fn new() -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_evictlab"))
-            .args(["cluster", "create", "--backend", "embedded", "--kubelet", "v1.32"])
+            .args(["cluster", "create", "--kubelet", "v1.36", "--eviction-hard", "memory.available<2Gi"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

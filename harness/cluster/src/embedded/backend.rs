@@ -8,6 +8,7 @@ use evictlab_report::Model;
 use evictlab_report::clock::Clock;
 use jiff::Timestamp;
 use kube::Client;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -44,6 +45,8 @@ pub struct EmbeddedOptions {
     pub faults: Vec<Fault>,
     /// Defects of every kubelet.
     pub defects: Defects,
+    /// Changes to the configuration of every kubelet, as in `NodeOptions`.
+    pub kubelet_config: Map<String, Value>,
 }
 
 impl EmbeddedOptions {
@@ -69,6 +72,7 @@ impl EmbeddedOptions {
         let node = |(name, index): (String, usize)| {
             let mut node = NodeOptions::new(name, self.kubelets[index].version.clone());
             node.cgroup = self.cgroup;
+            node.kubelet_config.clone_from(&self.kubelet_config);
             node.memory = self.memory.unwrap_or(node.memory);
             if let Some(disk) = self.disk {
                 // A small disk has the same relative usage as the default one.

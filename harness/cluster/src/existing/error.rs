@@ -33,7 +33,7 @@ pub enum ExistingError {
     },
     /// The user lacks RBAC permissions.
     #[error(
-        "permission denied in cluster {cluster}: {}\nhelp: bind a ClusterRole with these permissions; README.md lists all of them",
+        "permission denied in cluster {cluster}: {}\nhelp: bind a ClusterRole with these permissions; harness/guides/reference/clusters.md lists all of them",
         missing.join(", ")
     )]
     Forbidden {

@@ -55,6 +55,8 @@ pub(super) fn of_kind(identity: &Identity) -> Map<String, Value> {
         // Without it the kubelet does not start on cgroup v1 (KEP-5573).
         file.insert("failCgroupV1".to_owned(), json!(false));
     }
+    merge(&mut file, &identity.options.kubelet_config);
+    file.retain(|_, value| !value.is_null());
     file
 }
 

@@ -1,0 +1,116 @@
+//! Eviction thresholds of simulated kubelets.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use evictlab_rules::threshold::{ThresholdConfig, parse_grace_period, parse_threshold_config};
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, bad_input};
+
+/// Thresholds in the format of the kubelet's flags.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Thresholds of embedded clusters")]
+pub(crate) struct ThresholdArgs {
+    /// Hard thresholds, such as `memory.available<2Gi,nodefs.available<10%`, or `default` for those of
+    /// a kubelet without configuration [default: none, as on kind]
+    #[arg(long, value_name = "SIGNAL<AMOUNT,…>")]
+    eviction_hard: Option<HardThresholds>,
+    /// Soft thresholds, such as `memory.available<3Gi`
+    #[arg(long, value_name = "SIGNAL<AMOUNT,…>", requires = "eviction_soft_grace_period")]
+    eviction_soft: Option<Pairs<'<'>>,
+    /// Grace periods of the soft thresholds, such as `memory.available=30s`
+    #[arg(long, value_name = "SIGNAL=TIME,…", requires = "eviction_soft")]
+    eviction_soft_grace_period: Option<Pairs<'='>>,
+    /// Minimum duration of a pressure condition [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    eviction_pressure_transition_period: Option<String>,
+}
+
+/// `SIGNAL` and value, separated by a character, in a list separated by commas.
+#[derive(Clone, Debug, Default)]
+struct Pairs<const SEPARATOR: char>(BTreeMap<String, String>);
+
+impl<const SEPARATOR: char> FromStr for Pairs<SEPARATOR> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let pair = |part: &str| {
+            let (signal, value) = part
+                .split_once(SEPARATOR)
+                .ok_or_else(|| format!("`{part}` is not SIGNAL{SEPARATOR}VALUE"))?;
+            Ok((signal.trim().to_owned(), value.trim().to_owned()))
+        };
+        text.split(',').map(pair).collect::<Result<_, String>>().map(Self)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum HardThresholds {
+    /// Those of a kubelet without `evictionHard`.
+    Default,
+    Map(Pairs<'<'>),
+}
+
+impl FromStr for HardThresholds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "default" { Ok(Self::Default) } else { text.parse().map(Self::Map) }
+    }
+}
+
+fn period(text: &str) -> Result<String, String> {
+    parse_grace_period(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+impl ThresholdArgs {
+    /// Returns each option with whether it is present.
+    pub(crate) fn given(&self) -> [(bool, &'static str); 3] {
+        [
+            (self.eviction_hard.is_some(), "--eviction-hard"),
+            (self.eviction_soft.is_some(), "--eviction-soft"),
+            (self.eviction_pressure_transition_period.is_some(), "--eviction-pressure-transition-period"),
+        ]
+    }
+
+    /// Returns the changes to the kubelet configuration.
+    ///
+    /// # Errors
+    /// Thresholds with which a kubelet does not start.
+    pub(crate) fn kubelet_config(&self) -> Result<Map<String, Value>, Failure> {
+        let mut config = Map::new();
+        match &self.eviction_hard {
+            None => {}
+            Some(HardThresholds::Default) => drop(config.insert("evictionHard".to_owned(), Value::Null)),
+            Some(HardThresholds::Map(pairs)) => {
+                drop(config.insert("evictionHard".to_owned(), json!(pairs.0)))
+            }
+        }
+        let soft = self.eviction_soft.clone().unwrap_or_default().0;
+        let grace = self.eviction_soft_grace_period.clone().unwrap_or_default().0;
+        if !soft.is_empty() {
+            config.insert("evictionSoft".to_owned(), json!(soft));
+            config.insert("evictionSoftGracePeriod".to_owned(), json!(grace));
+        }
+        if let Some(period) = &self.eviction_pressure_transition_period {
+            config.insert("evictionPressureTransitionPeriod".to_owned(), json!(period));
+        }
+        let hard = match &self.eviction_hard {
+            Some(HardThresholds::Map(pairs)) => pairs.0.clone(),
+            _ => BTreeMap::new(),
+        };
+        let checked = ThresholdConfig {
+            eviction_hard: hard,
+            eviction_soft: soft,
+            eviction_soft_grace_period: grace,
+            ..ThresholdConfig::default()
+        };
+        parse_threshold_config(&checked).map_err(|error| {
+            bad_input(format!(
+                "a kubelet does not start with these thresholds: {error}\nhelp: write them as the kubelet does: --eviction-hard 'memory.available<2Gi'"
+            ))
+        })?;
+        Ok(config)
+    }
+}

@@ -1,0 +1,117 @@
+//! The pages of the cases.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::{Arc, LazyLock};
+
+use evictlab_case::{KnownBug, LoadedCase};
+use evictlab_report::words::{code_block, count, markdown_cell};
+use regex::Regex;
+
+use super::assemble::Verdicts;
+
+/// A path of the Kubernetes source.
+static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?:pkg|cmd|plugin|staging|test)/[\w./-]+\.go\b").expect("the pattern is valid")
+});
+
+/// The page of a case.
+pub(super) fn case_page(loaded: &LoadedCase, verdicts: &[(String, Verdicts)], has_timeline: bool) -> String {
+    let (case, id) = (&loaded.case, loaded.id());
+    let mut text =
+        format!("# {id}\n\n{}\n\n{}\n", case.about, code_block("sh", &format!("evictlab run {}", case.name)));
+    if let Some(advice) = &case.when_it_fails {
+        let _ = writeln!(text, "\n**When it fails.** {}", with_sources(advice));
+    }
+    text.push_str("\n| | |\n|-|-|\n");
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "| {name} | {} |", markdown_cell(&value));
+        }
+    };
+    row("kubelets", case.kubelet.to_string());
+    row("labels", case.labels.join(", "));
+    let issues = case.upstream.iter().map(|upstream| format!("[{upstream}]({})", upstream.link()));
+    row("upstream", issues.collect::<Vec<_>>().join(", "));
+    row("deadline", format!("{} s", case.deadline().as_secs()));
+    if !case.known_bugs.is_empty() {
+        text.push_str("\n## Known bugs\n\n");
+        case.known_bugs.iter().for_each(|bug| text.push_str(&known_bug(bug)));
+    }
+    text.push_str(&verdict_table(&id, verdicts));
+    if has_timeline {
+        let name = &case.name;
+        let _ = writeln!(text, "\n## Timeline\n\n![Timeline of {id} on the model]({name}.svg)");
+    }
+    let _ = writeln!(text, "\n## Case file\n\n{}", code_block("yaml", loaded.text()));
+    text
+}
+
+fn known_bug(bug: &KnownBug) -> String {
+    let upstream = bug.upstream.as_ref().map(|upstream| format!(" ([{upstream}]({}))", upstream.link()));
+    let about = bug.about.as_deref().unwrap_or("The behaviour differs.");
+    format!("- Kubelet `{}`: {about}{}\n", bug.kubelet, upstream.unwrap_or_default())
+}
+
+/// Links files of the Kubernetes source.
+fn with_sources(text: &str) -> String {
+    let link = "[`$0`](https://github.com/kubernetes/kubernetes/blob/master/$0)";
+    SOURCE.replace_all(text, link).into_owned()
+}
+
+/// The minor versions of all verdicts, oldest first.
+fn minors<'a>(verdicts: impl Iterator<Item = &'a Verdicts>) -> Vec<&'a str> {
+    let number = |minor: &str| minor.rsplit('.').next().and_then(|text| text.parse::<u32>().ok());
+    let all: BTreeSet<&str> =
+        verdicts.flat_map(|all| all.values()).flat_map(|one| one.keys()).map(String::as_str).collect();
+    let mut all: Vec<&str> = all.into_iter().collect();
+    all.sort_by_key(|minor| number(minor));
+    all
+}
+
+/// The verdicts of a case: a row for each source of verdicts, a column for each minor version.
+fn verdict_table(id: &str, verdicts: &[(String, Verdicts)]) -> String {
+    let minors = minors(verdicts.iter().map(|(_, verdicts)| verdicts));
+    let mut text =
+        format!("\n## Verdicts\n\n| | {} |\n|-|{}\n", minors.join(" | "), "-|".repeat(minors.len()));
+    for (name, verdicts) in verdicts {
+        let Some(of_case) = verdicts.get(id) else { continue };
+        let cells = minors.iter().map(|minor| of_case.get(*minor).map_or("", String::as_str));
+        let _ = writeln!(text, "| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+    text
+}
+
+/// The list of all cases.
+pub(super) fn catalogue_page(cases: &[Arc<LoadedCase>], verdicts: &[(String, Verdicts)]) -> String {
+    let mut text = format!(
+        "# Catalogue\n\n{}. Each states one behaviour of the kubelet; `evictlab run NAME` runs it.\n",
+        count(cases.len(), "case")
+    );
+    let mut suite = "";
+    for loaded in cases {
+        if loaded.suite != suite {
+            suite = &loaded.suite;
+            let _ = write!(text, "\n## {suite}\n\n| case | states | known bugs on |\n|-|-|-|\n");
+        }
+        let (case, id) = (&loaded.case, loaded.id());
+        let bugs = verdicts.first().map_or_else(String::new, |(_, verdicts)| reproduced_on(&id, verdicts));
+        let about = markdown_cell(&case.about);
+        let _ = writeln!(text, "| [{}]({id}.md) | {about} | {bugs} |", case.name);
+    }
+    text
+}
+
+/// The minor versions on which a known bug of a case shows.
+fn reproduced_on(id: &str, verdicts: &Verdicts) -> String {
+    let Some(of_case) = verdicts.get(id) else { return String::new() };
+    let shown: Vec<&str> = minors(std::iter::once(verdicts))
+        .into_iter()
+        .filter(|minor| of_case.get(*minor).is_some_and(|verdict| verdict == "reproduced"))
+        .collect();
+    match shown[..] {
+        [] => String::new(),
+        [one] => one.to_owned(),
+        [first, .., last] => format!("{first} to {last}"),
+    }
+}
