@@ -23,7 +23,7 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | 9 | `backend`: [`Backend`], one of the three |
+//! | 9 | `backend`: [`Backend`], one of the three; `served`: embedded clusters of other processes |
 //! | 8 | `embedded`, `kind`, `existing`: the backends |
 //! | 7 | `plan`: clusters of a run |
 //! | 6 | `error`: [`ClusterError`] |
@@ -51,6 +51,7 @@ mod owner;
 mod plan;
 mod probe;
 mod run_lease;
+mod served;
 pub mod wait;
 pub mod workload;
 
@@ -83,5 +84,6 @@ pub use owner::Owner;
 pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
+pub use served::{ServedCluster, ServedError};
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

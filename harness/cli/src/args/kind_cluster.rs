@@ -38,6 +38,16 @@ impl NewClusterArgs {
         Ok(ClusterSource::New { name, base, nodes: nodes.into() })
     }
 
+    /// Returns the name, if it is given.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.name.as_ref().map(ToString::to_string)
+    }
+
+    /// Returns `--kind-config` with whether it is present: other clusters have names, too.
+    pub(crate) fn given_of_kind(&self) -> [(bool, &'static str); 1] {
+        [(self.kind_config.is_some(), "--kind-config")]
+    }
+
     /// Returns each option with whether it is present.
     pub(crate) fn given(&self) -> [(bool, &'static str); 2] {
         [(self.name.is_some(), "--name"), (self.kind_config.is_some(), "--kind-config")]

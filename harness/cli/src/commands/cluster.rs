@@ -6,11 +6,13 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
     Cluster, ClusterRecord, ClusterSource, ClusterState, Docker, EmbeddedOptions, KnownCluster, KubeletGroup,
-    NewCluster, Owner, StateDir,
+    NewCluster, Owner, ServedCluster, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
+use jiff::Timestamp;
+use serde::Serialize;
 
-use super::serve_embedded::serve;
+use super::serve_embedded::{detach, serve};
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
@@ -33,7 +35,8 @@ enum Command {
     /// Create a kind cluster with a worker for each kubelet, or serve an embedded cluster
     ///
     /// `evictlab run --backend kind --cluster NAME` runs cases on the kind cluster. An embedded
-    /// cluster is served until this command is interrupted.
+    /// cluster is served until this command is interrupted, or with `--detach` in the background, until
+    /// `evictlab cluster delete NAME`.
     ///
     /// Exit status: 0 the cluster is ready; 2 invalid input; 4 the cluster could not be created and
     /// was removed; 130 interrupted.
@@ -69,7 +72,8 @@ enum Command {
 #[command(after_help = "Examples:
   evictlab cluster create --backend kind --name lab --kubelet v1.31 --kubelet ./kubelet --nodes 3
   evictlab run --backend kind --cluster lab
-  evictlab cluster create --kubelet v1.36 --eviction-hard 'memory.available<2Gi'")]
+  evictlab cluster create --kubelet v1.36 --eviction-hard 'memory.available<2Gi'
+  evictlab cluster create --name sim --detach && export KUBECONFIG=$(evictlab cluster kubeconfig sim)")]
 struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
@@ -81,6 +85,9 @@ struct CreateArgs {
     nodes: u16,
     #[command(flatten)]
     embedded: EmbeddedArgs,
+    /// Serve an embedded cluster in the background, until `evictlab cluster delete NAME`
+    #[arg(long, requires = "name")]
+    detach: bool,
     #[command(flatten)]
     thresholds: ThresholdArgs,
     #[command(flatten)]
@@ -92,17 +99,24 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Command::Create(args) = &args.command
         && args.backend == ManagedBackend::Embedded
     {
-        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &args.cluster.given())?;
+        BackendName::Embedded.reject_foreign_options(BackendName::Kind, &args.cluster.given_of_kind())?;
         let kubelets = args.kubelets.modelled(&args.kubelets.image_catalog()?)?;
         let kubelet_config = args.thresholds.kubelet_config()?;
         let options = args.embedded.options(kubelets, args.nodes.into());
-        return serve(&EmbeddedOptions { kubelet_config, ..options }).await;
+        return match args.cluster.name() {
+            Some(name) if args.detach => detach(&name).await,
+            name => serve(&EmbeddedOptions { kubelet_config, ..options }, name.as_deref()).await,
+        };
     }
     let state = StateDir::open().map_err(infrastructure)?;
     match &args.command {
         Command::Create(args) => create(args, &state).await,
         Command::List { json } => list(*json, &state).await,
         Command::Delete { name, force } => {
+            if let Some(served) = served(&state, name) {
+                served.stop(&state).await.map_err(infrastructure)?;
+                return Ok(ExitCode::SUCCESS);
+            }
             let docker = Docker::connect().await.map_err(infrastructure)?;
             let found = find_cluster(&docker, &state, name).await?;
             if found.state == ClusterState::Live && !force {
@@ -134,6 +148,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure> {
     args.embedded.reject_on(BackendName::Kind)?;
     BackendName::Kind.reject_foreign_options(BackendName::Embedded, &args.thresholds.given())?;
+    BackendName::Kind.reject_foreign_options(BackendName::Embedded, &[(args.detach, "--detach")])?;
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let prepared = async {
@@ -216,44 +231,91 @@ async fn find_cluster(docker: &Docker, state: &StateDir, name: &str) -> Result<K
         .ok_or_else(|| bad_input(evictlab_cluster::ClusterError::Unknown(name.to_owned())))
 }
 
+/// Returns the embedded cluster with this name, if it is served.
+fn served(state: &StateDir, name: &str) -> Option<ServedCluster> {
+    ServedCluster::list(state).into_iter().find(|served| served.cluster == name)
+}
+
+/// A cluster in a list.
+#[derive(Serialize)]
+#[serde(tag = "backend", rename_all = "kebab-case")]
+enum Listed {
+    Embedded(ServedCluster),
+    Kind(Box<KnownCluster>),
+}
+
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
-    let docker = Docker::connect().await.map_err(infrastructure)?;
-    let all = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
+    let mut all: Vec<Listed> = ServedCluster::list(state).into_iter().map(Listed::Embedded).collect();
+    match Docker::connect().await {
+        Ok(docker) => {
+            let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
+            all.extend(found.into_iter().map(|found| Listed::Kind(Box::new(found))));
+        }
+        Err(error) if all.is_empty() => return Err(infrastructure(error)),
+        Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
+    }
     if json {
         print(serde_json::to_string_pretty(&all).map_err(infrastructure)?)?;
     } else if all.is_empty() {
         print("no clusters")?;
     } else {
-        print(table(&all))?;
+        let rows = all.iter().map(|listed| match listed {
+            Listed::Kind(found) => kind_row(found),
+            Listed::Embedded(served) => embedded_row(served),
+        });
+        print(format_table(rows))?;
         print(format!("\n{}", count(all.len(), "cluster")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Formats clusters as a table.
+/// Formats kind clusters as a table.
 pub(crate) fn table(all: &[KnownCluster]) -> String {
+    format_table(all.iter().map(kind_row))
+}
+
+fn format_table(rows: impl Iterator<Item = [String; 7]>) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header([
-        "CLUSTER",
-        "STANDING",
-        "KUBELETS",
-        "MADE",
-        "OWNER",
-        "CONTAINERS",
-    ]);
-    for found in all {
-        let record = &found.record;
-        table.add_row([
-            record.cluster.clone(),
-            found.state.to_string(),
-            record.kubelets.join(" "),
-            record.created.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
-            format!("{} on {}", record.owner.pid, record.owner.host),
-            match (found.is_local, found.containers.len()) {
-                (false, _) => format!("on {}", record.docker_host),
-                (true, count) => count.to_string(),
-            },
-        ]);
-    }
+    let columns = ["CLUSTER", "BACKEND", "STATE", "KUBELETS", "CREATED", "OWNER", "CONTAINERS"];
+    table.load_style(presets::NOTHING).set_header(columns).add_rows(rows);
     table.trim_fmt()
+}
+
+fn kind_row(found: &KnownCluster) -> [String; 7] {
+    let record = &found.record;
+    let containers = match found.is_local {
+        false => format!("on {}", record.docker_host),
+        true => found.containers.len().to_string(),
+    };
+    let state = found.state.to_string();
+    [
+        record.cluster.clone(),
+        "kind".to_owned(),
+        state,
+        record.kubelets.join(" "),
+        time(record.created),
+        owner(&record.owner),
+        containers,
+    ]
+}
+
+fn embedded_row(served: &ServedCluster) -> [String; 7] {
+    let ServedCluster { cluster, owner: server, created, kubelets } = served;
+    [
+        cluster.clone(),
+        "embedded".to_owned(),
+        ClusterState::Live.to_string(),
+        kubelets.join(" "),
+        time(*created),
+        owner(server),
+        String::new(),
+    ]
+}
+
+fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+fn owner(owner: &Owner) -> String {
+    format!("{} on {}", owner.pid, owner.host)
 }

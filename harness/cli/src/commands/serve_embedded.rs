@@ -1,21 +1,33 @@
 //! `evictlab cluster create --backend embedded`: an embedded cluster that runs in real time.
 
+use std::fs;
 use std::io::Write;
-use std::process::ExitCode;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 
-use evictlab_cluster::EmbeddedOptions;
+use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, StateDir};
 use evictlab_embedded::Cluster;
 use evictlab_embedded::http::Access;
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
+use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 
 use crate::args::embedded::options_failure;
-use crate::failure::{Failure, infrastructure};
+use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
-/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig.
-pub(crate) async fn serve(embedded: &EmbeddedOptions) -> Result<ExitCode, Failure> {
+/// Interval at which a starting server is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Beginning of the last line that a server prints.
+const READY: &str = "The cluster exists until ";
+
+/// Serves an embedded cluster on this machine until an interrupt, and deletes its kubeconfig. A
+/// cluster with a name is listed by other commands.
+pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
     let mut options = embedded.options(Timestamp::now());
@@ -25,21 +37,95 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions) -> Result<ExitCode, Failur
     let address = listener.local_addr().map_err(infrastructure)?;
     let token: String = (0..4).map(|_| new_run_id()).collect();
     let access = Access::new(token).map_err(infrastructure)?;
-    let mut file = tempfile::Builder::new()
-        .prefix("evictlab-")
-        .suffix(".kubeconfig")
-        .tempfile()
-        .map_err(infrastructure)?;
-    file.write_all(access.kubeconfig(address).as_bytes()).map_err(infrastructure)?;
-    for (name, place) in embedded.names() {
-        print(format!("{name}: model of kubelet {}", embedded.kubelets[place].version))?;
+    let kubeconfig = Kubeconfig::write(&access.kubeconfig(address), name, embedded)?;
+    for (node, place) in embedded.names() {
+        print(format!("{node}: model of kubelet {}", embedded.kubelets[place].version))?;
     }
-    print(format!("\nexport KUBECONFIG={}\nkubectl get pods -A\n", file.path().display()))?;
-    print("The cluster exists until Ctrl-C.")?;
-    tokio::select! {
+    print(format!("\nexport KUBECONFIG={}\nkubectl get pods -A\n", kubeconfig.path().display()))?;
+    let end = name
+        .map_or_else(|| "Ctrl-C".to_owned(), |name| format!("Ctrl-C or `evictlab cluster delete {name}`"));
+    print(format!("{READY}{end}."))?;
+    let result = tokio::select! {
         biased;
         () = interrupt.stop.cancelled() => Ok(ExitCode::SUCCESS),
         served = cluster.serve(listener, &access) => served.map(|()| ExitCode::SUCCESS).map_err(infrastructure),
         () = cluster.live() => Ok(ExitCode::SUCCESS),
+    };
+    drop(kubeconfig);
+    result
+}
+
+/// The kubeconfig of a cluster, which is deleted when it is dropped.
+enum Kubeconfig {
+    Temporary(NamedTempFile),
+    /// In the state directory.
+    Named(ServedCluster, StateDir),
+}
+
+impl Kubeconfig {
+    fn write(text: &str, name: Option<&str>, embedded: &EmbeddedOptions) -> Result<Self, Failure> {
+        let Some(name) = name else {
+            let file = tempfile::Builder::new().prefix("evictlab-").suffix(".kubeconfig").tempfile();
+            let mut file = file.map_err(infrastructure)?;
+            file.write_all(text.as_bytes()).map_err(infrastructure)?;
+            return Ok(Self::Temporary(file));
+        };
+        let state = StateDir::open().map_err(infrastructure)?;
+        let versions = embedded.kubelets.iter().map(|kubelet| kubelet.version.to_string()).collect();
+        let served = ServedCluster::claim(&state, name, versions).map_err(bad_input)?;
+        let named = Self::Named(served, state.clone());
+        let path = state.create_kubeconfig(name).map_err(infrastructure)?;
+        fs::write(path, text).map_err(infrastructure)?;
+        Ok(named)
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Temporary(file) => file.path().to_owned(),
+            Self::Named(served, state) => state.kubeconfig(&served.cluster),
+        }
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        if let Self::Named(served, state) = self {
+            served.forget(state);
+        }
+    }
+}
+
+/// Starts the same command without `--detach` in the background, and waits until it serves.
+pub(crate) async fn detach(name: &str) -> Result<ExitCode, Failure> {
+    let state = StateDir::open().map_err(infrastructure)?;
+    if ServedCluster::list(&state).iter().any(|served| served.cluster == name) {
+        return Err(bad_input(ServedError::Exists(name.to_owned())));
+    }
+    let path = state.served_log(name);
+    let failed =
+        |error: std::io::Error| infrastructure(format!("failed to start the server of {name}: {error}"));
+    let log = fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path);
+    let log = log.map_err(failed)?;
+    let mut server = std::process::Command::new(std::env::current_exe().map_err(failed)?)
+        .args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"))
+        .stdin(Stdio::null())
+        .stderr(log.try_clone().map_err(failed)?)
+        .stdout(log)
+        // Ctrl-C in this terminal does not reach it.
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    loop {
+        let printed = fs::read_to_string(&path).unwrap_or_default();
+        if printed.contains(READY) {
+            print(printed.trim_end().replace("Ctrl-C or ", ""))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(status) = server.try_wait().map_err(failed)? {
+            let _ignored = fs::remove_file(&path);
+            let problem = printed.trim().trim_start_matches("error: ").to_owned();
+            return Err(if status.code() == Some(2) { bad_input(problem) } else { infrastructure(problem) });
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -9,6 +9,7 @@ mod broken;
 mod cases;
 #[cfg(target_os = "linux")]
 mod ci_files;
+mod cluster;
 mod docker;
 mod doctor;
 mod embedded;

@@ -11,6 +11,9 @@ use super::record::ClusterRecord;
 /// Prefix of the file of a record that is being written.
 const PARTIAL: &str = ".partial-";
 
+/// Extension of the records of embedded clusters.
+const SERVED: &str = "embedded";
+
 /// Age after which a partial file belongs to a process that was killed.
 const PARTIAL_FILE_LIFETIME: Duration = Duration::from_secs(60);
 
@@ -82,6 +85,23 @@ impl StateDir {
     /// remove the temporary file of a killed run.
     pub fn kind_config(&self, cluster: &str) -> PathBuf {
         self.path.join(format!("{cluster}.kind.yaml"))
+    }
+
+    /// Path of the record of an embedded cluster that a process serves.
+    pub(crate) fn served_record(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.{SERVED}"))
+    }
+
+    /// Path of the log of such a process.
+    pub fn served_log(&self, cluster: &str) -> PathBuf {
+        self.path.join(format!("{cluster}.log"))
+    }
+
+    /// Paths of all records of embedded clusters.
+    pub(crate) fn served_records(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let is_record = |path: &PathBuf| path.extension().is_some_and(|extension| extension == SERVED);
+        entries.map(|entry| entry.path()).filter(is_record).collect()
     }
 
     /// Creates an empty kubeconfig for kind to write, so that only the user can read it at any

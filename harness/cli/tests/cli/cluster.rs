@@ -1,0 +1,61 @@
+//! `evictlab cluster` with embedded clusters.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn evictlab(arguments: &[&str], state: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.env("EVICTLAB_STATE_DIR", state).env("DOCKER_HOST", "unix:///nonexistent.sock");
+    command.args(arguments).output().unwrap()
+}
+
+/// Deletes the cluster of a test that failed.
+struct Deleted<'a>(&'a Path);
+
+impl Drop for Deleted<'_> {
+    fn drop(&mut self) {
+        evictlab(&["cluster", "delete", "sim"], self.0);
+    }
+}
+
+#[test]
+fn a_detached_cluster_is_listed_until_it_is_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let create = ["cluster", "create", "--name", "sim", "--detach", "--kubelet", "v1.33"];
+    let _deleted = Deleted(&state);
+    let created = evictlab(&create, &state);
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    let second = evictlab(&create, &state);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("cluster sim exists already"));
+
+    let listed = evictlab(&["cluster", "list", "--json"], &state);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["backend"], &listed[0]["cluster"]), (&"embedded".into(), &"sim".into()));
+    let kubeconfig = evictlab(&["cluster", "kubeconfig", "sim"], &state);
+    let kubeconfig = String::from_utf8(kubeconfig.stdout).unwrap();
+    let watched = evictlab(&["watch", "--once", "--json", "--kubeconfig", kubeconfig.trim()], &state);
+    assert!(String::from_utf8_lossy(&watched.stdout).contains("v1-33-worker"));
+
+    assert!(evictlab(&["cluster", "delete", "sim"], &state).status.success());
+    assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
+}
+
+#[test]
+fn thresholds_with_which_no_kubelet_starts_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    for (options, problem) in [
+        (&["--eviction-hard", "memory.availble<2Gi"][..], "unsupported eviction signal memory.availble"),
+        (&["--eviction-hard", "memory.available=2Gi"], "is not SIGNAL<VALUE"),
+        (&["--eviction-soft", "memory.available<2Gi"], "--eviction-soft-grace-period"),
+        (&["--backend", "kind", "--eviction-hard", "default"], "requires --backend embedded"),
+    ] {
+        let arguments = [&["cluster", "create"], options].concat();
+        let output = evictlab(&arguments, folder.path());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(problem), "{options:?}: {error}");
+    }
+}
