@@ -50,9 +50,13 @@ pub fn explain(
         let events: Vec<EvictedEvent> = events.iter().map(|event| (*event).clone()).collect();
         all.extend(Subject::of_events(&index, &events, version).explanation()?);
     }
-    for message in &input.messages {
-        let subject = Subject { version: version.cloned(), message: Some(message), ..Subject::default() };
+    for text in &input.messages {
+        let (name, message) = (text.pod.clone(), Some(text.message.as_str()));
+        let subject = Subject { name, version: version.cloned(), message, ..Subject::default() };
         all.extend(subject.explanation()?);
+    }
+    for cause in &input.causes {
+        all.push(Explanation { pod: cause.pod.clone(), why: cause.why.clone(), ..Explanation::default() });
     }
     match all.is_empty() {
         true => Err(NothingToExplain::NoEviction(describe_input(input))),
@@ -175,7 +179,8 @@ impl<'a> Subject<'a> {
             condition: status.kubelet_termination().and_then(|condition| condition.message.as_deref()),
         };
         let bugs = matcher.matches();
-        let checks = if self.message.is_some() { Vec::new() } else { check_consistency(evidence) };
+        let is_partial = self.message.is_some() || self.pod.is_some_and(|pod| pod.is_partial);
+        let checks = if is_partial { Vec::new() } else { check_consistency(evidence) };
         let missing = self.missing_input(&message);
         Ok(Some(Explanation { why: why(&message), bugs, checks, missing, containers, ..common }))
     }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::objects::{Event, Node, Pod};
+use crate::text_input::{TextCause, TextMessage, read_text};
 
 /// Beginnings of eviction messages.
 const MESSAGE_STARTS: [&str; 6] = [
@@ -29,8 +30,10 @@ pub struct Input {
     pub(crate) pods: Vec<Pod>,
     /// Nodes, which contain the kubelet versions.
     pub(crate) nodes: Vec<Node>,
-    /// Messages without an object.
-    pub(crate) messages: Vec<String>,
+    /// Eviction messages without an object.
+    pub(crate) messages: Vec<TextMessage>,
+    /// Other terminations that a text states.
+    pub(crate) causes: Vec<TextCause>,
 }
 
 /// The input could not be read.
@@ -64,9 +67,21 @@ pub enum InputError {
         /// The error.
         source: serde_json::Error,
     },
-    /// A text that is not an eviction message.
-    #[error("input is neither an object nor an eviction message: {0}")]
-    Message(MessageParseError),
+    /// A text with an eviction message that no kubelet writes.
+    #[error("failed to read the eviction message: after {after:?}, expected {expected}, found {found:?}")]
+    Message {
+        /// The last characters that could be read.
+        after: String,
+        /// Description of the expected text.
+        expected: String,
+        /// The first characters that could not be read.
+        found: String,
+    },
+    /// A text that is not about an eviction.
+    #[error(
+        "no eviction found in this text, which begins with {0:?}\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), an eviction message, or the output of kubectl describe pod"
+    )]
+    Text(String),
 }
 
 impl Input {
@@ -83,7 +98,7 @@ impl Input {
             || text.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:"));
         // YAML may start with a brace, too; errors refer to JSON then.
         let objects = match text.trim_start().starts_with(['{', '[']) {
-            true => json(text).map(|value| vec![value]).or_else(|error| yaml(text).map_err(|_| error)),
+            true => json(text).or_else(|error| yaml(text).map_err(|_| error)),
             false => yaml(text),
         };
         match objects {
@@ -96,8 +111,10 @@ impl Input {
     }
 }
 
-fn json(text: &str) -> Result<Value, InputError> {
-    serde_json::from_str(text).map_err(|error| InputError::Syntax {
+/// Reads one object, or several one after the other, as in the output of `kubectl get -o json --watch`.
+fn json(text: &str) -> Result<Vec<Value>, InputError> {
+    let objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    objects.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {
         format: "JSON",
         line: error.line(),
         column: error.column(),
@@ -129,18 +146,43 @@ fn of_objects(objects: Vec<Value>) -> Result<Input, InputError> {
 }
 
 fn of_text(text: &str) -> Result<Input, InputError> {
-    let found: Vec<String> = text.lines().filter_map(|line| message(line).ok()).collect();
-    // `kubectl describe` wraps long messages.
-    let messages = if found.is_empty() { vec![message(text).map_err(InputError::Message)?] } else { found };
-    Ok(Input { messages, ..Input::default() })
+    let found = read_text(text, |line| message(line).ok());
+    if found.is_empty() {
+        // A wrapped message.
+        let whole = message(text).map_err(|error| not_a_message(text, &error))?;
+        let messages = vec![TextMessage { pod: None, message: whole }];
+        return Ok(Input { messages, ..Input::default() });
+    }
+    let mut input = Input { messages: found.messages, causes: found.causes, ..Input::default() };
+    for pod in found.pods {
+        input.add_pod(pod)?;
+    }
+    input.pods.iter_mut().for_each(|pod| pod.is_partial = true);
+    Ok(input)
+}
+
+/// Maximum number of characters of the input in an error.
+const MAX_QUOTED: usize = 40;
+
+fn not_a_message(text: &str, error: &MessageParseError) -> InputError {
+    let first = |text: &str| text.chars().take(MAX_QUOTED).collect::<String>();
+    if error.offset == 0 {
+        return InputError::Text(first(text.trim()));
+    }
+    let (before, rest) = error.text.split_at(error.offset);
+    let skipped = before.chars().count().saturating_sub(MAX_QUOTED);
+    let after = before.chars().skip(skipped).collect();
+    let found = if rest.trim().is_empty() { "the end".to_owned() } else { first(rest) };
+    InputError::Message { after, expected: error.expected.clone(), found }
 }
 
 /// Extracts the eviction message from a text.
 fn message(text: &str) -> Result<String, MessageParseError> {
     let from = MESSAGE_STARTS.iter().filter_map(|start| text.find(start)).min().unwrap_or(0);
     let words: Vec<&str> = text[from..].split_whitespace().collect();
-    // Messages end with a space, which is lost when they are copied.
-    let text = format!("{} ", words.join(" ").trim_end_matches(['"', '\'']));
+    // Messages end with a full stop and a space. Copying loses the space and adds quotes.
+    let text =
+        format!("{} ", words.join(" ").trim_end_matches(['"', '\'', '`', '*', '_', ')', '>', '|', '”', '’']));
     let text = modernize(&text);
     match text.parse::<EvictionMessage>() {
         Ok(_) => Ok(text),
@@ -256,6 +298,7 @@ mod tests {
     #[test]
     fn reads_output_of_kubectl() {
         let rows = [
+            ("{\"kind\": \"Event\"}\n{\"kind\": \"Pod\"}\n", (1, 1, 0, 0)),
             ("kind: Pod\nmetadata: {name: a}", (0, 1, 0, 0)),
             (r#"{"kind": "Event", "reason": "Evicted"}"#, (1, 0, 0, 0)),
             ("kind: List\nitems:\n- kind: Event\n- kind: Pod\n- kind: Node\n- kind: Service", (1, 1, 1, 0)),
@@ -292,7 +335,7 @@ mod tests {
         let old = "The node was low on resource: memory. Container a was using 30332Ki, which exceeds its request of 0. Container b was using 2Gi, which exceeds its request of 1Gi.";
         let new = "The node was low on resource: memory. Container a was using 30332Ki, request is 0, has larger consumption of memory. \
                    Container b was using 2Gi, request is 1Gi, has larger consumption of memory. ";
-        assert_eq!(Input::read(old).unwrap().messages, [new]);
+        assert_eq!(Input::read(old).unwrap().messages[0].message, new);
         assert_eq!(modernize(LOW), LOW);
     }
 
@@ -305,16 +348,13 @@ mod tests {
             ("kind: Node", "found a Node"),
             ("kind: Pod\nmetadata: {name: [}", "YAML, line 2, column"),
             ("{\"kind\": ", "JSON, line 1, column 9"),
-            ("hello", "expected the beginning of an eviction message, found \"hello \""),
-            (
-                "Container el1 was using 3Gi. ",
-                "at byte 10, after \"Container \", expected a container's name",
-            ),
+            ("hello", "no eviction found in this text, which begins with \"hello\""),
+            ("Container el1 was using 3Gi. ", "after \"Container \", expected a container's name"),
             (
                 "The node was low on resource: patience. ",
-                "at byte 30, after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
+                "after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
             ),
-            ("- 1\n- 2", "neither an object nor an eviction message"),
+            ("- 1\n- 2", "no eviction found in this text"),
             ("kind: Pod\nspec: {nodeName: [a]}", "failed to read Pod: invalid type: sequence"),
         ];
         for (text, expected) in rows {

@@ -19,14 +19,18 @@
 
 mod consistency;
 mod containers;
+mod describe;
 mod explain;
 mod explanation;
 mod input;
 mod input_index;
 mod known_bugs;
+mod node_log;
 mod objects;
 mod other_causes;
 mod text;
+mod text_cause;
+mod text_input;
 
 pub use explain::{NothingToExplain, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};

@@ -46,6 +46,9 @@ pub(crate) struct Pod {
     /// The same pod as the eviction rules read it; `None` if they cannot.
     #[serde(skip)]
     pub manifest: Option<evictlab_rules::pod::Pod>,
+    /// True if the pod was read from text, which has neither conditions nor annotations.
+    #[serde(skip)]
+    pub is_partial: bool,
 }
 
 /// Metadata of an object.

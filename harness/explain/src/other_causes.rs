@@ -38,6 +38,11 @@ fn by_condition(condition: &PodCondition) -> Option<String> {
 fn by_reason(status: &PodStatus) -> Option<String> {
     let (reason, message) = (trimmed(&status.reason), trimmed(&status.message));
     match reason {
+        "Evicted" if message.is_empty() => Some(
+            "The kubelet evicted the pod, and its status does not have the message. The Evicted event has it, \
+             for an hour: kubectl get events --field-selector reason=Evicted -o yaml"
+                .to_owned(),
+        ),
         "Preempting" => Some(format!(
             "The kubelet preempted the pod to admit a critical pod that needs its resources. \
              {NOT_AN_EVICTION} Status message: {message}"

@@ -243,3 +243,77 @@ fn other_causes_are_distinguished() {
         assert!(all[0].to_string().contains(expected), "{}", all[0]);
     }
 }
+
+/// Text that people have: each line of a table is an input, and what its explanation contains.
+#[test]
+fn copied_text_is_explained() {
+    const LOW: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 87608Ki. Container web was using 4395616Ki, request is 2Gi, has larger consumption of memory.";
+    let describe = format!(
+        "Name:             web-0\nNamespace:        shop\nPriority:         0\nNode:             node-3/10.0.0.3\nStatus:           Failed\nReason:           Evicted\nMessage:          {LOW} \nIP:               \nInit Containers:\n  proxy:\n    Image:  envoy\n    State:          Terminated\n      Reason:       Error\nContainers:\n  web:\n    Image:  nginx\n    State:          Terminated\n      Reason:       Error\n      Exit Code:    137\n    Requests:\n      memory:     2Gi\n    Environment:  <none>\n  idle:\n    Image:  pause\n    Requests:\n      memory:     64Mi\nConditions:\n  Type    Status\n  Ready   False\nEvents:\n  Type     Reason     Age   From               Message\n  ----     ------     ----  ----               -------\n  Normal   Scheduled  5m    default-scheduler  Successfully assigned shop/web-0 to node-3\n  Warning  Evicted    2m    kubelet            {LOW}\n  Normal   Killing    2m    kubelet            Stopping container web\n"
+    );
+    let oom = "Name: java-1\nNamespace: shop\nNode: node-3/10.0.0.3\nStatus: Running\nContainers:\n  java:\n    State:          Running\n    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\nEvents: <none>\n";
+    let log = "I1124 13:00:00.000000     812 eviction_manager.go:369] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"\nI1124 13:00:00.002000     812 eviction_manager.go:398] \"Eviction manager: pods ranked for eviction\" pods=[\"kube-system/etcd\",\"shop/web\"]\nI1124 13:00:01.002000     812 eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"\n";
+    let journal = "Nov 24 13:00:01 node-3 kubelet[812]: I1124 13:00:01.002000     812 eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"";
+    let named = |text: &str| format!("shop/web-0 {text}");
+    let rows: Vec<(String, usize, &str)> = vec![
+        (describe.clone(), 1, "shop/web-0 on node node-3"),
+        (describe.clone(), 1, "not named  idle (regular)"),
+        (describe.replace("Failed", "Failed\nQoS Class: Burstable"), 1, "2245Mi above its request"),
+        (format!("{describe}\n\n{}", describe.replace("web-0", "web-1")), 2, "shop/web-1"),
+        (oom.to_owned(), 1, "OOM-killed container java"),
+        (format!("on prod we saw \"{LOW} \" this morning, any idea?"), 1, "14Mi below the threshold"),
+        (format!("> {LOW}"), 1, "14Mi below the threshold"),
+        (format!("`{LOW}`"), 1, "14Mi below the threshold"),
+        (format!("\u{1b}[33mWarning\u{1b}[0m  Evicted  2m  kubelet  {LOW}"), 1, "14Mi below the threshold"),
+        (format!("LAST SEEN   TYPE      REASON    OBJECT      MESSAGE\n2m          Warning   Evicted   pod/web-0   {LOW}"), 1, "web-0"),
+        (format!("shop   2m   Warning   Evicted   pod/web-0   {LOW}"), 1, "shop/web-0"),
+        (format!("2m (x2 over 3m)   Warning   Evicted   Pod/web-0   {LOW}"), 1, "web-0"),
+        (format!("{LOW}\n{LOW}\n"), 1, "14Mi below the threshold"),
+        ("NAME    READY   STATUS    RESTARTS   AGE\nweb-0   0/1     Evicted   0          5m\nweb-1   1/1     Running   0   5m".to_owned(), 1, "kubectl get pod web-0 -o yaml"),
+        ("shop   web-0   0/2   Evicted   0   5m   <none>   node-3".to_owned(), 1, "shop/web-0"),
+        (log.to_owned(), 1, "It was number 2 of 2 in the order of eviction"),
+        (log.replace("\"kube-system/etcd\",", ""), 1, "It was the first of 1"),
+        (journal.to_owned(), 1, "The kubelet evicted the pod, as its log states"),
+        ("[ 1234.567] Memory cgroup out of memory: Killed process 4242 (java) total-vm:9000000kB, anon-rss:2097152kB, file-rss:0kB".to_owned(), 1, "It used 2048 MiB"),
+        ("Nov 24 13:00:01 node-3 kernel: Out of memory: Killed process 4242 (java) total-vm:9kB, anon-rss:1kB".to_owned(), 1, "the node had no memory left"),
+        ("Warning  SystemOOM  3m  kubelet  System OOM encountered, victim process: java, pid: 4242".to_owned(), 1, "process java (PID 4242)"),
+        ("Preempted in order to admit critical pod".to_owned(), 1, "to admit a critical pod"),
+        (named("2m  Warning  Preempting  Preempted in order to admit critical pod"), 1, "to admit a critical pod"),
+        ("2m   Normal   Preempted   pod/web-0   Preempted by a pod on node node-3".to_owned(), 1, "higher priority"),
+        ("Pod was terminated in response to imminent node shutdown.".to_owned(), 1, "graceful node shutdown"),
+        ("evicting pod shop/web-0".to_owned(), 1, "Eviction API"),
+        ("error when evicting pods/\"web-0\" -n \"shop\": Cannot evict pod as it would violate the pod's disruption budget.".to_owned(), 1, "PodDisruptionBudget"),
+        ("2m   Normal   TaintManagerEviction   pod/web-0   Marking for deletion Pod shop/web-0".to_owned(), 1, "NoExecute taint"),
+        ("PodGC: node no longer exists".to_owned(), 1, "garbage collector"),
+        ("web-0   0/1   OOMKilled   3   5m".to_owned(), 1, "OOM-killed a container"),
+        ("2m   Warning   OutOfmemory   pod/web-0   Node didn't have enough resource: memory, requested: 1, used: 2, capacity: 2".to_owned(), 1, "rejected the pod at admission"),
+        ("2m   Warning   FailedScheduling   pod/web-0   0/3 nodes are available: 3 Insufficient memory.".to_owned(), 1, "no node with enough resources"),
+        (format!("{{\"kind\":\"Event\",\"reason\":\"Evicted\",\"message\":\"{LOW} \",\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"a\"}}}}\n{{\"kind\":\"Event\",\"reason\":\"Evicted\",\"message\":\"{LOW} \",\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"b\"}}}}"), 2, "shop/b"),
+        ("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"d\"},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}".to_owned(), 1, "does not have the message"),
+    ];
+    for (text, count, expected) in rows {
+        let input = Input::read(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let all = explain(&input, None).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let shown: String = all.iter().map(Explanation::to_string).collect();
+        assert!(all.len() == count && shown.contains(expected), "{text}\n{expected}\n{shown}");
+    }
+}
+
+#[test]
+fn other_text_is_refused_in_plain_words() {
+    for (text, expected) in [
+        ("hello world", "no eviction found in this text, which begins with \"hello world\""),
+        ("NAME   READY   STATUS    RESTARTS   AGE\nweb-1   1/1   Running   0   5m", "no eviction found"),
+        ("Name: node-3\nRoles: <none>\nLabels: a=b\n", "no eviction found"),
+        (
+            "The node was low on resource: patience. ",
+            "after \"The node was low on resource: \", expected memory",
+        ),
+    ] {
+        let error = match Input::read(text) {
+            Ok(input) => explain(&input, None).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}

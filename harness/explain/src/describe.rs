@@ -1,0 +1,150 @@
+//! The output of `kubectl describe pod`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+use crate::text_input::qualified;
+
+/// A row of the events: type, reason, age, source and message.
+static EVENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^  (?:Normal|Warning)\s+(?<reason>\S+)\s+\S+(?: \(x\d+ over \S+\))?\s+(?<source>\S+)\s+(?<message>.*)$",
+    )
+    .expect("the pattern is valid")
+});
+
+/// A described pod.
+pub(crate) struct DescribedPod {
+    /// `namespace/name`.
+    pub name: String,
+    /// The pod's manifest and status, as far as the description has them.
+    pub object: Value,
+    /// Events other than `Evicted`, as `reason: message`.
+    pub events: Vec<String>,
+    /// Whether the pod was evicted or failed, or a container was terminated.
+    pub is_terminated: bool,
+}
+
+/// Returns the described pods of a text, and the rest of the text.
+pub(crate) fn described_pods(text: &str) -> (Vec<DescribedPod>, String) {
+    let mut blocks: Vec<Vec<&str>> = Vec::new();
+    let mut rest = String::new();
+    for line in text.lines() {
+        match blocks.last_mut() {
+            _ if line.starts_with("Name:") => blocks.push(vec![line]),
+            // Everything in a description is a key at the margin, or indented.
+            Some(block) if is_part_of_description(line) => block.push(line),
+            _ => {
+                rest.push_str(line);
+                rest.push('\n');
+            }
+        }
+    }
+    let mut pods = Vec::new();
+    for block in blocks {
+        match described_pod(&block) {
+            Some(pod) => pods.push(pod),
+            None => block.iter().for_each(|line| {
+                rest.push_str(line);
+                rest.push('\n');
+            }),
+        }
+    }
+    (pods, rest)
+}
+
+fn is_part_of_description(line: &str) -> bool {
+    let is_key = line.split_once(':').is_some_and(|(key, _)| {
+        key.starts_with(|c: char| c.is_ascii_uppercase())
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || " -()".contains(c))
+    });
+    line.trim().is_empty() || line.starts_with([' ', '\t']) || is_key
+}
+
+fn described_pod(block: &[&str]) -> Option<DescribedPod> {
+    let field = |name: &str| {
+        let value = block.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value.map(str::trim).filter(|value| !value.is_empty())
+    };
+    let name = field("Name")?;
+    // A description of another kind, such as a node, has no containers.
+    let has_containers = block.iter().any(|line| line.starts_with("Containers:"));
+    if !has_containers && field("Reason") != Some("Evicted") {
+        return None;
+    }
+    let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
+    if let Some(namespace) = field("Namespace") {
+        metadata.insert("namespace".to_owned(), json!(namespace));
+    }
+    // `node-3/10.0.0.3`
+    let node = field("Node").and_then(|node| node.split('/').next()).filter(|node| *node != "<none>");
+    let (regular, regular_statuses) = containers(block, "Containers:");
+    let (init, init_statuses) = containers(block, "Init Containers:");
+    let status = json!({
+        "phase": field("Status"),
+        "reason": field("Reason"),
+        // Messages end with a space, which `describe` keeps and copying loses.
+        "message": field("Message").map(|message| format!("{message} ")),
+        "containerStatuses": regular_statuses,
+        "initContainerStatuses": init_statuses,
+    });
+    let object = json!({
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"nodeName": node, "containers": regular, "initContainers": init},
+        "status": status,
+    });
+    let events = block.iter().filter_map(|line| EVENT.captures(line));
+    let others = events.filter(|event| &event["reason"] != "Evicted");
+    let events = others.map(|event| format!("{}: {}", &event["reason"], &event["message"])).collect();
+    let was_killed =
+        block.iter().any(|line| line.trim_start().starts_with("Reason:") && line.contains("OOMKilled"));
+    Some(DescribedPod {
+        name: qualified(field("Namespace"), name),
+        object,
+        events,
+        is_terminated: field("Reason").is_some() || was_killed,
+    })
+}
+
+/// Returns the containers below a heading, with their requests and states.
+fn containers(block: &[&str], heading: &str) -> (Vec<Value>, Vec<Value>) {
+    let (mut specs, mut statuses) = (Vec::new(), Vec::new());
+    let lines = block.iter().skip_while(|line| **line != heading).skip(1);
+    let mut lines = lines.take_while(|line| line.starts_with(' ')).peekable();
+    while let Some(line) = lines.next() {
+        let Some(name) = container_name(line) else { continue };
+        let (mut requests, mut state) = (Map::new(), Map::new());
+        let mut section = String::new();
+        let mut of_section = "state";
+        while let Some(line) = lines.next_if(|line| container_name(line).is_none()) {
+            let indent = line.len() - line.trim_start().len();
+            let Some((key, value)) = line.trim().split_once(':') else { continue };
+            let value = value.trim();
+            if indent <= 4 {
+                section = key.to_owned();
+                of_section = if key == "Last State" { "lastState" } else { "state" };
+                continue;
+            }
+            match (section.as_str(), key) {
+                ("Requests", _) => drop(requests.insert(key.to_owned(), json!(value))),
+                ("State" | "Last State", "Reason") => {
+                    state.insert(of_section.to_owned(), json!({"terminated": {"reason": value}}));
+                }
+                _ => {}
+            }
+        }
+        specs.push(json!({"name": name, "resources": {"requests": requests}}));
+        state.insert("name".to_owned(), json!(name));
+        statuses.push(Value::Object(state));
+    }
+    (specs, statuses)
+}
+
+/// A line such as `  web:` begins a container.
+fn container_name(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("  ")?.strip_suffix(':')?;
+    (!name.starts_with(' ')).then_some(name)
+}
