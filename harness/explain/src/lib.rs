@@ -19,6 +19,7 @@
 
 mod consistency;
 mod containers;
+mod document;
 mod explain;
 mod explanation;
 mod input;
