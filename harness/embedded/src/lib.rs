@@ -48,7 +48,8 @@
 //! | `apiserver` | defaults, validation, admission and deletion of objects |
 //! | `controllers` | scheduler, node lifecycle, garbage collection, workloads |
 //! | `kubelet` | pods, statistics, eviction, node status |
-//! | `node`, `simulation` | a machine with its kubelet; the cluster and its events in order |
+//! | `node`, `nodes` | a machine with its kubelet; all of them, with their next event |
+//! | `simulation` | the cluster and its events in order |
 //! | `cluster` | the simulation on Tokio's clock |
 //! | `http` | the Kubernetes API over HTTP |
 
@@ -62,6 +63,7 @@ pub mod http;
 pub mod kubelet;
 pub mod machine;
 mod node;
+mod nodes;
 pub mod options;
 pub mod resource;
 pub mod sim;
@@ -72,5 +74,6 @@ pub use cluster::Cluster;
 pub use context::SimContext;
 pub use defect::{Defect, Defects};
 pub use node::Node;
+pub use nodes::Nodes;
 pub use options::{CgroupVersion, NodeOptions, Options, OptionsError};
 pub use simulation::Simulation;

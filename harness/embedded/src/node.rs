@@ -9,6 +9,7 @@ use crate::kubelet::Kubelet;
 use crate::machine::{ExecError, ExecId, Machine, NoSpace};
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::{EventQueue, Slot, Time};
+use crate::storage::Change;
 
 /// Directory of static pods on nodes that kubeadm set up.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
@@ -52,9 +53,9 @@ impl Node {
         self.schedule_wakeup(ctx);
     }
 
-    /// Delivers changes of objects to the kubelet.
-    pub fn changed(&mut self, ctx: &mut SimContext) {
-        self.kubelet.changed(&mut self.machine, ctx);
+    /// Delivers changes of the node's pods to the kubelet; `None` if the history is too short.
+    pub(crate) fn changed(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
+        self.kubelet.changed(changes, &mut self.machine, ctx);
         self.schedule_wakeup(ctx);
     }
 

@@ -1,6 +1,5 @@
 //! The cluster as a simulation: nodes, controllers and objects, with their events in order.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_fault::Fault;
@@ -10,6 +9,7 @@ use crate::context::SimContext;
 use crate::controllers::Controllers;
 use crate::fault::{ActiveFaults, NodeFault, Scope};
 use crate::node::Node;
+use crate::nodes::Nodes;
 use crate::options::{Options, OptionsError};
 use crate::sim::{Epoch, EventQueue, Rng, Sequence, Slot, Time};
 use crate::storage::Store;
@@ -24,7 +24,7 @@ pub struct Simulation {
     /// Objects of the API.
     pub store: Store,
     /// Nodes by name.
-    pub nodes: BTreeMap<String, Node>,
+    pub nodes: Nodes,
     /// Faults that are active.
     pub faults: ActiveFaults,
     controllers: Controllers,
@@ -48,7 +48,7 @@ enum Event {
 enum Owner {
     Simulation,
     Controllers,
-    Node(String),
+    Nodes,
 }
 
 impl Simulation {
@@ -61,7 +61,7 @@ impl Simulation {
         let mut simulation = Self {
             now: Time::ZERO,
             store: Store::new(options.seed, Epoch(options.epoch)),
-            nodes: BTreeMap::new(),
+            nodes: Nodes::default(),
             faults: ActiveFaults::default(),
             controllers: Controllers::new(options.event_ttl, defects),
             rng: Rng::seed_from_u64(options.seed),
@@ -74,7 +74,7 @@ impl Simulation {
         simulation.with(|controllers, _, ctx| controllers.start(ctx));
         for mut node in nodes {
             simulation.with(|_, _, ctx| node.start(ctx));
-            simulation.nodes.insert(node.name.clone(), node);
+            simulation.nodes.insert(node);
         }
         simulation.run(Time::ZERO);
         Ok(simulation)
@@ -82,17 +82,14 @@ impl Simulation {
 
     /// Handles all events until `now`.
     pub fn run(&mut self, now: Time) {
+        self.nodes.requeue();
         self.schedule_watch_delivery();
         while let Some((slot, owner)) = self.first().filter(|(slot, _)| slot.time <= now) {
             self.now = self.now.max(slot.time);
             match owner {
                 Owner::Simulation => self.handle_own_event(),
                 Owner::Controllers => self.with(|controllers, _, ctx| controllers.handle_next(ctx)),
-                Owner::Node(name) => self.with(|_, nodes, ctx| {
-                    if let Some(node) = nodes.get_mut(&name) {
-                        node.handle_next(ctx);
-                    }
-                }),
+                Owner::Nodes => self.with(|_, nodes, ctx| nodes.handle_next(ctx)),
             }
         }
         self.now = self.now.max(now);
@@ -112,10 +109,7 @@ impl Simulation {
     }
 
     /// Runs `work` at the current time, as a request does.
-    pub fn with<T>(
-        &mut self,
-        work: impl FnOnce(&mut Controllers, &mut BTreeMap<String, Node>, &mut SimContext) -> T,
-    ) -> T {
+    pub fn with<T>(&mut self, work: impl FnOnce(&mut Controllers, &mut Nodes, &mut SimContext) -> T) -> T {
         let mut ctx = SimContext {
             now: self.now,
             store: &mut self.store,
@@ -124,6 +118,7 @@ impl Simulation {
             sequence: &mut self.sequence,
         };
         let result = work(&mut self.controllers, &mut self.nodes, &mut ctx);
+        self.nodes.requeue();
         self.schedule_watch_delivery();
         result
     }
@@ -132,17 +127,15 @@ impl Simulation {
     fn first(&self) -> Option<(Slot, Owner)> {
         let own = self.queue.next().map(|slot| (slot, Owner::Simulation));
         let controllers = self.controllers.next().map(|slot| (slot, Owner::Controllers));
-        let node =
-            self.nodes.values().filter_map(|node| Some((node.next()?, node))).min_by_key(|(slot, _)| *slot);
-        let node = node.map(|(slot, node)| (slot, Owner::Node(node.name.clone())));
-        [own, controllers, node].into_iter().flatten().min_by_key(|(slot, _)| *slot)
+        let nodes = self.nodes.next().map(|slot| (slot, Owner::Nodes));
+        [own, controllers, nodes].into_iter().flatten().min_by_key(|(slot, _)| *slot)
     }
 
     fn handle_own_event(&mut self) {
         match self.queue.pop() {
             Some(Event::WatchDelivery) => self.with(|controllers, nodes, ctx| {
                 controllers.changed(ctx);
-                nodes.values_mut().for_each(|node| node.changed(ctx));
+                nodes.deliver(ctx);
             }),
             Some(Event::Fault(index)) => self.with(|_, nodes, ctx| trigger_fault(index, nodes, ctx)),
             None => {}
@@ -159,10 +152,14 @@ impl Simulation {
 }
 
 /// Triggers the fault with an index.
-fn trigger_fault(index: usize, nodes: &mut BTreeMap<String, Node>, ctx: &mut SimContext) {
+fn trigger_fault(index: usize, nodes: &mut Nodes, ctx: &mut SimContext) {
     let Some((fault, scope)) = ctx.faults.trigger(index) else { return };
-    let affected = nodes.iter_mut().filter(|(name, _)| scope.as_ref().is_none_or(|node| node == *name));
-    for (_, node) in affected {
+    let affected: Vec<String> = match scope {
+        Some(node) => vec![node],
+        None => nodes.names().map(str::to_owned).collect(),
+    };
+    for name in affected {
+        let Some(node) = nodes.get_mut(&name) else { continue };
         match fault {
             NodeFault::OomKill => node.machine.trigger_oom(ctx.now),
             NodeFault::StopKubelet => node.kubelet.stop(),

@@ -49,4 +49,4 @@ pub use recorded::{DecodeError, Recorded};
 pub use sample::sample;
 pub use samples::Samples;
 pub use scope::Scope;
-pub use yaml::{YamlError, yaml_documents};
+pub use yaml::{YamlError, yaml_documents, yaml_documents_as};

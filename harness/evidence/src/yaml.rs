@@ -1,5 +1,6 @@
 //! Files with YAML documents: recorded evidence, and objects that kubectl printed.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::Options;
 
@@ -27,6 +28,14 @@ pub struct YamlError {
 /// # Errors
 /// The first problem of the text.
 pub fn yaml_documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    yaml_documents_as(text)
+}
+
+/// Parses all documents of a text as a type, as [`yaml_documents`] does.
+///
+/// # Errors
+/// The first problem of the text.
+pub fn yaml_documents_as<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, YamlError> {
     let options: Options =
         serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: true };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {

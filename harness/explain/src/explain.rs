@@ -8,10 +8,10 @@ use evictlab_rules::threshold::{Resource, Signal};
 use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::container_reports;
 use crate::explanation::Explanation;
-use crate::input::{Input, modernize};
+use crate::input::{Input, MAX_DESCRIBED, modernize};
 use crate::input_index::InputIndex;
 use crate::known_bugs::BugMatcher;
-use crate::objects::{Event, Pod, PodStatus};
+use crate::objects::{Pod, PodStatus};
 use crate::other_causes::other_cause;
 use crate::text::amount;
 
@@ -66,18 +66,11 @@ pub fn explain(
 
 /// Describes the first few objects of the input.
 fn describe_input(input: &Input) -> String {
-    const SHOWN: usize = 3;
-    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-    let event = |event: &Event| {
-        let object = &event.involved_object;
-        format!("an event {} about {} {}", text(&event.reason), text(&object.kind), text(&object.name))
-    };
-    let pod = |pod: &Pod| format!("pod {} in phase {}", text(&pod.metadata.name), text(&pod.status.phase));
-    let all: Vec<String> = input.events.iter().map(event).chain(input.pods.iter().map(pod)).collect();
-    let first = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(SHOWN) {
-        0 => first,
-        more => format!("{first} and {more} more"),
+    let pods = input.pods.iter().take(MAX_DESCRIBED).map(Pod::describe);
+    let first: Vec<String> = input.first_events.iter().cloned().chain(pods).take(MAX_DESCRIBED).collect();
+    match (input.event_count + input.pods.len()).saturating_sub(MAX_DESCRIBED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Input of explanations: the output of `kubectl get -o yaml`, single objects, or messages.
 
-use evictlab_evidence::{YamlError, yaml_documents};
+use std::collections::HashSet;
+
+use evictlab_evidence::{YamlError, yaml_documents_as};
 use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::{EvictionMessage, MessageParseError};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::document::Document;
 use crate::objects::{Event, Node, Pod};
 use crate::text_input::{TextCause, TextMessage, read_text};
 
@@ -20,13 +23,22 @@ const MESSAGE_STARTS: [&str; 6] = [
     "The node had condition: ",
 ];
 
+/// Maximum number of objects that the description of an input names.
+pub(crate) const MAX_DESCRIBED: usize = 3;
+
 /// Objects and messages to explain.
 #[derive(Clone, Debug, Default)]
 pub struct Input {
-    /// All events.
-    pub(crate) events: Vec<Event>,
-    /// Evicted events.
+    /// Number of events.
+    pub(crate) event_count: usize,
+    /// Descriptions of the first events.
+    pub(crate) first_events: Vec<String>,
+    /// Evicted events, as explanations compare them.
     pub(crate) evicted: Vec<EvictedEvent>,
+    /// Objects and sources of the events with the reason `Evicted`.
+    pub(crate) evicted_sources: Vec<Event>,
+    /// UIDs of the objects with an event of a kubelet that is not an eviction.
+    pub(crate) other_kubelet_events: HashSet<Option<String>>,
     pub(crate) pods: Vec<Pod>,
     /// Nodes, which contain the kubelet versions.
     pub(crate) nodes: Vec<Node>,
@@ -97,12 +109,12 @@ impl Input {
         let is_object = text.trim_start().starts_with('{')
             || text.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:"));
         // YAML may start with a brace, too; errors refer to JSON then.
-        let objects = match text.trim_start().starts_with(['{', '[']) {
+        let documents = match text.trim_start().starts_with(['{', '[']) {
             true => json(text).or_else(|error| yaml(text).map_err(|_| error)),
             false => yaml(text),
         };
-        match objects {
-            Ok(objects) if objects.iter().any(|object| kind(object).is_some()) => of_objects(objects),
+        match documents {
+            Ok(documents) if documents.iter().any(Document::has_kind) => of_documents(documents),
             Ok(_) => of_text(text),
             // A message parses as an invalid mapping.
             Err(error) if is_object => Err(error),
@@ -112,9 +124,9 @@ impl Input {
 }
 
 /// Reads one object, or several one after the other, as in the output of `kubectl get -o json --watch`.
-fn json(text: &str) -> Result<Vec<Value>, InputError> {
-    let objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    objects.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {
+fn json(text: &str) -> Result<Vec<Document>, InputError> {
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
+    documents.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {
         format: "JSON",
         line: error.line(),
         column: error.column(),
@@ -122,8 +134,8 @@ fn json(text: &str) -> Result<Vec<Value>, InputError> {
     })
 }
 
-fn yaml(text: &str) -> Result<Vec<Value>, InputError> {
-    yaml_documents(text).map_err(|YamlError { line, column, problem }| InputError::Syntax {
+fn yaml(text: &str) -> Result<Vec<Document>, InputError> {
+    yaml_documents_as(text).map_err(|YamlError { line, column, problem }| InputError::Syntax {
         format: "YAML",
         line,
         column,
@@ -131,13 +143,13 @@ fn yaml(text: &str) -> Result<Vec<Value>, InputError> {
     })
 }
 
-fn of_objects(objects: Vec<Value>) -> Result<Input, InputError> {
+fn of_documents(documents: Vec<Document>) -> Result<Input, InputError> {
     let mut input = Input::default();
     let mut others = Vec::new();
-    for object in objects.into_iter().filter(|object| !object.is_null()) {
-        input.add(object, None, &mut others)?;
+    for document in documents {
+        document.add_to(&mut input, &mut others)?;
     }
-    if input.events.is_empty() && input.pods.is_empty() {
+    if input.event_count == 0 && input.pods.is_empty() {
         let nodes = (!input.nodes.is_empty()).then(|| "a Node".to_owned());
         let what = nodes.or_else(|| others.first().cloned()).unwrap_or_else(|| "an empty list".to_owned());
         return Err(InputError::Kind(what));
@@ -215,7 +227,16 @@ impl Input {
     pub fn add_event(&mut self, event: Value) -> Result<(), InputError> {
         let event = to_core_event(event);
         self.evicted.extend(evicted_events(std::slice::from_ref(&event)));
-        self.events.push(decode("Event", event)?);
+        let event: Event = decode("Event", event)?;
+        self.event_count += 1;
+        if self.first_events.len() < MAX_DESCRIBED {
+            self.first_events.push(event.describe());
+        }
+        if event.reason.as_deref() == Some("Evicted") {
+            self.evicted_sources.push(event);
+        } else if event.source.component.as_deref() == Some("kubelet") {
+            self.other_kubelet_events.insert(event.involved_object.uid);
+        }
         Ok(())
     }
 
@@ -229,8 +250,21 @@ impl Input {
         Ok(())
     }
 
+    /// Adds the objects of another input.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.event_count += other.event_count;
+        self.first_events.extend(other.first_events);
+        self.first_events.truncate(MAX_DESCRIBED);
+        self.evicted.extend(other.evicted);
+        self.evicted_sources.extend(other.evicted_sources);
+        self.other_kubelet_events.extend(other.other_kubelet_events);
+        self.pods.extend(other.pods);
+        self.nodes.extend(other.nodes);
+        self.messages.extend(other.messages);
+    }
+
     /// Adds an object or the items of a list. `item_kind` is the kind of items without one.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         mut object: Value,
         item_kind: Option<&str>,
@@ -292,7 +326,7 @@ mod tests {
 
     fn counts(text: &str) -> (usize, usize, usize, usize) {
         let input = Input::read(text).unwrap();
-        (input.events.len(), input.pods.len(), input.nodes.len(), input.messages.len())
+        (input.event_count, input.pods.len(), input.nodes.len(), input.messages.len())
     }
 
     #[test]
@@ -303,6 +337,13 @@ mod tests {
             (r#"{"kind": "Event", "reason": "Evicted"}"#, (1, 0, 0, 0)),
             ("kind: List\nitems:\n- kind: Event\n- kind: Pod\n- kind: Node\n- kind: Service", (1, 1, 1, 0)),
             ("kind: EventList\nitems: [{}, {}]", (2, 0, 0, 0)),
+            // kubectl writes the items before the kind of their list.
+            ("items: [{kind: Event}, {kind: Node}, {}]\nkind: PodList\n---\nkind: Node", (1, 1, 2, 0)),
+            (r#"{"items": [{}, {}], "metadata": {}, "kind": "EventList"}"#, (2, 0, 0, 0)),
+            (
+                r#"{"kind": "List", "items": [{"kind": "PodList", "items": [{}, {"kind": "Event"}]}]}"#,
+                (1, 1, 0, 0),
+            ),
             ("kind: Pod\n---\nkind: Event\n---\n", (1, 1, 0, 0)),
             (LOW, (0, 0, 0, 1)),
             (LOW.trim(), (0, 0, 0, 1)),
@@ -326,7 +367,7 @@ mod tests {
     fn reads_events_of_both_api_groups() {
         let text = format!("kind: Event\nregarding: {{kind: Pod, name: a}}\nnote: '{LOW}'\nreason: Evicted");
         let input = Input::read(&text).unwrap();
-        assert_eq!(input.events[0].involved_object.name.as_deref(), Some("a"));
+        assert_eq!(input.evicted_sources[0].involved_object.name.as_deref(), Some("a"));
         assert_eq!((input.evicted[0].pod.as_str(), input.evicted[0].message.as_str()), ("a", LOW));
     }
 
@@ -345,6 +386,10 @@ mod tests {
             (" \n", "the input is empty"),
             ("kind: Service", "found a Service"),
             ("kind: List\nitems: []", "found an empty list"),
+            ("kind: EventList\nitems: x", "found an empty list"),
+            ("items: [{kind: Event}]\nkind: Example", "found a Example"),
+            ("kind: PodList\nitems: [{spec: 1}, {]}]", "YAML, line 2, column"),
+            ("items: [{spec: {nodeName: [a]}}]\nkind: PodList", "failed to read Pod: invalid type"),
             ("kind: Node", "found a Node"),
             ("kind: Pod\nmetadata: {name: [}", "YAML, line 2, column"),
             ("{\"kind\": ", "JSON, line 1, column 9"),

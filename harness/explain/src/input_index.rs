@@ -21,8 +21,8 @@ pub(crate) struct InputIndex<'a> {
     evicted_by_uid: HashMap<&'a str, Vec<&'a EvictedEvent>>,
     /// UIDs and names of the pods of the input.
     pods: PodNames<'a>,
-    /// UIDs of the objects with an event of a kubelet that is not an eviction.
-    other_kubelet_events: HashSet<Option<&'a str>>,
+    /// The input; `None` only by default.
+    input: Option<&'a Input>,
     /// Names of nodes in the first Evicted event of each pod.
     hosts: HashMap<PodKey<'a>, Option<&'a str>>,
     versions: HashMap<&'a str, KubeletVersion>,
@@ -38,14 +38,18 @@ struct PodNames<'a> {
 
 impl<'a> InputIndex<'a> {
     pub(crate) fn of(input: &'a Input) -> Self {
-        let mut index = Self { evicted: input.evicted.iter().collect(), ..Self::default() };
+        let mut index =
+            Self { evicted: input.evicted.iter().collect(), input: Some(input), ..Self::default() };
         index.evicted.sort_by_key(|event| event.at);
         for event in &index.evicted {
             index.evicted_by_pod.entry(pod_of(event)).or_default().push(event);
             index.evicted_by_uid.entry(&event.uid).or_default().push(event);
         }
-        for event in &input.events {
-            index.add_event(event);
+        for event in &input.evicted_sources {
+            let object = &event.involved_object;
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            let name = object.name.as_deref().unwrap_or_default();
+            index.hosts.entry((namespace, name)).or_insert_with(|| host(event));
         }
         for pod in &input.pods {
             index.pods.add(pod);
@@ -58,17 +62,6 @@ impl<'a> InputIndex<'a> {
             }
         }
         index
-    }
-
-    fn add_event(&mut self, event: &'a Event) {
-        let object = &event.involved_object;
-        if event.reason.as_deref() == Some("Evicted") {
-            let namespace = object.namespace.as_deref().unwrap_or_default();
-            let name = object.name.as_deref().unwrap_or_default();
-            self.hosts.entry((namespace, name)).or_insert_with(|| host(event));
-        } else if event.source.component.as_deref() == Some("kubelet") {
-            self.other_kubelet_events.insert(object.uid.as_deref());
-        }
     }
 
     /// Returns the evictions of a pod, oldest first.
@@ -97,7 +90,7 @@ impl<'a> InputIndex<'a> {
 
     /// Returns whether a kubelet sent other events about the pod.
     pub(crate) fn has_other_events(&self, pod: &Pod) -> bool {
-        self.other_kubelet_events.contains(&pod.metadata.uid.as_deref())
+        self.input.is_some_and(|input| input.other_kubelet_events.contains(&pod.metadata.uid))
     }
 
     /// Returns the node that reported the first eviction of a pod.

@@ -20,6 +20,7 @@
 mod consistency;
 mod containers;
 mod describe;
+mod document;
 mod explain;
 mod explanation;
 mod input;

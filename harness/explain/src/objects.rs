@@ -154,6 +154,26 @@ pub(crate) struct NodeSystemInfo {
     pub kubelet_version: Option<String>,
 }
 
+impl Event {
+    /// Reason and object, for a message about an input without evictions.
+    pub(crate) fn describe(&self) -> String {
+        let object = &self.involved_object;
+        let [reason, kind, name] = [&self.reason, &object.kind, &object.name].map(text);
+        format!("an event {reason} about {kind} {name}")
+    }
+}
+
+impl Pod {
+    /// Name and phase, for a message about an input without evictions.
+    pub(crate) fn describe(&self) -> String {
+        format!("pod {} in phase {}", text(&self.metadata.name), text(&self.status.phase))
+    }
+}
+
+fn text(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or("?")
+}
+
 impl PodStatus {
     /// Statuses of init, regular and ephemeral containers.
     pub(crate) fn all_container_statuses(&self) -> impl Iterator<Item = &ContainerStatus> {

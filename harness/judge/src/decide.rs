@@ -31,8 +31,7 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     let expectation = Expectation::of(case);
     let results = expectation.check(&evidence);
     if let Some(why) = &results.error {
-        let result = verdict_with(Verdict::Error, why.clone(), &results.checks);
-        return CaseResult { phase: Some(Phase::Judge), ..result };
+        return undecidable(why.clone(), &results.checks);
     }
     // An intermittent bug is judged by the rate over all runs.
     let bug = known_bug(case, kubelet, observed_cgroup(observations)).filter(|bug| !bug.sometimes);
@@ -54,6 +53,10 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
     result.diff = results.diff;
     match assertions::rate(case, &evidence) {
         None => {}
+        Some(Err(Unrated::TooCostly(why))) => {
+            (result.verdict, result.why, result.doubt) = (Verdict::Error, why, None);
+            result.phase = Some(Phase::Judge);
+        }
         Some(Err(_)) if matches!(result.verdict, Verdict::Inconclusive | Verdict::Failed) => {}
         Some(Err(Unrated::Lost(cause))) => {
             (result.verdict, result.why, result.doubt) =
@@ -67,6 +70,11 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         }
     }
     result
+}
+
+/// Returns the result of a case with an expression that cannot be evaluated.
+fn undecidable(why: String, checks: &[Check]) -> CaseResult {
+    CaseResult { phase: Some(Phase::Judge), ..verdict_with(Verdict::Error, why, checks) }
 }
 
 /// Checks the invariants of the kubelet's version. If the expectation holds although the version
@@ -121,6 +129,9 @@ impl Decision<'_> {
         let with_bug = self.bug.map(|bug| (bug, Expectation::of_bug(self.case, bug)));
         if let Some((bug, expectation)) = &with_bug {
             let results = expectation.check(self.evidence);
+            if let Some(why) = &results.error {
+                return undecidable(why.clone(), &results.checks);
+            }
             if results.hold() {
                 return self.with_known_bug(bug, expectation, &results);
             }

@@ -101,6 +101,24 @@ fn an_expression_that_is_too_costly_is_an_error() {
     assert!(result.why.contains("too costly"), "{}", result.why);
 }
 
+/// Neither is decided by the expressions that can be evaluated.
+#[test]
+fn a_rate_and_a_known_bug_that_are_too_costly_are_errors() {
+    let nested = "samples.map(a, samples.all(b, samples.all(c, true)))";
+    let rate = format!("{{evicted: [], rate: {{what: w, of: '{nested}'}}}}");
+    let bug = format!(
+        ", known-bugs: [{{kubelet: '>=1.30', about: b, evicted: [], that: [{{what: w, value: '{nested}', is-not: false}}]}}]"
+    );
+    let rows = [(rate.as_str(), ""), ("{evicted: [web]}", bug.as_str())];
+    for (expect, more) in rows {
+        let mut observed = observations();
+        observed["samples"] = json!(vec![json!({"t": 1}); 300]);
+        let result = result(&case(expect, more), observed);
+        assert_eq!(result.verdict, Verdict::Error, "{expect} {more}: {result:#?}");
+        assert!(result.why.contains("too costly"), "{}", result.why);
+    }
+}
+
 #[test]
 fn missing_evidence_decides_nothing() {
     let that = |value: &str| format!("{{evicted: [], that: [{{what: w, value: '{value}'}}]}}");

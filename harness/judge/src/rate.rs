@@ -6,6 +6,7 @@ use crate::evidence::CaseEvidence;
 use crate::verdict::{
     CaseResult, Check, Inconclusive, InconclusiveReason, Rate, Verdict, bug_label, capitalize,
 };
+use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, KnownBug, Rate as StatedRate};
 use evictlab_evidence::Scope;
 
@@ -18,14 +19,16 @@ pub(crate) enum Unrated {
     Lost(Inconclusive),
     /// The expression has no value, or a value of another type.
     Failed(Check),
+    /// The expression exceeds the cost limit.
+    TooCostly(String),
 }
 
 impl Rate {
     /// Evaluates the case's rate in one run; `None` for a case without a rate.
     ///
     /// # Errors
-    /// The expression reads missing evidence, or has no value or another value than a list of
-    /// booleans.
+    /// The expression reads missing evidence, is too costly, or has no value or another value than a
+    /// list of booleans.
     pub(crate) fn of(
         case: &Case,
         scope: &Scope<'_>,
@@ -44,7 +47,10 @@ impl Rate {
                 observed,
             })
         };
-        let value = rate.of.value(scope).map_err(|cause| failure(format!("no value: {cause}")));
+        let value = rate.of.value(scope).map_err(|cause| match cause {
+            ExpressionError::TooCostly { .. } => Unrated::TooCostly(format!("{}: {cause}", rate.what)),
+            cause => failure(format!("no value: {cause}")),
+        });
         Some(value.and_then(|value| {
             let list = if let Value::Array(list) = value { list } else { vec![value] };
             let right = list.iter().filter(|item| **item == Value::Bool(true)).count() as u64;

@@ -90,9 +90,21 @@ impl Expression {
         self.program.value(variables).map(sort_keys)
     }
 
-    /// Reports whether the value is `true`. An expression without a value does not hold.
+    /// Reports whether the value is `true`. An expression without a value does not hold, nor does one
+    /// that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
     pub fn holds(&self, variables: &dyn VariableResolver) -> bool {
         self.value(variables) == Ok(Value::Bool(true))
+    }
+
+    /// Reports whether the value is `true`. An expression without a value does not hold.
+    ///
+    /// # Errors
+    /// [`ExpressionError::TooCostly`].
+    pub fn try_holds(&self, variables: &dyn VariableResolver) -> Result<bool, ExpressionError> {
+        match self.value(variables) {
+            Err(error @ ExpressionError::TooCostly { .. }) => Err(error),
+            value => Ok(value == Ok(Value::Bool(true))),
+        }
     }
 
     /// Reports whether the expression reads the variable.
@@ -315,6 +327,8 @@ mod tests {
             let error = value(&text, 1000).unwrap_err();
             assert!(matches!(error, ExpressionError::TooCostly { .. }), "{text}: {error}");
             assert!(error.to_string().contains("too costly"), "{error}");
+            let condition = text.parse::<Expression>().unwrap().try_holds(&Variables::new(300));
+            assert_eq!(condition, Err(error), "{text}");
         }
     }
 

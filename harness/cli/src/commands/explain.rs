@@ -1,6 +1,7 @@
 //! `evictlab explain`
 
-use std::fs;
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{IsTerminal, Read, stdin};
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,6 +11,9 @@ use evictlab_rules::KubeletVersion;
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
+
+/// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
+const MAX_INPUT: u64 = 512 << 20;
 
 /// Explain why a pod was evicted
 ///
@@ -64,17 +68,50 @@ fn read_input(input: Option<&str>) -> Result<String, Failure> {
         None if stdin().is_terminal() => Err(bad_input(
             "no input\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
         )),
-        None | Some("-") => {
-            let mut text = String::new();
-            stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| bad_input(format!("failed to read standard input: {error}")))?;
-            Ok(text)
-        }
+        None | Some("-") => read_limited(stdin().lock(), "standard input", 0, MAX_INPUT),
         // A text with spaces that is not a file is a message.
         Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
         Some(path) => {
-            fs::read_to_string(path).map_err(|error| bad_input(format!("failed to read {path}: {error}")))
+            let file =
+                File::open(path).map_err(|error| bad_input(format!("failed to read {path}: {error}")))?;
+            read_limited(&file, path, file.metadata().map_or(0, |file| file.len()), MAX_INPUT)
         }
+    }
+}
+
+/// Reads a text of at most `limit` bytes, whose expected size is `size`.
+fn read_limited(input: impl Read, name: &str, size: u64, limit: u64) -> Result<String, Failure> {
+    let fail = |error: &dyn Display| bad_input(format!("failed to read {name}: {error}"));
+    // Without the size, the buffer would be up to twice as large as the file.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
+    input.take(limit + 1).read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+    if bytes.len() as u64 > limit {
+        return Err(fail(&format_args!(
+            "larger than {} MiB\nhelp: select fewer objects: kubectl get events,pods --namespace NAME -o yaml",
+            limit >> 20
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| fail(&error.utf8_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn input_is_read_up_to_a_limit() {
+        let read = |input: &mut dyn Read| {
+            read_limited(input, "events.yaml", 0, 2 << 20).map_err(|failure| failure.message)
+        };
+        assert_eq!(read(&mut io::repeat(b' ').take(2 << 20)).map(|text| text.len()), Ok(2 << 20));
+        let error = read(&mut io::repeat(b' ')).unwrap_err();
+        assert!(error.starts_with("failed to read events.yaml: larger than 2 MiB\nhelp: "), "{error}");
+        // The limit is in the middle of a character.
+        let error = read(&mut "é".repeat(2 << 20).as_bytes()).unwrap_err();
+        assert!(error.contains("larger than"), "{error}");
+        let error = read(&mut &b"\xff"[..]).unwrap_err();
+        assert!(error.contains("invalid utf-8"), "{error}");
     }
 }

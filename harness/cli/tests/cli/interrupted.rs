@@ -29,7 +29,8 @@ fn run(folder: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
     command
-        .args(["run", "mine/costly.yaml", "--kubelet", "v1.32", "--output-dir", "results"])
+        .args(["run", "mine/costly.yaml", "--kubelet", "v1.32"])
+        .args(if arguments.contains(&"--output-dir") { &[][..] } else { &["--output-dir", "results"] })
         .args(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -48,6 +49,30 @@ fn wait(mut child: Child) -> (Option<i32>, String) {
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     (child.wait().unwrap().code(), text)
+}
+
+/// A condition above the limit of the cost does not count as one that does not hold.
+#[test]
+fn a_condition_that_is_too_costly_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    write_case(folder.path(), 300);
+    let file = folder.path().join("mine/costly.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let condition = text.lines().find_map(|line| line.strip_prefix("until: ")).unwrap();
+    let keys = [
+        ("until", String::new()),
+        ("trigger", format!("until: 't > 60.0'\ntrigger: {condition}")),
+        ("when", format!("do: [{{when: {condition}, delete: {{pod: p}}}}]")),
+    ];
+    for (key, lines) in keys {
+        let case =
+            if key == "until" { text.clone() } else { text.replace(&format!("until: {condition}"), &lines) };
+        fs::write(&file, case).unwrap();
+        let (code, output) = wait(run(folder.path(), &["--output-dir", key]));
+        assert_eq!(code, Some(4), "{key}: {output}");
+        let why = format!("failed to evaluate `{key}`: the expression is too costly");
+        assert!(output.contains(&why), "{key}: {output}");
+    }
 }
 
 /// Below the limit of the cost, an evaluation takes a moment, and there are many.

@@ -83,8 +83,7 @@ pub(super) fn check_preconditions(
 /// Returns the version of the control plane: that of the newest kubelet, because a kubelet must not
 /// be newer than its API server.
 pub(crate) fn control_plane_version(ctx: &SimContext) -> KubeletVersion {
-    let nodes = ctx.store.list(Kind::Node, None);
-    let versions = nodes.filter_map(|node| node.status()["nodeInfo"].text("kubeletVersion").parse().ok());
+    let versions = ctx.store.kubelet_versions().filter_map(|version| version.parse().ok());
     versions.max().unwrap_or_else(|| KubeletVersion::from_minor(36))
 }
 

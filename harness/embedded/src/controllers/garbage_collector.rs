@@ -22,7 +22,7 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
     let owners = object.owners();
     if change.what == ChangeKind::Deleted {
         let uid = object.uid().to_owned();
-        if dependents(&uid, ctx).next().is_some() {
+        if ctx.store.dependents(&uid).next().is_some() {
             ctx.schedule_after(SOON, ControllerEvent::Collect(uid));
         }
     } else if change.before.as_ref().is_none_or(|before| before.owners() != owners) {
@@ -48,7 +48,7 @@ pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
 /// Deletes the dependents of a missing owner; a dependent with another owner only loses the
 /// reference.
 pub(super) fn collect(owner_uid: &str, ctx: &mut ControllerContext) {
-    let all: Vec<_> = dependents(owner_uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
+    let all: Vec<_> = ctx.store.dependents(owner_uid).map(|(kind, object)| (kind, object.clone())).collect();
     for (kind, object) in all {
         let (namespace, name) = (object.namespace(), object.name());
         if object.owners().iter().any(|owner| owner.uid != owner_uid && owner_exists(owner, &object, ctx)) {
@@ -71,7 +71,7 @@ pub(super) fn dependents_first(
         return;
     };
     let uid = object.uid();
-    let all: Vec<_> = dependents(uid, ctx).map(|(kind, object)| (kind, object.clone())).collect();
+    let all: Vec<_> = ctx.store.dependents(uid).map(|(kind, object)| (kind, object.clone())).collect();
     let mut blocked = false;
     for (kind, dependent) in &all {
         let (namespace, name) = (dependent.namespace(), dependent.name());
@@ -94,16 +94,6 @@ pub(super) fn dependents_first(
 fn propagation(object: &Value) -> Option<Propagation> {
     let finalizers: BTreeSet<&str> = object.finalizers().collect();
     Propagation::ALL.into_iter().find(|policy| policy.finalizer().is_some_and(|one| finalizers.contains(one)))
-}
-
-/// Returns the objects that refer to an owner's uid. Events and leases are ignored.
-fn dependents<'a>(
-    uid: &'a str,
-    ctx: &'a SimContext,
-) -> impl Iterator<Item = (Kind, &'a std::sync::Arc<Value>)> + use<'a> {
-    let kinds = Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Event | Kind::Lease));
-    let all = kinds.flat_map(|kind| ctx.store.list(kind, None).map(move |object| (kind, object)));
-    all.filter(move |(_, object)| object.is_owned_by(uid))
 }
 
 /// Returns whether an owner of an object exists. Owners of unknown kinds are assumed to exist.

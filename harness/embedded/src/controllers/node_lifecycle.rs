@@ -57,7 +57,7 @@ impl NodeLifecycle {
     /// Checks all nodes (`monitorNodeHealth`).
     pub(super) fn check(&mut self, ctx: &mut ControllerContext) {
         let nodes: Vec<_> = ctx.store.list(Kind::Node, None).cloned().collect();
-        let is_missing = |name: &String| !nodes.iter().any(|node| node.name() == name);
+        let is_missing = |name: &String| ctx.store.get(Kind::Node, "", name).is_none();
         for name in self.nodes.keys().filter(|name| is_missing(name)).cloned().collect::<Vec<_>>() {
             if let Some(heartbeat) = self.nodes.remove(&name) {
                 let message = format!("Node {name} event: Removing Node {name} from Controller");
@@ -160,8 +160,7 @@ fn mark_unknown(node: &str, ctx: &mut ControllerContext) {
 
 /// Marks the pods of an unreachable node as not ready (`MarkPodsNotReady`).
 fn mark_pods(node: &str, ctx: &mut ControllerContext) {
-    let pods: Vec<_> =
-        ctx.store.list(Kind::Pod, None).filter(|pod| pod.node_name() == node).cloned().collect();
+    let pods: Vec<_> = ctx.store.pods_on(node).cloned().collect();
     let now = ctx.epoch().meta_time(ctx.now);
     for pod in pods.iter().filter(|pod| pod.has_condition("Ready")) {
         ctx.store.update(Kind::Pod, pod.namespace(), pod.name(), |pod| {

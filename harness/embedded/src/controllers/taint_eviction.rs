@@ -40,8 +40,7 @@ impl TaintEviction {
         {
             return;
         }
-        let here = |pod: &&std::sync::Arc<Value>| pod.node_name() == node.name();
-        let pods: Vec<_> = ctx.store.list(Kind::Pod, None).filter(here).cloned().collect();
+        let pods: Vec<_> = ctx.store.pods_on(node.name()).cloned().collect();
         for pod in pods {
             self.process_pod(&pod, node, ctx);
         }

@@ -14,6 +14,7 @@ use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::EventQueue;
+use crate::storage::Change;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
@@ -61,10 +62,15 @@ impl Kubelet {
         self.running = false;
     }
 
-    /// Delivers changes of objects.
-    pub fn changed(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    /// Delivers changes of the node's pods; `None` if the history is too short.
+    pub(crate) fn changed(
+        &mut self,
+        changes: Option<Vec<Change>>,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         if self.running {
-            self.handle_pod_changes(machine, ctx);
+            self.handle_pod_changes(changes, machine, ctx);
         }
     }
 

@@ -180,11 +180,6 @@ pub(crate) trait ObjectExt {
         self.metadata().read("ownerReferences")
     }
 
-    /// Returns whether the object has an owner with a uid.
-    fn is_owned_by(&self, uid: &str) -> bool {
-        self.metadata().items("ownerReferences").any(|owner| owner.text("uid") == uid)
-    }
-
     /// Returns the owner reference of the controller (`metav1.GetControllerOf`).
     fn controller(&self) -> Option<OwnerReference> {
         self.owners().into_iter().find(|owner| owner.controller == Some(true))

@@ -1,6 +1,7 @@
 //! Objects and their last changes, as etcd keeps them.
 
 mod change;
+mod index;
 mod store;
 mod watch_channel;
 

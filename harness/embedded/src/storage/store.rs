@@ -9,6 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
 
 use super::change::{Change, ChangeKind};
+use super::index::Index;
 use super::watch_channel::WatchChannel;
 use crate::resource::{Kind, ObjectExt, Scope};
 use crate::sim::{Epoch, Rng, Time};
@@ -40,6 +41,7 @@ pub struct Store {
     pub epoch: Epoch,
     /// Objects by kind, namespace and name.
     objects: BTreeMap<Kind, BTreeMap<String, BTreeMap<String, Arc<Value>>>>,
+    index: Index,
     version: u64,
     history: VecDeque<Change>,
     rng: Rng,
@@ -52,6 +54,7 @@ impl Store {
         Self {
             epoch,
             objects: BTreeMap::new(),
+            index: Index::default(),
             version: 1,
             history: VecDeque::new(),
             rng: Rng::seed_from_u64(seed ^ 0x5eed),
@@ -89,6 +92,24 @@ impl Store {
         };
         let namespaces = self.objects.get(&kind).into_iter();
         namespaces.flat_map(move |all| all.range::<str, _>(chosen)).flat_map(|(_, named)| named.values())
+    }
+
+    /// Lists the pods that are bound to a node, by namespace and name.
+    pub fn pods_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Arc<Value>> + use<'a> {
+        let keys = self.index.pods_on(node);
+        keys.filter_map(|(namespace, name)| self.get(Kind::Pod, namespace, name))
+    }
+
+    /// Lists the objects that refer to the uid of an owner, by kind, namespace and name. Events and
+    /// leases are ignored.
+    pub fn dependents<'a>(&'a self, uid: &str) -> impl Iterator<Item = (Kind, &'a Arc<Value>)> + use<'a> {
+        let keys = self.index.dependents(uid);
+        keys.filter_map(|(kind, (namespace, name))| Some((*kind, self.get(*kind, namespace, name)?)))
+    }
+
+    /// Returns the distinct kubelet versions of the nodes.
+    pub fn kubelet_versions(&self) -> impl Iterator<Item = &str> {
+        self.index.kubelet_versions()
     }
 
     /// Stores a new object. Sets `kind`, `apiVersion`, `uid`, `creationTimestamp` and
@@ -216,7 +237,8 @@ impl Store {
     }
 
     fn remember(&mut self, change: Change) {
-        let (namespace, _) = key(change.kind, &change.object);
+        let (namespace, name) = key(change.kind, &change.object);
+        self.index.update((namespace, name), &change);
         if let Some(channels) = self.channels.get_mut(&change.kind) {
             channels.retain(|channel| {
                 let channel = channel.upgrade();

@@ -1,6 +1,7 @@
 //! Runs read back from their directories.
 
 mod error;
+mod lines;
 mod observations;
 mod run;
 

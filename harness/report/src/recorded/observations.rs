@@ -1,14 +1,18 @@
 //! The evidence of a case, read back from its files.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::RecordedRunError;
+use super::lines::Lines;
 use evictlab_evidence::{Observations, yaml_documents};
+
+/// Maximum size in bytes of a file that is read as a whole.
+const MAX_FILE: u64 = 256 << 20;
 
 /// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
 /// with evidence has.
@@ -44,11 +48,7 @@ pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, Reco
             };
         }
     }
-    let mut samples = Vec::new();
-    for (index, line) in text(dir, "samples.jsonl")?.unwrap_or_default().lines().enumerate() {
-        samples.push(json(dir, "samples.jsonl", index + 1, line)?);
-    }
-    all.insert("samples".to_owned(), samples.into());
+    all.insert("samples".to_owned(), samples(dir)?.into());
     if let Some(summary) = text(dir, "summary-before.json")? {
         all.insert("summaryBefore".to_owned(), json(dir, "summary-before.json", 1, &summary)?);
     }
@@ -62,16 +62,41 @@ pub(super) fn read_observations(dir: &Path) -> Result<Option<Observations>, Reco
     Observations::deserialize(Value::Object(all)).map(Some).map_err(form)
 }
 
+fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
+    const NAME: &str = "samples.jsonl";
+    let path = dir.join(NAME);
+    let Some(file) = open(&path)? else { return Ok(Vec::new()) };
+    let (mut lines, mut samples) = (Lines::new(&path, BufReader::new(file)), Vec::new());
+    while let Some(line) = lines.next()? {
+        samples.push(json(dir, NAME, line.number, line.text)?);
+    }
+    Ok(samples)
+}
+
 fn not_a_history(dir: &Path) -> RecordedRunError {
     let reason = "not a history: expected a mapping".to_owned();
     RecordedRunError::Form { path: dir.join("history.yaml"), line: 1, reason }
 }
 
+/// Opens a file; `None` if it does not exist.
+fn open(path: &Path) -> Result<Option<File>, RecordedRunError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(RecordedRunError::Read { path: path.to_owned(), source }),
+    }
+}
+
 fn text(dir: &Path, file: &str) -> Result<Option<String>, RecordedRunError> {
     let path = dir.join(file);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+    let Some(file) = open(&path)? else { return Ok(None) };
+    let mut text = String::new();
+    let read = file.take(MAX_FILE + 1).read_to_string(&mut text).and_then(|bytes| match bytes as u64 {
+        0..=MAX_FILE => Ok(()),
+        _ => Err(io::Error::other(format!("larger than {} MiB", MAX_FILE >> 20))),
+    });
+    match read {
+        Ok(()) => Ok(Some(text)),
         Err(source) => Err(RecordedRunError::Read { path, source }),
     }
 }

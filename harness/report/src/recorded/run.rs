@@ -1,10 +1,11 @@
 //! A run directory, read back.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::error::{EVENTS_FILE, RecordedRunError};
+use super::lines::Lines;
 use super::observations::read_observations;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
@@ -33,7 +34,10 @@ impl RecordedRun {
     /// # Errors
     /// The text contains no events, or something else.
     pub fn from_events(dir: &Path, text: &str) -> Result<Self, RecordedRunError> {
-        Ok(Self { run_dir: RunDir::existing(dir), state: parse_events(&dir.join(EVENTS_FILE), text)? })
+        Ok(Self {
+            run_dir: RunDir::existing(dir),
+            state: parse_events(&dir.join(EVENTS_FILE), text.as_bytes())?,
+        })
     }
 
     /// Returns whether the run ended.
@@ -54,23 +58,23 @@ impl RecordedRun {
 
 fn read_events(dir: &Path) -> Result<RunState, RecordedRunError> {
     let path = dir.join(EVENTS_FILE);
-    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+    let file = File::open(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             RecordedRunError::NoRun { dir: dir.to_owned() }
         }
         _ => RecordedRunError::Read { path: path.clone(), source },
     })?;
-    parse_events(&path, &text)
+    parse_events(&path, BufReader::new(file))
 }
 
-fn parse_events(path: &Path, text: &str) -> Result<RunState, RecordedRunError> {
+fn parse_events(path: &Path, events: impl BufRead) -> Result<RunState, RecordedRunError> {
     let mut state = RunState::default();
+    let mut lines = Lines::new(path, events);
     // The last line may be truncated if the process was killed.
-    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
-    for (index, line) in complete.lines().enumerate() {
-        let event: RunEvent = serde_json::from_str(line).map_err(|error| {
+    while let Some(line) = lines.next()?.filter(|line| line.is_complete) {
+        let event: RunEvent = serde_json::from_str(line.text).map_err(|error| {
             let reason = format!("not an event: {error}");
-            RecordedRunError::Form { path: path.to_owned(), line: index + 1, reason }
+            RecordedRunError::Form { path: path.to_owned(), line: line.number, reason }
         })?;
         state.apply(&event);
     }

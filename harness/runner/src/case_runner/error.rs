@@ -1,5 +1,6 @@
 //! Errors that end a case before its verdict.
 
+use evictlab_case::expression::ExpressionError;
 use evictlab_case::{ApiRejection, ContainerCommand};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::kubelet_config::ConfigureError;
@@ -76,6 +77,14 @@ pub(crate) enum CaseError {
         /// Its last state.
         stalled: Stalled,
     },
+    /// A condition of the case is too costly.
+    #[error("failed to evaluate `{key}`: {source}")]
+    Condition {
+        /// Key of the case file.
+        key: &'static str,
+        /// The error.
+        source: ExpressionError,
+    },
     /// The case would have harmed others on a node that evictlab does not manage.
     #[error("the case was ended early: {0}")]
     EndedByGuard(String),
@@ -114,6 +123,11 @@ impl CaseError {
                 .filter(|text| !text.is_empty())
                 .map_or_else(String::new, |text| format!(": {text}")),
         }
+    }
+
+    /// Returns a function from the error of an expression to that of its key in the case file.
+    pub(super) fn condition(key: &'static str) -> impl FnOnce(ExpressionError) -> Self {
+        move |source| Self::Condition { key, source }
     }
 
     /// Returns the result of a case that ended with this error in a phase.

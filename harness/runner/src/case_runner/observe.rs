@@ -108,7 +108,7 @@ impl<'a> Observer<'a> {
     /// Observes the case until it ends or the run is interrupted.
     ///
     /// # Errors
-    /// A step failed, or the case stalled while the API server or the kubelet did not answer.
+    /// A step failed, a condition is too costly, or the case stalled while the API server or the kubelet did not answer.
     pub(crate) async fn run(
         mut self,
         mut updates: impl Stream<Item = WatchUpdate> + Unpin,
@@ -139,7 +139,7 @@ impl<'a> Observer<'a> {
             };
             self.add_ephemeral_container(observations).await?;
             self.note_outcome(observations);
-            self.note_trigger(changed, observations);
+            self.note_trigger(changed, observations)?;
             self.execute_due_step(changed, observations).await?;
             if let Some(end) = self.end(changed, observations)? {
                 return Ok((self.live, Some(end)));
@@ -238,15 +238,16 @@ impl<'a> Observer<'a> {
     }
 
     /// Records that the case's trigger holds. It is not evaluated again.
-    fn note_trigger(&mut self, changed: &[&str], observations: &mut Observations) {
-        let Some(trigger) = &mut self.trigger else { return };
+    fn note_trigger(&mut self, changed: &[&str], observations: &mut Observations) -> Result<(), CaseError> {
+        let Some(trigger) = &mut self.trigger else { return Ok(()) };
         let scope = Scope::live(observations, self.began.elapsed().as_secs_f64(), &self.live);
-        let is_observed = trigger.holds(changed, &scope);
+        let is_observed = trigger.holds(changed, &scope).map_err(CaseError::condition("trigger"))?;
         drop(scope);
         if is_observed {
             observations.trigger_observed = true;
             self.trigger = None;
         }
+        Ok(())
     }
 
     async fn execute_due_step(
@@ -258,6 +259,7 @@ impl<'a> Observer<'a> {
         observations.seconds = Some(t);
         if !self.steps.is_empty() {
             let due = self.steps.pop_due(changed, &Scope::live(observations, t, &self.live));
+            let due = due.map_err(CaseError::condition("when"))?;
             if let Some(step) = due {
                 let (namespace, placement) = (self.namespace, self.placement);
                 self.runner.execute_step(step, namespace, placement, &self.live, observations).await?;
@@ -270,7 +272,8 @@ impl<'a> Observer<'a> {
         self.expected.steps_left = !self.steps.is_empty();
         self.expected.until = match &mut self.until {
             Some(until) if self.steps.is_empty() => {
-                Some(until.holds(changed, &Scope::live(observations, t, &self.live)))
+                let holds = until.holds(changed, &Scope::live(observations, t, &self.live));
+                Some(holds.map_err(CaseError::condition("until"))?)
             }
             until => until.as_ref().map(|_| false),
         };

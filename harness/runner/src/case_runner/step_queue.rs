@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Action, Step};
 use evictlab_evidence::Scope;
 use tokio::time::Instant;
@@ -25,19 +26,27 @@ impl<'a> StepQueue<'a> {
 
     /// Removes and returns the next step if it is due, after the variables in `changed` may have
     /// changed.
-    pub(crate) fn pop_due(&mut self, changed: &[&str], scope: &Scope<'_>) -> Option<&'a Step> {
-        let (step, rest) = self.steps.split_first()?;
+    ///
+    /// # Errors
+    /// The condition of the next step is too costly.
+    pub(crate) fn pop_due(
+        &mut self,
+        changed: &[&str],
+        scope: &Scope<'_>,
+    ) -> Result<Option<&'a Step>, ExpressionError> {
+        let Some((step, rest)) = self.steps.split_first() else { return Ok(None) };
         if self.since.is_none()
-            && !self.condition.as_mut().is_none_or(|condition| condition.holds(changed, scope))
+            && let Some(condition) = &mut self.condition
+            && !condition.holds(changed, scope)?
         {
-            return None;
+            return Ok(None);
         }
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() < step.wait.map_or(Duration::ZERO, |wait| wait.get()) {
-            return None;
+            return Ok(None);
         }
         *self = Self::new(rest);
-        Some(step)
+        Ok(Some(step))
     }
 
     /// Returns whether no step remains.

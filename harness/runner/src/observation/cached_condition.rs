@@ -1,6 +1,6 @@
 //! Conditions of a case that are evaluated only when their variables may have changed.
 
-use evictlab_case::expression::Expression;
+use evictlab_case::expression::{Expression, ExpressionError};
 use evictlab_evidence::Scope;
 
 /// An expression with its last result.
@@ -18,15 +18,18 @@ impl<'a> CachedCondition<'a> {
 
     /// Returns whether the expression holds after the variables in `changed` may have changed. The
     /// time `t` always changes.
-    pub(crate) fn holds(&mut self, changed: &[&str], scope: &Scope<'_>) -> bool {
+    ///
+    /// # Errors
+    /// The expression is too costly.
+    pub(crate) fn holds(&mut self, changed: &[&str], scope: &Scope<'_>) -> Result<bool, ExpressionError> {
         let is_referenced = |variable: &&str| self.expression.references(variable);
         let is_stale = is_referenced(&"t") || changed.iter().any(is_referenced);
         let result = match self.last_result {
             Some(result) if !is_stale => result,
-            _ => self.expression.holds(scope),
+            _ => self.expression.try_holds(scope)?,
         };
         self.last_result = Some(result);
-        result
+        Ok(result)
     }
 }
 
@@ -43,7 +46,7 @@ mod tests {
         let expression: Expression = "size(events) > 0".parse().unwrap();
         let mut condition = CachedCondition::new(&expression);
         let mut holds = |changed: &[&str], live: &LiveState| {
-            condition.holds(changed, &Scope::live(&observations, 1.0, live))
+            condition.holds(changed, &Scope::live(&observations, 1.0, live)).unwrap()
         };
         assert!(!holds(&[], &live));
         live.record_event(Recorded::decode(json!({"metadata": {"uid": "1"}})).unwrap());
@@ -56,7 +59,7 @@ mod tests {
         let (observations, live) = (Observations::default(), LiveState::new());
         let expression: Expression = "t > 5.0".parse().unwrap();
         let mut condition = CachedCondition::new(&expression);
-        let mut holds = |t| condition.holds(&[], &Scope::live(&observations, t, &live));
+        let mut holds = |t| condition.holds(&[], &Scope::live(&observations, t, &live)).unwrap();
         assert_eq!([holds(1.0), holds(6.0)], [false, true]);
     }
 }

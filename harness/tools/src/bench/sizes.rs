@@ -216,7 +216,7 @@ fn measure_explain(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2] {
         });
         Point { size, usage }
     });
-    let row = Row { what: "`evictlab explain`", max_seconds: 3.0, max_bytes: 500e6 };
+    let row = Row { what: "`evictlab explain`", max_seconds: 3.0, max_bytes: 300e6 };
     row.figures("events", points.collect())
 }
 

@@ -113,8 +113,11 @@ impl Nodes {
                 ("", node) if other.priority() >= pod.priority() && other.uid() != pod.uid() => node,
                 (node, _) => node,
             };
-            if let Some(node_info) = nodes.all.iter_mut().find(|node_info| node_info.name == place) {
-                node_info.pods.push(PodInfo { pod: other.clone(), requests: PodRequests::of(other) });
+            // The nodes are listed by name.
+            if let Ok(position) = nodes.all.binary_search_by(|node_info| node_info.name.as_str().cmp(place)) {
+                nodes.all[position]
+                    .pods
+                    .push(PodInfo { pod: other.clone(), requests: PodRequests::of(other) });
             }
         }
         nodes

@@ -18,19 +18,23 @@ use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::{EventBody, Kind, ObjectExt, Phase, PodStatus};
-use crate::storage::ChangeKind;
+use crate::storage::{Change, ChangeKind};
 
 impl Kubelet {
-    /// Handles the changes since the last call.
-    pub(in crate::kubelet) fn handle_pod_changes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    /// Handles changes of the node's pods, as far as they were made since the last call; `None`
+    /// stands for changes that the caller cannot name.
+    pub(in crate::kubelet) fn handle_pod_changes(
+        &mut self,
+        changes: Option<Vec<Change>>,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         let seen = std::mem::replace(&mut self.pods.seen, ctx.store.version());
-        let changes: Option<Vec<_>> = ctx.store.since(seen).ok().map(|changes| {
-            let pods = changes.filter(|change| change.kind == Kind::Pod && self.is_own(&change.object));
-            pods.cloned().collect()
-        });
+        let changes = changes.or_else(|| self.own_changes(seen, ctx));
         let changes: Vec<_> = match changes {
             Some(changes) => {
-                let pods = changes.into_iter().filter(|change| !self.mirror_changed(change, ctx));
+                let new = changes.into_iter().filter(|change| change.version > seen);
+                let pods = new.filter(|change| !self.mirror_changed(change, ctx));
                 pods.map(|change| (change.what == ChangeKind::Deleted, change.object)).collect()
             }
             None => self.all_pods(ctx),
@@ -50,10 +54,21 @@ impl Kubelet {
         }
     }
 
+    /// Returns the changes of the node's pods after a version; `None` if the history is too short.
+    fn own_changes(&self, seen: u64, ctx: &SimContext) -> Option<Vec<Change>> {
+        let changes = ctx.store.since(seen).ok()?;
+        Some(
+            changes
+                .filter(|change| change.kind == Kind::Pod && self.is_own(&change.object))
+                .cloned()
+                .collect(),
+        )
+    }
+
     /// Returns all pods, because the history of changes is too short: (removed, object).
     fn all_pods(&self, ctx: &SimContext) -> Vec<(bool, Arc<Value>)> {
-        let own = ctx.store.list(Kind::Pod, None);
-        let own: Vec<_> = own.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        let own = ctx.store.pods_on(&self.identity.node);
+        let own: Vec<_> = own.filter(|pod| mirror::of(pod).is_none()).cloned().collect();
         let is_there = |worker: &Worker| {
             is_static(&worker.object) || own.iter().any(|pod| pod.uid() == worker.manifest.uid)
         };

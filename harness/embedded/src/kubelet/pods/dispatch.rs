@@ -23,8 +23,8 @@ impl Kubelet {
         self.read_manifests(machine, ctx);
         self.delete_orphaned_mirrors(ctx);
         self.ensure_proxy(ctx);
-        let own = ctx.store.list(Kind::Pod, None);
-        let own: Vec<_> = own.filter(|pod| self.is_own(pod) && mirror::of(pod).is_none()).cloned().collect();
+        let own = ctx.store.pods_on(&self.identity.node);
+        let own: Vec<_> = own.filter(|pod| mirror::of(pod).is_none()).cloned().collect();
         for pod in own {
             self.add_pod(pod, machine, ctx);
         }

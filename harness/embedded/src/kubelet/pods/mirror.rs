@@ -85,7 +85,7 @@ impl Kubelet {
 
     /// Deletes mirror pods without a static pod (`deleteOrphanedMirrorPods`).
     pub(super) fn delete_orphaned_mirrors(&self, ctx: &mut SimContext) {
-        let own = ctx.store.list(Kind::Pod, None).filter(|pod| self.is_own(pod));
+        let own = ctx.store.pods_on(&self.identity.node);
         let known = |pod: &Value| of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
         let orphans: Vec<Manifest> =
             own.filter(|pod| !known(pod)).map(|pod| Manifest::read(pod, true)).collect();

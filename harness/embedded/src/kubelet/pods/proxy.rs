@@ -11,8 +11,9 @@ const NAMESPACE: &str = "kube-system";
 impl Kubelet {
     /// Creates the node's kube-proxy pod if it is missing, as its DaemonSet does.
     pub(super) fn ensure_proxy(&self, ctx: &mut SimContext) {
-        let is_proxy = |pod: &Value| pod.labels().text("k8s-app") == "kube-proxy" && self.is_own(pod);
-        if ctx.store.list(Kind::Pod, Some(NAMESPACE)).any(|pod| is_proxy(pod)) {
+        let is_proxy =
+            |pod: &Value| pod.namespace() == NAMESPACE && pod.labels().text("k8s-app") == "kube-proxy";
+        if ctx.store.pods_on(&self.identity.node).any(|pod| is_proxy(pod)) {
             return;
         }
         let pod = self.proxy_pod(&ctx.store.uid());
