@@ -407,8 +407,11 @@ impl FromStr for Upstream {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
+        // The URL of an issue or a pull request, as `list --json` prints it.
+        let url = text.strip_prefix("https://github.com/").map(|path| path.trim_end_matches('/'));
+        let path = url.map(|path| path.replacen("/issues/", "#", 1).replacen("/pull/", "#", 1));
         let read = || {
-            let (repository, number) = text.split_once('#')?;
+            let (repository, number) = path.as_deref().unwrap_or(text).split_once('#')?;
             let (owner, name) = repository.split_once('/')?;
             let is_valid = |text: &str, more: &str| {
                 !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
@@ -478,7 +481,20 @@ mod tests {
         );
         check::<Upstream>(
             &["kubernetes/kubernetes#124938", "kubernetes-sigs/kind#1", "a/b.c_d#7"],
-            &["", "124938", "#124938", "kubernetes#1", "a/b/c#1", "a/b#", "a/b#0", "a/b#x", "/b#1", "a/#1"],
+            &[
+                "https://github.com/a/b",
+                "https://github.com/a/b/issues/x",
+                "",
+                "124938",
+                "#124938",
+                "kubernetes#1",
+                "a/b/c#1",
+                "a/b#",
+                "a/b#0",
+                "a/b#x",
+                "/b#1",
+                "a/#1",
+            ],
         );
     }
 
@@ -508,7 +524,11 @@ mod tests {
     #[test]
     fn an_upstream_reference_has_a_link() {
         let upstream: Upstream = "kubernetes/kubernetes#124938".parse().unwrap();
-        assert_eq!(upstream.link(), "https://github.com/kubernetes/kubernetes/issues/124938");
+        let link = upstream.link();
+        assert_eq!(link, "https://github.com/kubernetes/kubernetes/issues/124938");
+        for url in [&link, &link.replace("issues", "pull"), &format!("{link}/")] {
+            assert_eq!(url.parse(), Ok(upstream.clone()));
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub use backend::{Backend, ClusterHandle};
 pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};
 pub use embedded::{
     EmbeddedBackend, EmbeddedOptions, MODELLED_MINORS, NotModelledError, ReproCommand, every_minor,
-    modelled_kubelets,
+    modelled_kubelets, newest_patch,
 };
 pub use error::ClusterError;
 pub use existing::{

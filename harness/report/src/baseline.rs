@@ -58,6 +58,21 @@ impl Baseline {
         of_case.get(&version.to_string()).or_else(|| of_case.get(&minor(&version))).copied()
     }
 
+    /// Number of cases.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether the baseline contains no case.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether the baseline contains a case, on any kubelet.
+    pub fn contains(&self, suite: &str, case: &str) -> bool {
+        self.0.contains_key(&format!("{suite}/{case}"))
+    }
+
     /// Records a verdict for the kubelet's minor version, `flaky` as `passed`. Verdicts that are not
     /// conclusive are ignored.
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {

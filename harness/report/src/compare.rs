@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use jiff::Timestamp;
+use serde::Serialize;
+
 use crate::markdown::{duration, totals};
 use crate::median::median;
 use crate::recorded::RecordedRun;
@@ -20,45 +23,121 @@ struct Cell<'a> {
     attempts: Vec<&'a EndedCase>,
 }
 
-/// Renders the differences between two runs as Markdown: verdicts, rates with disjoint confidence
-/// intervals, and durations that changed a lot.
-pub fn compare(before: &RecordedRun, after: &RecordedRun) -> String {
-    let (before, after) = (before.state(), after.state());
-    let (old, new) = (cells(before), cells(after));
-    let mut text = String::new();
-    for (name, state) in [("before", before), ("after", after)] {
-        if let Some(run) = &state.run {
-            let at = run.at.strftime("%Y-%m-%d %H:%M UTC");
-            let (id, backend) = (inert_markdown(&run.id), inert_markdown(&run.backend));
-            let _ = writeln!(text, "- {name}: run {id}, {at}, {backend}: {}", totals(state));
-        }
-    }
-    let both = || new.iter().filter_map(|(key, new)| Some((key, old.get(key)?, new)));
-    let changed: Vec<_> =
-        both().filter_map(|(key, old, new)| Some((key, old, new, change(old, new)?))).collect();
-    let _ = writeln!(text, "\n{} changed, {} unchanged.", changed.len(), both().count() - changed.len());
-    if !changed.is_empty() {
-        text.push_str("\n| case | kubelet | before | after | change |\n|-|-|-|-|-|\n");
-    }
-    for ((suite, case, kubelet), old, new, change) in changed {
-        let (case, kubelet) = (format!("{suite}/{case}"), inert_markdown(kubelet));
-        let [case, kubelet] = [inert_markdown(&case), kubelet].map(|name| markdown_cell(&name));
-        let (old, new, change) = (old.render(), new.render(), markdown_cell(&inert_markdown(&change)));
-        let _ = writeln!(text, "| {case} | {kubelet} | {old} | {new} | {change} |");
-    }
-    for (name, one, other) in [("before", &old, &new), ("after", &new, &old)] {
-        let only: Vec<_> = one.keys().filter(|key| !other.contains_key(*key)).collect();
-        let names: Vec<String> =
-            only.iter().map(|(suite, case, kubelet)| format!("{suite}/{case} on {kubelet}")).collect();
-        if !names.is_empty() {
-            let _ = writeln!(text, "\nOnly in the run {name}: {}.", inert_markdown(&names.join(", ")));
-        }
-    }
-    visible(&text).into_owned()
+/// The differences between two runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Comparison {
+    /// The runs, before and after.
+    pub runs: Vec<ComparedRun>,
+    /// Cases with another verdict, rate or duration.
+    pub changed: Vec<ChangedCase>,
+    /// Number of cases in both runs without a change.
+    pub unchanged: usize,
+    /// Cases that only the run before contains, as `suite/case on kubelet`.
+    pub only_before: Vec<String>,
+    /// Cases that only the run after contains.
+    pub only_after: Vec<String>,
 }
 
+/// One of two runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedRun {
+    /// Id of the run.
+    pub run: String,
+    /// Start of the run.
+    pub at: Timestamp,
+    /// Backend of the run.
+    pub backend: String,
+    /// Numbers of verdicts, and the duration, as text.
+    pub totals: String,
+}
+
+/// A case that changed.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedCase {
+    /// `suite/case`.
+    pub case: String,
+    /// Label of the kubelet.
+    pub kubelet: String,
+    /// Verdicts and duration before, as text.
+    pub before: String,
+    /// Verdicts and duration after, as text.
+    pub after: String,
+    /// The change: `verdict`, rates, or the ratio of durations.
+    pub change: String,
+}
+
+/// Compares two runs: verdicts, rates with disjoint confidence intervals, and durations that changed a
+/// lot.
+pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
+    let states = [before.state(), after.state()];
+    let (old, new) = (cells(states[0]), cells(states[1]));
+    let run = |state: &RunState| {
+        let run = state.run.as_ref()?;
+        let (id, backend) = (run.id.clone(), run.backend.clone());
+        Some(ComparedRun { run: id, at: run.at, backend, totals: totals(state) })
+    };
+    let both: Vec<_> = new.iter().filter_map(|(key, new)| Some((key, old.get(key)?, new))).collect();
+    let changed: Vec<ChangedCase> = both
+        .iter()
+        .filter_map(|((suite, case, kubelet), old, new)| {
+            Some(ChangedCase {
+                case: format!("{suite}/{case}"),
+                kubelet: (*kubelet).to_owned(),
+                before: old.render(),
+                after: new.render(),
+                change: change(old, new)?,
+            })
+        })
+        .collect();
+    let only = |one: &Cells<'_>, other: &Cells<'_>| {
+        let only = one.keys().filter(|key| !other.contains_key(*key));
+        only.map(|(suite, case, kubelet)| format!("{suite}/{case} on {kubelet}")).collect()
+    };
+    Comparison {
+        runs: states.into_iter().filter_map(run).collect(),
+        unchanged: both.len() - changed.len(),
+        changed,
+        only_before: only(&old, &new),
+        only_after: only(&new, &old),
+    }
+}
+
+impl Comparison {
+    /// Renders the comparison as Markdown, without effect of the texts in it.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        for (name, run) in ["before", "after"].iter().zip(&self.runs) {
+            let ComparedRun { run, at, backend, totals } = run;
+            let at = at.strftime("%Y-%m-%d %H:%M UTC");
+            let (id, backend) = (inert_markdown(run), inert_markdown(backend));
+            let _ = writeln!(text, "- {name}: run {id}, {at}, {backend}: {totals}");
+        }
+        let _ = writeln!(text, "\n{} changed, {} unchanged.", self.changed.len(), self.unchanged);
+        if !self.changed.is_empty() {
+            text.push_str("\n| case | kubelet | before | after | change |\n|-|-|-|-|-|\n");
+        }
+        for ChangedCase { case, kubelet, before, after, change } in &self.changed {
+            let [case, kubelet, change] =
+                [case, kubelet, change].map(|cell| markdown_cell(&inert_markdown(cell)));
+            let _ = writeln!(text, "| {case} | {kubelet} | {before} | {after} | {change} |");
+        }
+        for (name, names) in [("before", &self.only_before), ("after", &self.only_after)] {
+            if !names.is_empty() {
+                let _ = writeln!(text, "\nOnly in the run {name}: {}.", inert_markdown(&names.join(", ")));
+            }
+        }
+        visible(&text).into_owned()
+    }
+}
+
+/// The attempts of each case by suite, case and kubelet.
+type Cells<'a> = BTreeMap<(&'a str, &'a str, &'a str), Cell<'a>>;
+
 /// Cases with a verdict, by suite, case and kubelet.
-fn cells(state: &RunState) -> BTreeMap<(&str, &str, &str), Cell<'_>> {
+fn cells(state: &RunState) -> Cells<'_> {
     let mut cells: BTreeMap<_, Cell<'_>> = BTreeMap::new();
     for ended in state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped) {
         let key = (ended.id.suite.as_str(), ended.id.case.as_str(), ended.id.kubelet.as_str());
@@ -185,6 +264,9 @@ mod tests {
             ("rarer", Reproduced, 8.0, Some((9, 10))),
             ("new", Passed, 8.0, None),
         ]);
-        insta::assert_snapshot!(compare(&before, &after));
+        let compared = compare(&before, &after);
+        insta::assert_snapshot!(compared.render());
+        assert_eq!((compared.changed.len(), compared.unchanged), (4, 3));
+        assert!(compare(&after, &after).changed.is_empty());
     }
 }

@@ -59,7 +59,7 @@ mod fixtures;
 #[cfg(test)]
 mod untrusted_tests;
 
-pub use compare::compare;
+pub use compare::{ChangedCase, ComparedRun, Comparison, compare};
 pub use eviction_record::describe_message;
 pub use evidence::Evidence;
 pub use github::{Annotations, GithubLog, JobSummary};

@@ -170,7 +170,7 @@ proptest! {
         let lines: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
         let run = RecordedRun::from_events(Path::new("/nonexistent"), &lines).unwrap();
         check_page(&page(&run).unwrap())?;
-        for text in [compare(&run, &run), history_table(&History::new(&[run], 1), true)] {
+        for text in [compare(&run, &run).render(), history_table(&History::new(&[run], 1), true)] {
             prop_assert!(!has_controls(&text) && !parse(&text).iter().any(is_active), "{text:?}");
         }
     }

@@ -127,6 +127,19 @@ impl FromStr for NodeImage {
     }
 }
 
+/// Notes releases that are newer than the newest known patch: the rules of their minor apply.
+fn note_unknown_patches(kubelets: &[Kubelet], lock: &ImageCatalog) {
+    for version in kubelets.iter().map(|kubelet| &kubelet.version) {
+        let known = evictlab_cluster::newest_patch(version.minor, lock);
+        if version.patch > known.patch {
+            print_stderr(format!(
+                "note: {version} is newer than {known}, the newest release that evictlab knows: it is modelled as v{}.{}",
+                version.major, version.minor
+            ));
+        }
+    }
+}
+
 impl KubeletArgs {
     /// Returns whether `--kubelet` is present.
     pub(crate) fn any(&self) -> bool {
@@ -167,7 +180,24 @@ impl KubeletArgs {
 
     /// Returns the kubelets of an embedded cluster.
     pub(crate) fn modelled(&self, lock: &ImageCatalog) -> Result<Vec<Kubelet>, Failure> {
-        self.images.modelled(&self.specs(&evictlab_cluster::every_minor()), lock)
+        let specs = self.specs(&evictlab_cluster::every_minor());
+        let kubelets = self.images.modelled(&specs, lock)?;
+        note_unknown_patches(&kubelets, lock);
+        // `v1.31` and `v1.31.14` may be the same kubelet; twice the same text means two nodes.
+        let is_repeated = |place: usize| {
+            (0..place).any(|other| {
+                kubelets[other].version == kubelets[place].version && specs[other] != specs[place]
+            })
+        };
+        let distinct = (0..kubelets.len()).filter(|place| !is_repeated(*place));
+        Ok(Kubelet::with_unique_labels(
+            distinct
+                .map(|place| Kubelet {
+                    label: kubelets[place].version.to_string(),
+                    ..kubelets[place].clone()
+                })
+                .collect(),
+        ))
     }
 
     /// Returns the kubelets after pulling missing images into Docker. The value `all` selects the

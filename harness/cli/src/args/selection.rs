@@ -56,6 +56,11 @@ impl SelectionArgs {
         self.source.source()
     }
 
+    /// Returns the suites, cases and files.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Returns the arguments from the command line.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { names, label_filter, focus, skip, upstream, shard, source } = self;

@@ -14,7 +14,9 @@ use crate::output::print;
 /// the available and used amounts, the parsed messages, the checks, the objects and the kubelet
 /// log. A run that is in progress or was aborted is rendered up to that point.
 ///
-/// With --compare: prints the differences in verdicts, rates and durations as Markdown.
+/// With --compare: prints the differences in verdicts, rates and durations as Markdown or JSON.
+///
+/// Exit status: 0 written; 1 with --exit-code, a case changed or is gone; 2 the directory contains no run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab report
@@ -24,20 +26,25 @@ pub(crate) struct Args {
     /// Run directory
     #[arg(value_name = "DIR", default_value = "results/latest")]
     dir: PathBuf,
-    /// Page to write, or `-` for standard output [default: report.html in the run directory]
+    /// File to write, or `-` for standard output [default: report.html in the run directory; with
+    /// --compare, standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print the changes from the run in BEFORE to the run in AFTER
-    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["dir", "output"])]
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "dir")]
     compare: Option<Vec<PathBuf>>,
+    /// With --compare: print JSON
+    #[arg(long, requires = "compare")]
+    json: bool,
+    /// With --compare: exit with 1 if a case changed, or is only in the run before
+    #[arg(long, requires = "compare")]
+    exit_code: bool,
 }
 
 /// Writes the page or prints the comparison.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some([before, after]) = args.compare.as_deref() {
-        let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(bad_input));
-        print(compare(&before?, &after?).trim_end())?;
-        return Ok(ExitCode::SUCCESS);
+        return compare_runs(args, before, after);
     }
     let run = RecordedRun::read(&args.dir).map_err(bad_input)?;
     let page = page(&run).map_err(bad_input)?;
@@ -50,4 +57,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {
+    let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(bad_input));
+    let compared = compare(&before?, &after?);
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&compared).map_err(infrastructure)?,
+        false => compared.render().trim_end().to_owned(),
+    };
+    match &args.output {
+        Some(output) if output != Path::new("-") => {
+            write_private(output, &(text + "\n")).map_err(infrastructure)?;
+            print(output.display())?;
+        }
+        _ => print(text)?,
+    }
+    let is_worse = !compared.changed.is_empty() || !compared.only_before.is_empty();
+    Ok(ExitCode::from(u8::from(args.exit_code && is_worse)))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
+use evictlab_report::words::count;
 use evictlab_report::{FlakyResult, InterruptStage, ReportOptions, RunDir, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
@@ -16,6 +17,7 @@ use crate::args::target::TargetArgs;
 use crate::args::values::duration;
 use crate::execute::prepare_and_execute;
 use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::print_stderr;
 
 /// Expected verdicts of the built-in cases.
 pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
@@ -116,11 +118,36 @@ impl Args {
         words
     }
 
+    /// Rejects a baseline that the command line does not mean, or that could not be written at the end.
+    fn check_baseline_arguments(&self) -> Result<(), Failure> {
+        let file = self.selection.names().iter().find(|name| name.ends_with(".json"));
+        if let (Some(file), true) = (file, self.baseline.is_some() || self.write_baseline.is_some()) {
+            return Err(bad_input(format!(
+                "{file} is not a case\nhelp: a baseline needs an equals sign: --baseline={file}"
+            )));
+        }
+        let parent = self.write_baseline.as_ref().and_then(|path| path.parent());
+        match parent.filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+            Some(dir) => Err(bad_input(format!(
+                "failed to write a baseline to {}: the directory does not exist\nhelp: create it, or name another file",
+                dir.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
+        self.check_baseline_arguments()?;
         let command = self.kind_command();
         let request =
             self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
         let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;
+        if let Some(baseline) = baseline.as_ref().filter(|baseline| {
+            !request.cases.iter().any(|case| baseline.contains(&case.suite, case.case.name.as_str()))
+        }) {
+            let count = count(baseline.len(), "case");
+            print_stderr(format!("warning: the baseline, with {count}, contains none of the selected cases"));
+        }
         let flaky_result = self.flaky_result.into();
         Ok(RunRequest { timeout: self.timeout, baseline, flaky_result, ..request })
     }

@@ -71,11 +71,20 @@ fn rejects_invalid_arguments_before_any_request() {
     fs::create_dir(place.path("folder")).unwrap();
     fs::write(place.path("pod.yaml"), "kind: Pod\n").unwrap();
     let long = "a".repeat(46);
-    let rows: [(&[&str], &str); 35] = [
+    let rows: [(&[&str], &str); 38] = [
         (
-            &["explain", "Preempted in order to admit critical pod"],
-            "neither an object nor an eviction message",
+            &["explain", "hello world"],
+            "no eviction found in this text, which begins with \"hello world\"\nhelp: pass an Event",
         ),
+        (
+            &["run", "--baseline", "ours.json"],
+            "ours.json is not a case\nhelp: a baseline needs an equals sign: --baseline=ours.json",
+        ),
+        (
+            &["run", "--write-baseline=nowhere/x.json"],
+            "failed to write a baseline to nowhere: the directory does not exist\nhelp: create it",
+        ),
+        (&["list", "--upstream", "https://github.com/a/b"], "must be owner/repository#number"),
         (&["explain", "./nothing.yaml"], "failed to read ./nothing.yaml"),
         (&["run", "--kubelet", "banana"], "use a version (v1.32.13"),
         (&["run", "--kubelet", "./folder"], "./folder: it is a directory"),
@@ -116,7 +125,7 @@ fn rejects_invalid_arguments_before_any_request() {
         ),
         (&["run", "--cluster", "lab"], "--cluster requires --backend kind"),
         (&["run", "--node-image", "v1.32.13=mine"], "--node-image requires --backend kind"),
-        (&["cluster", "create", "--backend", "embedded", "--name", "lab"], "--name requires --backend kind"),
+        (&["cluster", "create", "--kind-config", "pod.yaml"], "--kind-config requires --backend kind"),
         (&["run", "--backend", "kind", "--seed", "3"], "--seed requires --backend embedded"),
         (&["run", "--node-memory", "much"], "--node-memory <SIZE>"),
         (&["run", "--cgroup", "v3"], "invalid cgroup version \"v3\": expected v1 or v2"),

@@ -65,6 +65,16 @@ fn compares_two_runs() {
     let report = text(&compared.stdout);
     assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
     assert!(report.contains("0 changed, 1 unchanged.") && report.contains("1 passed"), "{report}");
+    let json = evictlab(&folder, &["report", "--compare", "old", "same", "--json", "--exit-code"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&json["changed"], &json["unchanged"]), (&serde_json::json!([]), &serde_json::json!(1)));
+    let case = ["run", "sidecars-are-named", "--output-dir"];
+    evictlab(&folder, &[&case[..], &["sound"]].concat());
+    evictlab(&folder, &[&case[..], &["broken", "--defect", "message-omits-sidecars"]].concat());
+    let changed =
+        evictlab(&folder, &["report", "--compare", "sound", "broken", "--exit-code", "-o", "changes.md"]);
+    assert_eq!((changed.status.code(), text(&changed.stdout)), (Some(1), "changes.md\n".to_owned()));
+    assert!(fs::read_to_string(folder.path().join("changes.md")).unwrap().contains("1 changed"));
     let refused = evictlab(&folder, &["report", "--compare", "old", "nowhere"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("nowhere does not contain a run"), "{}", text(&refused.stderr));

@@ -76,7 +76,7 @@ fn version(spec: &KubeletSpec, lock: &ImageCatalog) -> Result<KubeletVersion, No
 }
 
 /// Newest known patch of a minor version.
-fn newest_patch(minor: u32, lock: &ImageCatalog) -> KubeletVersion {
+pub fn newest_patch(minor: u32, lock: &ImageCatalog) -> KubeletVersion {
     let listed = lock.nodes.keys().filter(|version| version.minor == minor && version.suffix.is_empty());
     let last = LAST_PATCHES.iter().filter(|(of, _)| *of == minor).map(|(_, patch)| *patch);
     let patch = listed.map(|version| version.patch).chain(last).max().unwrap_or(0);

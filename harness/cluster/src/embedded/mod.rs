@@ -5,4 +5,4 @@ mod kubelets;
 
 pub(crate) use backend::EmbeddedHandle;
 pub use backend::{EmbeddedBackend, EmbeddedOptions, ReproCommand};
-pub use kubelets::{MODELLED_MINORS, NotModelledError, every_minor, modelled_kubelets};
+pub use kubelets::{MODELLED_MINORS, NotModelledError, every_minor, modelled_kubelets, newest_patch};
