@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use evictlab_report::clock::Clock;
+use evictlab_report::exit_code::INTERRUPTED;
 use evictlab_report::{Finished, Report, ReportOptions, Reports, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 
@@ -36,11 +37,16 @@ pub(crate) async fn execute(
     clock: Clock,
     interrupt: Interrupt,
 ) -> Result<Finished, Failure> {
-    let mut all = reports(options).map_err(bad_input)?;
+    let interrupts = interrupt.stage.clone();
+    let mut all = reports(ReportOptions { interrupts: interrupts.clone(), ..options }).map_err(bad_input)?;
     all.extend(additional);
     let reports = Reports::start(all, clock).map_err(infrastructure)?;
     evictlab_runner::run(request, reports.events(), interrupt).await;
-    let finished = reports.finish();
+    let mut finished = reports.finish();
+    // A run that has ended waits for the reader of its output until an interrupt.
+    if interrupts.is_interrupted() && !finished.failures.is_empty() {
+        finished.exit_code = INTERRUPTED;
+    }
     for failure in &finished.failures {
         print_stderr(format_args!("error: {failure}"));
     }

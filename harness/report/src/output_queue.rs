@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::interrupt_stage::InterruptStage;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 
@@ -14,6 +15,9 @@ const MAX_QUEUED: usize = 16 << 20;
 
 /// Time without progress after which an interrupted run does not wait for the reader any longer.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Interval at which a run that waits for the reader looks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A writer that queues output for a thread, which writes it. A reader that does not read, such as
 /// a stopped terminal or a pager, blocks only that thread: files are written, cases continue, and
@@ -59,24 +63,24 @@ impl OutputQueue {
         Ok(Self { sender, progress })
     }
 
-    /// Waits until everything is written; with a limit, until nothing was written for that time.
+    /// Waits until everything is written; from the time at which `is_limited` returns true, until
+    /// nothing was written for a limit.
     ///
     /// # Errors
     /// The output could not be written, or it was not read.
-    fn wait_until_written(&self, limit: Option<Duration>) -> io::Result<()> {
+    fn wait_until_written(&self, limit: Duration, is_limited: impl Fn() -> bool) -> io::Result<()> {
         let mut state = self.progress.state();
+        let (mut queued, mut idle_since) = (state.queued, Instant::now());
         while state.queued > 0 && state.error.is_none() {
-            let Some(limit) = limit else {
-                state = self.progress.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let waited = self.progress.changed.wait_timeout(state, limit);
-            let (next, elapsed) = waited.unwrap_or_else(PoisonError::into_inner);
-            if elapsed.timed_out() {
+            let poll = POLL_INTERVAL.min(limit);
+            let waited = self.progress.changed.wait_timeout(state, poll);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if state.queued != queued || !is_limited() {
+                (queued, idle_since) = (state.queued, Instant::now());
+            } else if idle_since.elapsed() >= limit {
                 let seconds = limit.as_secs();
                 return Err(io::Error::other(format!("standard output was not read for {seconds} s")));
             }
-            state = next;
         }
         state.error.take().map_or(Ok(()), Err)
     }
@@ -126,9 +130,13 @@ fn copy(receiver: &Receiver<Vec<u8>>, mut out: impl Write, progress: &Progress) 
     }
 }
 
-/// Waits at the end of a run until its output is written.
+/// Waits at the end of a run until its output is written, without a limit unless the run is
+/// interrupted, before its end or now.
 #[derive(Debug)]
-pub(crate) struct AwaitOutput(pub(crate) OutputQueue);
+pub(crate) struct AwaitOutput {
+    pub(crate) output: OutputQueue,
+    pub(crate) interrupts: InterruptStage,
+}
 
 impl Report for AwaitOutput {
     fn name(&self) -> &'static str {
@@ -136,8 +144,8 @@ impl Report for AwaitOutput {
     }
 
     fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let limit = run.was_cut_short().then_some(READER_TIMEOUT);
-        match self.0.wait_until_written(limit) {
+        let is_limited = || run.was_cut_short() || self.interrupts.is_interrupted();
+        match self.output.wait_until_written(READER_TIMEOUT, is_limited) {
             // The reader closed the pipe (`| head`).
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => Ok(written?),
@@ -169,13 +177,28 @@ mod tests {
         let (sender, reader) = mpsc::sync_channel(0);
         let mut queue = OutputQueue::start(SlowReader(sender)).unwrap();
         (0..1000).for_each(|line| writeln!(queue, "line {line}").unwrap());
-        let error = queue.wait_until_written(Some(Duration::from_millis(20))).unwrap_err().to_string();
+        let error = queue.wait_until_written(Duration::from_millis(20), || true).unwrap_err().to_string();
         assert!(error.contains("was not read"), "{error}");
         let reading = thread::spawn(move || reader.iter().flatten().collect::<Vec<u8>>());
-        queue.wait_until_written(None).unwrap();
+        queue.wait_until_written(READER_TIMEOUT, || false).unwrap();
         drop(queue);
         let read = String::from_utf8(reading.join().unwrap()).unwrap();
         assert!(read.lines().eq((0..1000).map(|line| format!("line {line}"))), "{read}");
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_wait_for_the_reader() {
+        let (sender, _reader) = mpsc::sync_channel(0);
+        let mut queue = OutputQueue::start(SlowReader(sender)).unwrap();
+        writeln!(queue, "unread").unwrap();
+        let interrupts = InterruptStage::default();
+        let (waiting, stage) = (queue.clone(), interrupts.clone());
+        let limit = Duration::from_millis(20);
+        let wait = thread::spawn(move || waiting.wait_until_written(limit, || stage.is_interrupted()));
+        thread::sleep(limit * 10);
+        assert!(!wait.is_finished(), "without an interrupt, the wait has no limit");
+        interrupts.set(1);
+        assert!(wait.join().unwrap().unwrap_err().to_string().contains("was not read"));
     }
 
     #[test]
@@ -185,9 +208,9 @@ mod tests {
         let mebibyte = vec![b'.'; 1 << 20];
         (0..20).for_each(|_| queue.write_all(&mebibyte).unwrap());
         let reading = thread::spawn(move || reader.iter().flatten().collect::<Vec<u8>>());
-        queue.wait_until_written(None).unwrap();
+        queue.wait_until_written(READER_TIMEOUT, || false).unwrap();
         writeln!(queue, "end").unwrap();
-        queue.wait_until_written(None).unwrap();
+        queue.wait_until_written(READER_TIMEOUT, || false).unwrap();
         drop(queue);
         let read = reading.join().unwrap();
         let note = "(4194304 bytes of output were not read in time and discarded)\nend\n";
@@ -205,6 +228,7 @@ mod tests {
         }
         assert_eq!(writeln!(queue, "lost").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         let run = RunState::default();
-        assert!(Box::new(AwaitOutput(queue)).finish(&run).is_ok());
+        let interrupts = InterruptStage::default();
+        assert!(Box::new(AwaitOutput { output: queue, interrupts }).finish(&run).is_ok());
     }
 }

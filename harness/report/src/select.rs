@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::baseline_writer::BaselineWriter;
 use crate::evidence::Evidence;
 use crate::github::{Annotations, GithubLog, JobSummary};
+use crate::interrupt_stage::InterruptStage;
 use crate::jsonl::JsonLines;
 use crate::junit::Junit;
 use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
@@ -31,6 +32,8 @@ pub struct ReportOptions {
     pub record: Option<PathBuf>,
     /// `--write-baseline`: path of the baseline.
     pub write_baseline: Option<PathBuf>,
+    /// Interrupts, which limit the wait for the reader of standard output.
+    pub interrupts: InterruptStage,
 }
 
 /// Creates the reports of a run: standard output, `build-log.txt`, Prow metadata, JUnit, events,
@@ -39,7 +42,7 @@ pub struct ReportOptions {
 /// # Errors
 /// A file cannot be created.
 pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportError> {
-    let ReportOptions { run_dir, stdout, stress, record, write_baseline } = options;
+    let ReportOptions { run_dir, stdout, stress, record, write_baseline, interrupts } = options;
     let shown = Some(run_dir.clone());
     let path = run_dir.path().join("build-log.txt");
     let log = create_private(&path).map_err(|source| ReportError::Write { path, source })?;
@@ -82,7 +85,7 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
         if options.format == OutputFormat::Github {
             reports.push(Box::new(Annotations::new(output.clone())));
         }
-        reports.push(Box::new(AwaitOutput(output)));
+        reports.push(Box::new(AwaitOutput { output, interrupts }));
     }
     Ok(reports)
 }
@@ -105,6 +108,7 @@ mod tests {
                 stress: false,
                 record,
                 write_baseline: None,
+                interrupts: InterruptStage::default(),
             })
             .unwrap(),
             Clock::wall(),

@@ -11,7 +11,7 @@ use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{ReportOptions, RunDir, exit_code};
+use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::bisect::{
@@ -268,6 +268,7 @@ async fn run_on_cluster(
             stress: false,
             record: None,
             write_baseline: None,
+            interrupts: InterruptStage::default(),
         };
         execute(request, options, vec![observer.report()], clock, interrupt.clone()).await?;
     }

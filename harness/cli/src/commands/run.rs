@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
-use evictlab_report::{FlakyResult, ReportOptions, RunDir, delete_run, old_runs};
+use evictlab_report::{FlakyResult, InterruptStage, ReportOptions, RunDir, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
@@ -143,6 +143,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             stress: false,
             record: args.record.clone(),
             write_baseline: args.write_baseline.clone(),
+            interrupts: InterruptStage::default(),
         })
     };
     let code =

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evictlab_report::clock::Clock;
-use evictlab_report::{ReportOptions, RunDir};
+use evictlab_report::{InterruptStage, ReportOptions, RunDir};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
 use crate::args::backend::BackendName;
@@ -90,6 +90,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             stress: true,
             record: None,
             write_baseline: None,
+            interrupts: InterruptStage::default(),
         })
     };
     prepare_and_execute(args.backend, async |clock: &Clock| args.request(clock).await, options).await

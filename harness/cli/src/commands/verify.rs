@@ -11,7 +11,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{ReportOptions, RunDir, exit_code};
+use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
@@ -214,6 +214,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         stress: false,
         record: None,
         write_baseline: None,
+        interrupts: InterruptStage::default(),
     };
     let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;

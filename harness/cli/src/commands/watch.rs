@@ -1,19 +1,23 @@
 //! `evictlab watch`
 
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 use std::time::Duration;
 
 use evictlab_cluster::ClusterClient;
-use evictlab_report::TerminalCaps;
+use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
 use evictlab_runner::Interrupt;
 use evictlab_tools::watch::{ViewOptions, WatchError, WatchOptions, WatchView, inspect, watch};
 use jiff::Timestamp;
 use terminal_size::terminal_size;
+use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::failure::{Failure, infrastructure};
+
+/// Time after an interrupt for which the watch waits for the reader of its output.
+const READER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Watch the nodes of any cluster and predict the next evictions
 ///
@@ -86,6 +90,14 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         signal: args.signal,
         interval: args.interval,
     };
+    // A reader that does not read, such as a pager, blocks the output. There is nothing to clean up.
+    let (stop, status) =
+        (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        sleep(READER_TIMEOUT).await;
+        exit(status.into());
+    });
     let result = match args.once {
         true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
         false => Some(watch_until_interrupted(args, &client, &options, &interrupt).await),

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Returns a pipe that takes nothing more until it is read, and its content.
-fn full_pipe() -> (PipeReader, PipeWriter, usize) {
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter, usize) {
     let (reader, mut writer) = io::pipe().unwrap();
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
     let mut filled = 0;
@@ -33,7 +34,7 @@ fn run(folder: &Path, arguments: &[&str], stdout: PipeWriter) -> Child {
 }
 
 /// Waits for a condition; fails after a time that no machine needs.
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(300), "{what}");
@@ -59,6 +60,30 @@ fn a_run_writes_its_files_and_waits_for_the_reader() {
     reader.read_to_string(&mut output).unwrap();
     assert!(output[filled..].contains("passed"), "{}", &output[filled..]);
     assert_eq!(child.wait().unwrap().code(), Some(0), "{}", stderr(&mut child));
+}
+
+/// The run has ended before the signals: only its output is left, so nothing else receives them.
+#[test]
+fn a_finished_run_ends_by_a_signal_without_the_reader() {
+    for signals in [1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_reader, writer, _) = full_pipe();
+        let mut child = run(folder.path(), &[], writer);
+        let finished = folder.path().join("results/finished.json");
+        wait_for("the run does not end", || finished.is_file());
+        let junit = folder.path().join("results/artifacts/junit_evictlab.xml");
+        wait_for("no JUnit file", || {
+            fs::read_to_string(&junit).is_ok_and(|text| text.contains("</testsuites>"))
+        });
+        for _ in 0..signals {
+            kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+            thread::sleep(Duration::from_millis(100));
+        }
+        wait_for("the signal has no effect", || child.try_wait().unwrap().is_some());
+        let error = stderr(&mut child);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signals} signals: {error}");
+        assert!(error.contains("standard output was not read for 5 s"), "{error}");
+    }
 }
 
 #[test]

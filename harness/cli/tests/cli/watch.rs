@@ -19,6 +19,9 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+#[cfg(target_os = "linux")]
+use crate::unread_output::{full_pipe, wait_for};
+
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 /// Timeout for the next line.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -214,4 +217,25 @@ fn reports_unusable_input() {
         error.contains("failed to list nodes of cluster ") && error.contains(": Unauthorized"),
         "{error}"
     );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watch_ends_by_a_signal_without_the_reader() {
+    let lab = Lab::new();
+    for (arguments, status) in [(&["--once", "--json"][..], 130), (&[], 0)] {
+        let (_reader, writer, _) = full_pipe();
+        let mut process = lab.command(arguments).stdout(writer).spawn().unwrap();
+        let status_file = format!("/proc/{}/status", process.id());
+        wait_for("SIGINT is not handled", || {
+            let text = fs::read_to_string(&status_file).unwrap();
+            let handled = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(handled.trim(), 16).unwrap() & 0b10 != 0
+        });
+        // On most machines, the output is blocked by then. The watch has to end in any case.
+        std::thread::sleep(Duration::from_secs(2));
+        kill_process(Pid::from_child(&process), Signal::INT).unwrap();
+        wait_for("the signal has no effect", || process.try_wait().unwrap().is_some());
+        assert_eq!(process.wait().unwrap().code(), Some(status), "{arguments:?}");
+    }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use evictlab_report::InterruptStage;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,8 @@ pub struct Interrupt {
     pub stop: CancellationToken,
     /// Second stage: write reports without cleanup.
     pub reports_only: CancellationToken,
+    /// The stage, for reports.
+    pub stage: InterruptStage,
 }
 
 impl Interrupt {
@@ -73,15 +76,17 @@ impl Interrupt {
 
     /// Advances to the next stage and returns its number, 1 to 3. At stage 3, the caller exits.
     pub fn advance(&self) -> u8 {
-        if !self.stop.is_cancelled() {
+        let stage = if !self.stop.is_cancelled() {
             self.stop.cancel();
-            return 1;
-        }
-        if !self.reports_only.is_cancelled() {
+            1
+        } else if !self.reports_only.is_cancelled() {
             self.reports_only.cancel();
-            return 2;
-        }
-        3
+            2
+        } else {
+            3
+        };
+        self.stage.set(stage);
+        stage
     }
 }
 
@@ -135,7 +140,9 @@ mod tests {
     #[test]
     fn each_interrupt_advances_by_one_stage() {
         let interrupt = Interrupt::default();
+        assert!(!interrupt.stage.is_interrupted());
         assert_eq!((interrupt.advance(), interrupt.stop.is_cancelled()), (1, true));
+        assert!(interrupt.stage.is_interrupted());
         assert!(!interrupt.reports_only.is_cancelled());
         assert_eq!((interrupt.advance(), interrupt.reports_only.is_cancelled()), (2, true));
         assert_eq!(interrupt.advance(), 3);

@@ -11,7 +11,7 @@ use evictlab_cluster::{
     KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError, is_skew_allowed,
 };
 use evictlab_report::clock::Clock;
-use evictlab_report::{Report, ReportError, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{InterruptStage, Report, ReportError, ReportOptions, Reports, RunDir, reports};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use futures::FutureExt;
@@ -143,6 +143,7 @@ impl KindBench {
             stress: false,
             record: None,
             write_baseline: None,
+            interrupts: InterruptStage::default(),
         };
         let (timer, times) = RunTimer::new();
         let mut all = reports(options)?;
