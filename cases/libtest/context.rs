@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::{Report, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{InterruptStage, Report, ReportOptions, Reports, RunDir, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Runtime;
 
@@ -23,9 +23,15 @@ pub fn execute(
     clock: Clock,
     verdicts: Box<dyn Report>,
 ) -> Result<(), String> {
-    let mut all =
-        reports(ReportOptions { run_dir, stdout: None, stress: false, record: None, write_baseline: None })
-            .map_err(|error| error.to_string())?;
+    let options = ReportOptions {
+        run_dir,
+        stdout: None,
+        stress: false,
+        record: None,
+        write_baseline: None,
+        interrupts: InterruptStage::default(),
+    };
+    let mut all = reports(options).map_err(|error| error.to_string())?;
     all.push(verdicts);
     let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();

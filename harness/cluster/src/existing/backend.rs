@@ -111,10 +111,10 @@ impl ExistingBackend {
             None => matching.clone(),
         };
         cluster.permits(&RUN_PERMISSIONS).await?;
-        let pods = match options.permissions.disruption {
-            true => cluster.pods(needed_fields).await?,
-            false => Vec::new(),
-        };
+        let mut pods = Vec::new();
+        if options.permissions.disruption {
+            cluster.for_each_pod(|pod| pods.push(needed_fields(pod))).await?;
+        }
         let (mut selected, excluded) = select(options, &matching, &pods);
         if selected.is_empty() {
             return Err(no_nodes(options, cluster.name, &abbreviate(&excluded)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
+use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::api::ListParams;
 use kube::client::ClientBuilder;
 use kube::{Api, Client, Config, Resource};
@@ -55,12 +55,13 @@ impl ClusterClient {
     /// The selector is invalid or matches no node; the API server refuses or does not answer.
     pub async fn nodes(&self, selector: Option<&str>) -> Result<Vec<ApiNode>, ExistingError> {
         let params = ListParams { label_selector: selector.map(str::to_owned), ..ListParams::default() };
-        match (self.list_pages(params, without_images).await, selector) {
-            (Ok(nodes), Some(selector)) if nodes.is_empty() => Err(ExistingError::Selector {
+        let mut nodes = Vec::new();
+        match (self.list_pages(params, |node| nodes.push(without_images(node))).await, selector) {
+            (Ok(()), Some(selector)) if nodes.is_empty() => Err(ExistingError::Selector {
                 selector: selector.to_owned(),
                 problem: format!("no node of {} matches", self.name),
             }),
-            (Ok(nodes), _) => Ok(nodes),
+            (Ok(()), _) => Ok(nodes),
             (Err(kube::Error::Api(status)), Some(selector)) if status.code == 400 => {
                 Err(ExistingError::Selector {
                     selector: selector.to_owned(),
@@ -71,29 +72,31 @@ impl ClusterClient {
         }
     }
 
-    /// Lists the pods of the cluster in pages. `needed` removes the fields that the caller does not
-    /// read, before the next page arrives.
+    /// Lists the pods of the cluster in pages. `keep` receives each of them, before the next page
+    /// arrives, so that it can drop the fields that it does not need.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
-    pub async fn pods(&self, needed: impl Fn(Pod) -> Pod) -> Result<Vec<Pod>, ExistingError> {
-        let listed = self.list_pages(ListParams::default(), needed).await;
+    pub async fn for_each_pod<K>(&self, keep: impl FnMut(K)) -> Result<(), ExistingError>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let listed = self.list_pages(ListParams::default(), keep).await;
         listed.map_err(|error| self.error("list pods", &error))
     }
 
-    async fn list_pages<K>(&self, params: ListParams, needed: impl Fn(K) -> K) -> Result<Vec<K>, kube::Error>
+    async fn list_pages<K>(&self, params: ListParams, mut keep: impl FnMut(K)) -> Result<(), kube::Error>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
         let api: Api<K> = Api::all(self.client.clone());
-        let mut objects = Vec::new();
         let mut page = params.limit(PAGE_SIZE);
         loop {
             let listed = api.list(&page).await?;
-            objects.extend(listed.items.into_iter().map(&needed));
+            listed.items.into_iter().for_each(&mut keep);
             match listed.metadata.continue_ {
                 Some(token) if !token.is_empty() => page = page.continue_token(&token),
-                _ => return Ok(objects),
+                _ => return Ok(()),
             }
         }
     }

@@ -55,13 +55,7 @@ pub enum StateError {
 impl StateDir {
     /// Opens the state directory of the user; creates it if it does not exist.
     pub fn open() -> Result<Self, StateError> {
-        let variable =
-            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let path = variable("EVICTLAB_STATE_DIR")
-            .or_else(|| Some(variable("XDG_STATE_HOME")?.join("evictlab")))
-            .or_else(|| Some(variable("HOME")?.join(".local/state/evictlab")))
-            .ok_or(StateError::NoHome)?;
-        Self::at(&path)
+        Self::at(&user_path(|name| std::env::var_os(name).map(PathBuf::from))?)
     }
 
     /// Opens or creates a state directory at this path.
@@ -232,6 +226,16 @@ impl StateDir {
     }
 }
 
+/// Returns the path of the state directory of the user, by environment variables. A directory below
+/// the temporary one would have a path that others can create first.
+fn user_path(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, StateError> {
+    let variable = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
+    variable("EVICTLAB_STATE_DIR")
+        .or_else(|| Some(variable("XDG_STATE_HOME")?.join("evictlab")))
+        .or_else(|| Some(variable("HOME")?.join(".local/state/evictlab")))
+        .ok_or(StateError::NoHome)
+}
+
 fn is_locked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_err())
 }
@@ -274,9 +278,32 @@ mod tests {
             assert_eq!(error.is_some(), expected.is_some(), "{mode:o}");
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
-        let metadata = fs::metadata("/").unwrap();
-        if metadata.uid() != rustix::process::getuid().as_raw() {
-            assert!(check_private(&path, &metadata).unwrap_err().to_string().contains("it belongs to user"));
+        // Only root can give a directory away, and all others have none in the root directory.
+        let foreign = match rustix::process::getuid().is_root() {
+            true => {
+                std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+                path.as_path()
+            }
+            false => Path::new("/"),
+        };
+        let error = check_private(foreign, &fs::metadata(foreign).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("it belongs to user"), "{error}");
+    }
+
+    #[test]
+    fn the_state_directory_is_below_the_home_of_the_user() {
+        type Environment<'a> = &'a [(&'a str, &'a str)];
+        let rows: [(Environment<'_>, Option<&str>); 5] = [
+            (&[("HOME", "/h")], Some("/h/.local/state/evictlab")),
+            (&[("HOME", "/h"), ("XDG_STATE_HOME", "/x")], Some("/x/evictlab")),
+            (&[("HOME", "/h"), ("EVICTLAB_STATE_DIR", "/e")], Some("/e")),
+            (&[("TMPDIR", "/t")], None),
+            (&[("HOME", ""), ("TMPDIR", "/t")], None),
+        ];
+        for (environment, expected) in rows {
+            let variable = |name: &str| environment.iter().find(|(own, _)| *own == name);
+            let path = user_path(|name| variable(name).map(|(_, value)| PathBuf::from(value)));
+            assert_eq!(path.ok(), expected.map(PathBuf::from), "{environment:?}");
         }
     }
 

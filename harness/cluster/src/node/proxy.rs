@@ -1,5 +1,6 @@
 //! Kubelet endpoints through the proxy of the API server.
 
+use evictlab_rules::summary::Sample;
 use http::Request;
 use kube::Client;
 use serde::Deserialize;
@@ -35,6 +36,11 @@ impl<'a> KubeletProxy<'a> {
 
     /// Summary of the kubelet (`/stats/summary`).
     pub async fn summary(self) -> Result<Value, NodeError> {
+        self.json("read the statistics", "stats/summary").await
+    }
+
+    /// The part of the Summary that eviction depends on, without a copy of the whole.
+    pub async fn sample(self) -> Result<Sample, NodeError> {
         self.json("read the statistics", "stats/summary").await
     }
 

@@ -60,7 +60,7 @@ fn measure_embedded_nodes(program: &Path, progress: &dyn Fn(&str)) -> [Figure; 2
         let usage = measure_run(program, &["--backend", "embedded", "--nodes", &size.to_string()]);
         Point { size, usage: usage.map(|(usage, _)| usage) }
     });
-    let row = Row { what: "a run on an embedded cluster", max_seconds: 30.0, max_bytes: 500e6 };
+    let row = Row { what: "a run on an embedded cluster", max_seconds: 8.0, max_bytes: 500e6 };
     row.figures("nodes", points.collect())
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use evictlab_rules::summary::Sample;
 use futures::future::try_join;
 use kube::Client;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -37,12 +36,11 @@ pub(super) enum QueryError {
 /// Requests the configuration and the Summary of a kubelet.
 pub(super) async fn query(client: &Client, node: &str) -> Result<KubeletSnapshot, QueryError> {
     let proxy = KubeletProxy::new(client, node);
-    let both = timeout(QUERY_TIMEOUT, try_join(proxy.configz(), proxy.summary())).await;
+    let both = timeout(QUERY_TIMEOUT, try_join(proxy.configz(), proxy.sample())).await;
     let timed_out = || QueryError::Kubelet(format!("no answer within {} s", QUERY_TIMEOUT.as_secs()));
-    let (config, summary) =
+    let (config, sample) =
         both.map_err(|_| timed_out())?.map_err(|error| QueryError::from_node_error(&error))?;
-    let invalid = |error| QueryError::Kubelet(format!("failed to decode Summary: {error}"));
-    Ok(KubeletSnapshot { config, sample: Sample::deserialize(summary).map_err(invalid)? })
+    Ok(KubeletSnapshot { config, sample })
 }
 
 impl QueryError {

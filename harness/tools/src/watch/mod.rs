@@ -8,6 +8,7 @@ mod node;
 mod node_input;
 mod node_table;
 mod options;
+mod pod_fields;
 mod pod_index;
 mod rank_reason;
 mod ranking;

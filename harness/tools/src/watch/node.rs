@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use evictlab_rules::KubeletVersion;
-use k8s_openapi::api::core::v1::{Node as ApiNode, Pod as ApiPod};
+use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::ResourceExt;
 use serde::Serialize;
 
 use super::node_input::NodeInput;
-use super::ranking::ActivePod;
+use super::pod_fields::WatchedPod;
 use super::reading::Reading;
 
 /// A node.
@@ -37,7 +37,7 @@ pub struct NodeView {
 impl NodeView {
     pub(super) fn new(input: &NodeInput<'_>) -> Self {
         let kubelet = kubelet_version(input.node);
-        let active: Vec<ActivePod> = input.pods.iter().filter_map(|pod| ActivePod::new(pod)).collect();
+        let active: Vec<&WatchedPod> = input.pods.iter().filter(|pod| !pod.has_ended()).collect();
         let read = || {
             let snapshot = input.snapshot.map_err(ToString::to_string)?;
             let version: KubeletVersion = kubelet.parse().map_err(|error| format!("{error}"))?;
@@ -51,7 +51,7 @@ impl NodeView {
             name: input.node.name_any(),
             conditions: conditions(input.node),
             active: active.iter().map(|own| (own.pod.metadata.uid.clone(), own.name())).collect(),
-            ended: input.pods.iter().filter_map(|pod| ended(pod)).collect(),
+            ended: input.pods.iter().filter_map(ended).collect(),
             kubelet,
             reading,
             problem,
@@ -84,12 +84,11 @@ fn conditions(node: &ApiNode) -> BTreeMap<String, String> {
     .collect()
 }
 
-fn ended(pod: &ApiPod) -> Option<(String, String)> {
-    let status = pod.status.as_ref()?;
-    let phase = status.phase.as_deref().filter(|phase| ["Succeeded", "Failed"].contains(phase))?;
-    let how = match &status.reason {
+fn ended(pod: &WatchedPod) -> Option<(String, String)> {
+    let phase = pod.phase.as_deref().filter(|_| pod.has_ended())?;
+    let how = match &pod.reason {
         Some(reason) => format!("{phase}, {reason}"),
         None => phase.to_owned(),
     };
-    Some((pod.uid()?, how))
+    Some((pod.pod.metadata.uid.clone(), how))
 }

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::pod::{Pod, QosClass};
+use evictlab_rules::pod::QosClass;
 use evictlab_rules::ranking::{RankedPod, compare_pods};
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{FsLayout, Signal};
-use k8s_openapi::api::core::v1::Pod as ApiPod;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::pod_fields::WatchedPod;
 use super::rank_reason::rank_reason;
 
 /// A pod that can be evicted.
@@ -44,46 +44,19 @@ pub struct ExemptPod {
     pub reason: String,
 }
 
-/// A pod that has not ended.
-pub(super) struct ActivePod {
-    /// The pod.
-    pub pod: Pod,
-    /// True if the pod is terminating.
-    pub deleted: bool,
-}
-
-impl ActivePod {
-    /// Returns `None` for a pod that has ended: the kubelet does not rank it
-    /// (`filterOutInactivePods`).
-    pub(crate) fn new(pod: &ApiPod) -> Option<Self> {
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        if matches!(phase, Some("Succeeded" | "Failed")) {
-            return None;
-        }
-        let object = serde_json::to_value(pod).ok()?;
-        let deleted = pod.metadata.deletion_timestamp.is_some();
-        Some(Self { pod: Pod::deserialize(object).ok()?, deleted })
-    }
-
-    /// `namespace/name`.
-    pub(crate) fn name(&self) -> String {
-        format!("{}/{}", self.pod.metadata.namespace, self.pod.metadata.name)
-    }
-}
-
-/// Returns the ranked candidates and the exempt pods. `evicted` contains the UIDs of pods that are
+/// Returns the ranked candidates and the exempt pods of those that have not ended. `evicted` contains the UIDs of pods that are
 /// being evicted.
 pub(super) fn rank(
     version: &KubeletVersion,
     signal: Signal,
     sample: &Sample,
-    active: &[ActivePod],
+    active: &[&WatchedPod],
     evicted: &BTreeSet<String>,
 ) -> (Vec<EvictionCandidate>, Vec<ExemptPod>) {
     let layout = FsLayout::from_node_stats(&sample.node);
-    let (critical, others): (Vec<&ActivePod>, Vec<&ActivePod>) =
-        active.iter().partition(|active| active.pod.is_critical());
-    let mut ranked: Vec<(&ActivePod, RankedPod<'_>)> = others
+    let (critical, others): (Vec<&WatchedPod>, Vec<&WatchedPod>) =
+        active.iter().copied().partition(|active| active.pod.is_critical());
+    let mut ranked: Vec<(&WatchedPod, RankedPod<'_>)> = others
         .into_iter()
         .filter(|active| !evicted.contains(&active.pod.metadata.uid))
         .map(|active| (active, RankedPod { pod: &active.pod, stats: sample.pod(&active.pod.metadata.uid) }))
@@ -99,7 +72,7 @@ pub(super) fn rank(
             Some(previous) if equal => previous.rank,
             _ => nth + 1,
         };
-        let deleted = if active.deleted { "; terminating" } else { "" };
+        let deleted = if active.is_deleted { "; terminating" } else { "" };
         candidates.push(EvictionCandidate {
             rank,
             pod: active.name(),
@@ -113,7 +86,7 @@ pub(super) fn rank(
     (candidates, exempt)
 }
 
-fn exempt_pod(active: &ActivePod) -> ExemptPod {
+fn exempt_pod(active: &WatchedPod) -> ExemptPod {
     let pod = &active.pod;
     // A static pod is visible in the API as its mirror pod.
     let reason = match pod.metadata.annotations.contains_key("kubernetes.io/config.mirror") {

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::kubelet_client::KubeletSnapshot;
 use super::node_input::NodeInput;
-use super::ranking::{ActivePod, EvictionCandidate, ExemptPod, rank};
+use super::pod_fields::WatchedPod;
+use super::ranking::{EvictionCandidate, ExemptPod, rank};
 use evictlab_evidence::thresholds;
 
 /// Signals and thresholds of a node.
@@ -99,7 +100,7 @@ impl Reading {
         version: &KubeletVersion,
         input: &NodeInput<'_>,
         snapshot: &KubeletSnapshot,
-        active: &[ActivePod],
+        active: &[&WatchedPod],
     ) -> Self {
         let NodeInput { signal, evicted, at, .. } = *input;
         let KubeletSnapshot { config, sample } = snapshot;

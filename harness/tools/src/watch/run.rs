@@ -25,7 +25,8 @@ use super::kubelet_client::{KubeletSnapshot, QueryError, query};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
-use super::pod_index::{PodIndex, needed_fields};
+use super::pod_fields::ApiPod;
+use super::pod_index::PodIndex;
 use super::recent::Recent;
 use super::state::WatchState;
 use super::view::WatchView;
@@ -56,7 +57,8 @@ pub enum WatchError {
 pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<Vec<NodeView>, ExistingError> {
     client.permits(&READ_PERMISSIONS).await?;
     let nodes = select_nodes(client, options).await?;
-    let pods = PodIndex::of(client.pods(needed_fields).await?);
+    let pods = PodIndex::default();
+    client.for_each_pod(|pod: ApiPod| pods.insert(&pod)).await?;
     let nodes: Vec<&ApiNode> = nodes.iter().collect();
     let mut views = query_nodes(&client.client, &nodes, &pods, options.signal).await;
     views.sort_by(|one, other| one.name.cmp(&other.name));

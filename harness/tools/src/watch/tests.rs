@@ -1,10 +1,9 @@
 //! Tests of readings, changes and views without a cluster.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Node as ApiNode, Pod as ApiPod};
+use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use serde_json::{Value, json};
 
 use super::change::Change;
@@ -13,7 +12,7 @@ use super::kubelet_client::{KubeletSnapshot, QueryError};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::ViewOptions;
-use super::pod_index::needed_fields;
+use super::pod_fields::{ApiPod, WatchedPod};
 use super::state::WatchState;
 use super::view::WatchView;
 use evictlab_report::TerminalCaps;
@@ -100,7 +99,7 @@ impl Fixture {
             json!({"metadata": {"name": "n"}, "status": {"conditions": self.conditions, "nodeInfo": info}});
         let node: ApiNode = serde_json::from_value(node).unwrap();
         let pod = |pod: &Value| -> ApiPod { serde_json::from_value(pod.clone()).unwrap() };
-        let pods: Vec<Arc<ApiPod>> = self.pods.iter().map(|own| Arc::new(needed_fields(pod(own)))).collect();
+        let pods: Vec<WatchedPod> = self.pods.iter().map(|own| pod(own).encode().decode().unwrap()).collect();
         let at = at(seconds);
         NodeView::new(&NodeInput { node: &node, pods: &pods, snapshot, signal: self.signal, evicted, at })
     }

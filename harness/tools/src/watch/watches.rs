@@ -1,7 +1,7 @@
 //! Watches on the nodes, pods and Evicted events of a cluster.
 
 use futures::{Stream, StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{Event, Node as ApiNode, Pod as ApiPod};
+use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt, reflector as store_objects};
@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::options::WatchOptions;
+use super::pod_fields::ApiPod;
 use super::pod_index::PodIndex;
 use evictlab_cluster::WatchBackoff;
 
