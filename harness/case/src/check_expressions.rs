@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::checks::Checker;
-use crate::expression::{Expression, KeysRead};
+use crate::expression::{ApiType, Expression, KeysRead, ObjectTypes};
+use crate::kubelet_metrics::unknown_metric;
 use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
@@ -36,11 +37,41 @@ impl Checker<'_> {
             .collect();
         // The names of its pods are known: web-0 and so on.
         let has_stateful_set = manifests.iter().any(|object| is_kind(object, "StatefulSet"));
+        let types: Option<ObjectTypes<'_>> = manifests
+            .iter()
+            .map(|object| Some((case_name(object)?, ApiType::of_kind(object.get("kind")?.as_str()?)?)))
+            .collect();
+        let types = types.unwrap_or_default();
         for (path, expression) in expressions(case) {
+            self.check_fields(&path, expression, &types);
+            self.check_metrics(&path, expression);
             self.check_keys(&path, expression, "answers", "answer", &answers);
             self.check_keys(&path, expression, "objects", "object", &objects);
             for variable in BY_POD.into_iter().filter(|_| !has_stateful_set) {
                 self.check_keys(&path, expression, variable, "pod", &pods);
+            }
+        }
+    }
+
+    fn check_fields(&mut self, path: &[PathSegment], expression: &Expression, objects: &ObjectTypes<'_>) {
+        for field in expression.unknown_fields(objects) {
+            let all = || format!("fields: {}", field.known.join(", "));
+            let note = did_you_mean(&field.name, field.known.iter().copied()).unwrap_or_else(all);
+            self.report_word(
+                path,
+                &field.name,
+                format!("`{}` has no field `{}`", field.of, field.name),
+                note,
+            );
+        }
+    }
+
+    fn check_metrics(&mut self, path: &[PathSegment], expression: &Expression) {
+        let KeysRead::Keys(read) = expression.keys_read("metrics") else { return };
+        for name in &read {
+            if let Some(near) = unknown_metric(name) {
+                let note = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+                self.report_word(path, name, format!("the kubelet has no metric `{name}`"), note);
             }
         }
     }

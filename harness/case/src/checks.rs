@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use crate::kubelet_fields::config_mistakes;
 use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
-use crate::step::Action;
+use crate::step::{Action, NodeChange};
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -19,6 +20,8 @@ pub(crate) struct Finding {
     pub(crate) path: Vec<PathSegment>,
     pub(crate) message: String,
     pub(crate) note: String,
+    /// Word of the value that the problem is about.
+    pub(crate) word: Option<String>,
 }
 
 /// A variable that the harness sets in the containers of a case with pressure.
@@ -42,6 +45,7 @@ pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
     checker.check_expect();
     checker.check_known_bugs();
     checker.check_node();
+    checker.check_kubelet_config();
     checker.check_steps();
     checker.check_assertions();
     checker.check_expressions();
@@ -68,7 +72,42 @@ impl Checker<'_> {
         message: impl Into<String>,
         note: impl Into<String>,
     ) {
-        self.findings.push(Finding { path: path.to_vec(), message: message.into(), note: note.into() });
+        let (message, note) = (message.into(), note.into());
+        self.findings.push(Finding { path: path.to_vec(), message, note, word: None });
+    }
+
+    /// Reports a problem with a word of a value.
+    pub(crate) fn report_word(
+        &mut self,
+        path: &[PathSegment],
+        word: &str,
+        message: impl Into<String>,
+        note: impl Into<String>,
+    ) {
+        self.report(path, message, note);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.word = Some(word.to_owned());
+        }
+    }
+
+    /// Checks the fields of the kubelet's configuration, of the case and of steps.
+    fn check_kubelet_config(&mut self) {
+        let case = self.case;
+        let of_case = (yaml_path!["kubelet-config"].to_vec(), &case.kubelet_config);
+        let steps = case.steps.iter().enumerate();
+        let of_steps = steps.filter_map(|(at, step)| match step.node_change() {
+            Some(NodeChange::Configure(config)) => Some((yaml_path!["do", at, "configure"].to_vec(), config)),
+            _ => None,
+        });
+        for (path, config) in std::iter::once(of_case).chain(of_steps) {
+            for mistake in config_mistakes(config) {
+                let at = join(&path, &mistake.path);
+                match mistake.key {
+                    Some(key) => self.report_word(&at, &key, mistake.message, mistake.note),
+                    None => self.report(&at, mistake.message, mistake.note),
+                }
+            }
+        }
     }
 
     /// Checks labels by the rules of Ginkgo: a label filter could not select others.

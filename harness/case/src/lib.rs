@@ -34,6 +34,8 @@ mod checks;
 mod deadline;
 mod expect;
 pub mod expression;
+mod kubelet_fields;
+mod kubelet_metrics;
 mod load;
 mod new_case;
 mod pod_specs;

@@ -179,6 +179,7 @@ pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<L
         let positions = Positions::read(&text);
         let problem = |finding: Finding| {
             let at = positions.locate(&finding.path);
+            let at = finding.word.as_deref().map_or(at, |word| find_word(&text, at, word));
             Problem { message: finding.message, spans: vec![span(shown, &text, at, &finding.note)] }
         };
         return Err(LoadErrors(findings.into_iter().map(problem).collect()));
@@ -294,6 +295,28 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
         bytes.get(at).copied().unwrap_or_default()
     );
     LoadErrors(vec![Problem { message, spans: vec![span(file, &text, Position { line, column }, "")] }])
+}
+
+/// Returns the position of the first occurrence of a word after a position, within the value that begins
+/// there; the position itself if the value is an alias or does not contain the word as it is.
+fn find_word(text: &str, from: Position, word: &str) -> Position {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    for (index, line) in text.lines().enumerate().skip(from.line - 1) {
+        let skipped = if index + 1 == from.line { from.column - 1 } else { 0 };
+        let start = line.char_indices().nth(skipped).map_or(line.len(), |(at, _)| at);
+        if index + 1 == from.line && line[start..].starts_with('*') {
+            return from;
+        }
+        let found = line[start..].match_indices(word).find(|(at, _)| {
+            let (before, after) = line[start..].split_at(*at);
+            !before.ends_with(is_part) && !after[word.len()..].starts_with(is_part)
+        });
+        if let Some((at, _)) = found {
+            let column = line[..start + at].chars().count() + 1;
+            return Position { line: index + 1, column };
+        }
+    }
+    from
 }
 
 /// Describes an error of serde or the YAML parser in terms of case files.

@@ -89,7 +89,7 @@ impl ObservationEnd {
 
 impl LiveState {
     /// Restarts the stall timeout, for progress that the state does not show, such as a step that
-    /// waits for its time.
+    /// waits for its time, and after an outage, during which progress was not observed.
     pub fn mark_progress(&mut self) {
         self.progress.last_change = Instant::now();
     }

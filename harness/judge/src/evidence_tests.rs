@@ -142,14 +142,16 @@ fn missing_evidence_decides_nothing() {
     }
 }
 
+/// A sample of this second that lists the pods with these UIDs.
+fn sample(second: u32, pods: &[&str]) -> Value {
+    let listed = |uid: &&str| json!({"podRef": {"name": uid, "uid": uid}, "containers": [{"name": "el1"}]});
+    let pods: Vec<Value> = pods.iter().map(listed).collect();
+    json!({"t": second, "node": {"rlimit": {"time": format!("2026-11-21T00:45:{second:02}Z")}}, "pods": pods})
+}
+
 /// A pod that runs, and that the last Summaries do not list, may be neither evicted nor measured.
 #[test]
 fn a_running_pod_without_statistics_explains_a_failure() {
-    let listed = |uid: &str| json!({"podRef": {"name": uid, "uid": uid}, "containers": [{"name": "el1"}]});
-    let sample = |second: u32, pods: &[&str]| {
-        let pods: Vec<Value> = pods.iter().map(|uid| listed(uid)).collect();
-        json!({"t": second, "node": {"rlimit": {"time": format!("2026-11-21T00:45:{second:02}Z")}}, "pods": pods})
-    };
     let fails = case("{evicted: [], that: [{what: w, value: 'stats.job.el1.x', is: 1}]}", "");
     let with_samples = |samples: [Value; 3]| {
         let mut observed = observations();
@@ -162,6 +164,26 @@ fn a_running_pod_without_statistics_explains_a_failure() {
     let lost = with_samples([sample(1, &all), sample(20, &all[..2]), sample(22, &all[..2])]);
     assert_inconclusive(&lost, InconclusiveReason::EvidenceLost, "no statistics of job at the end");
     let complete = with_samples([sample(1, &all[..2]), sample(20, &all), sample(22, &all[..2])]);
+    assert_eq!(complete.verdict, Verdict::Failed, "{complete:#?}");
+}
+
+/// The kubelet evicts a pod that it does not measure before all others.
+#[test]
+fn an_evicted_pod_without_statistics_explains_a_failure() {
+    let fails = case("{evicted: [], that: [{what: w, value: 'podList.size()', is: 9}]}", "");
+    let with_samples = |samples: [Value; 2]| {
+        let mut observed = observations();
+        // The pod of a controller.
+        let mut evicted = event("job", "x");
+        evicted["message"] = json!("The node was low on resource: memory. ");
+        observed["events"] = json!([evicted]);
+        observed["samples"] = json!(samples);
+        result(&fails, observed)
+    };
+    let all = ["web", "db", "job"];
+    let lost = with_samples([sample(43, &all), sample(45, &all[..2])]);
+    assert_inconclusive(&lost, InconclusiveReason::EvidenceLost, "no statistics of job when it evicted it");
+    let complete = with_samples([sample(45, &all), sample(47, &all[..2])]);
     assert_eq!(complete.verdict, Verdict::Failed, "{complete:#?}");
 }
 

@@ -126,6 +126,7 @@ pub(crate) fn of_failure(
         .or_else(|| pods().find_map(never_started))
         .or_else(|| of_pass(case, evidence))
         .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
+        .or_else(|| unmeasured_victim(evidence))
         .or_else(|| stats_outrun(expectation, evidence))
         .or_else(|| unlisted_pod(case, evidence))
 }
@@ -259,7 +260,6 @@ fn describe_unexplained_kill(
 /// Finds a pod that was evicted or runs, and that the Summary did not list at that time. Without
 /// statistics the kubelet ranks the pod, but neither names its containers nor enforces its limits.
 fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    const TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
     let is_running = pod.recorded.phase() == Some("Running");
     if !pod.was_evicted() && !is_running || !pod.has_run {
         return None;
@@ -267,22 +267,49 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
     let event = pod.evicted_at();
     let last = evidence.samples.iter().filter_map(sampled_at).max()?;
     let at = event.unwrap_or(last);
-    // The time of an eviction without an event is not known.
+    let uid = &pod.pod.metadata.uid;
+    let is_unlisted = if pod.lacks_event() {
+        // The time of an eviction without an event is not known.
+        !evidence.samples.iter().any(|sample| lists_containers(sample, uid))
+    } else {
+        is_unlisted_at(at, uid, evidence)
+    };
+    let when = if event.is_some() { "when it evicted it" } else { "at the end" };
+    is_unlisted.then(|| not_measured(&pod.name, when))
+}
+
+/// Finds a pod, of the case or of a controller, that was evicted under pressure and that the last
+/// Summary before did not list: the kubelet evicts pods that it does not measure first, and does not
+/// name their containers.
+fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let is_unmeasured = |event: &&EvictedEvent| {
+        let is_for_pressure = matches!(event.message.parse(), Ok(EvictionMessage::NodePressure(_)));
+        let is_before = |sample: &&Sample| sampled_at(sample).is_some_and(|time| Some(time) <= event.at);
+        let last = evidence.samples.iter().rfind(is_before);
+        is_for_pressure && last.is_some_and(|sample| !lists_containers(sample, &event.uid))
+    };
+    let event = evidence.evictions.iter().find(is_unmeasured)?;
+    let of_case = evidence.pods.iter().find(|pod| pod.pod.metadata.uid == event.uid);
+    let name = of_case.map_or(&event.pod, |pod| &pod.name);
+    Some(not_measured(name, "when it evicted it"))
+}
+
+/// Reports whether there are samples of about a time, and none lists the containers of a pod.
+fn is_unlisted_at(at: Timestamp, uid: &str, evidence: &CaseEvidence<'_>) -> bool {
+    const TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
     let is_close = |sample: &&Sample| {
-        pod.lacks_event()
-            || sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
+        sampled_at(sample).is_some_and(|time| time <= at + TOLERANCE && time >= at - TOLERANCE)
     };
     let mut samples = evidence.samples.iter().filter(is_close).peekable();
-    samples.peek()?;
-    let uid = &pod.pod.metadata.uid;
-    if samples.any(|sample| sample.pod(uid).is_some_and(|pod| !pod.containers.is_empty())) {
-        return None;
-    }
-    let when = if event.is_some() { "when it evicted it" } else { "at the end" };
-    let name = &pod.name;
-    Some(evidence_lost(format!(
-        "the kubelet had no statistics of {name} {when}: the Summary did not list it"
-    )))
+    samples.peek().is_some() && !samples.any(|sample| lists_containers(sample, uid))
+}
+
+fn lists_containers(sample: &Sample, uid: &str) -> bool {
+    sample.pod(uid).is_some_and(|pod| !pod.containers.is_empty())
+}
+
+fn not_measured(pod: &str, when: &str) -> Inconclusive {
+    evidence_lost(format!("the kubelet had no statistics of {pod} {when}: the Summary did not list it"))
 }
 
 /// Finds a pod, of the case or of a controller, with a running container that the last Summaries do
@@ -301,17 +328,13 @@ fn unlisted_pod(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
         let started = status.state.as_ref().and_then(|state| state.running.as_ref()?.started_at.as_ref());
         started.is_some_and(|started| started.0 <= last - MEASURING_TIME)
     };
-    let lists = |sample: &Sample, uid: &str| sample.pod(uid).is_some_and(|pod| !pod.containers.is_empty());
     let pods = evidence.observations.pods_final.iter().filter(|pod| !pod.is_mirror_pod());
     let mut running = pods.filter(|pod| pod.container_statuses().any(is_old));
     let pod = running.find(|pod| {
         let uid = pod.uid().unwrap_or_default();
-        !evidence.samples.iter().filter(is_last).any(|sample| lists(sample, uid))
+        !evidence.samples.iter().filter(is_last).any(|sample| lists_containers(sample, uid))
     })?;
-    let name = pod.case_name();
-    Some(evidence_lost(format!(
-        "the kubelet had no statistics of {name} at the end: the Summary did not list it"
-    )))
+    Some(not_measured(pod.case_name(), "at the end"))
 }
 
 /// Finds a container that the message omits, or whose usage it reports too low, and whose usage the

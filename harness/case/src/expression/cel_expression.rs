@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::error::ExpressionError;
 use super::functions::FUNCTIONS;
 use super::program::{KeysRead, Program};
+use super::shape::ObjectTypes;
+use super::unknown_fields::UnknownField;
 use crate::did_you_mean;
 
 /// An expression in CEL (<https://cel.dev>), such as `pods.hog.status.reason`.
@@ -115,6 +117,12 @@ impl Expression {
     /// Returns the variables that the expression reads.
     pub fn variables(&self) -> &[&'static str] {
         &self.variables
+    }
+
+    /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners` of a
+    /// pod. `objects` are the types of the objects of the case.
+    pub(crate) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
+        self.program.unknown_fields(objects)
     }
 
     /// Returns the keys of a map variable, such as `objects`, that the expression reads.

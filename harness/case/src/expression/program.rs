@@ -14,13 +14,15 @@ use serde_json::Value;
 
 use super::error::ExpressionError;
 use super::functions::ENVIRONMENT;
+use super::shape::ObjectTypes;
+use super::unknown_fields::{UnknownField, unknown_fields};
 
 /// Maximum number of iterations of all macros in one evaluation. Each copies one item, such as a
 /// pod, which takes up to 50 µs.
 const MAX_ITERATIONS: u64 = 100_000;
 
 /// Variable that each iteration of a macro reads. Expressions cannot contain the name.
-const ITERATION: &str = "@iteration";
+pub(super) const ITERATION: &str = "@iteration";
 
 /// A compiled expression whose iterations are counted.
 #[derive(Clone, Debug)]
@@ -105,6 +107,11 @@ impl Program {
             }
             Err(error) => Err(no_value(error.to_string())),
         }
+    }
+
+    /// Returns the fields that the program reads and that cannot exist.
+    pub(super) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
+        unknown_fields(&self.0, objects)
     }
 
     /// Returns the keys of a map variable that the program reads.

@@ -78,7 +78,7 @@ fn every_verdict_matches_the_baseline() {
 }
 
 /// Possible verdicts with a fault, apart from the verdict without it.
-const FAULTS: [(&str, &[&str]); 12] = [
+const FAULTS: [(&str, &[&str]); 13] = [
     ("event-lost: {}", &["inconclusive"]),
     ("event-doubled: {}", &["inconclusive"]),
     ("event-late: {by: 5s}", &[]),
@@ -86,6 +86,7 @@ const FAULTS: [(&str, &[&str]); 12] = [
     ("watch-closed: {at: 2s}", &[]),
     ("watch-expired: {at: 2s}", &[]),
     ("api-error: {at: 2s}", &["error"]),
+    ("api-error: {at: 8s, for: 20s, code: 503}", &["inconclusive", "error"]),
     ("api-slow: {at: 2s, by: 1s}", &[]),
     ("kubelet-restart: {at: 3s}", &["inconclusive"]),
     ("oom-kill: {at: 3s}", &["inconclusive"]),
@@ -161,6 +162,58 @@ fn steps_run_commands_and_load_images() {
     }
 }
 
+/// Progress is not observed while the API does not answer: the outage does not count as the time
+/// without progress after which a case ends, which is 40 s.
+#[test]
+fn an_outage_does_not_count_as_time_without_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("outages")).unwrap();
+    let path = folder.path().join("outages/slow.yaml");
+    let case = r#"name: slow
+about: A pod that ends after 50 s, while the API does not answer for 20 s.
+faults: [{api-error: {at: 5s, for: 20s, code: 503}}]
+pods: [{metadata: {name: idle}, spec: {restartPolicy: Never, containers: [{name: el1, image: 'agnhost:2.52', command: [sleep, "50"]}]}}]
+until: pods.idle.status.phase == 'Succeeded'
+expect: {that: [{what: phase, value: pods.idle.status.phase, is: Succeeded}]}
+"#;
+    fs::write(&path, case).unwrap();
+    let ran = run(&[path.to_str().unwrap(), "--kubelet", "v1.36"]);
+    assert!(ran.verdicts.values().all(|(verdict, _)| verdict == "passed"), "{:#?}", ran.verdicts);
+}
+
+/// The pods of a case whose namespace could not be deleted are deleted before the next case: the
+/// kubelet counts their evictions, too.
+#[test]
+fn pods_of_an_earlier_case_are_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, rest: &str| {
+        fs::create_dir_all(folder.path().join("leftovers")).unwrap();
+        let path = folder.path().join(format!("leftovers/{name}.yaml"));
+        fs::write(&path, format!("name: {name}\nabout: A test.\n{rest}")).unwrap();
+    };
+    write(
+        "first",
+        r#"faults: [{api-error: {at: 5s, for: 100s, code: 503, resource: namespaces}}]
+pods: [{metadata: {name: late}, spec: {restartPolicy: Never, containers: [
+  {name: el1, image: 'agnhost:2.52', command: [sh, -c, "sleep 75; dd if=/dev/zero of=/f bs=1M count=40; sleep infinity"], resources: {limits: {ephemeral-storage: 20Mi}}}]}}]
+until: "t > 8.0"
+expect: {evicted: []}
+"#,
+    );
+    write(
+        "second",
+        r#"pods: [{metadata: {name: idle}, spec: {restartPolicy: Never, containers: [{name: el1, image: 'agnhost:2.52', command: [sleep, "100"]}]}}]
+until: pods.idle.status.phase == 'Succeeded'
+timeout: 120s
+expect: {evicted: [], that: [{what: evictions, value: counted, is: {}}]}
+"#,
+    );
+    let ran = run(&[folder.path().to_str().unwrap(), "--kubelet", "v1.36"]);
+    let verdict = |name: &str| ran.verdicts.iter().find(|((case, _), _)| case == name).unwrap().1.clone();
+    assert_eq!(verdict("first").0, "error", "{:?}", verdict("first"));
+    assert_eq!(verdict("second").0, "passed", "{:?}", verdict("second"));
+}
+
 /// A case must not pass without the evidence that the fault removed.
 #[test]
 fn missing_evidence_is_inconclusive() {
@@ -171,6 +224,9 @@ fn missing_evidence_is_inconclusive() {
     let unsure = ["inconclusive", "inconclusive"];
     assert_eq!(verdict("event-lost: {}", "three-witnesses-agree"), unsure);
     assert_eq!(verdict("stats-missing: {}", "init-container-is-named"), unsure);
+    // The kubelet evicts pods that it does not measure first, also pods of controllers.
+    assert_eq!(verdict("stats-missing: {}", "job-pod-failure-policy-sees-disruption"), unsure);
+    assert_eq!(verdict("stats-missing: {at: 8s}", "burstable-under-request-survives"), unsure);
     assert_eq!(verdict("oom-kill: {at: 3s}", "regular-containers-are-named"), unsure);
     assert_eq!(verdict("node-gone: {at: 3s}", "sidecars-are-named"), ["error", "error"]);
     assert_eq!(verdict("stats-missing: {}", "summary-lists-sidecars"), ["failed", "failed"]);

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{Namespace as ApiNamespace, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::api_error::api_error_message;
 use crate::owner::Owner;
@@ -94,6 +95,7 @@ pub struct NamespaceRecord {
 }
 
 /// A namespace that evictlab created.
+#[derive(Clone)]
 pub struct Namespace {
     /// Name of the namespace.
     pub name: String,
@@ -233,19 +235,22 @@ impl Namespace {
     /// the namespace itself remains for some seconds.
     ///
     /// # Errors
-    /// A request failed, or the pods have not changed for `timeout`.
+    /// The API server refused a request or was unavailable for `timeout`, or the pods have not
+    /// changed for `timeout`.
     pub async fn delete(&self, timeout: Duration) -> Result<(), StageError> {
         // The namespace first: controllers do not replace pods in a namespace that is being
         // deleted.
         let api: Api<ApiNamespace> = Api::all(self.client.clone());
-        match api.delete(&self.name, &DeleteParams::default()).await {
+        let delete = async || api.delete(&self.name, &DeleteParams::default()).await;
+        match retry_while_unavailable(timeout, delete).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(source) => return Err(api_error("delete the namespace", source)),
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let now = DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
-        pods.delete_collection(&now, &ListParams::default())
+        let delete = async || pods.delete_collection(&now, &ListParams::default()).await;
+        retry_while_unavailable(timeout, delete)
             .await
             .map_err(|source| api_error("delete the pods", source))?;
         wait::until(timeout, Duration::from_millis(200), async || {
@@ -283,6 +288,28 @@ impl Namespace {
             }
         }
         self.client.request(request).await
+    }
+}
+
+/// Sends a request again while the API server does not answer or reports an error of its own, for up
+/// to `timeout`.
+async fn retry_while_unavailable<T>(
+    timeout: Duration,
+    mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
+) -> Result<T, kube::Error> {
+    const INTERVAL: Duration = Duration::from_millis(500);
+    let is_unavailable = |error: &kube::Error| match error {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
+    };
+    let began = Instant::now();
+    loop {
+        match send().await {
+            Err(error) if is_unavailable(&error) && began.elapsed() < timeout => {
+                tokio::time::sleep(INTERVAL).await;
+            }
+            answer => return answer,
+        }
     }
 }
 

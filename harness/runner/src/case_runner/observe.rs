@@ -187,7 +187,10 @@ impl<'a> Observer<'a> {
                 observations.samples.push(&sample);
                 self.runner.report_usage(&sample, observations);
                 self.latest_sample = Some(sample);
-                self.connection_failure = None;
+                // Without answers no progress is observed.
+                if self.connection_failure.take().is_some() {
+                    self.live.mark_progress();
+                }
             }
             Err(error) => self.connection_failure = Some(error.to_string()),
         }

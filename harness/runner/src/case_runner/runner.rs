@@ -113,6 +113,7 @@ impl CaseRunner<'_> {
         let node = &self.leased.node;
         let case = &self.case.case;
         self.describe_node(&mut execution.observations);
+        self.cancellable(self.leased.delete_leftovers(NAMESPACE_DELETION_TIMEOUT)).await?;
         if self.leased.is_dirty().await {
             self.report_step(Phase::Lease, "waiting for the node to recover");
             self.cancellable(self.leased.reset()).await?;
@@ -278,20 +279,28 @@ impl CaseRunner<'_> {
         judge(case, &self.leased.node.version, &execution.observations)
     }
 
-    /// Deletes the case's priority classes and namespace. With `ignore_failure`, a namespace that
-    /// cannot be deleted is ignored, because an earlier error is reported.
+    /// Deletes the case's namespace and priority classes. With `ignore_failure`, a namespace that
+    /// cannot be deleted is ignored, because an earlier error is reported. The next case on the node
+    /// deletes it.
     async fn delete_objects(
         &self,
         namespace: &Namespace,
         speed: NodeSpeed,
         ignore_failure: bool,
     ) -> Result<(), CaseError> {
-        let priority_classes = self.case.case.priority_classes.keys();
-        namespace.delete_priority_classes(priority_classes.map(|name| name.as_str())).await?;
-        match self.cancellable(namespace.delete(speed.scale(NAMESPACE_DELETION_TIMEOUT))).await {
+        let priority_classes = self.case.case.priority_classes.keys().map(|name| name.as_str());
+        let timeout = speed.scale(NAMESPACE_DELETION_TIMEOUT);
+        let delete = async {
+            namespace.delete(timeout).await?;
+            namespace.delete_priority_classes(priority_classes).await
+        };
+        match self.cancellable(delete).await {
             Err(CaseError::Interrupted) => Err(CaseError::Interrupted),
-            Err(_) if ignore_failure => Ok(()),
-            deleted => deleted,
+            Err(error) => {
+                self.leased.leave_namespace(namespace.clone()).await;
+                if ignore_failure { Ok(()) } else { Err(error) }
+            }
+            Ok(()) => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
-use evictlab_cluster::workload::Namespace;
+use evictlab_cluster::workload::{Namespace, StageError};
 use evictlab_cluster::{Node, NodeError, ProbePods};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
@@ -43,6 +43,14 @@ pub(crate) enum LeaseError {
     /// The node did not recover.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
+    /// Pods of an earlier case remain.
+    #[error("namespace {namespace} of an earlier case remains: {source}")]
+    Leftover {
+        /// The namespace.
+        namespace: String,
+        /// Reason why the namespace was not deleted.
+        source: StageError,
+    },
 }
 
 /// A node of a run.
@@ -55,6 +63,8 @@ pub(crate) struct LeasedNode {
     /// Policy of an external node; `None` if evictlab created the node.
     pub policy: Option<NodePolicy>,
     state: Mutex<LeaseState>,
+    /// Namespaces of earlier cases that could not be deleted.
+    leftovers: Mutex<Vec<Namespace>>,
     canaries: Arc<ProbePods>,
     image_names: ImageNames,
 }
@@ -115,7 +125,8 @@ impl LeasedNode {
             was_shared: false,
             unusable: None,
         });
-        Ok(Self { node, access: RwLock::new(()), policy, state, canaries, image_names })
+        let (access, leftovers) = (RwLock::new(()), Mutex::default());
+        Ok(Self { node, access, policy, state, leftovers, canaries, image_names })
     }
 
     /// Returns the reason to skip a case on this node.
@@ -174,6 +185,31 @@ impl LeasedNode {
     /// Returns whether the node needs a [`reset`](Self::reset).
     pub(crate) async fn is_dirty(&self) -> bool {
         self.state.lock().await.dirty != DirtyState::Clean
+    }
+
+    /// Keeps a namespace that could not be deleted for [`delete_leftovers`](Self::delete_leftovers).
+    pub(crate) async fn leave_namespace(&self, namespace: Namespace) {
+        self.leftovers.lock().await.push(namespace);
+    }
+
+    /// Deletes the namespaces of earlier cases that could not be deleted before. Their pods still
+    /// run: the kubelet would count their evictions in the next case, or evict them instead of its
+    /// pods.
+    ///
+    /// # Errors
+    /// A namespace was not deleted within `timeout`; the node is unusable for exclusive cases from
+    /// then on.
+    pub(crate) async fn delete_leftovers(&self, timeout: Duration) -> Result<(), LeaseError> {
+        let mut leftovers = self.leftovers.lock().await;
+        while let Some(namespace) = leftovers.last() {
+            if let Err(source) = namespace.delete(timeout).await {
+                let error = LeaseError::Leftover { namespace: namespace.name.clone(), source };
+                self.state.lock().await.unusable = Some(error.to_string());
+                return Err(error);
+            }
+            leftovers.pop();
+        }
+        Ok(())
     }
 
     /// Records that a case shared the node.

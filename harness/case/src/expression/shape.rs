@@ -1,0 +1,230 @@
+//! The shapes of the variables of expressions, as far as they are known before a case runs.
+
+use std::collections::BTreeMap;
+
+use super::api_types::{ApiType, Part, ValueKind};
+use crate::kubelet_fields::kubelet_fields;
+
+/// Fields newer than the types, which are those of Kubernetes 1.33.
+const NEWER_FIELDS: [&str; 13] = [
+    "allocatedResources",
+    "declaredFeatures",
+    "extendedResourceClaimStatus",
+    "fileKeyRef",
+    "hostnameOverride",
+    "message",
+    "nodeAllocatableResourceClaimStatuses",
+    "podCertificate",
+    "resources",
+    "restartPolicyRules",
+    "schedulingGroup",
+    "volumeStatus",
+    "workloadRef",
+];
+
+/// Kinds of the objects of a case, by name.
+pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// Nothing.
+    Any,
+    /// The item of an empty list.
+    Never,
+    /// An object with these fields only.
+    Object(Vec<(&'static str, Shape)>),
+    /// A map with any keys.
+    Map(Box<Shape>),
+    List(Box<Shape>),
+    /// A part of a Kubernetes object.
+    Api(ApiType, Vec<Part>),
+}
+
+use Shape::{Any, Object};
+
+impl Shape {
+    /// Returns the shape of a variable.
+    pub(super) fn of_variable(name: &str, objects: &ObjectTypes<'_>) -> Self {
+        match name {
+            "answers" => map(any(&["code", "reason", "message", "stdout", "stderr"])),
+            "configz" => any(&kubelet_fields().collect::<Vec<_>>()),
+            "created" | "pods" => map(api(ApiType::Pod)),
+            "evictions" => list(Object(vec![
+                ("pod", Any),
+                ("message", Any),
+                ("annotations", Any),
+                ("kind", Any),
+                ("resource", Any),
+                ("threshold", Any),
+                ("available", Any),
+                ("containers", map(any(&["usage", "request"]))),
+                ("volume", Any),
+                ("limit", Any),
+                ("container", Any),
+            ])),
+            "events" => list(api(ApiType::Event)),
+            "history" => map(list(Object(vec![
+                ("t", Any),
+                ("phase", Any),
+                ("reason", Any),
+                ("deleting", Any),
+                ("gone", Any),
+                ("conditions", map(any(&["status", "reason"]))),
+                ("containers", map(any(&["state", "reason", "exitCode", "restarts", "ready"]))),
+            ]))),
+            "metrics" => map(list(any(&["labels", "value", "increase"]))),
+            "node" => api(ApiType::Node),
+            "nodeHistory" => list(Object(vec![
+                ("t", Any),
+                ("conditions", map(any(&["status", "reason"]))),
+                ("taints", Any),
+                ("unschedulable", Any),
+            ])),
+            "objects" => match objects.values().next() {
+                Some(first) if objects.values().all(|other| other == first) => map(api(*first)),
+                _ => Any,
+            },
+            "podList" => list(api(ApiType::Pod)),
+            "samples" => list(sample()),
+            "stats" => map(map(container_stats())),
+            "summaryBefore" => any(&["node", "pods"]),
+            _ => Any,
+        }
+    }
+
+    /// Returns the shape of a container status, or of a condition.
+    pub(super) fn of_function(name: &str) -> Self {
+        match name {
+            "container" => api(ApiType::ContainerStatus),
+            "condition" => any(&[
+                "type",
+                "status",
+                "reason",
+                "message",
+                "lastTransitionTime",
+                "lastProbeTime",
+                "lastHeartbeatTime",
+                "lastUpdateTime",
+                "observedGeneration",
+            ]),
+            _ => Any,
+        }
+    }
+
+    /// Returns the shape of a field.
+    ///
+    /// # Errors
+    /// The fields, if the value is an object without such a field.
+    pub(super) fn field(&self, name: &str) -> Result<Self, Vec<&'static str>> {
+        match self {
+            Object(fields) => match fields.iter().find(|(field, _)| *field == name) {
+                Some((_, shape)) => Ok(shape.clone()),
+                None => Err(fields.iter().map(|(field, _)| *field).collect()),
+            },
+            Self::Map(value) => Ok((**value).clone()),
+            Self::Api(kind, path) => match kind.kind_at(path) {
+                ValueKind::Object(fields) if fields.contains(&name) => {
+                    Ok(Self::Api(*kind, with(path, Part::Field(name.to_owned()))))
+                }
+                ValueKind::Object(fields) if !NEWER_FIELDS.contains(&name) => Err(fields.to_vec()),
+                ValueKind::Map => Ok(Self::Api(*kind, with(path, Part::Value))),
+                _ => Ok(Any),
+            },
+            _ => Ok(Any),
+        }
+    }
+
+    /// Returns the shape of the items of a list, or of the values of a map with `is_index`. A macro
+    /// over a map iterates over its keys.
+    pub(super) fn item(&self, is_index: bool) -> Self {
+        match self {
+            Self::List(item) => (**item).clone(),
+            Self::Map(value) if is_index => (**value).clone(),
+            Self::Api(kind, path) => match kind.kind_at(path) {
+                ValueKind::List => Self::Api(*kind, with(path, Part::Item)),
+                ValueKind::Map if is_index => Self::Api(*kind, with(path, Part::Value)),
+                _ => Any,
+            },
+            _ => Any,
+        }
+    }
+
+    /// Returns the shape of a value that has one of two shapes.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Never, shape) | (shape, Self::Never) => shape,
+            (Self::List(one), Self::List(other)) => list(one.or(*other)),
+            (one, other) if one == other => one,
+            _ => Any,
+        }
+    }
+}
+
+fn with(path: &[Part], part: Part) -> Vec<Part> {
+    path.iter().cloned().chain([part]).collect()
+}
+
+fn api(kind: ApiType) -> Shape {
+    Shape::Api(kind, Vec::new())
+}
+
+fn list(item: Shape) -> Shape {
+    Shape::List(Box::new(item))
+}
+
+fn map(value: Shape) -> Shape {
+    Shape::Map(Box::new(value))
+}
+
+/// An object with fields of any shape.
+fn any(fields: &[&'static str]) -> Shape {
+    Object(fields.iter().map(|field| (*field, Any)).collect())
+}
+
+fn file_system() -> Shape {
+    any(&["time", "availableBytes", "capacityBytes", "usedBytes", "inodesFree", "inodes", "inodesUsed"])
+}
+
+fn memory() -> Shape {
+    any(&[
+        "time",
+        "availableBytes",
+        "usageBytes",
+        "workingSetBytes",
+        "rssBytes",
+        "pageFaults",
+        "majorPageFaults",
+        "psi",
+    ])
+}
+
+fn container_stats() -> Shape {
+    Object(vec![
+        ("name", Any),
+        ("startTime", Any),
+        ("memory", memory()),
+        ("rootfs", file_system()),
+        ("logs", file_system()),
+    ])
+}
+
+/// A sample of the Summary (`k8s.io/kubelet/pkg/apis/stats/v1alpha1`).
+fn sample() -> Shape {
+    let Object(mut volume) = file_system() else { return Any };
+    volume.extend([("name", Any), ("pvcRef", Any), ("volumeHealthStats", Any)]);
+    let pod = Object(vec![
+        ("podRef", any(&["name", "namespace", "uid"])),
+        ("memory", memory()),
+        ("process_stats", any(&["process_count"])),
+        ("ephemeral-storage", file_system()),
+        ("volume", list(Object(volume))),
+        ("containers", list(container_stats())),
+    ]);
+    let node = Object(vec![
+        ("memory", memory()),
+        ("fs", file_system()),
+        ("rlimit", any(&["time", "maxpid", "curproc"])),
+    ]);
+    Object(vec![("t", Any), ("node", node), ("pods", list(pod))])
+}
