@@ -8,7 +8,9 @@ use evictlab_rules::KubeletVersion;
 use super::area::{Area, kebab_case};
 
 macro_rules! defects {
-    ($($area:ident { $($name:ident $(since $minor:literal)? = $about:literal,)+ })+) => {
+    ($($area:ident {
+        $($name:ident $(since $minor:literal)? $(except $from:literal to $to:literal)? = $about:literal,)+
+    })+) => {
         /// Defect of a kubelet. Its name is the variant's in kebab case.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Defect {
@@ -32,12 +34,18 @@ macro_rules! defects {
             /// Returns the first minor version whose kubelets differ with the defect; `None` if all
             /// do. Older kubelets behave as if they had the defect, or lack the feature.
             pub fn since(self) -> Option<u32> {
-                match self { $($(Self::$name => defects!(@since $($minor)?),)+)+ }
+                match self { $($(Self::$name => defects!(@optional $($minor)?),)+)+ }
+            }
+
+            /// Returns the first and last minor version of kubelets that behave like the defect at
+            /// random, although older and newer ones do not.
+            pub fn except(self) -> Option<(u32, u32)> {
+                match self { $($(Self::$name => defects!(@optional $(($from, $to))?),)+)+ }
             }
         }
     };
-    (@since) => { None };
-    (@since $minor:literal) => { Some($minor) };
+    (@optional) => { None };
+    (@optional $value:expr) => { Some($value) };
 }
 
 defects! {
@@ -106,7 +114,8 @@ defects! {
         DiskReclaimedFirst = "A node that is short of memory and of disk space reclaims disk space.",
         PercentOfAvailable = "A percentage refers to the available amount instead of the capacity.",
         PercentIgnored = "Thresholds in percent are never met.",
-        ThresholdDefaultsMerged = "Explicit hard thresholds do not replace the default ones.",
+        // Nodes of kind state all default thresholds of older kubelets.
+        ThresholdDefaultsMerged since 30 = "Explicit hard thresholds do not replace the default ones.",
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
         AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
         AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
@@ -164,10 +173,12 @@ defects! {
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
     }
+    // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs, for
+    // which it deletes nothing.
     Reclaim {
-        ReclaimKeepsContainers = "Dead containers are not deleted before pods are evicted.",
-        ReclaimKeepsImages = "Unused images are not deleted before pods are evicted.",
-        ReclaimWithoutCheck = "A pod is evicted even if deleting containers and images was enough.",
+        ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
+        ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",
+        ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
     }
     Metrics {
         MetricMissing = "kubelet_evictions counts no eviction.",
@@ -229,7 +240,8 @@ defects! {
         PreemptionIsCounted = "kubelet_evictions counts preempted pods.",
     }
     Summary {
-        SummaryOmitsSidecars = "The Summary omits sidecars.",
+        // Kubelets have sidecars since 1.29 (feature gate `SidecarContainers`).
+        SummaryOmitsSidecars since 29 = "The Summary omits sidecars.",
         SummaryOmitsLastContainer = "The Summary omits the last container of each pod.",
         SummaryListsTerminated = "The Summary lists terminated containers.",
         SummaryIsStale = "Statistics of containers are measured every 30 s.",
@@ -256,7 +268,8 @@ defects! {
 impl Defect {
     /// Returns whether kubelets of a version differ with the defect.
     pub fn applies_to(self, version: &KubeletVersion) -> bool {
-        self.since().is_none_or(|minor| version.at_least(minor))
+        let is_excepted = |(from, to): (u32, u32)| (from..=to).contains(&version.minor);
+        self.since().is_none_or(|minor| version.at_least(minor)) && !self.except().is_some_and(is_excepted)
     }
 }
 
@@ -295,10 +308,12 @@ mod tests {
     }
 
     #[test]
-    fn a_defect_applies_since_its_version() {
+    fn a_defect_applies_to_its_versions() {
         let version = KubeletVersion::from_minor;
         assert!(!Defect::MessageOmitsSidecars.applies_to(&version(31)));
         assert!(Defect::MessageOmitsSidecars.applies_to(&version(32)));
         assert!(Defect::AnnotationsMissing.applies_to(&version(27)));
+        let kept = |minor| Defect::ReclaimKeepsImages.applies_to(&version(minor));
+        assert_eq!([28, 29, 31, 32].map(kept), [true, false, false, true]);
     }
 }

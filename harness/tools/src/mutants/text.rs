@@ -15,7 +15,9 @@ pub fn list(defects: &[Defect]) -> String {
     let width = defects.iter().map(|defect| defect.to_string().len()).max().unwrap_or(0);
     let line = |defect: &Defect| {
         let since = defect.since().map_or_else(String::new, |minor| format!(" (1.{minor} and newer)"));
-        format!("{defect:width$}  {:11}  {}{since}\n", defect.area(), defect.about())
+        let except =
+            defect.except().map_or_else(String::new, |(from, to)| format!(" (not 1.{from} to 1.{to})"));
+        format!("{defect:width$}  {:11}  {}{since}{except}\n", defect.area(), defect.about())
     };
     defects.iter().map(line).collect()
 }
