@@ -144,7 +144,7 @@ fn suites_are_complete() {
         ("end-state", 11),
         ("limits", 15),
         ("message", 14),
-        ("out-of-memory", 7),
+        ("out-of-memory", 8),
         ("pids", 3),
         ("ranking", 18),
         ("relatives", 17),
