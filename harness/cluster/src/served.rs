@@ -91,7 +91,7 @@ impl ServedCluster {
 
     /// Lists the clusters whose server runs, by name. Removes the files of servers that were killed.
     pub fn list(state: &StateDir) -> Vec<Self> {
-        let mut all: Vec<Self> = state.served_records().iter().filter_map(|path| read(path)).collect();
+        let mut all: Vec<Self> = state.served_records().iter().filter_map(read).collect();
         all.retain(|served| {
             let is_alive = served.owner.alive();
             if !is_alive {
