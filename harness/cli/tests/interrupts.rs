@@ -144,7 +144,7 @@ fn a_second_interrupt() {
     tell("SIGINT twice", run.seconds(), &run, &status.to_string());
     assert_eq!(status.code(), Some(130), "{}", run.said());
     run.assert_reported("ABORTED");
-    laboratory.gc();
+    println!("gc: {}", laboratory.gc().trim());
     laboratory.assert_nothing_is_left();
 }
 

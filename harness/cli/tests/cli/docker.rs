@@ -159,21 +159,25 @@ fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
 #[test]
 fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
     let killed = record("lab", "killed", dead());
+    let unfinished = ClusterRecord { node_ids: vec!["lab-worker".to_owned()], ..killed.clone() };
     let rows = [
         // Somebody made the cluster again with kind.
-        (node("lab", None), "lab: left alone, its nodes have no record of a run", true),
+        (node("lab", None), &killed, "lab: left alone, its nodes have no record of a run", true),
+        // The run ended before it stored its record in the nodes.
+        (node("lab", None), &unfinished, "lab: removed", false),
         // A run with another state directory made it again.
         (
             node("lab", Some(record("lab", "other", Owner::this()))),
+            &killed,
             "lab: left alone, its owner is running",
             true,
         ),
-        (node("lab", Some(killed.clone())), "lab: removed", false),
+        (node("lab", Some(killed.clone())), &killed, "lab: removed", false),
     ];
-    for (container, says, is_spared) in rows {
+    for (container, in_state, says, is_spared) in rows {
         let host = Host::new(
             &[("lab-worker", container), ("web", Container::default())],
-            std::slice::from_ref(&killed),
+            std::slice::from_ref(in_state),
         );
         let (status, text) = host.evictlab(&["gc"]);
         assert!(status == 0 && text.contains(says), "{status} {text}");

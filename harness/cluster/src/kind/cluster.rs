@@ -1,5 +1,6 @@
 //! A kind cluster with its workers: creation, reuse, clean-up.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ use crate::node::{API_READ_TIMEOUT, Node, wait_until_ready};
 use crate::owner::Owner;
 use crate::run_lease::active_runs;
 use crate::workload::Namespace;
+
+/// Interval at which the containers are listed while kind creates them.
+const NODE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum time without any change while the pods of a run are being deleted.
 const POD_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -75,9 +79,12 @@ impl Cluster {
         let config = state.kind_config(&name);
         std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
         let kubeconfig = state.create_kubeconfig(&name)?;
-        command::create(&name, &config, &kubeconfig, cancel, &mut progress)
-            .await
-            .map_err(|error| cluster_error(error, &name))?;
+        let creation = command::create(&name, &config, &kubeconfig, cancel, &mut progress);
+        let created = tokio::select! {
+            created = creation => created,
+            never = record_node_ids(docker, state, record.clone()) => match never {},
+        };
+        created.map_err(|error| cluster_error(error, &name))?;
         store_record_on_nodes(docker, &record).await?;
         let heartbeat = Heartbeat::start(docker, &containers(docker, &name).await?);
         let client = client(state, &name).await?;
@@ -255,6 +262,23 @@ async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
     // kube would retry a refused eviction (429) for minutes.
     config.default_retry = false;
     Client::try_from(config).map_err(|error| failed(error.to_string()))
+}
+
+/// Adds the ids of the containers to the state file while kind creates them: nodes without a record
+/// would look like those of somebody else's cluster if the run ended now.
+async fn record_node_ids(docker: &Docker, state: &StateDir, mut record: ClusterRecord) -> Infallible {
+    loop {
+        tokio::time::sleep(NODE_CHECK_INTERVAL).await;
+        let Ok(found) = containers(docker, &record.cluster).await else { continue };
+        let ids: Vec<String> = found.into_iter().map(|container| container.id).collect();
+        if ids != record.node_ids {
+            record.node_ids = ids;
+            // The next check tries again.
+            if state.write(&record).is_err() {
+                record.node_ids.clear();
+            }
+        }
+    }
 }
 
 /// Stores the record in every node, so that it can be found without the state directory.

@@ -51,7 +51,8 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
         let stored = stored_record(docker, containers).await;
         let known = records.remove(cluster);
         // The record in the nodes is that of the run that created them.
-        let is_own = stored.is_some() || known.as_ref().is_some_and(is_being_created);
+        let is_own =
+            stored.is_some() || known.as_ref().is_some_and(|record| is_of_record(record, containers));
         if let Some(record) = stored.or(known) {
             let is_remote = !record.owner.is_here();
             let heartbeat = if is_remote { heartbeat_age(docker, containers).await } else { None };
@@ -89,9 +90,12 @@ async fn stored_record(docker: &Docker, containers: &[Container]) -> Option<Clus
 }
 
 /// Returns whether containers without a record are those of a run that is creating its cluster, or
-/// was killed meanwhile: kind still runs for it, or the name is unique to the run.
-fn is_being_created(record: &ClusterRecord) -> bool {
-    record.cluster.contains(&record.run) || !kind_processes::list(&record.cluster).is_empty()
+/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of them.
+/// kind creates no cluster with the name of an existing container.
+fn is_of_record(record: &ClusterRecord, containers: &[Container]) -> bool {
+    record.cluster.contains(&record.run)
+        || containers.iter().any(|container| record.node_ids.contains(&container.id))
+        || !kind_processes::list(&record.cluster).is_empty()
 }
 
 /// Result of [`collect`].

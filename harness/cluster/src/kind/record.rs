@@ -39,6 +39,9 @@ pub struct ClusterRecord {
     pub docker_id: String,
     /// Labels of the kubelets of its workers.
     pub kubelets: Vec<String>,
+    /// Ids of its containers, as far as they were created before the run ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_ids: Vec<String>,
 }
 
 /// State of a cluster.
@@ -78,6 +81,7 @@ impl ClusterRecord {
             docker_host: docker_host(),
             docker_id: docker_id.to_owned(),
             kubelets,
+            node_ids: Vec::new(),
         }
     }
 
