@@ -266,7 +266,7 @@ mod tests {
         ]);
         let compared = compare(&before, &after);
         insta::assert_snapshot!(compared.render());
-        assert_eq!((compared.changed.len(), compared.unchanged), (4, 3));
+        assert_eq!((compared.changed.len(), compared.unchanged), (4, 2));
         assert!(compare(&after, &after).changed.is_empty());
     }
 }

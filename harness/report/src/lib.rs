@@ -14,7 +14,7 @@
 //! let before = RecordedRun::read("results/2026-11-20T09-30-12Z".as_ref())?;
 //! let after = RecordedRun::read("results/latest".as_ref())?;
 //! std::fs::write("run.html", page(&after)?)?;
-//! print!("{}", compare(&before, &after));
+//! print!("{}", compare(&before, &after).render());
 //! # Ok(())
 //! # }
 //! ```
