@@ -1,7 +1,6 @@
 //! Embedded clusters that another process serves under a name.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,19 +72,9 @@ impl ServedCluster {
         }
         let served =
             Self { cluster: name.to_owned(), owner: Owner::this(), created: Timestamp::now(), kubelets };
-        let path = state.served_record(name);
-        let write = || {
-            let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(&path))?;
-            serde_json::to_writer_pretty(&mut file, &served)?;
-            file.flush()?;
-            file.persist_noclobber(&path).map_err(|error| error.error)
-        };
-        match write() {
-            Ok(_) => Ok(served),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(ServedError::Exists(name.to_owned()))
-            }
-            Err(source) => Err(StateError::Write { path, source }.into()),
+        match state.write_new(&state.served_record(name), &served)? {
+            true => Ok(served),
+            false => Err(ServedError::Exists(name.to_owned())),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn other_cause(pod: &Pod) -> Option<String> {
 fn by_condition(condition: &PodCondition) -> Option<String> {
     let reason = trimmed(&condition.reason);
     let cause = match reason {
-        "PreemptionByScheduler" => "The scheduler preempted the pod for a pod of higher priority.",
+        "PreemptionByScheduler" => PREEMPTED_BY_SCHEDULER,
         "DeletionByTaintManager" => {
             "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate, \
              or no longer tolerates."
@@ -26,9 +26,7 @@ fn by_condition(condition: &PodCondition) -> Option<String> {
             "The pod was evicted through the Eviction API (as by kubectl drain), and no \
              PodDisruptionBudget prevented it."
         }
-        "DeletionByPodGC" => {
-            "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node."
-        }
+        "DeletionByPodGC" => DELETED_BY_POD_GC,
         _ => return None,
     };
     let message = trimmed(&condition.message);
@@ -44,11 +42,10 @@ fn by_reason(status: &PodStatus) -> Option<String> {
                 .to_owned(),
         ),
         "Preempting" => Some(format!(
-            "The kubelet preempted the pod to admit a critical pod that needs its resources. \
-             {NOT_AN_EVICTION} Status message: {message}"
+            "{PREEMPTED_BY_KUBELET} {NOT_AN_EVICTION} Status message: {message}"
         )),
         "Terminated" | "Shutdown" | "NodeShutdown" => Some(format!(
-            "The pod's node was shut down (graceful node shutdown). {NOT_AN_EVICTION} Status message: {message}"
+            "{NODE_SHUT_DOWN} {NOT_AN_EVICTION} Status message: {message}"
         )),
         "NodeLost" => Some(format!("The pod's node stopped responding. Status message: {message}")),
         _ if reason.starts_with("OutOf")
@@ -77,7 +74,14 @@ fn by_oom_kill(status: &PodStatus) -> Option<String> {
     ))
 }
 
-const NOT_AN_EVICTION: &str = "This is not a node-pressure eviction.";
+pub(crate) const NOT_AN_EVICTION: &str = "This is not a node-pressure eviction.";
+pub(crate) const PREEMPTED_BY_SCHEDULER: &str =
+    "The scheduler preempted the pod for a pod of higher priority.";
+pub(crate) const PREEMPTED_BY_KUBELET: &str =
+    "The kubelet preempted the pod to admit a critical pod that needs its resources.";
+pub(crate) const NODE_SHUT_DOWN: &str = "The pod's node was shut down (graceful node shutdown).";
+pub(crate) const DELETED_BY_POD_GC: &str =
+    "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node.";
 
 fn trimmed(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default().trim_end()

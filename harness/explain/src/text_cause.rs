@@ -4,21 +4,19 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::other_causes::{
+    DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
+};
+
 /// Patterns with the cause, which is not a node-pressure eviction.
 static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = [
-        (
-            "Preempted in order to admit critical pod|^Preempting\\b",
-            "The kubelet preempted the pod to admit a critical pod that needs its resources.",
-        ),
+        ("Preempted in order to admit critical pod|^Preempting\\b", PREEMPTED_BY_KUBELET),
         (
             "Preempted by (?:a )?pod\\b|Preempted by \\S+ on node|default-scheduler: preempting to accommodate|PreemptionByScheduler",
-            "The scheduler preempted the pod for a pod of higher priority.",
+            PREEMPTED_BY_SCHEDULER,
         ),
-        (
-            "imminent node shutdown|node is shutting down|^NodeShutdown\\b",
-            "The pod's node was shut down (graceful node shutdown).",
-        ),
+        ("imminent node shutdown|node is shutting down|^NodeShutdown\\b", NODE_SHUT_DOWN),
         (
             "Eviction API: evicting|EvictionByEvictionAPI|evicting pod \\S+/\\S+",
             "The pod was evicted through the Eviction API, as by kubectl drain.",
@@ -31,10 +29,7 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "TaintManagerEviction|DeletionByTaintManager|Taint manager: deleting due to NoExecute taint|Marking for deletion Pod",
             "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate.",
         ),
-        (
-            "PodGC: node no longer exists|DeletionByPodGC|PodGC: unscheduled",
-            "The pod garbage collector deleted the pod: its node no longer exists, or the pod had no node.",
-        ),
+        ("PodGC: node no longer exists|DeletionByPodGC|PodGC: unscheduled", DELETED_BY_POD_GC),
         (
             "Reason:\\s*OOMKilled|\\bOOMKilled\\b|\\bOOMKilling\\b",
             "The kernel OOM-killed a container: it reached its memory limit, or the node ran out of memory. The pod \
@@ -56,5 +51,5 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 /// Explains a line about the termination of a pod; `None` for other lines.
 pub(crate) fn cause_in_text(line: &str) -> Option<String> {
     let (_, cause) = CAUSES.iter().find(|(pattern, _)| pattern.is_match(line))?;
-    Some(format!("{cause} This is not a node-pressure eviction."))
+    Some(format!("{cause} {NOT_AN_EVICTION}"))
 }

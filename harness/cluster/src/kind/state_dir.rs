@@ -6,6 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::record::ClusterRecord;
 
 /// Prefix of the file of a record that is being written.
@@ -115,16 +117,20 @@ impl StateDir {
 
     /// Writes the first record of a cluster. Returns `false` if a record exists, which is kept.
     pub fn claim(&self, record: &ClusterRecord) -> Result<bool, StateError> {
-        let path = self.file(&record.cluster);
-        let claim = || match self.temporary_file(record)?.persist_noclobber(&path) {
+        self.write_new(&self.file(&record.cluster), record)
+    }
+
+    /// Writes a file atomically. Returns `false` if it exists, and keeps it.
+    pub(crate) fn write_new(&self, path: &Path, record: &impl Serialize) -> Result<bool, StateError> {
+        let write = || match self.temporary_file(record)?.persist_noclobber(path) {
             Ok(_) => Ok(true),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error.error),
         };
-        claim().map_err(|source| self.error(&path, source))
+        write().map_err(|source| self.error(path, source))
     }
 
-    fn temporary_file(&self, record: &ClusterRecord) -> io::Result<tempfile::NamedTempFile> {
+    fn temporary_file(&self, record: &impl Serialize) -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::Builder::new().prefix(PARTIAL).tempfile_in(&self.path)?;
         serde_json::to_writer_pretty(&mut file, record)?;
         file.flush()?;
