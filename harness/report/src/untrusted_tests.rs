@@ -129,6 +129,14 @@ proptest! {
         prop_assert!(!parse(&inert).iter().any(is_active), "{inert:?}");
     }
 
+    /// Several texts of others stand in one line of a report.
+    #[test]
+    fn inert_texts_stay_inert_side_by_side(texts in vec(hostile(), 2..4)) {
+        let texts: Vec<String> = texts.iter().map(|text| inert_markdown(text)).collect();
+        let line = format!("- run {}", texts.join(", "));
+        prop_assert!(!parse(&line).iter().any(is_active), "{line:?}");
+    }
+
     #[test]
     fn code_ends_where_it_should(text in hostile()) {
         let block = format!("before\n\n{}\n\nafter\n", code_block("text", &text));

@@ -20,7 +20,8 @@ pub fn markdown_cell(text: &str) -> String {
 /// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in
 /// Markdown. All other text, closed code spans included, stays as it is.
 pub(crate) fn inert_markdown(text: &str) -> String {
-    let has_links = ["](", "][", "]:"].iter().any(|link| text.contains(link));
+    // An unclosed bracket would make a link with the next text of others in the same line.
+    let has_links = ["](", "][", "]:"].iter().any(|link| text.contains(link)) || !closes_brackets(text);
     // An unclosed code span would end at the next one, and make its content active.
     let has_open_code = !text.lines().all(closes_code_spans);
     let is_active = |c: char, next: Option<char>| match c {
@@ -37,6 +38,16 @@ pub(crate) fn inert_markdown(text: &str) -> String {
     };
     let lines: Vec<String> = escaped(text, is_active).split('\n').map(fenced).collect();
     lines.join("\n")
+}
+
+/// Returns whether each opening bracket has its closing one.
+fn closes_brackets(text: &str) -> bool {
+    let open = text.chars().fold(0_usize, |open, c| match c {
+        '[' => open + 1,
+        ']' => open.saturating_sub(1),
+        _ => open,
+    });
+    open == 0
 }
 
 /// Returns whether each sequence of backticks has its partner of the same length. A backslash may
