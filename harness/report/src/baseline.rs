@@ -58,6 +58,12 @@ impl Baseline {
         of_case.get(&version.to_string()).or_else(|| of_case.get(&minor(&version))).copied()
     }
 
+    /// The expected verdicts of a case, by the labels of `kubelets`.
+    pub fn of_case(&self, suite: &str, case: &str, kubelets: &[String]) -> BTreeMap<String, Verdict> {
+        let expected = |kubelet: &String| Some((kubelet.clone(), self.expected(suite, case, kubelet)?));
+        kubelets.iter().filter_map(expected).collect()
+    }
+
     /// Number of cases.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::baseline;
-use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
+use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// The state of a run, folded from its events by [`RunState::apply`]. Holds no evidence.
@@ -38,6 +38,7 @@ pub(crate) struct RunStart {
     pub kubelets: Vec<String>,
     pub cases: Vec<CaseInfo>,
     pub flaky_result: FlakyResult,
+    pub shard: Option<ShardInfo>,
 }
 
 /// A cluster of the run.
@@ -251,7 +252,7 @@ pub(crate) fn retry_text(text: &str, judgement: &CaseResult) -> String {
 impl RunStart {
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
-        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result } =
+        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result, shard } =
             &event.what
         else {
             return None;
@@ -265,6 +266,7 @@ impl RunStart {
             kubelets: kubelets.clone(),
             cases: cases.clone(),
             flaky_result: *flaky_result,
+            shard: shard.clone(),
         })
     }
 }

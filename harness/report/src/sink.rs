@@ -63,6 +63,14 @@ pub enum ReportError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// A file or directory of another run could not be read.
+    #[error("failed to read {}: {source}", .path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// The output stream of the report (standard output, or the build log) could not be written.
     #[error("failed to write report: {0}")]
     Output(#[from] io::Error),
@@ -260,6 +268,20 @@ fn dispatch(receiver: &Receiver<Message>, reports: Vec<Box<dyn Report>>, clock: 
         }
     };
     finish_reports(state, slots, stopped)
+}
+
+/// Passes recorded events, without the end of a run, to `reports`, and completes them at the time of
+/// the last event.
+pub(crate) fn replay(events: &[RunEvent], reports: Vec<Box<dyn Report>>) -> Finished {
+    let mut slots: Vec<ReporterSlot> = reports.into_iter().map(ReporterSlot::new).collect();
+    let mut state = RunState::default();
+    for event in events {
+        let mut event = event.clone();
+        redact_event(&mut event.what);
+        deliver(&mut slots, &mut state, &event);
+    }
+    let last = events.iter().map(|event| event.at).max().unwrap_or_default();
+    finish_reports(state, slots, last)
 }
 
 fn deliver(slots: &mut [ReporterSlot], state: &mut RunState, event: &RunEvent) {

@@ -54,6 +54,9 @@ pub enum RunEventKind {
         /// Effect of flaky cases on the exit status.
         #[serde(default, skip_serializing_if = "FlakyResult::is_default")]
         flaky_result: FlakyResult,
+        /// The shard of the selection that the run is, with `--shard`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shard: Option<ShardInfo>,
     },
     /// Creation of a cluster started, or an existing one is being reused.
     ClusterStarted {
@@ -206,6 +209,17 @@ pub struct Model {
     pub options: String,
     /// Command that runs the same cases on real kubelets.
     pub on_real_kubelets: String,
+}
+
+/// One of the shards of a selection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardInfo {
+    /// Number of the shard, from 1.
+    pub part: usize,
+    /// Number of shards.
+    pub of: usize,
+    /// Cases of the other shards.
+    pub others: Vec<CaseInfo>,
 }
 
 /// A case of the plan.

@@ -51,7 +51,7 @@ mod staging;
 
 pub use dispatch::interrupt::Interrupt;
 pub use dispatch::repeat::{Repeat, StressLimit};
-pub use dispatch::request::{RunRequest, new_run_id};
+pub use dispatch::request::{OfShard, RunRequest, new_run_id};
 pub use dispatch::run::run;
 pub use lease::exclusivity::{Exclusivity, exclusivity};
 pub use pressure::host_budget::{HOST_MEMORY_BUDGET, HOST_MEMORY_RESERVE};

@@ -9,8 +9,10 @@ use crate::LoadedCase;
 /// A shard, such as `2/3`: the second of three. Each case of a selection is in exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    part: usize,
-    of: usize,
+    /// Number of the shard, from 1.
+    pub part: usize,
+    /// Number of shards.
+    pub of: usize,
 }
 
 /// A text that is not a shard.

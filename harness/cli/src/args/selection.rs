@@ -82,6 +82,11 @@ impl SelectionArgs {
         !lists.iter().all(|empty| *empty) || label_filter.is_some() || shard.is_some()
     }
 
+    /// Returns the shard of the selection.
+    pub(crate) fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
     /// Returns the selection.
     pub(crate) fn selection(&self) -> Selection {
         let Self { names, label_filter, focus, skip, upstream, shard, source: _ } = self;

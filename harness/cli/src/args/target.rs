@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evictlab_case::select::select;
+use evictlab_case::LoadedCase;
+use evictlab_case::select::{Selection, Shard, select};
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, EmbeddedBackend, ExistingBackend};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_runner::{Repeat, RunRequest, new_run_id};
+use evictlab_runner::{OfShard, Repeat, RunRequest, new_run_id};
 
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
@@ -84,10 +85,11 @@ impl TargetArgs {
         kind_command: Vec<String>,
     ) -> Result<RunRequest, Failure> {
         let cases = select(&selection.source(), &selection.selection())?;
+        let shard = selection.shard().map(|shard| of_shard(shard, selection, &cases)).transpose()?;
         let catalog = self.kubelets.image_catalog()?;
         let run = new_run_id();
         let backend = self.backend(backend, (&run, &catalog), clock, kind_command).await?;
-        Ok(RunRequest { repeat, ..RunRequest::new(run, cases, backend, Arc::new(catalog)) })
+        Ok(RunRequest { shard, repeat, ..RunRequest::new(run, cases, backend, Arc::new(catalog)) })
     }
 
     /// Returns the backend for the run `run`.
@@ -137,6 +139,13 @@ impl TargetArgs {
         };
         kind.backend(run, kubelets, clusters, self.keep.keep()).await
     }
+}
+
+/// Returns the rest of the selection of which `cases` are a shard.
+fn of_shard(shard: Shard, selection: &SelectionArgs, cases: &[Arc<LoadedCase>]) -> Result<OfShard, Failure> {
+    let mut others = select(&selection.source(), &Selection { shard: None, ..selection.selection() })?;
+    others.retain(|other| !cases.iter().any(|case| case.id() == other.id()));
+    Ok(OfShard { shard, others })
 }
 
 /// Rejects options that only apply to the other managed backend.

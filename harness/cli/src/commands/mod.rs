@@ -18,6 +18,7 @@ pub(crate) mod man;
 pub(crate) mod mutants;
 pub(crate) mod new;
 pub(crate) mod report;
+mod report_merge;
 pub(crate) mod run;
 pub(crate) mod schema;
 mod serve_embedded;

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::report_merge::{MergeArgs, merge};
 use evictlab_report::{RecordedRun, compare, page, write_private};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
-/// Render a run as an HTML page, or compare two runs
+/// Render a run as an HTML page, compare two runs, or merge runs
 ///
 /// The page is self-contained: the verdicts by case and kubelet, and for each case a timeline of
 /// the available and used amounts, the parsed messages, the checks, the objects and the kubelet
@@ -18,11 +19,17 @@ use crate::output::print;
 ///
 /// Exit status: 0 written; 1 with --exit-code, a case changed or is gone; 2 the directory contains no run.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   evictlab report
   evictlab report results/2026-11-21T09-30-12Z --output page.html
-  evictlab report --compare results/2026-11-20T03-00-00Z results/latest")]
+  evictlab report --compare results/2026-11-20T03-00-00Z results/latest
+  evictlab report merge shard-*"
+)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Run directory
     #[arg(value_name = "DIR", default_value = "results/latest")]
     dir: PathBuf,
@@ -41,8 +48,16 @@ pub(crate) struct Args {
     exit_code: bool,
 }
 
-/// Writes the page or prints the comparison.
+#[derive(clap::Subcommand)]
+enum Command {
+    Merge(MergeArgs),
+}
+
+/// Writes the page, prints the comparison, or merges runs.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Some(Command::Merge(args)) = &args.command {
+        return merge(args);
+    }
     if let Some([before, after]) = args.compare.as_deref() {
         return compare_runs(args, before, after);
     }

@@ -154,7 +154,7 @@ impl Args {
 }
 
 /// Reads a baseline. The default one is built in, for runs outside of the source tree.
-fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+pub(super) fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
     if path == Path::new(baseline::DEFAULT) && !path.exists() {
         return serde_json::from_str(BUILT_IN_BASELINE).map_err(infrastructure);
     }

@@ -22,6 +22,7 @@ mod image;
 mod image_update;
 mod installed;
 mod interrupted;
+mod merge;
 mod model;
 mod output;
 mod report;

@@ -7,3 +7,4 @@ mod run;
 
 pub use error::RecordedRunError;
 pub use run::RecordedRun;
+pub(crate) use run::read_events;

@@ -26,7 +26,9 @@ impl RecordedRun {
     /// # Errors
     /// The directory does not contain a run, or its events cannot be read.
     pub fn read(dir: &Path) -> Result<Self, RecordedRunError> {
-        Ok(Self { run_dir: RunDir::existing(dir), state: read_events(dir)? })
+        let mut state = RunState::default();
+        read_events(dir, |event| state.apply(&event))?;
+        Self::with_state(dir, state)
     }
 
     /// Reads a run from the text of its events, with the evidence below `dir`.
@@ -34,10 +36,16 @@ impl RecordedRun {
     /// # Errors
     /// The text contains no events, or something else.
     pub fn from_events(dir: &Path, text: &str) -> Result<Self, RecordedRunError> {
-        Ok(Self {
-            run_dir: RunDir::existing(dir),
-            state: parse_events(&dir.join(EVENTS_FILE), text.as_bytes())?,
-        })
+        let mut state = RunState::default();
+        parse_events(&dir.join(EVENTS_FILE), text.as_bytes(), |event| state.apply(&event))?;
+        Self::with_state(dir, state)
+    }
+
+    fn with_state(dir: &Path, state: RunState) -> Result<Self, RecordedRunError> {
+        match state.run {
+            Some(_) => Ok(Self { run_dir: RunDir::existing(dir), state }),
+            None => Err(RecordedRunError::Empty(dir.join(EVENTS_FILE))),
+        }
     }
 
     /// Returns whether the run ended.
@@ -56,7 +64,8 @@ impl RecordedRun {
     }
 }
 
-fn read_events(dir: &Path) -> Result<RunState, RecordedRunError> {
+/// Passes the events of the run in `dir` to `each`, up to the last complete one.
+pub(crate) fn read_events(dir: &Path, each: impl FnMut(RunEvent)) -> Result<(), RecordedRunError> {
     let path = dir.join(EVENTS_FILE);
     let file = File::open(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -64,24 +73,24 @@ fn read_events(dir: &Path) -> Result<RunState, RecordedRunError> {
         }
         _ => RecordedRunError::Read { path: path.clone(), source },
     })?;
-    parse_events(&path, BufReader::new(file))
+    parse_events(&path, BufReader::new(file), each)
 }
 
-fn parse_events(path: &Path, events: impl BufRead) -> Result<RunState, RecordedRunError> {
-    let mut state = RunState::default();
+fn parse_events(
+    path: &Path,
+    events: impl BufRead,
+    mut each: impl FnMut(RunEvent),
+) -> Result<(), RecordedRunError> {
     let mut lines = Lines::new(path, events);
     // The last line may be truncated if the process was killed.
     while let Some(line) = lines.next()?.filter(|line| line.is_complete) {
-        let event: RunEvent = serde_json::from_str(line.text).map_err(|error| {
+        let event = serde_json::from_str(line.text).map_err(|error| {
             let reason = format!("not an event: {error}");
             RecordedRunError::Form { path: path.to_owned(), line: line.number, reason }
         })?;
-        state.apply(&event);
+        each(event);
     }
-    if state.run.is_none() {
-        return Err(RecordedRunError::Empty(path.to_owned()));
-    }
-    Ok(state)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod live;
 mod plain_log;
 mod screen;
 mod style;
+mod summary;
 mod table;
 mod tally;
 
@@ -13,4 +14,5 @@ pub use plain_log::PlainLog;
 pub use screen::Screen;
 pub(crate) use style::colour_markdown;
 pub use style::{Line, Style};
+pub use summary::Summary;
 pub use tally::Tally;

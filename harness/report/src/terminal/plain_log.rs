@@ -40,7 +40,7 @@ impl LogFormatter {
         let start = *self.start.get_or_insert(at);
         let mut log = LogLines { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
         match &event.what {
-            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result: _ } => {
+            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
                 let model = if model.is_some() { ", a model" } else { "" };
                 let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::LoadedCase;
+use evictlab_case::select::Shard;
 use evictlab_cluster::Backend;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_report::FlakyResult;
@@ -19,6 +20,8 @@ pub struct RunRequest {
     pub cases: Vec<Arc<LoadedCase>>,
     /// Source of the clusters.
     pub backend: Backend,
+    /// The shard of the selection that the cases are.
+    pub shard: Option<OfShard>,
     /// Repetition of the cases.
     pub repeat: Repeat,
     /// Time limit of the whole run.
@@ -43,6 +46,7 @@ impl RunRequest {
             run,
             cases,
             backend,
+            shard: None,
             repeat: Repeat::Times(1),
             timeout: None,
             image_catalog,
@@ -50,6 +54,14 @@ impl RunRequest {
             flaky_result: FlakyResult::Pass,
         }
     }
+}
+
+/// A shard of a selection, and the rest of the selection.
+pub struct OfShard {
+    /// The shard.
+    pub shard: Shard,
+    /// Cases of the other shards.
+    pub others: Vec<Arc<LoadedCase>>,
 }
 
 /// Returns a random run id of eight letters and digits, which is valid in Kubernetes names.

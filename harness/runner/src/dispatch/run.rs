@@ -3,18 +3,21 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evictlab_case::LoadedCase;
+use evictlab_case::select::Shard;
 use evictlab_cluster::{ClusterPlan, Kubelet};
-use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind};
+use evictlab_report::baseline::Baseline;
+use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind, ShardInfo};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::interrupt::Interrupt;
-use crate::dispatch::request::RunRequest;
+use crate::dispatch::request::{OfShard, RunRequest};
 use crate::pressure::host_budget::HostBudget;
 
 /// State that all tasks of a run share.
@@ -134,14 +137,22 @@ async fn sleep_or_forever(duration: Option<Duration>) {
 
 fn run_started(request: &RunRequest) -> RunEventKind {
     let kubelets = kubelet_labels(request.backend.plans());
+    let infos = |cases: &[Arc<LoadedCase>]| {
+        cases.iter().map(|case| case_info(case, request.baseline.as_ref(), &kubelets)).collect()
+    };
     RunEventKind::RunStarted {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
         backend: request.backend.name().to_owned(),
         model: request.backend.model(),
-        cases: request.cases.iter().map(|case| case_info(case, request, &kubelets)).collect(),
-        kubelets,
+        cases: infos(&request.cases),
         flaky_result: request.flaky_result,
+        shard: request.shard.as_ref().map(|OfShard { shard: Shard { part, of }, others }| ShardInfo {
+            part: *part,
+            of: *of,
+            others: infos(others),
+        }),
+        kubelets,
     }
 }
 
@@ -152,13 +163,10 @@ fn kubelet_labels(plans: &[ClusterPlan]) -> Vec<String> {
     kubelets.into_iter().map(|kubelet| kubelet.label.clone()).collect()
 }
 
-fn case_info(case: &LoadedCase, request: &RunRequest, kubelets: &[String]) -> CaseInfo {
-    let baseline = request.baseline.iter().flat_map(|baseline| {
-        let expected = |kubelet: &String| baseline.expected(&case.suite, case.case.name.as_str(), kubelet);
-        kubelets.iter().filter_map(move |kubelet| Some((kubelet.clone(), expected(kubelet)?)))
-    });
+fn case_info(case: &LoadedCase, baseline: Option<&Baseline>, kubelets: &[String]) -> CaseInfo {
+    let expected = |baseline: &Baseline| baseline.of_case(&case.suite, case.case.name.as_str(), kubelets);
     CaseInfo {
-        baseline: baseline.collect(),
+        baseline: baseline.map(expected).unwrap_or_default(),
         suite: case.suite.clone(),
         case: case.case.name.to_string(),
         about: case.case.about.clone(),

@@ -178,6 +178,7 @@ mod tests {
             kubelets: vec![],
             cases: Vec::<CaseInfo>::new(),
             flaky_result: FlakyResult::Pass,
+            shard: None,
         };
         let story = [
             (0, started),

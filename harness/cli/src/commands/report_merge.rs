@@ -1,0 +1,69 @@
+//! `evictlab report merge`
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use evictlab_report::{InterruptStage, Merge, ReportOptions, RunDir, Summary, baseline, reports};
+
+use super::run::read_baseline;
+use crate::args::output::OutputArgs;
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::print_stderr;
+
+/// Merge shards, machines and attempts into one run
+///
+/// Writes a run directory with the evidence of all runs, prints the summary, and names overlaps and
+/// gaps. Attempts of a case on a kubelet are numbered in the order in which the runs started;
+/// `skipped` gives way to a verdict of another run. A case of a run that was killed, or of a shard
+/// that is missing, is an error unless another run has its verdict.
+///
+/// Exit status: that of the merged run, as of `evictlab run`; 2 a directory contains no run, or the
+/// runs are of different backends or models.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  evictlab report merge shard-*
+  evictlab report merge monday tuesday --output-dir both --baseline")]
+pub(super) struct MergeArgs {
+    /// Run directories
+    #[arg(value_name = "DIR", required = true)]
+    dirs: Vec<PathBuf>,
+    /// Directory of the merged run [default: results/TIME]
+    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
+    output_dir: Option<PathBuf>,
+    /// Compare the verdicts with this file instead of the baselines of the runs, report changes, and
+    /// exit with 5 if there are any; without FILE, results/baseline.json, or the built-in baseline if
+    /// that file does not exist
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
+    baseline: Option<PathBuf>,
+    /// Write the verdicts to this file, as the baseline of later runs
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
+    write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Merges the runs and prints the summary.
+pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let merge = Merge::read(&args.dirs, baseline.as_ref()).map_err(bad_input)?;
+    let run_dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let mut reports = reports(ReportOptions {
+        run_dir: run_dir.clone(),
+        stdout: None,
+        stress: false,
+        record: None,
+        write_baseline: args.write_baseline.clone(),
+        interrupts: InterruptStage::default(),
+    })
+    .map_err(bad_input)?;
+    reports.push(Box::new(Summary::new(io::stdout(), args.output.options(), run_dir.clone())));
+    for note in merge.notes() {
+        print_stderr(format_args!("note: {note}"));
+    }
+    let finished = merge.write(&run_dir, reports).map_err(infrastructure)?;
+    for failure in &finished.failures {
+        print_stderr(format_args!("error: {failure}"));
+    }
+    Ok(finished.exit_code.into())
+}

@@ -1,0 +1,99 @@
+//! The events of a merged run.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::attempts::Attempts;
+use super::source::{Cell, Source};
+use crate::stream::{CaseId, RunEvent, RunEventKind};
+use evictlab_judge::Verdict;
+
+/// Merges the events of runs by their time, without their starts and ends. Each run's events keep
+/// their order.
+pub(super) fn merged_events(sources: &[Source], start: RunEventKind, attempts: &Attempts) -> Vec<RunEvent> {
+    let clusters = cluster_names(sources);
+    let ran = cells_that_ran(sources);
+    let mut events: Vec<(Timestamp, RunEvent)> = Vec::new();
+    for (nth, source) in sources.iter().enumerate() {
+        // Without effect if every case of the run has a verdict all the same.
+        let keeps_end = !source.planned().all(|cell| ran.contains(&cell));
+        let mut time = Timestamp::MIN;
+        for event in &source.events {
+            time = time.max(event.at);
+            let names = |cluster: &str| clusters.get(&(nth, cluster.to_owned())).cloned();
+            let number = |id: &CaseId| attempts.number(nth, id);
+            if let Some(what) = adapted(&event.what, names, number, keeps_end) {
+                events.push((time, RunEvent { at: event.at, what }));
+            }
+        }
+    }
+    events.sort_by_key(|(time, _)| *time);
+    let first = sources[0].start().at;
+    let last = events.last().map_or(first, |(time, _)| *time);
+    let gaps = attempts.gaps.iter().map(|(id, result)| RunEventKind::CaseEnded {
+        id: id.clone(),
+        node: None,
+        seconds: 0.0,
+        judgement: Arc::new(result.clone()),
+        evidence: None,
+    });
+    let start = RunEvent { at: first, what: start };
+    let gaps = gaps.map(|what| RunEvent { at: last, what });
+    std::iter::once(start).chain(events.into_iter().map(|(_, event)| event)).chain(gaps).collect()
+}
+
+/// Returns the event with the names and numbers of the merged run; `None` if it is not in it.
+fn adapted(
+    what: &RunEventKind,
+    cluster_name: impl Fn(&str) -> Option<String>,
+    number: impl Fn(&CaseId) -> Option<u32>,
+    keeps_end: bool,
+) -> Option<RunEventKind> {
+    let mut what = what.clone();
+    match &mut what {
+        RunEventKind::RunStarted { .. } | RunEventKind::RunEnded { .. } => return None,
+        RunEventKind::Interrupted { .. } | RunEventKind::TimedOut => return keeps_end.then_some(what),
+        RunEventKind::ClusterStarted { cluster, .. }
+        | RunEventKind::ClusterStep { cluster, .. }
+        | RunEventKind::ClusterReady { cluster, .. }
+        | RunEventKind::ClusterFailed { cluster, .. }
+        | RunEventKind::ClusterDeleted { cluster, .. } => {
+            if let Some(name) = cluster_name(cluster) {
+                *cluster = name;
+            }
+        }
+        RunEventKind::CaseStarted { id, .. }
+        | RunEventKind::CaseStep { id, .. }
+        | RunEventKind::CaseProgress { id, .. }
+        | RunEventKind::CaseRetried { id, .. }
+        | RunEventKind::CaseEnded { id, .. } => id.attempt = number(id)?,
+    }
+    Some(what)
+}
+
+/// New names, by run and name, of clusters whose name more than one run has.
+fn cluster_names(sources: &[Source]) -> HashMap<(usize, String), String> {
+    let mut runs: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (nth, source) in sources.iter().enumerate() {
+        for cluster in &source.state.clusters {
+            runs.entry(&cluster.name).or_default().insert(nth);
+        }
+    }
+    let shared = runs.iter().filter(|(_, runs)| runs.len() > 1);
+    let renamed = shared.flat_map(|(name, runs)| {
+        runs.iter().map(move |nth| {
+            let id = &sources[*nth].start().id;
+            ((*nth, (*name).to_owned()), format!("{name} of run {id}"))
+        })
+    });
+    renamed.collect()
+}
+
+/// Cells with a verdict other than `skipped`, in any run.
+fn cells_that_ran(sources: &[Source]) -> BTreeSet<Cell> {
+    let ended = sources.iter().flat_map(|source| &source.state.ended);
+    let ran = ended.filter(|ended| ended.judgement.verdict != Verdict::Skipped);
+    ran.map(|ended| Cell::of(&ended.id)).collect()
+}
