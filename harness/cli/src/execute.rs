@@ -1,10 +1,11 @@
 //! Execution of a run with its reports.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use evictlab_report::clock::Clock;
 use evictlab_report::exit_code::INTERRUPTED;
-use evictlab_report::{Finished, Report, ReportOptions, Reports, reports};
+use evictlab_report::{Finished, Report, ReportOptions, Reports, RunDir, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 
 use crate::args::backend::BackendName;
@@ -26,6 +27,16 @@ pub(crate) async fn prepare_and_execute(
     };
     let finished = execute(request?, options()?, vec![], clock, interrupt).await?;
     Ok(finished.exit_code.into())
+}
+
+/// Returns the directory that `--output-dir` names, or a new one in `results`, and warns if
+/// `results/latest` does not point to it.
+pub(crate) fn run_directory(dir: Option<&Path>) -> Result<RunDir, Failure> {
+    let run_dir = RunDir::resolve(dir).map_err(bad_input)?;
+    if let Some(warning) = run_dir.warning() {
+        print_stderr(format_args!("warning: {warning}"));
+    }
+    Ok(run_dir)
 }
 
 /// Executes a run with the reports from `options` and the additional reports. Errors of reports

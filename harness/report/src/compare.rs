@@ -77,7 +77,7 @@ pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
     let run = |state: &RunState| {
         let run = state.run.as_ref()?;
         let (id, backend) = (run.id.clone(), run.backend.clone());
-        Some(ComparedRun { run: id, at: run.at, backend, totals: totals(state) })
+        Some(ComparedRun { run: id, at: run.real_start, backend, totals: totals(state) })
     };
     let both: Vec<_> = new.iter().filter_map(|(key, new)| Some((key, old.get(key)?, new))).collect();
     let changed: Vec<ChangedCase> = both

@@ -81,6 +81,7 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
         cases: cases.iter().map(|case| case_info("message", case)).collect(),
         flaky_result: FlakyResult::Pass,
+        real_start: None,
         shard: None,
     }
 }

@@ -65,7 +65,7 @@ impl Report for Junit {
 
 fn report(state: &RunState) -> quick_junit::Report {
     let mut report = quick_junit::Report::new("evictlab");
-    report.timestamp = state.run.as_ref().and_then(|run| run.at.to_string().parse().ok());
+    report.timestamp = state.run.as_ref().and_then(|run| run.real_start.to_string().parse().ok());
     if let Some(end) = &state.end {
         report.set_time(time(end.seconds));
     }
@@ -79,7 +79,7 @@ fn report(state: &RunState) -> quick_junit::Report {
 fn kubelet_suite(state: &RunState, kubelet: &str) -> TestSuite {
     let mut suite = TestSuite::new(state.row_name(kubelet));
     if let Some(run) = &state.run {
-        suite.timestamp = run.at.to_string().parse().ok();
+        suite.timestamp = run.real_start.to_string().parse().ok();
         for (name, value) in
             [("kubelet", kubelet), ("backend", &run.backend), ("run", &run.id), ("evictlab", &run.evictlab)]
         {
@@ -200,7 +200,7 @@ fn describe(row: &mut TestCase, kubelet: &str, info: Option<&CaseInfo>) {
 fn cluster_suite(state: &RunState, index: usize, cluster: &Cluster) -> TestSuite {
     let name = cluster_row_name(state, index);
     let mut suite = TestSuite::new(&name);
-    suite.timestamp = state.run.as_ref().and_then(|run| run.at.to_string().parse().ok());
+    suite.timestamp = state.run.as_ref().and_then(|run| run.real_start.to_string().parse().ok());
     suite.add_property(Property::new("cluster", &cluster.name));
     suite.add_property(Property::new("kubelets", cluster.kubelets.join(" ")));
     let rows = [create_row(state, cluster), run_row(state, cluster), delete_row(state, cluster)];

@@ -44,6 +44,7 @@ mod prow;
 mod recorded;
 mod recording;
 mod redact;
+mod reserve;
 mod retention;
 mod run_dir;
 mod run_state;

@@ -45,11 +45,12 @@ impl Report for Prow {
         if let Some(model) = &run.model {
             metadata.insert("model".to_owned(), model_notice(model).into());
         }
-        self.write("started.json", &json!({"timestamp": event.at.as_second(), "metadata": metadata}))
+        let timestamp = run.real_start.as_second();
+        self.write("started.json", &json!({"timestamp": timestamp, "metadata": metadata}))
     }
 
     fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let Some(end) = &run.end else { return Ok(()) };
+        let (Some(end), Some(start)) = (&run.end, &run.run) else { return Ok(()) };
         let passed = end.exit_code == SUCCESS;
         let result = match end.exit_code {
             SUCCESS => "SUCCESS",
@@ -60,7 +61,7 @@ impl Report for Prow {
         let mut metadata: Map<String, Value> =
             counts.map(|(verdict, count)| (verdict.to_string(), count.to_string().into())).collect();
         metadata.insert("exit-code".to_owned(), end.exit_code.to_string().into());
-        let timestamp = end.at.as_second();
+        let timestamp = start.real_time(end.at).as_second();
         self.write(
             "finished.json",
             &json!({"timestamp": timestamp, "passed": passed, "result": result, "metadata": metadata}),

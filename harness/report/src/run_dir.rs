@@ -16,6 +16,8 @@ use crate::stream::CaseId;
 #[derive(Clone, Debug)]
 pub struct RunDir {
     root: PathBuf,
+    /// The `latest` that does not point to this run, because it is not a symbolic link.
+    foreign_latest: Option<PathBuf>,
 }
 
 impl RunDir {
@@ -34,8 +36,8 @@ impl RunDir {
             let root = results.join(&name);
             match DirBuilder::new().mode(0o700).create(&root) {
                 Ok(()) => {
-                    link_latest(results, &name);
-                    return Self::in_empty(root);
+                    let foreign_latest = link_latest(results, &name);
+                    return Ok(Self { foreign_latest, ..Self::in_empty(root)? });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     name = format!("{time}-{next}");
@@ -72,24 +74,30 @@ impl RunDir {
 
     /// The directory of an earlier run.
     pub(crate) fn existing(dir: &Path) -> Self {
-        Self { root: dir.to_owned() }
+        Self { root: dir.to_owned(), foreign_latest: None }
     }
 
     fn in_empty(root: PathBuf) -> Result<Self, ReportError> {
         let artifacts = root.join("artifacts");
         make_dir(&artifacts)?;
         ensure_writable(&artifacts)?;
-        Ok(Self { root })
+        Ok(Self { root, foreign_latest: None })
     }
 
     /// The run directory relative to itself, for paths in files at its top.
     pub(super) fn relative() -> Self {
-        Self { root: PathBuf::new() }
+        Self { root: PathBuf::new(), foreign_latest: None }
     }
 
     /// Returns whether this is [`RunDir::relative`].
     pub(super) fn is_relative(&self) -> bool {
         self.root.as_os_str().is_empty()
+    }
+
+    /// A warning for the user: `latest` does not point to this run.
+    pub fn warning(&self) -> Option<String> {
+        let latest = self.foreign_latest.as_ref()?.display();
+        Some(format!("{latest} is not a symbolic link, and does not point to this run\nhelp: move it away"))
     }
 
     /// Path of the directory.
@@ -175,11 +183,12 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Points the symbolic link `latest` to the run. Best effort: errors are ignored.
-fn link_latest(results: &Path, name: &str) {
+/// Points the symbolic link `latest` to the run; returns what is there instead of a link. Errors are
+/// ignored.
+fn link_latest(results: &Path, name: &str) -> Option<PathBuf> {
     let latest = results.join("latest");
     if latest.symlink_metadata().is_ok_and(|there| !there.is_symlink()) {
-        return;
+        return Some(latest);
     }
     #[cfg(unix)]
     {
@@ -188,6 +197,7 @@ fn link_latest(results: &Path, name: &str) {
             let _ = fs::remove_file(&fresh);
         }
     }
+    None
 }
 
 #[cfg(test)]
@@ -209,9 +219,13 @@ mod tests {
     #[test]
     fn keeps_a_latest_that_is_not_a_link() {
         let results = tempfile::tempdir().unwrap();
-        fs::write(results.path().join("latest"), "mine").unwrap();
-        RunDir::create(results.path(), Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(fs::read_to_string(results.path().join("latest")).unwrap(), "mine");
+        let latest = results.path().join("latest");
+        fs::write(&latest, "mine").unwrap();
+        let run = RunDir::create(results.path(), Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(fs::read_to_string(&latest).unwrap(), "mine");
+        assert!(run.warning().unwrap().starts_with(&format!("{} is not a symbolic link", latest.display())));
+        fs::remove_file(&latest).unwrap();
+        assert_eq!(RunDir::create(results.path(), Timestamp::UNIX_EPOCH).unwrap().warning(), None);
     }
 
     #[test]

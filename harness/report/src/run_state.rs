@@ -39,6 +39,8 @@ pub(crate) struct RunStart {
     pub cases: Vec<CaseInfo>,
     pub flaky_result: FlakyResult,
     pub shard: Option<ShardInfo>,
+    /// Real time of the start; `at` of a model is simulated.
+    pub real_start: Timestamp,
 }
 
 /// A cluster of the run.
@@ -250,10 +252,24 @@ pub(crate) fn retry_text(text: &str, judgement: &CaseResult) -> String {
 }
 
 impl RunStart {
+    /// Real time of a point in time of the run; in simulated time, counted from the real start.
+    pub(crate) fn real_time(&self, at: Timestamp) -> Timestamp {
+        self.real_start.saturating_add(at.duration_since(self.at)).unwrap_or(at)
+    }
+
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
-        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result, shard } =
-            &event.what
+        let RunEventKind::RunStarted {
+            run,
+            evictlab,
+            backend,
+            model,
+            kubelets,
+            cases,
+            flaky_result,
+            real_start,
+            shard,
+        } = &event.what
         else {
             return None;
         };
@@ -267,6 +283,7 @@ impl RunStart {
             cases: cases.clone(),
             flaky_result: *flaky_result,
             shard: shard.clone(),
+            real_start: real_start.unwrap_or(event.at),
         })
     }
 }

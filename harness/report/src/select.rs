@@ -14,6 +14,7 @@ use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
 use crate::output_queue::{AwaitOutput, OutputQueue};
 use crate::prow::Prow;
 use crate::recording::Recording;
+use crate::reserve::Reserve;
 use crate::run_dir::{RunDir, create_private};
 use crate::sink::{Report, ReportError};
 use crate::terminal::{LiveTerminal, PlainLog, Tally};
@@ -52,6 +53,8 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
         None => None,
     };
     let mut reports: Vec<Box<dyn Report>> = vec![
+        // First: the others are completed in the space that it frees.
+        Box::new(Reserve::occupy(&run_dir)?),
         // Reports that must survive a kill come first, slow reports later.
         Box::new(JsonLines::create(&run_dir)?),
         Box::new(PlainLog::new("build log", log, verbose, Some(RunDir::relative()))),
@@ -114,11 +117,13 @@ mod tests {
             Clock::wall(),
         )
         .unwrap();
+        assert!(dir.path().join("run/artifacts/.reserve").exists());
         fixtures::full_run().into_iter().for_each(|event| reports.events().send(event.what));
         let text = "returned eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2EifQ.c2lnbmF0dXJl".to_owned();
         reports.events().send(RunEventKind::ClusterStep { cluster: "evictlab-7f3a".to_owned(), text });
         let finished = reports.finish();
         assert!(finished.failures.is_empty(), "{:?}", finished.failures);
+        assert!(!dir.path().join("run/artifacts/.reserve").exists());
         for path in [
             "run/started.json",
             "run/finished.json",

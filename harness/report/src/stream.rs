@@ -54,6 +54,9 @@ pub enum RunEventKind {
         /// Effect of flaky cases on the exit status.
         #[serde(default, skip_serializing_if = "FlakyResult::is_default")]
         flaky_result: FlakyResult,
+        /// Real time of the start, in whole seconds, of a run in simulated time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        real_start: Option<Timestamp>,
         /// The shard of the selection that the run is, with `--shard`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shard: Option<ShardInfo>,

@@ -26,7 +26,7 @@ use crate::args::kubelets::KubeletArg;
 use crate::args::output::OutputArgs;
 use crate::args::selection::SourceArgs;
 use crate::args::target::reject_foreign_managed_options;
-use crate::execute::execute;
+use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
 use crate::output::{print, print_stderr};
@@ -214,7 +214,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (case, context, range) = prepared?;
-    let root = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let root = run_directory(args.output_dir.as_deref())?;
     let mut search = Search::new(range);
     let outcome = search
         .run(async |nth, candidates: &[Candidate]| {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use clap::Subcommand;
 use evictlab_case::select::{Selection, select};
 use evictlab_embedded::Defect;
-use evictlab_report::{RunDir, exit_code};
+use evictlab_report::exit_code;
 use evictlab_tools::mutants::{self, MatrixOptions};
 
 use crate::args::kubelets::KubeletArgs;
 use crate::args::selection::SourceArgs;
+use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 
@@ -100,7 +101,7 @@ fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
         seed: args.seed,
         full: args.full,
     };
-    let dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let dir = run_directory(args.output_dir.as_deref())?;
     let matrix = mutants::run(&options, &show_progress).map_err(infrastructure)?;
     let json = serde_json::to_string_pretty(&matrix).map_err(infrastructure)?;
     dir.write("mutants.json", &json).map_err(infrastructure)?;

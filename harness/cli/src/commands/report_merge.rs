@@ -4,10 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use evictlab_report::{InterruptStage, Merge, ReportOptions, RunDir, Summary, baseline, reports};
+use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, baseline, reports};
 
 use super::run::read_baseline;
 use crate::args::output::OutputArgs;
+use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
@@ -47,7 +48,7 @@ pub(super) struct MergeArgs {
 pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let merge = Merge::read(&args.dirs, baseline.as_ref()).map_err(bad_input)?;
-    let run_dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let run_dir = run_directory(args.output_dir.as_deref())?;
     let mut reports = reports(ReportOptions {
         run_dir: run_dir.clone(),
         stdout: None,

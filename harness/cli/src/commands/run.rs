@@ -7,7 +7,7 @@ use std::time::Duration;
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
-use evictlab_report::{FlakyResult, InterruptStage, ReportOptions, RunDir, delete_run, old_runs};
+use evictlab_report::{FlakyResult, InterruptStage, ReportOptions, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
@@ -15,7 +15,7 @@ use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
-use crate::execute::prepare_and_execute;
+use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
@@ -165,7 +165,7 @@ pub(super) fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let options = || {
         Ok(ReportOptions {
-            run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            run_dir: run_directory(args.target.output_dir.as_deref())?,
             stdout: Some(args.output.options_as(&args.format)),
             stress: false,
             record: args.record.clone(),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, ReportOptions, RunDir};
+use evictlab_report::{InterruptStage, ReportOptions};
 use evictlab_runner::{Repeat, RunRequest, StressLimit};
 
 use crate::args::backend::BackendName;
@@ -12,8 +12,8 @@ use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
-use crate::execute::prepare_and_execute;
-use crate::failure::{Failure, bad_input};
+use crate::execute::{prepare_and_execute, run_directory};
+use crate::failure::Failure;
 
 /// Run cases repeatedly on every node and measure how often they fail
 ///
@@ -85,7 +85,7 @@ impl Args {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let options = || {
         Ok(ReportOptions {
-            run_dir: RunDir::resolve(args.target.output_dir.as_deref()).map_err(bad_input)?,
+            run_dir: run_directory(args.target.output_dir.as_deref())?,
             stdout: Some(args.output.options_as(&args.format)),
             stress: true,
             record: None,

@@ -11,7 +11,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
+use evictlab_report::{InterruptStage, ReportOptions, exit_code};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
@@ -26,7 +26,7 @@ use crate::args::kubelets::KubeletArg;
 use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
-use crate::execute::execute;
+use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
 use crate::output::print;
@@ -207,7 +207,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::interrupted());
     };
     let (request, context) = prepared?;
-    let run_dir = RunDir::resolve(args.output_dir.as_deref()).map_err(bad_input)?;
+    let run_dir = run_directory(args.output_dir.as_deref())?;
     let options = ReportOptions {
         run_dir: run_dir.clone(),
         stdout: Some(args.output.options()),

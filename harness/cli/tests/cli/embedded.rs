@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -245,22 +246,28 @@ fn runs_with_the_same_seed_are_identical() {
     assert!(ours.len() > 100, "{} files", ours.len());
 }
 
-/// Returns every file of a run without the run's ID.
+/// Returns every file of a run without the run's ID and real start.
 fn files(ran: &Ran) -> BTreeMap<String, String> {
-    fn collect(folder: &Path, top: &Path, run: &str, all: &mut BTreeMap<String, String>) {
+    fn collect(folder: &Path, top: &Path, all: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                collect(&path, top, run, all);
+                collect(&path, top, all);
             } else {
                 let name = path.strip_prefix(top).unwrap().display().to_string();
-                all.insert(name, fs::read_to_string(&path).unwrap().replace(run, "RUN"));
+                all.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
     }
-    let mut all = BTreeMap::from([("stdout".to_owned(), ran.out.replace(&ran.run, "RUN"))]);
+    let mut all = BTreeMap::from([("stdout".to_owned(), ran.out.clone())]);
     let top = ran.folder.path().join("results");
-    collect(&top, &top, &ran.run, &mut all);
+    let started = fs::read_to_string(top.join("artifacts/events.jsonl")).unwrap();
+    let started: Value = serde_json::from_str(started.lines().next().unwrap()).unwrap();
+    let second = started["real_start"].as_str().unwrap().trim_end_matches('Z').to_owned();
+    let unix_time = Regex::new("\"timestamp\": [0-9]+").unwrap();
+    let without_time = |text: &str| unix_time.replace(&text.replace(&second, "START"), "START").into_owned();
+    collect(&top, &top, &mut all);
+    all.values_mut().for_each(|text| *text = without_time(&text.replace(&ran.run, "RUN")));
     all
 }
 

@@ -87,11 +87,10 @@ pub struct History {
 
 impl History {
     /// Collects runs. The newest `recent` runs are compared with all earlier ones. Runs are ordered
-    /// by their start, and those of the embedded cluster, which all start at the same simulated time,
-    /// in the given order.
+    /// by their real start.
     pub fn new(runs: &[RecordedRun], recent: usize) -> Self {
         let mut states: Vec<&RunState> = runs.iter().map(RecordedRun::state).collect();
-        states.sort_by_key(|state| state.run.as_ref().map(|run| run.at));
+        states.sort_by_key(|state| state.run.as_ref().map(|run| run.real_start));
         let recent = recent.min(states.len());
         let first_recent = states.len() - recent;
         let mut all: BTreeMap<(String, String), [Vec<Outcome>; 2]> = BTreeMap::new();
@@ -113,7 +112,7 @@ fn outcome(state: &RunState, ended: &EndedCase) -> Option<Outcome> {
     let run = state.run.as_ref()?;
     Some(Outcome {
         run: run.id.clone(),
-        at: run.at,
+        at: run.real_start,
         kubelet: ended.id.kubelet.clone(),
         verdict: ended.judgement.verdict,
         seconds: ended.seconds,

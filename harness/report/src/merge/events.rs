@@ -30,7 +30,7 @@ pub(super) fn merged_events(sources: &[Source], start: RunEventKind, attempts: &
         }
     }
     events.sort_by_key(|(time, _)| *time);
-    let first = sources[0].start().at;
+    let first = sources.iter().map(|source| source.start().at).min().unwrap_or_default();
     let last = events.last().map_or(first, |(time, _)| *time);
     let gaps = attempts.gaps.iter().map(|(id, result)| RunEventKind::CaseEnded {
         id: id.clone(),

@@ -76,7 +76,7 @@ impl Merge {
 
     fn of(mut sources: Vec<Source>, baseline: Option<&Baseline>) -> Result<Self, MergeError> {
         let mut notes = Vec::new();
-        sources.sort_by_key(|source| source.start().at);
+        sources.sort_by_key(|source| source.start().real_start);
         remove_repeats(&mut sources, &mut notes);
         if sources.is_empty() {
             return Err(MergeError::Empty);

@@ -65,7 +65,7 @@ pub fn html_document(title: &str, styles: &[&str], body: &Markup) -> String {
 fn run_facts(run: &RunStart, state: &RunState) -> Markup {
     html! {
         dl {
-            dt { "started" } dd { (run.at.strftime("%Y-%m-%d %H:%M:%S UTC")) }
+            dt { "started" } dd { (run.real_start.strftime("%Y-%m-%d %H:%M:%S UTC")) }
             dt { "evictlab" } dd { (run.evictlab) }
             dt { "kubelets" } dd { (run.kubelets.join(", ")) }
             dt { "backend" } dd {

@@ -68,7 +68,12 @@ fn samples(dir: &Path) -> Result<Vec<Value>, RecordedRunError> {
     let Some(file) = open(&path)? else { return Ok(Vec::new()) };
     let (mut lines, mut samples) = (Lines::new(&path, BufReader::new(file)), Vec::new());
     while let Some(line) = lines.next()? {
-        samples.push(json(dir, NAME, line.number, line.text)?);
+        match json(dir, NAME, line.number, line.text) {
+            Ok(sample) => samples.push(sample),
+            // The process was killed while it wrote the line.
+            Err(_) if !line.is_complete => break,
+            Err(error) => return Err(error),
+        }
     }
     Ok(samples)
 }

@@ -133,6 +133,20 @@ mod tests {
     }
 
     #[test]
+    fn samples_are_read_up_to_a_truncated_line() {
+        let dir = tempfile::tempdir().unwrap();
+        write_run(dir.path());
+        let run = RecordedRun::read(dir.path()).unwrap();
+        let failed = run.state.ended.iter().find(|ended| ended.id.case == "requests-decide").unwrap();
+        let samples = run.run_dir.case_dir(&failed.id).join("samples.jsonl");
+        let text = fs::read_to_string(&samples).unwrap();
+        let count = || run.evidence(failed).unwrap().unwrap().samples.iter().count();
+        let complete = count();
+        fs::write(&samples, &text[..text.len() - 3]).unwrap();
+        assert!(complete > 1 && count() == complete - 1);
+    }
+
+    #[test]
     fn rejects_other_directories() {
         let dir = tempfile::tempdir().unwrap();
         let error = |dir: &Path| {

@@ -12,6 +12,7 @@ use evictlab_case::select::Shard;
 use evictlab_cluster::{ClusterPlan, Kubelet};
 use evictlab_report::baseline::Baseline;
 use evictlab_report::{CaseId, CaseInfo, EventSender, RunEventKind, ShardInfo};
+use jiff::{Timestamp, Unit};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
@@ -140,11 +141,13 @@ fn run_started(request: &RunRequest) -> RunEventKind {
     let infos = |cases: &[Arc<LoadedCase>]| {
         cases.iter().map(|case| case_info(case, request.baseline.as_ref(), &kubelets)).collect()
     };
+    let model = request.backend.model();
     RunEventKind::RunStarted {
         run: request.run.clone(),
         evictlab: env!("CARGO_PKG_VERSION").to_owned(),
         backend: request.backend.name().to_owned(),
-        model: request.backend.model(),
+        real_start: model.is_some().then(|| Timestamp::now().round(Unit::Second).unwrap_or_default()),
+        model,
         cases: infos(&request.cases),
         flaky_result: request.flaky_result,
         shard: request.shard.as_ref().map(|OfShard { shard: Shard { part, of }, others }| ShardInfo {

@@ -178,6 +178,7 @@ mod tests {
             kubelets: vec![],
             cases: Vec::<CaseInfo>::new(),
             flaky_result: FlakyResult::Pass,
+            real_start: None,
             shard: None,
         };
         let story = [

@@ -59,10 +59,8 @@ fn case_section(text: &mut String, context: &ReportContext, case: &CaseCompariso
         let picture = run_dir.case_dir(&run.id).join("timeline.svg");
         if picture.is_file() {
             let path = picture.strip_prefix(run_dir.path()).unwrap_or(&picture).display();
-            let _ = writeln!(
-                text,
-                "\n![Available amount of the node and its threshold, and usage of each container, on {side}]({path})"
-            );
+            // A picture would be a dead link in an issue.
+            let _ = writeln!(text, "\nTimeline on {side}: `{path}` in the run directory.");
         }
     }
     reproduction(text, context.recipes.get(&name));
