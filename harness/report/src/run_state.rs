@@ -37,6 +37,8 @@ pub(crate) struct RunStart {
     pub model: Option<Model>,
     pub kubelets: Vec<String>,
     pub cases: Vec<CaseInfo>,
+    /// Number of runs of each case on each kubelet; `None` if it is not known in advance.
+    pub repeat: Option<u32>,
     pub flaky_result: FlakyResult,
 }
 
@@ -46,6 +48,8 @@ pub(crate) struct Cluster {
     pub name: String,
     pub kubelets: Vec<String>,
     pub reused: bool,
+    /// The last step.
+    pub step: String,
     pub creation: Option<Creation>,
     pub deletion: Option<Deletion>,
 }
@@ -155,9 +159,15 @@ impl RunState {
                 name: cluster.clone(),
                 kubelets: kubelets.clone(),
                 reused: *reused,
+                step: String::new(),
                 creation: None,
                 deletion: None,
             }),
+            RunEventKind::ClusterStep { cluster, text } => {
+                if let Some(cluster) = self.cluster_mut(cluster) {
+                    cluster.step.clone_from(text);
+                }
+            }
             RunEventKind::ClusterReady { cluster, seconds, .. } => {
                 if let Some(cluster) = self.cluster_mut(cluster) {
                     cluster.creation = Some(Creation::Ready { at, seconds: *seconds });
@@ -251,7 +261,7 @@ pub(crate) fn retry_text(text: &str, judgement: &CaseResult) -> String {
 impl RunStart {
     /// Reads a `RunStarted` event; `None` for other events.
     fn from_event(event: &RunEvent) -> Option<Self> {
-        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result } =
+        let RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, repeat, flaky_result } =
             &event.what
         else {
             return None;
@@ -264,6 +274,7 @@ impl RunStart {
             model: model.clone(),
             kubelets: kubelets.clone(),
             cases: cases.clone(),
+            repeat: *repeat,
             flaky_result: *flaky_result,
         })
     }

@@ -6,13 +6,13 @@ use std::io::Write;
 use jiff::{SignedDuration, Timestamp};
 
 use super::style::{Line, Style, colour_markdown, strip_controls};
-use crate::markdown::{duration, needs_attention, run_summary};
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::words::count;
+use crate::summary::{LOG_COLUMNS, run_summary};
+use crate::words::{count, duration, needs_attention};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -40,7 +40,7 @@ impl LogFormatter {
         let start = *self.start.get_or_insert(at);
         let mut log = LogLines { lines: vec![], seconds: at.duration_since(start).as_secs_f64() };
         match &event.what {
-            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, flaky_result: _ } => {
+            RunEventKind::RunStarted { run, evictlab, backend, model, kubelets, cases, .. } => {
                 self.set_widths(kubelets, cases);
                 let model = if model.is_some() { ", a model" } else { "" };
                 let (cases, kubelets) = (count(cases.len(), "case"), kubelets.join(", "));
@@ -247,7 +247,7 @@ impl<W: Write + Send> Report for PlainLog<W> {
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, self.run_dir.as_ref(), verbosity);
+        let summary = run_summary(run, self.run_dir.as_ref(), verbosity, LOG_COLUMNS);
         write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
         Ok(self.out.flush()?)
     }

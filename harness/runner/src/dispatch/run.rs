@@ -141,6 +141,7 @@ fn run_started(request: &RunRequest) -> RunEventKind {
         model: request.backend.model(),
         cases: request.cases.iter().map(|case| case_info(case, request, &kubelets)).collect(),
         kubelets,
+        repeat: request.repeat.planned_runs(),
         flaky_result: request.flaky_result,
     }
 }
