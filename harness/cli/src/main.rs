@@ -18,6 +18,7 @@ use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
 use args::backend::BackendName;
+use args::output::ColorArgs;
 use commands::{
     bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
     mutants, new, report, run, schema, stress, verify, watch,
@@ -33,6 +34,9 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[derive(Parser)]
 #[command(name = "evictlab", version, about, max_term_width = 110)]
 struct Cli {
+    /// Every command accepts the choice of colours; those with colours read it from their arguments.
+    #[command(flatten)]
+    _color: ColorArgs,
     #[command(subcommand)]
     command: Command,
 }

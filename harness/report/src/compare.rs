@@ -6,11 +6,11 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::markdown::{duration, totals};
+use crate::markdown::totals;
 use crate::median::median;
 use crate::recorded::RecordedRun;
 use crate::run_state::{EndedCase, RunState};
-use crate::words::{inert_markdown, markdown_cell, visible};
+use crate::words::{duration, inert_markdown, markdown_cell, visible};
 use evictlab_judge::{Rate, Verdict};
 
 /// Minimum ratio of two durations that is reported as a change. Clusters vary in speed.

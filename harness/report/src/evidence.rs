@@ -5,14 +5,14 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::markdown::{case_summary, needs_attention};
+use crate::markdown::case_summary;
 use crate::redact::{redacted, redacted_text};
 use crate::run_dir::{RunDir, file_name, make_dir, write_file};
 use crate::run_state::{EndedCase, RunState};
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
 use crate::timeline::{Timeline, standalone_svg};
-use crate::words::visible;
+use crate::words::{needs_attention, visible};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::CaseResult;
 

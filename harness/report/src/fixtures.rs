@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::output_options::{OutputFormat, OutputOptions, Verbosity};
 use crate::run_state::RunState;
 use crate::sink::Report;
-use crate::stream::{CaseId, CaseInfo, FlakyResult, RunEvent, RunEventKind};
+use crate::stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::{CaseResult, Check, EvictionRecord, InconclusiveReason, Phase, Verdict};
 use serde::de::DeserializeOwned;
@@ -80,9 +80,20 @@ pub(crate) fn run_started(kubelets: &[&str], cases: &[&str]) -> RunEventKind {
         model: None,
         kubelets: kubelets.iter().map(|&kubelet| kubelet.to_owned()).collect(),
         cases: cases.iter().map(|case| case_info("message", case)).collect(),
+        repeat: Some(1),
         flaky_result: FlakyResult::Pass,
         real_start: None,
         shard: None,
+    }
+}
+
+/// The model of a run without real kubelets.
+pub(crate) fn model() -> Model {
+    Model {
+        cgroup: "v2".to_owned(),
+        seed: 0,
+        options: String::new(),
+        on_real_kubelets: "evictlab run --backend kind".to_owned(),
     }
 }
 

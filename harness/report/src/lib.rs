@@ -8,12 +8,13 @@
 //! A finished run can be read back and rendered again:
 //!
 //! ```no_run
-//! use evictlab_report::{RecordedRun, compare, page};
+//! use evictlab_report::{EvidenceBase, RecordedRun, compare, page};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let before = RecordedRun::read("results/2026-11-20T09-30-12Z".as_ref())?;
 //! let after = RecordedRun::read("results/latest".as_ref())?;
-//! std::fs::write("run.html", page(&after)?)?;
+//! let base = EvidenceBase::relative("results/latest".as_ref(), ".".as_ref());
+//! std::fs::write("run.html", page(&after, &base)?)?;
 //! print!("{}", compare(&before, &after).render());
 //! # Ok(())
 //! # }
@@ -34,7 +35,9 @@ mod history;
 mod interrupt_stage;
 mod jsonl;
 mod junit;
+mod known_bugs;
 mod markdown;
+mod matrix;
 mod median;
 mod merge;
 mod output_options;
@@ -51,6 +54,8 @@ mod run_state;
 mod select;
 mod sink;
 mod stream;
+mod summary;
+mod symbols;
 mod terminal;
 mod terminal_caps;
 mod timeline;
@@ -72,8 +77,8 @@ pub use junit::Junit;
 pub use markdown::model_notice;
 pub use median::median;
 pub use merge::{Merge, MergeError};
-pub use output_options::{ColourChoice, OutputFormat, OutputOptions, OutputPreferences, Verbosity};
-pub use page::{html_document, page};
+pub use output_options::{OutputFormat, OutputOptions, OutputPreferences, Verbosity};
+pub use page::{EvidenceBase, html_document, markdown_page, page, search_field};
 pub use prow::Prow;
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;
@@ -83,5 +88,5 @@ pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
 pub use stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo};
-pub use terminal::{Line, LiveTerminal, PlainLog, Screen, Style, Summary, Tally};
-pub use terminal_caps::TerminalCaps;
+pub use terminal::{Line, LiveTerminal, PlainLog, Screen, StatusLine, Style, Summary, Tally};
+pub use terminal_caps::{ColourChoice, TerminalCaps};

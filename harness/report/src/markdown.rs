@@ -1,74 +1,17 @@
-//! A run and its cases as Markdown: for the terminal, the job summary, JUnit, the HTML page, and
-//! issues.
+//! The cases of a run as Markdown: for the terminal, the job summary, JUnit, the HTML page, and issues.
 
 use std::fmt::Write;
 use std::path::Path;
 
-use comfy_table::{Table, presets};
-
-use crate::baseline_changes::BaselineChanges;
 use crate::eviction_record::write_eviction_record;
-use crate::output_options::Verbosity;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
-use crate::words::{code_block, count, inert_markdown, markdown_cell, markdown_code};
+use crate::words::{
+    code_block, count, duration, inert_markdown, markdown_cell, markdown_code, needs_attention,
+};
 use evictlab_evidence::Observations;
-use evictlab_judge::{Check, Rate, Verdict};
-
-/// Minimum number of conclusive attempts for a failure rate: with fewer, the confidence interval
-/// is too wide.
-const MIN_RUNS_FOR_RATE: usize = 10;
-
-/// The summary at the end of a run: the matrix, every case that needs attention, known bugs,
-/// totals, and the run directory. The quiet summary has neither the matrix nor known bugs.
-pub(crate) fn run_summary(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
-    let mut text = if verbosity == Verbosity::Quiet { String::new() } else { matrix(state) };
-    for (title, details) in attention_groups(state, run_dir) {
-        let _ = write!(text, "\n### {title}\n{details}");
-    }
-    text + &closing(state, run_dir, verbosity)
-}
-
-/// The summary without the cases that need attention.
-pub(crate) fn run_totals(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
-    let matrix = if verbosity == Verbosity::Quiet { String::new() } else { matrix(state) };
-    matrix + &closing(state, run_dir, verbosity)
-}
-
-/// Title and details of each case that needs attention. Attempts with the same outcome share one.
-pub(crate) fn attention_groups(state: &RunState, run_dir: Option<&RunDir>) -> Vec<(String, String)> {
-    let group = |(first, others): (&EndedCase, Vec<&EndedCase>)| {
-        let mut text = String::new();
-        write_case_details(&mut text, state.case_info(&first.id), first);
-        write_identical_attempts(&mut text, &others);
-        if let Some(run_dir) = run_dir {
-            write_evidence_path(&mut text, run_dir, &first.id);
-        }
-        (title(first), text)
-    };
-    group_identical(state).into_iter().map(group).collect()
-}
-
-/// The end of a summary: rates, known bugs, changes, totals, and the run directory.
-fn closing(state: &RunState, run_dir: Option<&RunDir>, verbosity: Verbosity) -> String {
-    let mut text = String::new();
-    if verbosity > Verbosity::Quiet {
-        let notices = known_bug_notices(state) + &retry_notices(state);
-        for part in [rates(state), notices].iter().filter(|part| !part.is_empty()) {
-            let _ = write!(text, "\n{part}");
-        }
-    }
-    if let Some(changes) = BaselineChanges::of(state) {
-        let _ = write!(text, "\n{}", changes.render());
-    }
-    let _ = writeln!(text, "\n{}", totals(state));
-    if let Some(run_dir) = run_dir.filter(|run_dir| !run_dir.is_relative()) {
-        let _ = writeln!(text, "Run directory: {}", markdown_code(&display(run_dir.path())));
-    }
-    write_model_notice(&mut text, state);
-    text
-}
+use evictlab_judge::{Check, Verdict};
 
 /// Writes that the kubelets were modelled, with the command for real ones.
 pub(crate) fn write_model_notice(text: &mut String, state: &RunState) {
@@ -78,12 +21,20 @@ pub(crate) fn write_model_notice(text: &mut String, state: &RunState) {
     }
 }
 
-/// Writes the numbers of other attempts with the same outcome.
-pub(crate) fn write_identical_attempts(text: &mut String, others: &[&EndedCase]) {
+/// Writes the kubelets and numbers of other attempts with the same outcome as `first`.
+pub(crate) fn write_identical_attempts(text: &mut String, first: &EndedCase, others: &[&EndedCase]) {
+    let name = |other: &&EndedCase| {
+        let CaseId { kubelet, attempt, .. } = &other.id;
+        match (*kubelet == first.id.kubelet, attempt) {
+            (true, attempt) => format!("#{attempt}"),
+            (false, 0 | 1) => format!("on {}", inert_markdown(kubelet)),
+            (false, attempt) => format!("#{attempt} on {}", inert_markdown(kubelet)),
+        }
+    };
     if !others.is_empty() {
-        let attempts: Vec<_> = others.iter().map(|other| format!("#{}", other.id.attempt)).collect();
+        let names: Vec<String> = others.iter().map(name).collect();
         let more = count(others.len(), "other attempt");
-        let _ = writeln!(text, "\nSame result in {more}: {}.", attempts.join(", "));
+        let _ = writeln!(text, "\nSame result in {more}: {}.", names.join(", "));
     }
 }
 
@@ -142,43 +93,6 @@ pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &Cas
     let _ = writeln!(text, "\nTo reproduce:\n\n{}", code_block("sh", &commands));
 }
 
-/// The table of verdicts: a row for each case, a column for each kubelet.
-pub(crate) fn matrix(state: &RunState) -> String {
-    let Some(run) = &state.run else { return String::new() };
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(std::iter::once("case").chain(run.kubelets.iter().map(String::as_str)));
-    for info in &run.cases {
-        let name = format!("{}/{}", info.suite, info.case);
-        let cells = run.kubelets.iter().map(|kubelet| matrix_cell(state, info, kubelet));
-        table.add_row(std::iter::once(markdown_cell(&name)).chain(cells));
-    }
-    table.trim_fmt() + "\n"
-}
-
-fn matrix_cell(state: &RunState, info: &CaseInfo, kubelet: &str) -> String {
-    let attempts: Vec<&EndedCase> = state.attempts(info, kubelet).collect();
-    match attempts[..] {
-        [] => "not run".to_owned(),
-        [EndedCase { judgement, .. }] if judgement.verdict == Verdict::Skipped => {
-            judgement.verdict.to_string()
-        }
-        [ended] => format!("{} {}", ended.judgement.verdict, duration(ended.seconds)),
-        _ => {
-            let mut counts: Vec<(Verdict, usize)> = vec![];
-            for ended in attempts {
-                match counts.iter_mut().find(|(verdict, _)| *verdict == ended.judgement.verdict) {
-                    Some((_, count)) => *count += 1,
-                    None => counts.push((ended.judgement.verdict, 1)),
-                }
-            }
-            let counts: Vec<_> =
-                counts.iter().map(|(verdict, count)| format!("{verdict} ×{count}")).collect();
-            counts.join(", ")
-        }
-    }
-}
-
 /// The totals by verdict, in one line.
 pub(crate) fn totals(state: &RunState) -> String {
     let mut parts: Vec<String> =
@@ -197,26 +111,6 @@ pub(crate) fn totals(state: &RunState) -> String {
     format!("{}{time}{interrupted}", parts.join(", "))
 }
 
-/// Failure rates of cases with at least [`MIN_RUNS_FOR_RATE`] conclusive attempts.
-fn rates(state: &RunState) -> String {
-    let Some(run) = &state.run else { return String::new() };
-    let cells = run.cases.iter().flat_map(|case| run.kubelets.iter().map(move |kubelet| (case, kubelet)));
-    let mut text = String::new();
-    for (case, kubelet) in cells {
-        let verdicts: Vec<Verdict> =
-            state.attempts(case, kubelet).map(|ended| ended.judgement.verdict).collect();
-        let count = |wanted: &[Verdict]| verdicts.iter().filter(|verdict| wanted.contains(verdict)).count();
-        let failed = count(&[Verdict::Failed]);
-        let conclusive =
-            failed + count(&[Verdict::Passed, Verdict::Flaky, Verdict::Reproduced, Verdict::Fixed]);
-        if conclusive >= MIN_RUNS_FOR_RATE {
-            let rate = Rate { what: "failed".to_owned(), right: failed as u64, of: conclusive as u64 };
-            let _ = writeln!(text, "- {}/{} on {kubelet}: {rate}", case.suite, case.case);
-        }
-    }
-    text
-}
-
 /// One line for each case that ran more than once before its verdict.
 pub(crate) fn retry_notices(state: &RunState) -> String {
     let retried = state.ended.iter().filter(|ended| !ended.judgement.earlier_tries.is_empty());
@@ -233,35 +127,15 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
     lines.collect()
 }
 
-/// One line for each known bug that was reproduced or turned out to be fixed.
-pub(crate) fn known_bug_notices(state: &RunState) -> String {
-    let mut lines: Vec<String> = vec![];
-    for ended in &state.ended {
-        let (id, judgement) = (&ended.id, &ended.judgement);
-        let bug = inert_markdown(judgement.known_bug.as_deref().unwrap_or("a known bug"));
-        let line = match judgement.verdict {
-            Verdict::Reproduced => {
-                format!("- reproduced: {bug} on {}, as {}/{} states", id.kubelet, id.suite, id.case)
-            }
-            Verdict::Fixed => format!(
-                "- fixed: {bug} does not occur on {}; narrow `known-bugs` of {}/{}",
-                id.kubelet, id.suite, id.case
-            ),
-            _ => continue,
-        };
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// Ended cases that need attention, in the order of their ends, each with the later attempts that
-/// have the same outcome.
+/// Ended cases that need attention, in the order of their ends, each with the later attempts, on all
+/// kubelets, that have the same verdict and reason.
 pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCase>)> {
     let mut groups: Vec<(&EndedCase, Vec<&EndedCase>)> = vec![];
     for ended in state.ended.iter().filter(|ended| needs_attention(ended.judgement.verdict)) {
-        match groups.iter_mut().find(|(first, _)| same_outcome(first, ended)) {
+        let is_same = |first: &EndedCase| {
+            same_reason(first, ended) && state.is_as_expected(first) == state.is_as_expected(ended)
+        };
+        match groups.iter_mut().find(|(first, _)| is_same(first)) {
             Some((_, others)) => others.push(ended),
             None => groups.push((ended, vec![])),
         }
@@ -271,15 +145,14 @@ pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCa
 
 /// Returns whether two attempts of one case on one kubelet have the same verdict and reason.
 pub(crate) fn same_outcome(first: &EndedCase, other: &EndedCase) -> bool {
-    (&first.id.suite, &first.id.case, &first.id.kubelet)
-        == (&other.id.suite, &other.id.case, &other.id.kubelet)
-        && first.judgement.verdict == other.judgement.verdict
-        && first.judgement.why == other.judgement.why
+    first.id.kubelet == other.id.kubelet && same_reason(first, other)
 }
 
-/// Returns whether a person has to look into a verdict.
-pub(crate) fn needs_attention(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Failed | Verdict::Inconclusive | Verdict::Error)
+/// Returns whether two attempts of one case, on any kubelets, have the same verdict and reason.
+fn same_reason(first: &EndedCase, other: &EndedCase) -> bool {
+    (&first.id.suite, &first.id.case) == (&other.id.suite, &other.id.case)
+        && first.judgement.verdict == other.judgement.verdict
+        && first.judgement.why == other.judgement.why
 }
 
 fn heading(ended: &EndedCase) -> String {
@@ -287,7 +160,7 @@ fn heading(ended: &EndedCase) -> String {
 }
 
 /// The verdict of a case with its reason or phase, the case, the node and the duration.
-fn title(ended: &EndedCase) -> String {
+pub(crate) fn title(ended: &EndedCase) -> String {
     let EndedCase { id, node, seconds, judgement } = ended;
     let detail = match (judgement.doubt, judgement.phase) {
         (Some(reason), _) => format!(" ({reason})"),
@@ -341,15 +214,6 @@ pub(crate) fn write_case_details(text: &mut String, info: Option<&CaseInfo>, end
     }
 }
 
-/// Formats seconds: `8.2s`, `1m05s`.
-pub(crate) fn duration(seconds: f64) -> String {
-    if seconds < 59.95 {
-        return format!("{seconds:.1}s");
-    }
-    let whole = seconds.round() as u64;
-    format!("{}m{:02}s", whole / 60, whole % 60)
-}
-
 fn display(path: &Path) -> String {
     path.display().to_string()
 }
@@ -358,45 +222,6 @@ fn display(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::{RunEventKind, fixtures};
-
-    #[test]
-    fn summary_of_a_run() {
-        insta::assert_snapshot!(run_summary(
-            &fixtures::state_after(&fixtures::full_run()),
-            None,
-            Verbosity::Normal
-        ));
-    }
-
-    #[test]
-    fn identical_attempts_are_grouped() {
-        let mut state = RunState::default();
-        state.apply(&fixtures::event(0.0, fixtures::run_started(&["v1.32.13"], &["requests-decide"])));
-        for (attempt, verdict, why) in [
-            (1, Verdict::Passed, "as stated"),
-            (2, Verdict::Failed, "el1 is missing"),
-            (3, Verdict::Failed, "el1 is missing"),
-            (4, Verdict::Failed, "el2 is missing"),
-        ] {
-            let what = fixtures::case_ended("requests-decide", "v1.32.13", attempt, verdict, why);
-            state.apply(&fixtures::event(f64::from(attempt), what));
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let text = run_summary(&state, Some(&RunDir::at(dir.path()).unwrap()), Verbosity::Normal);
-        assert!(text.contains("/artifacts/message/requests-decide/v1.32.13-2`"), "{text}");
-        assert!(text.ends_with(&format!("\nRun directory: `{}`\n", dir.path().display())), "{text}");
-        assert!(text.contains("| message/requests-decide | passed ×1, failed ×3 |"), "{text}");
-        let lines: Vec<_> =
-            text.lines().filter(|line| line.starts_with("###") || line.contains("Same")).collect();
-        assert_eq!(
-            lines,
-            [
-                "### failed: message/requests-decide #2 on v1.32.13, 8.2s",
-                "Same result in 1 other attempt: #3.",
-                "### failed: message/requests-decide #4 on v1.32.13, 8.2s",
-            ]
-        );
-    }
 
     #[test]
     fn case_without_a_suite_is_reproduced_by_its_path() {
@@ -409,14 +234,5 @@ mod tests {
         write_repro_commands(&mut text, &state, &fixtures::id("message", "mine", "v1.32.13", 1));
         let command = "\nevictlab run 'to report/mine.yaml' --backend kind --kubelet v1.32.13\n";
         assert!(text.contains(command), "{text}");
-    }
-
-    #[test]
-    fn formats_durations() {
-        for (seconds, text) in
-            [(0.04, "0.0s"), (8.24, "8.2s"), (59.96, "1m00s"), (65.4, "1m05s"), (3599.0, "59m59s")]
-        {
-            assert_eq!(duration(seconds), text);
-        }
     }
 }

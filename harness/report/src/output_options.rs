@@ -3,12 +3,12 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use crate::terminal_caps::TerminalCaps;
+use crate::terminal_caps::{ColourChoice, TerminalCaps};
 
 /// Format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// A table that is redrawn in place.
+    /// Results above the running cases, which are redrawn in place.
     Live,
     /// Lines of text.
     Plain,
@@ -28,18 +28,6 @@ pub enum Verbosity {
     Normal,
     /// Every step and measurement, too.
     Verbose,
-}
-
-/// Use of colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ColourChoice {
-    /// On a terminal, unless the environment states otherwise.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// Preferences for standard output.
@@ -79,18 +67,13 @@ impl OutputOptions {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
         let OutputPreferences { format, verbosity, colour } = preferences;
-        let caps = TerminalCaps::of(is_terminal, &variable);
+        let caps = TerminalCaps::of(is_terminal, &variable).with(colour);
         let detected = match variable("GITHUB_ACTIONS") {
             Some(_) => OutputFormat::Github,
             None if caps.live && verbosity == Verbosity::Normal => OutputFormat::Live,
             None => OutputFormat::Plain,
         };
-        let colour = match colour {
-            ColourChoice::Auto => caps.colour,
-            ColourChoice::Always => true,
-            ColourChoice::Never => false,
-        };
-        Self { format: format.unwrap_or(detected), verbosity, colour }
+        Self { format: format.unwrap_or(detected), verbosity, colour: caps.colour }
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct RunStart {
     pub model: Option<Model>,
     pub kubelets: Vec<String>,
     pub cases: Vec<CaseInfo>,
+    /// Number of runs of each case on each kubelet; `None` if it is not known in advance.
+    pub repeat: Option<u32>,
     pub flaky_result: FlakyResult,
     pub shard: Option<ShardInfo>,
     /// Real time of the start; `at` of a model is simulated.
@@ -49,6 +51,8 @@ pub(crate) struct Cluster {
     pub name: String,
     pub kubelets: Vec<String>,
     pub reused: bool,
+    /// The last step.
+    pub step: String,
     pub creation: Option<Creation>,
     pub deletion: Option<Deletion>,
 }
@@ -158,9 +162,15 @@ impl RunState {
                 name: cluster.clone(),
                 kubelets: kubelets.clone(),
                 reused: *reused,
+                step: String::new(),
                 creation: None,
                 deletion: None,
             }),
+            RunEventKind::ClusterStep { cluster, text } => {
+                if let Some(cluster) = self.cluster_mut(cluster) {
+                    cluster.step.clone_from(text);
+                }
+            }
             RunEventKind::ClusterReady { cluster, seconds, .. } => {
                 if let Some(cluster) = self.cluster_mut(cluster) {
                     cluster.creation = Some(Creation::Ready { at, seconds: *seconds });
@@ -266,6 +276,7 @@ impl RunStart {
             model,
             kubelets,
             cases,
+            repeat,
             flaky_result,
             real_start,
             shard,
@@ -281,6 +292,7 @@ impl RunStart {
             model: model.clone(),
             kubelets: kubelets.clone(),
             cases: cases.clone(),
+            repeat: *repeat,
             flaky_result: *flaky_result,
             shard: shard.clone(),
             real_start: real_start.unwrap_or(event.at),

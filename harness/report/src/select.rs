@@ -26,7 +26,7 @@ pub struct ReportOptions {
     pub run_dir: RunDir,
     /// Output on standard output; `None` if nothing is written there.
     pub stdout: Option<OutputOptions>,
-    /// Stress run: standard output shows totals and failures, and evidence is written once for
+    /// Stress run: plain output shows totals and failures, and evidence is written once for
     /// attempts with the same verdict, except failures.
     pub stress: bool,
     /// `--record`: directory of recordings.
@@ -63,7 +63,9 @@ pub fn reports(options: ReportOptions) -> Result<Vec<Box<dyn Report>>, ReportErr
         let (options, output) = (*options, output.clone());
         reports.push(match options.format {
             OutputFormat::Json => Box::new(JsonLines::on_stdout(output)),
-            _ if stress => Box::new(Tally::new(output, options, run_dir.clone())),
+            OutputFormat::Plain | OutputFormat::Github if stress => {
+                Box::new(Tally::new(output, options, run_dir.clone()))
+            }
             OutputFormat::Github => Box::new(GithubLog::new(output, options, run_dir.clone())),
             OutputFormat::Live => {
                 Box::new(LiveTerminal::new(output, terminal_size::terminal_size, options, shown))

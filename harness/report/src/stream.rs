@@ -51,6 +51,9 @@ pub enum RunEventKind {
         kubelets: Vec<String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
+        /// Number of runs of each case on each kubelet; `None` if it is not known in advance.
+        #[serde(default = "once", skip_serializing_if = "is_once")]
+        repeat: Option<u32>,
         /// Effect of flaky cases on the exit status.
         #[serde(default, skip_serializing_if = "FlakyResult::is_default")]
         flaky_result: FlakyResult,
@@ -181,6 +184,16 @@ pub enum RunEventKind {
         /// Duration of the run, in seconds.
         seconds: f64,
     },
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "serde needs the type of the field")]
+fn once() -> Option<u32> {
+    Some(1)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_once(repeat: &Option<u32>) -> bool {
+    *repeat == once()
 }
 
 /// Effect of a flaky case on the exit status.

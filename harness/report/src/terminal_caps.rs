@@ -3,6 +3,18 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColourChoice {
+    /// On a terminal, unless the environment states otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// Capabilities of an output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalCaps {
@@ -13,9 +25,24 @@ pub struct TerminalCaps {
 }
 
 impl TerminalCaps {
-    /// Capabilities of standard output, from the environment.
-    pub fn of_stdout() -> Self {
-        Self::of(io::stdout().is_terminal(), |name| env::var(name).ok())
+    /// Capabilities of standard output, from the environment and the choice of colours.
+    pub fn of_stdout(choice: ColourChoice) -> Self {
+        Self::of(io::stdout().is_terminal(), |name| env::var(name).ok()).with(choice)
+    }
+
+    /// Capabilities of standard error, from the environment and the choice of colours.
+    pub fn of_stderr(choice: ColourChoice) -> Self {
+        Self::of(io::stderr().is_terminal(), |name| env::var(name).ok()).with(choice)
+    }
+
+    /// Applies a choice of colours.
+    pub(crate) fn with(self, choice: ColourChoice) -> Self {
+        let colour = match choice {
+            ColourChoice::Auto => self.colour,
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+        };
+        Self { colour, ..self }
     }
 
     /// Capabilities of an output stream, from environment variables: <https://no-color.org>,

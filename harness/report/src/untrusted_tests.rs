@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::github::{Annotations, JobSummary};
 use crate::output_options::Verbosity;
+use crate::page::SCRIPT;
 use crate::run_dir::{RunDir, file_name};
 use crate::sink::Report;
 use crate::stream::RunEvent;
@@ -23,8 +24,8 @@ use crate::words::{
     code_block, inert_markdown, markdown_cell, markdown_code, shell_quote, visible, without_workflow_commands,
 };
 use crate::{
-    Evidence, History, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures, history_table, page,
-    redact,
+    Evidence, EvidenceBase, History, JsonLines, Junit, Prow, RecordedRun, RunState, compare, fixtures,
+    history_page, history_table, markdown_page, page, redact,
 };
 
 /// Texts with an effect on a terminal, a shell, a page or a job, if they are not quoted.
@@ -68,6 +69,9 @@ const HOSTILE: [&str; 36] = [
 ];
 
 static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[^>]*>").unwrap());
+/// A link to a file of the run in the directory `run`.
+static FILE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("^run/artifacts(/[a-z0-9_~%-][a-z0-9._~%-]*){4}\"").unwrap());
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new("\"[^\"]*\"").unwrap());
 
 fn hostile() -> impl Strategy<Value = String> {
@@ -177,8 +181,12 @@ proptest! {
         let events = hostile_run(&texts, true);
         let lines: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
         let run = RecordedRun::from_events(Path::new("/nonexistent"), &lines).unwrap();
-        check_page(&page(&run).unwrap())?;
-        for text in [compare(&run, &run).render(), history_table(&History::new(&[run], 1), true)] {
+        check_page(&page(&run, &EvidenceBase::none()).unwrap())?;
+        check_page(&markdown_page("comparison", &compare(&run, &run).render()))?;
+        let compared = compare(&run, &run).render();
+        let history = History::new(&[run], 1);
+        check_page(&history_page(&history))?;
+        for text in [compared, history_table(&history, true)] {
             prop_assert!(!has_controls(&text) && !parse(&text).iter().any(is_active), "{text:?}");
         }
     }
@@ -283,8 +291,9 @@ fn check_reports(events: &[RunEvent]) -> Result<(), TestCaseError> {
     // Other control characters are allowed in XML.
     prop_assert!(!junit.chars().any(|c| c < ' ' && !"\n\t\r".contains(c)), "{junit:?}");
     prop_assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "a file beside the run");
-    let run = RecordedRun::read(&dir.path().join("run")).unwrap();
-    check_page(&page(&run).unwrap())
+    let run_dir = dir.path().join("run");
+    let run = RecordedRun::read(&run_dir).unwrap();
+    check_page(&page(&run, &EvidenceBase::relative(&run_dir, dir.path())).unwrap())
 }
 
 fn deliver(mut report: Box<dyn Report + '_>, events: &[RunEvent]) {
@@ -296,16 +305,26 @@ fn deliver(mut report: Box<dyn Report + '_>, events: &[RunEvent]) {
     report.finish(&state).unwrap();
 }
 
-/// No script, nothing from elsewhere, and links only to anchors and `https:`.
+/// No script but the own one, nothing from elsewhere, and links only to anchors, `https:` and files of
+/// the run.
 fn check_page(page: &str) -> Result<(), TestCaseError> {
-    for tag in TAG.find_iter(page).map(|found| found.as_str().to_ascii_lowercase()) {
+    let own = format!("<script>{SCRIPT}</script>");
+    prop_assert!(
+        page.trim_end().ends_with(&format!("{own}</body></html>")),
+        "the script is not the last element"
+    );
+    let page = page.replacen(&own, "", 1);
+    for tag in TAG.find_iter(&page).map(|found| found.as_str().to_ascii_lowercase()) {
         let starts = ["<script", "<img", "<iframe", "<link", "<object"];
         prop_assert!(!starts.iter().any(|start| tag.starts_with(start)), "{tag}");
         // Only a quoted attribute contains text.
         let names = QUOTED.replace_all(&tag, "");
         prop_assert!(![" on", " src="].iter().any(|name| names.contains(name)), "{tag}");
         if let Some((_, link)) = tag.split_once("href=\"") {
-            prop_assert!(link.starts_with('#') || link.starts_with("https://"), "{tag}");
+            prop_assert!(
+                link.starts_with('#') || link.starts_with("https://") || FILE.is_match(link),
+                "{tag}"
+            );
         }
     }
     Ok(())

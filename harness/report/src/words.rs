@@ -1,6 +1,9 @@
-//! Text for a shell, for a Markdown table, and counts with their nouns.
+//! Text for a shell, for a Markdown table and for columns; counts with their nouns, and durations.
 
 use std::borrow::Cow;
+
+use evictlab_judge::Verdict;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Joins `words` into a command line; words with special characters are quoted for `sh`.
 pub fn shell_quote(words: &[String]) -> String {
@@ -143,6 +146,41 @@ pub fn count(n: usize, noun: &str) -> String {
     }
 }
 
+/// Truncates `text` to `width` columns; truncated text ends with an ellipsis.
+pub(crate) fn truncate(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut left = width.saturating_sub(1);
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        kept.push(c);
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// Returns whether a person has to look into a verdict.
+pub(crate) fn needs_attention(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Failed | Verdict::Inconclusive | Verdict::Error)
+}
+
+/// Formats seconds: `8.2s`, `1m05s`.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 59.95 {
+        return format!("{seconds:.1}s");
+    }
+    let whole = seconds.round() as u64;
+    format!("{}m{:02}s", whole / 60, whole % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +235,29 @@ mod tests {
         ];
         for (n, noun, text) in rows {
             assert_eq!(count(n, noun), text);
+        }
+    }
+
+    #[test]
+    fn truncates_by_columns() {
+        for (text, width, cut) in [
+            ("observe", 7, "observe"),
+            ("observe", 4, "obs…"),
+            ("観察する", 5, "観察…"),
+            ("観察する", 4, "観…"),
+            ("observe", 1, "…"),
+            ("observe", 0, ""),
+        ] {
+            assert_eq!(truncate(text, width), cut);
+        }
+    }
+
+    #[test]
+    fn formats_durations() {
+        for (seconds, text) in
+            [(0.04, "0.0s"), (8.24, "8.2s"), (59.96, "1m00s"), (65.4, "1m05s"), (3599.0, "59m59s")]
+        {
+            assert_eq!(duration(seconds), text);
         }
     }
 }

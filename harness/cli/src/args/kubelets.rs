@@ -37,7 +37,7 @@ pub(crate) struct KubeletArgs {
     /// (./kubelet), which replaces the kubelet of a worker; `v1.32.11=./kubelet` also checks its
     /// version (repeatable, or separated by commas: one worker each). Default: the newest; on kind,
     /// the newest whose node image is in Docker
-    #[arg(long, value_name = "KUBELET", value_delimiter = ',')]
+    #[arg(long, short, value_name = "KUBELET", value_delimiter = ',')]
     kubelet: Vec<KubeletSelection>,
     #[command(flatten)]
     images: ImageArgs,

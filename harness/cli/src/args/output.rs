@@ -1,6 +1,11 @@
 //! Arguments that select what a command prints.
 
-use evictlab_report::{ColourChoice, OutputFormat, OutputOptions, OutputPreferences, Verbosity};
+use std::io::{Stderr, stderr};
+
+use evictlab_report::{
+    ColourChoice, LiveTerminal, OutputFormat, OutputOptions, OutputPreferences, PlainLog, Report, StatusLine,
+    TerminalCaps, Verbosity,
+};
 
 /// Amount of output, and colours.
 #[derive(clap::Args)]
@@ -12,9 +17,62 @@ pub(crate) struct OutputArgs {
     /// Print every step and measurement
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+}
+
+/// Use of colours, in every command.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ColorArgs {
     /// Use of colours; the environment variables NO_COLOR and CLICOLOR_FORCE apply to auto
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorArg::Auto)]
+    #[arg(long, value_name = "WHEN", value_enum, global = true, default_value_t = ColorArg::Auto)]
     color: ColorArg,
+}
+
+impl ColorArgs {
+    /// Returns the choice of colours.
+    pub(crate) fn choice(&self) -> ColourChoice {
+        match self.color {
+            ColorArg::Auto => ColourChoice::Auto,
+            ColorArg::Always => ColourChoice::Always,
+            ColorArg::Never => ColourChoice::Never,
+        }
+    }
+}
+
+/// Amount of progress on standard error, and colours.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ProgressArgs {
+    /// Print no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+}
+
+impl ProgressArgs {
+    /// Returns the progress on standard error: redrawn in place on a terminal.
+    pub(crate) fn status_line(&self) -> StatusLine<Stderr> {
+        let verbosity = if self.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+        StatusLine::new(stderr(), self.caps(), terminal_size::terminal_size, verbosity)
+    }
+
+    /// Returns the log of a run on standard error: live on a terminal.
+    pub(crate) fn run_log(&self) -> Box<dyn Report> {
+        let caps = self.caps();
+        let verbosity = if self.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+        let options = OutputOptions { format: OutputFormat::Plain, verbosity, colour: caps.colour };
+        match caps.live && !self.quiet {
+            true => Box::new(LiveTerminal::new(stderr(), terminal_size::terminal_size, options, None)),
+            false => Box::new(PlainLog::new("terminal", stderr(), options, None)),
+        }
+    }
+
+    fn caps(&self) -> TerminalCaps {
+        TerminalCaps::of_stderr(self.color.choice())
+    }
 }
 
 /// Values of `--color`.
@@ -29,10 +87,13 @@ enum ColorArg {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FormatArgs {
-    /// Format of standard output [default: a live table on a terminal, github in GitHub Actions,
-    /// plain elsewhere]
+    /// Format of standard output [default: live on a terminal, github in GitHub Actions, plain
+    /// elsewhere]
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Option<FormatArg>,
+    /// Print the events of the run, one JSON object per line: same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
 /// Values of `--format`.
@@ -54,7 +115,8 @@ impl OutputArgs {
 
     /// The output of a command with a choice of formats.
     pub(crate) fn options_as(&self, format: &FormatArgs) -> OutputOptions {
-        let format = format.format.map(|format| match format {
+        let json = format.json.then_some(FormatArg::Json);
+        let format = json.or(format.format).map(|format| match format {
             FormatArg::Plain => OutputFormat::Plain,
             FormatArg::Json => OutputFormat::Json,
             FormatArg::Github => OutputFormat::Github,
@@ -68,11 +130,6 @@ impl OutputArgs {
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Normal,
         };
-        let colour = match self.color {
-            ColorArg::Auto => ColourChoice::Auto,
-            ColorArg::Always => ColourChoice::Always,
-            ColorArg::Never => ColourChoice::Never,
-        };
-        OutputPreferences { format, verbosity, colour }
+        OutputPreferences { format, verbosity, colour: self.color.choice() }
     }
 }

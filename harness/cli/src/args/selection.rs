@@ -30,10 +30,10 @@ pub(crate) struct SelectionArgs {
     names: Vec<String>,
     /// Select only cases whose labels match a Ginkgo label filter, such as
     /// `Feature:Eviction && !(Slow || Flaky)`
-    #[arg(long, value_name = "FILTER")]
+    #[arg(long, short, value_name = "FILTER")]
     label_filter: Option<LabelFilter>,
     /// Select only cases with a match in "suite/case about" (repeatable: any of them)
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, short, value_name = "REGEX")]
     focus: Vec<Regex>,
     /// Skip cases with a match in "suite/case about" (repeatable: any of them)
     #[arg(long, value_name = "REGEX")]

@@ -1,7 +1,6 @@
 //! `evictlab bench`
 
 use std::env;
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,13 +9,14 @@ use evictlab_case::select::{Selection, select};
 use evictlab_case::{LoadedCase, Source};
 use evictlab_cluster::images::KubeletResolver;
 use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
-use evictlab_report::{OutputFormat, OutputOptions, PlainLog, Verbosity, exit_code};
+use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
 use evictlab_tools::bench::{self, BenchError, Figure, KindBench, Unit, command_seconds};
 use serde_json::{Value, json};
 
 use crate::args::backend::ManagedBackend;
 use crate::args::kubelets::KubeletArgs;
+use crate::args::output::ProgressArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 
@@ -50,10 +50,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     kubelets: KubeletArgs,
     /// Measure only this backend; with kind, no sizes [default: both]
-    #[arg(long, value_enum)]
+    #[arg(long, short, value_enum)]
     backend: Option<ManagedBackend>,
     /// Run the case N times on each kubelet
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Measure only the sizes
     #[arg(long, conflicts_with_all = ["backend", "repeat"])]
@@ -61,16 +61,21 @@ pub(crate) struct Args {
     /// Print a JSON array instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 /// Measures and prints the figures.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut figures = if args.sizes { Vec::new() } else { measure_targets(args).await? };
+    let status = args.progress.status_line();
+    let progress = |text: &str| status.step(text.trim());
+    let mut figures = if args.sizes { Vec::new() } else { measure_targets(args, &progress).await? };
     if args.backend != Some(ManagedBackend::Kind) {
         let own = env::current_exe().map_err(infrastructure)?;
-        let sizes = bench::measure_sizes(&own, &print_progress).await;
+        let sizes = bench::measure_sizes(&own, &progress).await;
         figures.extend(sizes.into_iter().map(note_debug_build));
     }
+    status.clear();
     if args.json {
         let all: Vec<Value> = figures.iter().map(to_json).collect();
         print(format!("{:#}", Value::from(all)))?;
@@ -89,15 +94,15 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Measures on the backends, and the quick commands.
-async fn measure_targets(args: &Args) -> Result<Vec<Figure>, Failure> {
+async fn measure_targets(args: &Args, progress: &dyn Fn(&str)) -> Result<Vec<Figure>, Failure> {
     let selection = Selection { names: vec![CASE.to_owned()], ..Selection::default() };
     let case = select(&Source::BuiltIn(cases::FILES), &selection)?.remove(0);
     let mut figures = Vec::new();
     if args.backend != Some(ManagedBackend::Embedded) {
-        figures.extend(measure_kind(args, case).await?);
+        figures.extend(measure_kind(args, case, progress).await?);
     }
     if args.backend != Some(ManagedBackend::Kind) {
-        print_progress("running every case on the embedded cluster");
+        progress("running every case on the embedded cluster");
         let own = env::current_exe().map_err(infrastructure)?;
         figures.extend(bench::measure_embedded(&own).into_iter().map(note_debug_build));
     }
@@ -106,7 +111,11 @@ async fn measure_targets(args: &Args) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Measures on a kind cluster.
-async fn measure_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>, Failure> {
+async fn measure_kind(
+    args: &Args,
+    case: Arc<LoadedCase>,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Figure>, Failure> {
     let catalog = args.kubelets.image_catalog()?;
     let state = StateDir::open().map_err(infrastructure)?;
     let docker = Docker::connect().await.map_err(infrastructure)?;
@@ -119,7 +128,7 @@ async fn measure_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>,
             docker: &docker,
             lock: &catalog,
             overrides: &overrides,
-            progress: &print_progress,
+            progress: &|text| print_stderr(text),
         };
         let present = resolve.local_versions().await.map_err(infrastructure)?;
         let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
@@ -144,9 +153,7 @@ async fn measure_kind(args: &Args, case: Arc<LoadedCase>) -> Result<Vec<Figure>,
         state,
     };
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
-    let plain = OutputOptions { format: OutputFormat::Plain, verbosity: Verbosity::Normal, colour: false };
-    let log = Box::new(PlainLog::new("terminal", io::stderr(), plain, None));
-    bench.measure(log, &interrupt, &print_progress).await.map_err(|error| {
+    bench.measure(args.progress.run_log(), &interrupt, progress).await.map_err(|error| {
         let interrupted = interrupt.stop.is_cancelled() || matches!(error, BenchError::Interrupted);
         Failure::new(error, if interrupted { exit_code::INTERRUPTED } else { exit_code::INFRASTRUCTURE })
     })
@@ -158,10 +165,6 @@ fn note_debug_build(mut figure: Figure) -> Figure {
         figure.note.push_str("; this is a debug build");
     }
     figure
-}
-
-fn print_progress(text: &str) {
-    print_stderr(text.trim());
 }
 
 fn quick_commands() -> [Figure; 2] {

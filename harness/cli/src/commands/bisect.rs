@@ -1,7 +1,7 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::bisect::{
     Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
 };
+use serde_json::{Value, json};
 
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
@@ -61,14 +62,14 @@ pub(crate) struct Args {
     /// Kubelet to search (repeatable, or separated by commas); binaries of the same version in
     /// order, the oldest first [default: one of every minor; on kind, the versions in
     /// images/images.lock]
-    #[arg(long = "kubelet", value_name = "KUBELET", value_delimiter = ',')]
+    #[arg(long = "kubelet", short = 'k', value_name = "KUBELET", value_delimiter = ',')]
     kubelets: Vec<KubeletArg>,
     #[command(flatten)]
     images: ImageArgs,
     #[command(flatten)]
     source: SourceArgs,
     /// Backend that provides the nodes
-    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
     pub(crate) backend: ManagedBackend,
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
@@ -77,6 +78,9 @@ pub(crate) struct Args {
     embedded: EmbeddedArgs,
     #[command(flatten)]
     new_cluster: NewClusterArgs,
+    /// Print the result as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -223,13 +227,27 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         .await?;
     let text = render(&search, &outcome, &case.id());
     root.write("bisect.md", &text).map_err(infrastructure)?;
-    print(format!("\n{text}\nReport to paste into an issue: {}", root.path().join("bisect.md").display()))?;
+    let report = root.path().join("bisect.md");
+    match args.json {
+        true => print(format!("{:#}", to_json(&search, &outcome, &case.id(), &report)))?,
+        false => print(format!("\n{text}\nReport to paste into an issue: {}", report.display()))?,
+    }
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
         Outcome::EndMismatch(_) => exit_code::FAILED,
         Outcome::Found { .. } | Outcome::EndInconclusive(_) => exit_code::INCONCLUSIVE,
     }
     .into())
+}
+
+fn to_json(search: &Search, outcome: &Outcome, case: &str, report: &Path) -> Value {
+    let name = |index: &usize| &search.range.candidates[*index].name;
+    let (kind, kubelets) = match outcome {
+        Outcome::Found { last, first } => ("found", vec![name(last), name(first)]),
+        Outcome::EndMismatch(end) => ("end-mismatch", vec![name(end)]),
+        Outcome::EndInconclusive(end) => ("end-inconclusive", vec![name(end)]),
+    };
+    json!({"case": case, "outcome": kind, "kubelets": kubelets, "clusters": search.clusters, "report": report})
 }
 
 /// Runs the case on candidates that share a cluster.
@@ -255,7 +273,9 @@ async fn run_on_cluster(
     let observer = VerdictObserver::default();
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
-        print(format!("cluster {nth}: {}", names.join(", ")))?;
+        if !args.json {
+            print(format!("cluster {nth}: {}", names.join(", ")))?;
+        }
         let catalog = Arc::new(context.catalog.clone());
         let request = RunRequest {
             repeat: Repeat::UntilConclusive(MAX_ATTEMPTS),
@@ -264,7 +284,7 @@ async fn run_on_cluster(
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
         let options = ReportOptions {
             run_dir,
-            stdout: Some(args.output.options()),
+            stdout: (!args.json).then(|| args.output.options()),
             stress: false,
             record: None,
             write_baseline: None,

@@ -8,6 +8,7 @@ use evictlab_runner::Interrupt;
 use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 
 use crate::args::kubelets::KubeletArgs;
+use crate::args::output::ColorArgs;
 use crate::failure::{Failure, infrastructure};
 use crate::output::{print, print_coloured};
 
@@ -30,6 +31,8 @@ pub(crate) struct Args {
     /// Print a JSON object instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    color: ColorArgs,
 }
 
 /// Runs the checks and prints their results.
@@ -46,8 +49,12 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.json {
         print(serde_json::to_string_pretty(&diagnosis).map_err(infrastructure)?)?;
     } else {
-        print_coloured(table(&diagnosis, TerminalCaps::of_stdout().colour))?;
-        print(if diagnosis.fit { "\nready for kind clusters" } else { "\nnot ready for kind clusters" })?;
+        print_coloured(table(&diagnosis, TerminalCaps::of_stdout(args.color.choice()).colour))?;
+        print(if diagnosis.fit {
+            "\nready for kind clusters; run cases with: evictlab run --backend kind"
+        } else {
+            "\nnot ready for kind clusters"
+        })?;
     }
     Ok(if diagnosis.fit { ExitCode::SUCCESS } else { exit_code::INFRASTRUCTURE.into() })
 }

@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     keep_runs: usize,
     /// Backend to clean up; embedded clusters leave nothing behind
-    #[arg(long, value_enum, default_value_t = GcBackend::Kind)]
+    #[arg(long, short, value_enum, default_value_t = GcBackend::Kind)]
     backend: GcBackend,
     #[command(flatten)]
     access: AccessArgs,

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use evictlab_case::{load, load_paths};
+use evictlab_case::{LoadErrors, LoadedCase, Problem, load, load_paths};
 use evictlab_report::exit_code;
+use serde_json::{Value, json};
 
 use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_stderr};
-use evictlab_report::words::count;
+use evictlab_report::words::{count, shell_quote};
 use evictlab_tools::model_limits::model_limits;
 
 /// Check case files
@@ -28,6 +30,9 @@ pub(crate) struct Args {
     /// Case files or directories [default: all suites]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Print the problems and warnings as a JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -35,11 +40,42 @@ pub(crate) struct Args {
 /// Checks case files.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
+    if args.json {
+        return print_json(loaded);
+    }
     let cases = loaded.map_err(|errors| Failure::invalid_cases(&errors, exit_code::FAILED))?;
     for limit in cases.iter().flat_map(|case| model_limits(case)) {
         print_stderr(format_args!("warning: {limit}\n"));
     }
     let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
     print(format!("{} in {}: no problems", count(cases.len(), "case"), count(suites.len(), "suite")))?;
+    if !args.paths.is_empty() {
+        let mut words = vec!["evictlab".to_owned(), "run".to_owned()];
+        words.extend(args.paths.iter().map(|path| path.display().to_string()));
+        print(format!("run: {}", shell_quote(&words)))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(loaded: Result<Vec<Arc<LoadedCase>>, LoadErrors>) -> Result<ExitCode, Failure> {
+    let (cases, problems) = match loaded {
+        Ok(cases) => (cases, vec![]),
+        Err(LoadErrors(problems)) => (vec![], problems),
+    };
+    let warnings: Vec<String> =
+        cases.iter().flat_map(|case| model_limits(case)).map(|limit| limit.to_string()).collect();
+    let all: Vec<Value> = problems.iter().map(to_json).collect();
+    print(format!("{:#}", json!({"cases": cases.len(), "problems": all, "warnings": warnings})))?;
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { exit_code::FAILED.into() })
+}
+
+fn to_json(problem: &Problem) -> Value {
+    let place = problem.spans.first();
+    json!({
+        "message": problem.message,
+        "file": place.map(|span| &span.file),
+        "line": place.and_then(|span| span.mark.as_ref()).map(|mark| mark.line),
+        "column": place.and_then(|span| span.mark.as_ref()).map(|mark| mark.column),
+        "note": place.map(|span| span.note.as_str()).filter(|note| !note.is_empty()),
+    })
 }

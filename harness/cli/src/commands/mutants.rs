@@ -1,6 +1,5 @@
 //! `evictlab mutants`
 
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,15 +9,14 @@ use evictlab_case::select::{Selection, select};
 use evictlab_embedded::Defect;
 use evictlab_report::exit_code;
 use evictlab_tools::mutants::{self, MatrixOptions};
+use serde_json::{Value, json};
 
 use crate::args::kubelets::KubeletArgs;
+use crate::args::output::ProgressArgs;
 use crate::args::selection::SourceArgs;
 use crate::execute::run_directory;
-use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
-
-/// Number of progress lines if standard error is not a terminal.
-const PROGRESS_LINES: usize = 10;
+use crate::failure::{Failure, infrastructure};
+use crate::output::print;
 
 /// Test the cases on simulated kubelets that have a defect
 ///
@@ -37,7 +35,11 @@ enum Command {
     #[command(after_help = "Examples:
   evictlab mutants list
   evictlab run message --defect message-names-only-first")]
-    List,
+    List {
+        /// Print a JSON array instead of a table
+        #[arg(long)]
+        json: bool,
+    },
     /// Run the cases on every mutant and print which mutants they kill
     ///
     /// Runs every case on the kubelet without a defect first, and leaves out cases that do not pass
@@ -72,16 +74,28 @@ struct RunArgs {
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
+    /// Print the matrix as JSON instead of the summary
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     kubelets: KubeletArgs,
     #[command(flatten)]
     source: SourceArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
 }
 
 /// Executes the subcommand.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
-        Command::List => {
+        Command::List { json: true } => {
+            let all = Defect::ALL.iter().map(|defect| {
+                json!({"defect": defect.to_string(), "area": defect.area().to_string(), "about": defect.about()})
+            });
+            print(format!("{:#}", Value::from_iter(all)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::List { json: false } => {
             print(mutants::list(Defect::ALL).trim_end())?;
             Ok(ExitCode::SUCCESS)
         }
@@ -102,22 +116,23 @@ fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
         full: args.full,
     };
     let dir = run_directory(args.output_dir.as_deref())?;
-    let matrix = mutants::run(&options, &show_progress).map_err(infrastructure)?;
+    let progress = args.progress.status_line();
+    let show = |finished: usize, total: usize| progress.count(finished, total, "mutants");
+    let matrix = mutants::run(&options, &show);
+    progress.clear();
+    let matrix = matrix.map_err(infrastructure)?;
     let json = serde_json::to_string_pretty(&matrix).map_err(infrastructure)?;
     dir.write("mutants.json", &json).map_err(infrastructure)?;
     dir.write("mutants.html", &mutants::page(&matrix)).map_err(infrastructure)?;
-    print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), dir.path().join("mutants.html").display()))?;
+    let page = dir.path().join("mutants.html");
+    match args.json {
+        true => print(&json)?,
+        false => print(format!("{}\n\nMatrix: {}", mutants::summary(&matrix), page.display()))?,
+    }
     // A selection of defects cannot show that a case kills none.
     let is_complete = match all {
         true => matrix.is_complete(),
         false => matrix.survivors().next().is_none(),
     };
     Ok(if is_complete { exit_code::SUCCESS } else { exit_code::FAILED }.into())
-}
-
-fn show_progress(finished: usize, total: usize) {
-    let every = if stderr().is_terminal() { 1 } else { total.div_ceil(PROGRESS_LINES) };
-    if finished.is_multiple_of(every) || finished == total {
-        print_stderr(format_args!("{finished} of {total} mutants"));
-    }
 }

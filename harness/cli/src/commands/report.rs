@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::report_merge::{MergeArgs, merge};
-use evictlab_report::{RecordedRun, compare, page, write_private};
+use evictlab_report::{EvidenceBase, RecordedRun, compare, markdown_page, page, write_private};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
 /// Render a run as an HTML page, compare two runs, or merge runs
 ///
-/// The page is self-contained: the verdicts by case and kubelet, and for each case a timeline of
-/// the available and used amounts, the parsed messages, the checks, the objects and the kubelet
-/// log. A run that is in progress or was aborted is rendered up to that point.
+/// The page is self-contained and at most 4 MB for all cases on ten kubelets: the verdicts by case and
+/// kubelet, with a search, and for each case a timeline of the available and used amounts, the parsed
+/// messages, the checks, the objects and the kubelet log, as far as there is room for them, cases in
+/// need of attention first; and links to the files of the evidence. A run that is in progress or was
+/// aborted is rendered up to that point.
 ///
-/// With --compare: prints the differences in verdicts, rates and durations as Markdown or JSON.
+/// With --compare: prints the differences in verdicts, rates and durations as Markdown or JSON; writes a
+/// page if the name of the file ends in .html.
 ///
 /// Exit status: 0 written; 1 with --exit-code, a case changed or is gone; 2 the directory contains no run.
 #[derive(clap::Args)]
@@ -62,7 +65,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return compare_runs(args, before, after);
     }
     let run = RecordedRun::read(&args.dir).map_err(bad_input)?;
-    let page = page(&run).map_err(bad_input)?;
+    let base = match args.output.as_deref() {
+        Some(output) if output == Path::new("-") => EvidenceBase::none(),
+        Some(output) => EvidenceBase::relative(&args.dir, output.parent().unwrap_or(Path::new("."))),
+        None => EvidenceBase::relative(&args.dir, &args.dir),
+    };
+    let page = page(&run, &base).map_err(bad_input)?;
     match &args.output {
         Some(output) if output == Path::new("-") => print(page)?,
         output => {
@@ -77,8 +85,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn compare_runs(args: &Args, before: &Path, after: &Path) -> Result<ExitCode, Failure> {
     let [before, after] = [before, after].map(|dir| RecordedRun::read(dir).map_err(bad_input));
     let compared = compare(&before?, &after?);
+    let is_page = args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|end| end == "html"));
     let text = match args.json {
         true => serde_json::to_string_pretty(&compared).map_err(infrastructure)?,
+        false if is_page => markdown_page("evictlab comparison", &compared.render()),
         false => compared.render().trim_end().to_owned(),
     };
     match &args.output {

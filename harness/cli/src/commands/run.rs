@@ -47,10 +47,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Backend that provides the nodes
-    #[arg(long, value_enum, default_value_t = BackendName::Embedded)]
+    #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Repeat the cases until one neither passes nor reproduces its known bug
     #[arg(long, conflicts_with = "repeat")]

@@ -36,10 +36,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
     /// Backend that provides the nodes
-    #[arg(long, value_enum, default_value_t = BackendName::Embedded)]
+    #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
     /// Run each case N times on each kubelet
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// Start no run after the first failure
     #[arg(long)]

@@ -11,12 +11,13 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, ClusterSource, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{InterruptStage, ReportOptions, exit_code};
+use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
     ComparedKubelet, Conclusion, ReportContext, VerifyReport, environment, relevant_cases,
 };
+use serde_json::json;
 
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::embedded::EmbeddedArgs;
@@ -69,7 +70,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     images: ImageArgs,
     /// Backend that provides the nodes
-    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
     pub(crate) backend: ManagedBackend,
     /// Run directory, with the document [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
@@ -80,6 +81,9 @@ pub(crate) struct Args {
     new_cluster: NewClusterArgs,
     #[command(flatten)]
     keep: KeepArgs,
+    /// Print the conclusions as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -210,7 +214,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let run_dir = run_directory(args.output_dir.as_deref())?;
     let options = ReportOptions {
         run_dir: run_dir.clone(),
-        stdout: Some(args.output.options()),
+        stdout: (!args.json).then(|| args.output.options()),
         stress: false,
         record: None,
         write_baseline: None,
@@ -219,10 +223,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
     let conclusions = conclusions.all();
-    for (_, sentence) in &conclusions {
-        print(sentence)?;
-    }
-    print(format!("Report to paste into an issue: {}", run_dir.path().join("verify.md").display()))?;
+    print_conclusions(args, &conclusions, &run_dir)?;
     let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|(conclusion, _)| is(conclusion));
     Ok(match finished.exit_code {
         code @ (exit_code::INTERRUPTED | exit_code::INFRASTRUCTURE) => code,
@@ -234,4 +235,25 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         _ => exit_code::FAILED,
     }
     .into())
+}
+
+/// Prints the conclusions, and the path of the document.
+fn print_conclusions(
+    args: &Args,
+    conclusions: &[(Conclusion, String)],
+    run_dir: &RunDir,
+) -> Result<(), Failure> {
+    let document = run_dir.path().join("verify.md");
+    if !args.json {
+        let sentences: Vec<&str> = conclusions.iter().map(|(_, sentence)| sentence.as_str()).collect();
+        let path = document.display();
+        return print(format!("{}\nReport to paste into an issue: {path}", sentences.join("\n")));
+    }
+    let mut all = Vec::new();
+    for (conclusion, sentence) in conclusions {
+        let mut value = serde_json::to_value(conclusion).map_err(infrastructure)?;
+        value["sentence"] = sentence.as_str().into();
+        all.push(value);
+    }
+    print(format!("{:#}", json!({"conclusions": all, "report": document})))
 }

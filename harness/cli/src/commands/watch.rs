@@ -14,6 +14,7 @@ use terminal_size::terminal_size;
 use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
+use crate::args::output::ColorArgs;
 use crate::failure::{Failure, infrastructure};
 
 /// Time after an interrupt for which the watch waits for the reader of its output.
@@ -70,6 +71,8 @@ pub(crate) struct Args {
     /// Print a JSON array of nodes with all of their pods instead of a table
     #[arg(long, requires = "once")]
     json: bool,
+    #[command(flatten)]
+    color: ColorArgs,
     #[command(flatten)]
     access: AccessArgs,
 }
@@ -140,5 +143,9 @@ async fn watch_until_interrupted(
 }
 
 fn view_options(args: &Args, title: &str) -> ViewOptions {
-    ViewOptions { terminal: TerminalCaps::of_stdout(), pods: args.pods, title: title.to_owned() }
+    ViewOptions {
+        terminal: TerminalCaps::of_stdout(args.color.choice()),
+        pods: args.pods,
+        title: title.to_owned(),
+    }
 }

@@ -37,6 +37,13 @@ fn reports_an_end_with_another_verdict() {
     let (status, stdout, _) = bisect(&folder, &[&CASE[..], &["--bad", "v1.32", "--good", "v1.33"]].concat());
     assert_eq!(status, Some(1), "{stdout}");
     assert!(stdout.contains("v1.32.13 was given as bad and is good"), "{stdout}");
+    let folder = tempfile::tempdir().unwrap();
+    let ends = ["--bad", "v1.31", "--good", "v1.32", "-k", "v1.31,v1.32", "--json"];
+    let (status, stdout, _) = bisect(&folder, &[&CASE[..], &ends].concat());
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let found = (&json["outcome"], &json["kubelets"]);
+    let expected = (&"found".into(), &serde_json::json!(["v1.31.14", "v1.32.13"]));
+    assert_eq!((status, found), (Some(0), expected), "{stdout}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn creates_a_case_that_can_be_run() {
     let (status, out, _) = evictlab(&dir, &["new", "mine/my-case"]);
     assert!(status == 0 && out.contains("evictlab run mine/my-case.yaml"), "{out}");
     let (status, out, _) = evictlab(&dir, &["lint", "mine/my-case.yaml"]);
-    assert_eq!((status, &*out), (0, "1 case in 1 suite: no problems\n"));
+    assert_eq!((status, &*out), (0, "1 case in 1 suite: no problems\nrun: evictlab run mine/my-case.yaml\n"));
     let (status, out, err) =
         evictlab(&dir, &["run", "mine/my-case.yaml", "--kubelet", "v1.36", "--output-dir", "out"]);
     assert_eq!(status, 0, "{out}{err}");
@@ -154,4 +154,21 @@ fn creates_a_case_that_can_be_run() {
 fn prints_the_committed_schema() {
     let (status, out, _) = evictlab(&elsewhere(), &["schema"]);
     assert_eq!((status, out.as_str()), (0, include_str!("../../../../cases/case.schema.json")));
+}
+
+#[test]
+fn lint_prints_json_with_places() {
+    let dir = elsewhere();
+    write(&dir, "mine.yaml", CASE);
+    write(&dir, "wrong.yaml", &CASE.replace("labels:", "label:").replace("mine", "wrong"));
+    let lint = |file: &str| {
+        let (status, out, _) = evictlab(&dir, &["lint", "--json", file]);
+        (status, serde_json::from_str::<serde_json::Value>(&out).unwrap())
+    };
+    let (status, json) = lint("mine.yaml");
+    assert_eq!((status, &json["cases"], &json["problems"]), (0, &1.into(), &serde_json::json!([])));
+    let (status, json) = lint("wrong.yaml");
+    let problem = &json["problems"][0];
+    let place = (&problem["file"], &problem["line"]);
+    assert_eq!((status, place), (1, (&"wrong.yaml".into(), &3.into())), "{json}");
 }

@@ -38,6 +38,38 @@ fn json_output_is_the_event_stream() {
     let printed = output(&folder, &["--format", "json"], &[]);
     let events = fs::read_to_string(folder.path().join("results/latest/artifacts/events.jsonl")).unwrap();
     assert_eq!(printed, events);
+    let short = output(&folder, &["--json"], &[]);
+    let kinds = |text: &str| -> Vec<String> {
+        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        text.lines().map(|line| value(line)["what"].to_string()).collect()
+    };
+    assert_eq!(kinds(&short), kinds(&events));
+}
+
+#[test]
+fn short_options_and_colours_are_the_same_in_every_command() {
+    let evictlab = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_evictlab")).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in
+        ["run", "stress", "verify", "bisect", "list", "lint", "history", "doctor", "watch", "bench"]
+    {
+        assert!(evictlab(&[command, "--help"]).contains("--color <WHEN>"), "{command}");
+    }
+    for (command, options) in [
+        ("run", &["-k, --kubelet", "-b, --backend", "-f, --focus", "-l, --label-filter", "-r, --repeat"][..]),
+        ("stress", &["-k, --kubelet", "-b, --backend", "-f, --focus", "-l, --label-filter", "-r, --repeat"]),
+        ("verify", &["-b, --backend", "-f, --focus", "-l, --label-filter"]),
+        ("bisect", &["-k, --kubelet", "-b, --backend"]),
+        ("bench", &["-k, --kubelet", "-b, --backend", "-r, --repeat"]),
+        ("doctor", &["-k, --kubelet"]),
+        ("list", &["-f, --focus", "-l, --label-filter"]),
+    ] {
+        let help = evictlab(&[command, "--help"]);
+        let missing: Vec<_> = options.iter().filter(|option| !help.contains(**option)).collect();
+        assert!(missing.is_empty(), "{command}: {missing:?}");
+    }
 }
 
 #[test]

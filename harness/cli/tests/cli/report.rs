@@ -37,8 +37,20 @@ fn renders_a_run_as_a_page() {
     for part in ["memory.available", "evicted", "starved_resource", "a model", "Pods as created"] {
         assert!(page.contains(part), "{part}");
     }
+    // Every case links to its files, from the page beside them and from another place.
+    let other = evictlab(&folder, &["report", "results/latest", "--output", "page.html"]);
+    assert_eq!(text(&other.stdout), "page.html\n");
+    for (dir, file) in [("results/latest", "report.html"), ("", "page.html")] {
+        let dir = folder.path().join(dir);
+        let page = fs::read_to_string(dir.join(file)).unwrap();
+        let links: Vec<&str> =
+            page.split("href=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
+        let files: Vec<_> = links.iter().filter(|link| link.contains("artifacts/")).collect();
+        assert_eq!(files.len(), 2 * 7, "{links:?}");
+        assert!(files.iter().all(|link| dir.join(link).is_file()), "{files:?}");
+    }
     let printed = evictlab(&folder, &["report", "results/latest", "--output", "-"]);
-    assert_eq!(text(&printed.stdout).trim_end(), page.trim_end());
+    assert!(!text(&printed.stdout).contains("href=\"artifacts/"), "the place of the page is unknown");
 }
 
 #[test]
@@ -75,6 +87,9 @@ fn compares_two_runs() {
         evictlab(&folder, &["report", "--compare", "sound", "broken", "--exit-code", "-o", "changes.md"]);
     assert_eq!((changed.status.code(), text(&changed.stdout)), (Some(1), "changes.md\n".to_owned()));
     assert!(fs::read_to_string(folder.path().join("changes.md")).unwrap().contains("1 changed"));
+    evictlab(&folder, &["report", "--compare", "sound", "broken", "-o", "changes.html"]);
+    let page = fs::read_to_string(folder.path().join("changes.html")).unwrap();
+    assert!(page.contains("<td>message/sidecars-are-named</td>"), "{page}");
     let refused = evictlab(&folder, &["report", "--compare", "old", "nowhere"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("nowhere does not contain a run"), "{}", text(&refused.stderr));

@@ -50,6 +50,21 @@ fn documents_a_fixed_bug() {
 }
 
 #[test]
+fn json_has_only_the_conclusions() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubelets = ["--before", "v1.31", "--after", "v1.32", "--json"];
+    let (status, stdout, _) = verify(&folder, &[&["sidecars-are-named"], &kubelets[..]].concat());
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let conclusion = &json["conclusions"][0];
+    assert_eq!((status, &conclusion["conclusion"]), (Some(0), &"fixed".into()), "{stdout}");
+    assert_eq!(conclusion["detail"], "kubernetes/kubernetes#124938");
+    assert!(conclusion["sentence"].as_str().unwrap().contains("and not on v1.32.13"), "{stdout}");
+    let page = folder.path().join(json["report"].as_str().unwrap()).with_extension("html");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<ins>+offending_containers: el-sidecar1</ins>"), "{page}");
+}
+
+#[test]
 fn fails_if_no_bug_is_fixed() {
     for (before, after, sentence) in [
         ("v1.32", "v1.33", "message/sidecars-are-named passes on v1.32.13 and on v1.33.12: no difference."),

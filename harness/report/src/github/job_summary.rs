@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use maud::html;
 
 use crate::baseline_changes::BaselineChanges;
+use crate::known_bugs::known_bugs;
 use crate::markdown;
+use crate::matrix::matrix;
 use crate::run_dir::RunDir;
 use crate::run_state::{Cluster, Creation, EndedCase, RunState};
 use crate::sink::{Report, ReportError};
@@ -75,13 +77,14 @@ fn job_summary(state: &RunState, with_details: bool) -> String {
         let lines: String = expected.iter().map(line).collect();
         write_details(&mut text, &format!("Expected failures: {}", expected.len()), false, &lines);
     }
-    let notices =
-        [("Known bugs", markdown::known_bug_notices(state)), ("Retried", markdown::retry_notices(state))];
+    let bugs = known_bugs(state);
+    let bugs = bugs.iter().map(|bug| format!("- {}\n", bug.render(state, bug.name))).collect();
+    let notices = [("Known bugs", bugs), ("Retried", markdown::retry_notices(state))];
     for (title, lines) in notices.iter().filter(|(_, lines)| !lines.is_empty()) {
         write_details(&mut text, &format!("{title}: {}", lines.lines().count()), false, lines);
     }
     let cases = state.run.as_ref().map_or(0, |run| run.cases.len());
-    write_details(&mut text, "All cases", cases <= MAX_OPEN_ROWS, &markdown::matrix(state));
+    write_details(&mut text, "All cases", cases <= MAX_OPEN_ROWS, &matrix(state));
     markdown::write_model_notice(&mut text, state);
     text
 }
@@ -116,7 +119,7 @@ fn first_line(text: &str) -> &str {
 fn case_details(state: &RunState, ended: &EndedCase, others: &[&EndedCase]) -> String {
     let mut text = String::new();
     markdown::write_case_details(&mut text, state.case_info(&ended.id), ended);
-    markdown::write_identical_attempts(&mut text, others);
+    markdown::write_identical_attempts(&mut text, ended, others);
     // The path is relative to the run directory, as in the artifact of the job.
     markdown::write_evidence_path(&mut text, &RunDir::relative(), &ended.id);
     markdown::write_repro_commands(&mut text, state, &ended.id);

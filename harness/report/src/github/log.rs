@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 
 use super::annotations::escape;
-use crate::markdown::{attention_groups, run_totals};
 use crate::output_options::OutputOptions;
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::RunEvent;
+use crate::summary::{attention_groups, run_totals};
 use crate::terminal::{LogFormatter, colour_markdown};
 
 /// Writes the log.

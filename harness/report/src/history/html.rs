@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::markdown::{describe, pass_rate, seconds, symbol};
+use super::markdown::{describe, pass_rate, seconds};
 use super::series::{History, Outcome, Series};
-use crate::page::{STYLE, html_document};
+use crate::page::{html_document, search_field};
+use crate::symbols::symbol;
 
 const HISTORY_STYLE: &str = include_str!("style.css");
 
@@ -15,21 +16,22 @@ pub fn history_page(history: &History) -> String {
             h1 { "History of " (history.runs) " runs" }
             p { "The newest " (history.recent) " compared with those before. Each square is an execution, oldest first." }
         }
-        main {
-            div.wide { table {
+        main #main {
+            (search_field("cases and changes"))
+            div.wide role="region" aria-label="History" tabindex="0" { table {
                 thead {
-                    tr { th { "case" } th { "kubelet" } th { "passed" } th { "runs" } th { "median" } th { "change" } }
+                    tr { @for name in ["case", "kubelet", "passed", "runs", "median", "change"] { th scope="col" { (name) } } }
                 }
                 tbody { @for series in &history.series { (row(series)) } }
             } }
         }
     };
-    html_document("evictlab history", &[STYLE, HISTORY_STYLE], &body)
+    html_document("evictlab history", &[HISTORY_STYLE], &body)
 }
 
 fn row(series: &Series) -> Markup {
     html! {
-        tr {
+        tr.item {
             th scope="row" { (series.case) }
             td { (series.kubelet) }
             td { (pass_rate(series)) }
@@ -72,6 +74,6 @@ mod tests {
         };
         let page = history_page(&History { runs: 2, recent: 1, series: vec![series] });
         assert!(page.contains("<span class=\"failed\"") && page.contains("newly failing, 1 time"), "{page}");
-        assert!(!page.contains("<script"));
+        assert_eq!((page.matches("<script").count(), page.matches("&lt;script&gt;").count()), (1, 2));
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::series::{Change, History, Outcome, Series};
-use crate::markdown::duration;
-use crate::words::{count, inert_markdown, markdown_cell, visible};
+use crate::symbols::{NOT_RUN, legend, symbol as symbol_of};
+use crate::words::{count, duration, inert_markdown, markdown_cell, visible};
 use evictlab_judge::Verdict;
 
 /// Maximum number of executions that are shown of a case, the newest.
@@ -34,15 +34,13 @@ pub fn history_table(history: &History, all: bool) -> String {
         let _ =
             writeln!(text, "| {case} | {kubelet} | {passed} | {symbols} | {} | {change} |", seconds(series));
     }
-    text.push_str(LEGEND);
+    let is_symbol = |symbol: char| symbol != NOT_RUN && symbol != symbol_of(Verdict::Skipped);
+    let _ = writeln!(text, "\n{}", legend(is_symbol));
     if !all && shown.len() < series.len() {
         let _ = writeln!(text, "\n{} passed in every run.", count(series.len() - shown.len(), "other"));
     }
     visible(&text).into_owned()
 }
-
-const LEGEND: &str =
-    "\n`.` passed, `r` reproduced, `x` fixed, `~` flaky, `F` failed, `?` inconclusive, `E` error\n";
 
 /// Returns whether a case changed, or did not always succeed.
 fn is_notable(series: &Series) -> bool {
@@ -54,22 +52,8 @@ fn is_notable(series: &Series) -> bool {
 /// One character for each execution.
 pub(super) fn symbols(outcomes: &[Outcome]) -> String {
     let newest = &outcomes[outcomes.len().saturating_sub(MAX_SYMBOLS)..];
-    let symbols: String = newest.iter().map(|outcome| symbol(outcome.verdict)).collect();
+    let symbols: String = newest.iter().map(|outcome| symbol_of(outcome.verdict)).collect();
     if newest.len() < outcomes.len() { format!("`…{symbols}`") } else { format!("`{symbols}`") }
-}
-
-/// The character of a verdict.
-pub(super) fn symbol(verdict: Verdict) -> char {
-    match verdict {
-        Verdict::Passed => '.',
-        Verdict::Reproduced => 'r',
-        Verdict::Fixed => 'x',
-        Verdict::Flaky => '~',
-        Verdict::Failed => 'F',
-        Verdict::Inconclusive => '?',
-        Verdict::Error => 'E',
-        Verdict::Skipped => '-',
-    }
 }
 
 pub(super) fn pass_rate(series: &Series) -> String {

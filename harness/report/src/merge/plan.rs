@@ -35,6 +35,7 @@ pub(super) fn merged_start(
         cases: cases(&starts, &kubelets, baseline),
         kubelets,
         flaky_result: if is_strict { FlakyResult::Fail } else { FlakyResult::Pass },
+        repeat: Some(1),
         real_start: Some(starts[0].real_start).filter(|_| starts[0].model.is_some()),
         shard: None,
     })

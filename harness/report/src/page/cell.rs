@@ -3,40 +3,87 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::evidence_links::EvidenceBase;
 use super::rendered::render;
 use super::verdict::{anchor, class};
-use crate::markdown::{duration, write_case_details};
+use crate::markdown::write_case_details;
 use crate::run_state::{EndedCase, RunState};
 use crate::timeline::{Timeline, inline_svg};
+use crate::words::duration;
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Check;
 
 /// Maximum number of log lines on the page.
 const MAX_LOG_LINES: usize = 200;
 
-pub(super) fn cell(state: &RunState, ended: &EndedCase, evidence: Option<&Observations>) -> Markup {
+/// Renders a case without its evidence: the reason for the verdict, and links.
+pub(super) fn brief_cell(state: &RunState, ended: &EndedCase, base: &EvidenceBase) -> Markup {
+    article(
+        ended,
+        &html! {
+            @if let Some(info) = state.case_info(&ended.id) { p.about { (info.about.trim_end()) } }
+            p { (ended.judgement.why.trim_end()) }
+            (files(ended, base))
+        },
+    )
+}
+
+/// Renders a case with its evidence.
+pub(super) fn cell(
+    state: &RunState,
+    ended: &EndedCase,
+    evidence: Option<&Observations>,
+    base: &EvidenceBase,
+) -> Markup {
     let id = &ended.id;
     let info = state.case_info(id);
     let mut markdown = String::new();
     write_case_details(&mut markdown, info, ended);
     let (passed, failed): (Vec<&Check>, Vec<&Check>) =
         ended.judgement.checks.iter().partition(|check| check.holds);
-    html! {
-        article id=(anchor(ended)) class=(class(ended)) {
-            h2 {
-                span class=(class(ended)) { (ended.judgement.verdict.to_string()) } " "
-                (id.suite) "/" (id.title()) " " span.on { "on " (id.kubelet) }
-            }
+    article(
+        ended,
+        &html! {
             @if let Some(info) = info { p.about { (info.about.trim_end()) } }
-            @if let Some(timeline) = evidence.and_then(Timeline::from_observations) { div.wide { (inline_svg(&timeline)) } }
+            @if let Some(timeline) = evidence.and_then(Timeline::from_observations) {
+                div.wide role="region" aria-label="Timeline" tabindex="0" { (inline_svg(&timeline)) }
+            }
             (render(&markdown))
             @if !passed.is_empty() { (checks("Passed checks", &passed)) }
             @if !failed.is_empty() { (checks("Failed checks", &failed)) }
             @if let Some(observations) = evidence { (evidence_details(observations)) }
-            p.time {
-                @if let Some(node) = &ended.node { "node " (node) ", " }
-                (duration(ended.seconds)) " in total"
+            (files(ended, base))
+        },
+    )
+}
+
+/// A case, folded, with its verdict and duration.
+fn article(ended: &EndedCase, content: &Markup) -> Markup {
+    let id = &ended.id;
+    html! {
+        article id=(anchor(ended)) class={ "item " (class(ended)) } {
+            details {
+                summary {
+                    h2 {
+                        span class=(class(ended)) { (ended.judgement.verdict.to_string()) } " "
+                        (id.suite) "/" (id.title()) " " span.on { "on " (id.kubelet) }
+                    }
+                    " " span.time { (duration(ended.seconds)) }
+                }
+                (content)
             }
+        }
+    }
+}
+
+/// The node, and links to the files of the evidence.
+fn files(ended: &EndedCase, base: &EvidenceBase) -> Markup {
+    let links = base.links(&ended.id);
+    html! {
+        p.time {
+            @if let Some(node) = &ended.node { "node " (node) " " }
+            @if !links.is_empty() { "Evidence:" }
+            @for (name, link) in &links { " " a href=(link) { (name) } }
         }
     }
 }

@@ -1,29 +1,30 @@
-//! A run as one self-contained HTML file: no scripts, fonts, or other files.
+//! A run as one self-contained HTML file, beside the files of its evidence.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::HashMap;
 
+use maud::{Markup, html};
+
+use super::evidence_links::EvidenceBase;
+use super::shell::html_document;
 use super::{cell, matrix};
 use crate::markdown::{model_notice, totals};
 use crate::recorded::{RecordedRun, RecordedRunError};
-use crate::run_state::{Creation, RunStart, RunState};
+use crate::run_state::{Creation, EndedCase, RunStart, RunState};
 use crate::timeline;
+use crate::words::needs_attention;
 use evictlab_judge::Verdict;
 
-/// No scripts and nothing from elsewhere, whatever the evidence contains.
-const CONTENT_SECURITY_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-pub(crate) const STYLE: &str = include_str!("style.css");
+/// Maximum size of the cases that are shown with their evidence. Beyond it, a case has its reason, and
+/// links to the files: the evidence of all cases on ten kubelets is 200 MB.
+const MAX_DETAILS: usize = 2_500_000;
 
-/// Renders the HTML page of a run.
+/// Renders the HTML page of a run, with links to the files of its evidence.
 ///
 /// # Errors
 /// The evidence of a case cannot be read.
-pub fn page(run: &RecordedRun) -> Result<String, RecordedRunError> {
+pub fn page(run: &RecordedRun, base: &EvidenceBase) -> Result<String, RecordedRunError> {
     let state = run.state();
-    let cells = state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped);
-    let cells: Vec<Markup> = cells
-        .map(|ended| Ok(cell::cell(state, ended, run.evidence(ended)?.as_ref())))
-        .collect::<Result<_, RecordedRunError>>()?;
+    let cells = cells(run, base, MAX_DETAILS)?;
     let title =
         state.run.as_ref().map_or_else(|| "evictlab".to_owned(), |run| format!("evictlab run {}", run.id));
     let body = html! {
@@ -35,30 +36,50 @@ pub fn page(run: &RecordedRun) -> Result<String, RecordedRunError> {
                 p.warning { "This run is incomplete: it was killed, or is still running." }
             }
         }
-        main {
+        main #main {
             (matrix::matrix(state))
+            h2 { "Cases" }
             @for cell in &cells { (cell) }
         }
     };
-    Ok(html_document(&title, &[STYLE, timeline::STYLE], &body))
+    Ok(html_document(&title, &[timeline::STYLE], &body))
 }
 
-/// Renders a self-contained HTML document from its title, style sheets and body.
-pub fn html_document(title: &str, styles: &[&str], body: &Markup) -> String {
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
-                meta name="viewport" content="width=device-width,initial-scale=1";
-                title { (title) }
-                style { @for style in styles { (PreEscaped(style)) } }
-            }
-            body { (body) }
+/// Renders the cases in the order of their ends. Those in most need of attention get their details
+/// first, until the details have `max_details` bytes.
+fn cells(
+    run: &RecordedRun,
+    base: &EvidenceBase,
+    max_details: usize,
+) -> Result<Vec<Markup>, RecordedRunError> {
+    let state = run.state();
+    let shown = state.ended.iter().filter(|ended| ended.judgement.verdict != Verdict::Skipped);
+    let shown: Vec<&EndedCase> = shown.collect();
+    let mut order: Vec<usize> = (0..shown.len()).collect();
+    order.sort_by_key(|place| rank(shown[*place].judgement.verdict));
+    let (mut size, mut detailed) = (0, HashMap::new());
+    for place in order {
+        let markup = cell::cell(state, shown[place], run.evidence(shown[place])?.as_ref(), base);
+        size += markup.0.len();
+        if size > max_details {
+            break;
         }
+        detailed.insert(place, markup);
+    }
+    let cell = |(place, ended): (usize, &&EndedCase)| {
+        detailed.remove(&place).unwrap_or_else(|| cell::brief_cell(state, ended, base))
     };
-    document.into_string()
+    Ok(shown.iter().enumerate().map(cell).collect())
+}
+
+/// The order in which cases get their details.
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        verdict if needs_attention(verdict) => 0,
+        Verdict::Fixed | Verdict::Flaky => 1,
+        Verdict::Reproduced => 2,
+        _ => 3,
+    }
 }
 
 /// Start time, versions, backend, and failed clusters.
@@ -84,6 +105,7 @@ fn run_facts(run: &RunStart, state: &RunState) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::SCRIPT;
     use crate::{Evidence, JsonLines, RunDir, fixtures};
 
     fn render_first(events: usize) -> String {
@@ -93,7 +115,7 @@ mod tests {
         let first = &all[..events.min(all.len())];
         fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), first);
         fixtures::deliver(&mut Evidence::new(run_dir), first);
-        page(&RecordedRun::read(dir.path()).unwrap()).unwrap()
+        page(&RecordedRun::read(dir.path()).unwrap(), &EvidenceBase::none()).unwrap()
     }
 
     #[test]
@@ -101,7 +123,8 @@ mod tests {
         let page = render_first(usize::MAX);
         let links: Vec<&str> =
             page.split("href=\"#").skip(1).filter_map(|part| part.split('"').next()).collect();
-        assert_eq!(links.len(), 9, "{links:?}");
+        // The first link skips to the content.
+        assert_eq!(links.len(), 1 + 9, "{links:?}");
         for link in links {
             assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
         }
@@ -110,7 +133,7 @@ mod tests {
 
     #[test]
     fn page_is_self_contained() {
-        let page = render_first(usize::MAX);
+        let page = render_first(usize::MAX).replacen(&format!("<script>{SCRIPT}</script>"), "", 1);
         for outside in ["<script", "<link", "src=", "url(", "@import"] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -122,5 +145,27 @@ mod tests {
         const WARNING: &str = "This run is incomplete";
         assert!(render_first(15).contains(WARNING));
         assert!(!render_first(usize::MAX).contains(WARNING));
+    }
+
+    #[test]
+    fn cases_in_need_of_attention_get_their_details_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::at(dir.path()).unwrap();
+        fixtures::deliver(&mut JsonLines::create(&run_dir).unwrap(), &fixtures::full_run());
+        fixtures::deliver(&mut Evidence::new(run_dir), &fixtures::full_run());
+        let run = RecordedRun::read(dir.path()).unwrap();
+        let with_details = |max: usize| -> Vec<String> {
+            let cells = cells(&run, &EvidenceBase::none(), max).unwrap();
+            let detailed = cells.iter().filter(|cell| cell.0.contains("Pods as created"));
+            detailed
+                .filter_map(|cell| Some(cell.0.split("id=\"").nth(1)?.split('"').next()?.to_owned()))
+                .collect()
+        };
+        let all = with_details(usize::MAX);
+        assert_eq!(all.len(), 9, "{all:?}");
+        let size = run.state().ended.iter().find(|ended| ended.judgement.verdict == Verdict::Failed);
+        let size = cell::cell(run.state(), size.unwrap(), None, &EvidenceBase::none()).0.len();
+        let few = with_details(4 * size);
+        assert!(few.contains(&"message-requests-decide-v1.32.13-1".to_owned()) && few.len() < 5, "{few:?}");
     }
 }

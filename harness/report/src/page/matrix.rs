@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
+use super::shell::search_field;
 use super::verdict::verdict;
-use crate::markdown::needs_attention;
 use crate::run_state::RunState;
 use crate::stream::CaseInfo;
+use crate::words::needs_attention;
 use evictlab_judge::Verdict;
 
 /// Renders the table and its filters. The filters are CSS only, without scripts.
@@ -14,12 +15,14 @@ pub(super) fn matrix(state: &RunState) -> Markup {
     let mut suites: Vec<&str> = run.cases.iter().map(|case| case.suite.as_str()).collect();
     suites.dedup();
     html! {
+        (search_field("cases, kubelets and verdicts"))
         form.filters {
             @for (name, label) in [("all", "all"), ("person", "needs attention"), ("bugs", "known bugs")] {
                 label { input type="radio" name="show" id={ "show-" (name) } checked[name == "all"]; (label) }
             }
         }
-        div.wide { table.matrix {
+        div.wide role="region" aria-label="Verdicts" tabindex="0" { table.matrix {
+            caption { "Verdicts of cases by kubelet" }
             thead { tr {
                 th scope="col" { "case" }
                 @for kubelet in &run.kubelets { th scope="col" { (kubelet) } }
@@ -28,7 +31,7 @@ pub(super) fn matrix(state: &RunState) -> Markup {
                 tbody {
                     tr.suite { th colspan=(run.kubelets.len() + 1) scope="colgroup" { (suite) } }
                     @for case in run.cases.iter().filter(|case| case.suite == suite) {
-                        tr class=(row_classes(state, case, &run.kubelets)) {
+                        tr class={ "item " (row_classes(state, case, &run.kubelets)) } data-suite={ (suite) "/" } {
                             th scope="row" title=(case.about) { (case.case) }
                             @for kubelet in &run.kubelets {
                                 td {

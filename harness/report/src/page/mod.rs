@@ -1,10 +1,15 @@
-//! The HTML page of a run.
+//! HTML pages: that of a run, and the document of the others.
 
 mod cell;
 mod document;
+mod evidence_links;
 mod matrix;
 mod rendered;
+mod shell;
 mod verdict;
 
-pub(crate) use document::STYLE;
-pub use document::{html_document, page};
+pub use document::page;
+pub use evidence_links::EvidenceBase;
+#[cfg(test)]
+pub(crate) use shell::SCRIPT;
+pub use shell::{html_document, markdown_page, search_field};

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use maud::{Markup, PreEscaped};
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
 use regex::Regex;
 
 /// A bare URL, which GitHub renders as a link.
@@ -12,7 +12,17 @@ static BARE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https:/
 /// Renders Markdown. HTML in it is escaped, only `https:` and anchors are links, and there are no
 /// images: the text may come from a pod.
 pub(super) fn render(markdown: &str) -> Markup {
-    let escape = |event| match event {
+    let mut in_diff = false;
+    let mut escape = |event| match event {
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(ref language))) if &**language == "diff" => {
+            in_diff = true;
+            vec![event]
+        }
+        Event::End(TagEnd::CodeBlock) if in_diff => {
+            in_diff = false;
+            vec![event]
+        }
+        Event::Text(text) if in_diff => vec![Event::Html(diff_lines(&text).into_string().into())],
         Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => link_urls(text),
         Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => vec![],
         Event::Start(Tag::Link { dest_url, .. }) if !is_safe(&dest_url) => {
@@ -21,8 +31,21 @@ pub(super) fn render(markdown: &str) -> Markup {
         other => vec![other],
     };
     let mut page = String::new();
-    html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES).flat_map(escape));
+    html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES).flat_map(&mut escape));
     PreEscaped(page)
+}
+
+/// Marks added and removed lines of a diff. Their first characters remain for readers without colours.
+fn diff_lines(text: &str) -> Markup {
+    maud::html! {
+        @for line in text.lines() {
+            @match line.chars().next() {
+                Some('+') => ins { (line) },
+                Some('-') => del { (line) },
+                _ => { (line) "\n" },
+            }
+        }
+    }
 }
 
 fn is_safe(url: &str) -> bool {
@@ -73,6 +96,13 @@ mod tests {
             assert!(!page.contains(forbidden), "{forbidden}: {page}");
         }
         assert!(page.contains("href=\"https://ok.example/\"") && page.contains(">a</a>"), "{page}");
+    }
+
+    #[test]
+    fn lines_of_a_diff_are_marked_and_escaped() {
+        let page = render("```diff\n a\n-<b>\n+c\n```\n\n```text\n-d\n```\n").into_string();
+        assert!(page.contains(" a\n<del>-&lt;b&gt;</del><ins>+c</ins>"), "{page}");
+        assert!(page.contains(">-d\n<") && !page.contains("<b>"), "{page}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::markdown::{duration, needs_attention};
 use crate::run_state::EndedCase;
+use crate::words::{duration, needs_attention};
 use evictlab_judge::Verdict;
 
 /// CSS classes of a verdict.
@@ -25,7 +25,7 @@ pub(super) fn verdict(ended: &EndedCase) -> Markup {
     match ended.judgement.verdict {
         Verdict::Skipped => html! { span.skipped title=(ended.judgement.why) { "skipped" } },
         verdict => html! {
-            a class=(class(ended)) href={ "#" (anchor(ended)) } title=(ended.judgement.why) {
+            a class=(class(ended)) href={ "#" (anchor(ended)) } {
                 (verdict.to_string()) " " span.time { (seconds) }
             }
         },

@@ -1,4 +1,4 @@
-//! Live report: final lines scroll above a table of all cases that is redrawn in place.
+//! Live report: results scroll above a region with the running cases that is redrawn in place.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -7,18 +7,19 @@ use jiff::Timestamp;
 use terminal_size::{Height, Width};
 
 use super::plain_log::LogFormatter;
+use super::region::{Times, draw_region};
 use super::screen::Screen;
 use super::style::{Line, colour_markdown};
-use super::table::draw_table;
-use crate::markdown::{needs_attention, run_summary};
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
+use crate::summary::run_summary;
+use crate::words::needs_attention;
 
-/// Minimum time between two drawings without a final line: a model sends thousands of events.
-const REDRAW_INTERVAL: Duration = Duration::from_millis(60);
+/// Minimum time between two drawings without a permanent line: a model sends thousands of events.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The live report.
 #[derive(Debug)]
@@ -28,7 +29,10 @@ pub struct LiveTerminal<W> {
     colour: bool,
     run_dir: Option<RunDir>,
     formatter: LogFormatter,
-    /// Wall-clock time of the last drawing.
+    /// Real times, also in a model: start of the run, and of its first case.
+    started: Instant,
+    first_case: Option<Instant>,
+    /// Real time of the last drawing.
     drawn: Option<Instant>,
 }
 
@@ -42,16 +46,31 @@ impl<W: Write> LiveTerminal<W> {
         run_dir: Option<RunDir>,
     ) -> Self {
         let colour = options.colour;
-        let formatter = LogFormatter::default();
-        Self { screen: Screen::new(out, colour), size, colour, run_dir, formatter, drawn: None }
+        Self {
+            screen: Screen::new(out, colour),
+            size,
+            colour,
+            run_dir,
+            formatter: LogFormatter::default(),
+            started: Instant::now(),
+            first_case: None,
+            drawn: None,
+        }
+    }
+
+    /// The columns and rows of the terminal.
+    fn size(&self) -> (usize, usize) {
+        let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
+        (usize::from(columns), usize::from(rows))
     }
 
     fn draw(&mut self, above: &str, now: Timestamp, run: &RunState) -> io::Result<()> {
         self.drawn = Some(Instant::now());
-        let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
-        let (columns, rows) = (usize::from(columns), usize::from(rows));
-        let table = if run.end.is_some() { vec![] } else { draw_table(run, now, columns, rows) };
-        self.screen.draw(above, table, columns)
+        let (columns, rows) = self.size();
+        let busy = self.first_case.map_or(Duration::ZERO, |first| first.elapsed());
+        let times = Times { now, elapsed: self.started.elapsed(), busy };
+        let region = if run.end.is_some() { vec![] } else { draw_region(run, times, columns, rows) };
+        self.screen.draw(above, region, columns)
     }
 }
 
@@ -61,13 +80,16 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
+        if let (RunEventKind::CaseStarted { .. }, None) = (&event.what, self.first_case) {
+            self.first_case = Some(Instant::now());
+        }
         let lines = self.formatter.lines(event);
-        let is_final = is_final(&event.what);
-        if !is_final && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
+        let is_permanent = is_permanent(&event.what, run);
+        if !is_permanent && self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return Ok(());
         }
         let text = |line: &Line| line.text(self.colour) + "\n";
-        let above: String = if is_final { lines.iter().map(text).collect() } else { String::new() };
+        let above: String = if is_permanent { lines.iter().map(text).collect() } else { String::new() };
         Ok(self.draw(&above, event.at, run)?)
     }
 
@@ -76,20 +98,32 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
-        let summary =
-            colour_markdown(&run_summary(run, self.run_dir.as_ref(), Verbosity::Normal), self.colour);
+        let (columns, _) = self.size();
+        let summary = run_summary(run, self.run_dir.as_ref(), Verbosity::Normal, columns);
+        let summary = colour_markdown(&summary, self.colour);
         Ok(self.screen.draw(&format!("\n{summary}"), vec![], usize::MAX)?)
     }
 }
 
-/// Returns whether an event gets a permanent line; the table shows the others.
-fn is_final(what: &RunEventKind) -> bool {
+/// Returns whether an event gets a permanent line: the start of the run, and all that needs attention.
+/// The region shows the others.
+fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
     match what {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
-        | RunEventKind::CaseProgress { .. } => false,
+        | RunEventKind::CaseProgress { .. }
+        | RunEventKind::CaseRetried { .. }
+        | RunEventKind::ClusterStarted { .. }
+        | RunEventKind::ClusterReady { .. }
+        | RunEventKind::RunEnded { .. } => false,
+        // On an existing cluster, the steps name nodes that are not used.
+        RunEventKind::ClusterStep { .. } => run.run.as_ref().is_some_and(|run| run.backend == "existing"),
+        RunEventKind::ClusterDeleted { kept, error, .. } => kept.is_some() || error.is_some(),
         RunEventKind::CaseEnded { judgement, .. } => needs_attention(judgement.verdict),
-        _ => true,
+        RunEventKind::RunStarted { .. }
+        | RunEventKind::ClusterFailed { .. }
+        | RunEventKind::Interrupted { .. }
+        | RunEventKind::TimedOut => true,
     }
 }
 
@@ -97,19 +131,30 @@ fn is_final(what: &RunEventKind) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use evictlab_judge::Verdict;
+
+    const ROWS: u16 = 24;
 
     fn wide() -> Option<(Width, Height)> {
-        Some((Width(80), Height(24)))
+        Some((Width(80), Height(ROWS)))
     }
 
     fn narrow() -> Option<(Width, Height)> {
-        Some((Width(40), Height(24)))
+        Some((Width(40), Height(ROWS)))
     }
 
-    /// Contents of a terminal of 80 columns after `events` and, if `end` is set, after the end.
-    fn shown(events: &[RunEvent], end: bool) -> (String, (u16, u16), bool) {
+    /// A terminal after a report.
+    struct Shown {
+        /// All rows, those that scrolled off the top included.
+        rows: Vec<String>,
+        cursor: (u16, u16),
+        is_cursor_hidden: bool,
+    }
+
+    /// Shows `events` on a terminal that scrolls, and after the end, if it is set, the summary.
+    fn shown(size: fn() -> Option<(Width, Height)>, events: &[RunEvent], end: bool) -> Shown {
         let mut out = vec![];
-        let mut report = Box::new(LiveTerminal::new(&mut out, wide, fixtures::live_output(true), None));
+        let mut report = Box::new(LiveTerminal::new(&mut out, size, fixtures::live_output(true), None));
         let mut state = RunState::default();
         for event in events {
             state.apply(event);
@@ -119,28 +164,61 @@ mod tests {
         if end {
             report.finish(&state).unwrap();
         }
-        let mut terminal = vt100::Parser::new(100, 80, 0);
+        let (Width(columns), Height(rows)) = size().unwrap();
+        let mut terminal = vt100::Parser::new(rows, columns, 1000);
         terminal.process(String::from_utf8(out).unwrap().replace('\n', "\r\n").as_bytes());
-        let screen = terminal.screen();
-        let rows: Vec<String> = screen.rows(0, 80).map(|row| row.trim_end().to_owned()).collect();
-        let contents = rows.join("\n").trim_end().to_owned();
-        (contents, screen.cursor_position(), screen.hide_cursor())
+        let screen = terminal.screen_mut();
+        let (cursor, is_cursor_hidden) = (screen.cursor_position(), screen.hide_cursor());
+        screen.set_scrollback(usize::MAX);
+        let mut all = vec![];
+        for offset in (0..=screen.scrollback()).rev() {
+            screen.set_scrollback(offset);
+            let visible: Vec<String> = screen.rows(0, columns).collect();
+            let new = if offset == 0 { &visible[..] } else { &visible[..1] };
+            all.extend(new.iter().map(|row| row.trim_end().to_owned()));
+        }
+        Shown { rows: all, cursor, is_cursor_hidden }
+    }
+
+    /// The events of a run with many cases, of which every tenth fails.
+    fn long_run() -> Vec<RunEvent> {
+        const KUBELET: &str = "v1.32.13";
+        let names: Vec<String> = (1..=60).map(|number| format!("case-{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut events = vec![fixtures::run_started(&[KUBELET], &names)];
+        for (number, name) in (1..).zip(&names) {
+            let id = fixtures::id("message", name, KUBELET, 1);
+            events.push(RunEventKind::CaseStarted { id, node: "el-worker".to_owned() });
+            let verdict = if number % 10 == 0 { Verdict::Failed } else { Verdict::Passed };
+            events.push(fixtures::case_ended(name, KUBELET, 1, verdict, "why not"));
+        }
+        (0..).zip(events).map(|(second, what)| fixtures::event(f64::from(second), what)).collect()
     }
 
     #[test]
-    fn table_stays_below_final_lines() {
+    fn region_stays_below_permanent_lines() {
         let events: Vec<_> = fixtures::full_run().into_iter().take_while(|event| !is_end(event)).collect();
-        let (contents, (row, column), hidden) = shown(&events, false);
+        let Shown { rows, cursor: (row, column), is_cursor_hidden } = shown(wide, &events, false);
+        let contents = rows.join("\n").trim_end().to_owned();
+        // The real time is the speed of this machine.
+        let contents = regex::Regex::new(" [0-9]+s(, about .*)?\n?$").unwrap().replace(&contents, " TIME");
         insta::assert_snapshot!(contents);
-        assert_eq!((usize::from(row), column, hidden), (contents.lines().count(), 0, false));
+        assert_eq!((usize::from(row), column, is_cursor_hidden), (contents.lines().count(), 0, false));
     }
 
     #[test]
-    fn table_is_removed_at_the_end() {
-        let (contents, (_, column), hidden) = shown(&fixtures::full_run(), true);
-        assert!(!contents.contains("waiting"), "{contents}");
-        assert!(contents.contains("| message/sidecars-are-named"), "{contents}");
-        assert_eq!((column, hidden), (0, false));
+    fn only_results_remain_in_the_scrollback() {
+        for size in [wide, narrow] {
+            let Shown { rows, cursor: (_, column), is_cursor_hidden } = shown(size, &long_run(), true);
+            assert!(rows.len() > 2 * usize::from(ROWS), "nothing scrolled");
+            let of_region = ["━", "─", "observe", "lease", "more case"];
+            let left: Vec<_> =
+                rows.iter().filter(|row| of_region.iter().any(|part| row.contains(part))).collect();
+            assert!(left.is_empty(), "{left:?}");
+            let log = rows.iter().take_while(|row| !row.starts_with('|'));
+            let failures = log.filter(|row| row.contains("failed  why")).count();
+            assert_eq!((failures, column, is_cursor_hidden), (6, 0, false), "{rows:#?}");
+        }
     }
 
     #[test]
@@ -148,13 +226,22 @@ mod tests {
         let mut out = vec![];
         let events = fixtures::full_run();
         let mut report = LiveTerminal::new(&mut out, wide, fixtures::live_output(false), None);
-        let state = fixtures::deliver(&mut report, &events[..2]);
+        // Both cases are running: their rows and the bar are wider than 40 columns, the totals are not.
+        let state = fixtures::deliver(&mut report, &events[..13]);
+        report.on_tick(events[12].at, &state).unwrap();
         report.size = narrow;
-        report.on_tick(events[2].at, &state).unwrap();
-        // The header and the six cases take two rows each on 40 columns, the totals one.
+        report.on_tick(events[12].at, &state).unwrap();
         let text = String::from_utf8(out).unwrap();
-        let up: Vec<&str> = text.split('\r').skip(1).filter_map(|part| part.split('A').next()).collect();
-        assert_eq!(up, ["\x1b[8", "\x1b[15"], "{text:?}");
+        assert!(!text.contains("\x1b[J"), "tmux moves it to the scrollback: {text:?}");
+        // Each drawing but the first moves up, erases, and moves up again.
+        let up = regex::Regex::new("\x1b\\[([0-9]+)A").unwrap();
+        let moves: Vec<_> = up.captures_iter(&text).collect();
+        let [.., before, last, _] = &moves[..] else { panic!("{text:?}") };
+        let drawn = &text[before.get(0).unwrap().end()..last.get(0).unwrap().start()];
+        let rows = |line: &str| unicode_width::UnicodeWidthStr::width(line).div_ceil(40);
+        let expected: usize = drawn.trim_end().lines().map(rows).sum();
+        assert!(expected > drawn.trim_end().lines().count(), "no line is wrapped: {drawn:?}");
+        assert_eq!(last[1], expected.to_string(), "{text:?}");
     }
 
     fn is_end(event: &RunEvent) -> bool {

@@ -6,13 +6,13 @@ use std::io::Write;
 use jiff::{SignedDuration, Timestamp};
 
 use super::style::{Line, Style, colour_markdown, strip_controls};
-use crate::markdown::{duration, needs_attention, run_summary};
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
-use crate::words::count;
+use crate::summary::{LOG_COLUMNS, run_summary};
+use crate::words::{count, duration, needs_attention};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
@@ -247,7 +247,7 @@ impl<W: Write + Send> Report for PlainLog<W> {
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, self.run_dir.as_ref(), verbosity);
+        let summary = run_summary(run, self.run_dir.as_ref(), verbosity, LOG_COLUMNS);
         write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
         Ok(self.out.flush()?)
     }

@@ -1,7 +1,8 @@
 //! Text with colours and without control characters.
 
-use crate::words::without_workflow_commands;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use crate::symbols;
+use crate::words::{truncate, without_workflow_commands};
+use unicode_width::UnicodeWidthStr;
 
 use evictlab_judge::Verdict;
 
@@ -125,27 +126,6 @@ impl Line {
     }
 }
 
-/// Truncates `text` to `width` columns; truncated text ends with an ellipsis.
-pub(super) fn truncate(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut left = width.saturating_sub(1);
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if wide > left {
-            break;
-        }
-        left -= wide;
-        kept.push(c);
-    }
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
-}
-
 /// Replaces control characters by spaces: text of kubelets and containers must not move the cursor.
 pub(super) fn strip_controls(text: &str) -> String {
     text.trim().chars().map(|c| if controls_terminal(c) { ' ' } else { c }).collect()
@@ -194,6 +174,13 @@ fn matrix_row(row: &str, colour: bool) -> String {
     let (Some(edge), Some(name), Some(rest)) = (cells.next(), cells.next(), cells.next()) else {
         return row.to_owned();
     };
+    if let Some(cell) = rest.strip_suffix('|').filter(|cell| is_symbols(cell.trim())) {
+        let symbol = |c: char| match symbols::verdict(c) {
+            Some(verdict) => Style::of(verdict).on(&c.to_string(), colour),
+            None => c.to_string(),
+        };
+        return format!("{edge}|{name}|{}|", cell.chars().map(symbol).collect::<String>());
+    }
     let rest = VERDICTS.iter().fold(rest.to_owned(), |rest, verdict| {
         rest.replace(
             &format!(" {verdict}"),
@@ -201,6 +188,11 @@ fn matrix_row(row: &str, colour: bool) -> String {
         )
     });
     format!("{edge}|{name}|{rest}")
+}
+
+/// Returns whether a cell contains the verdicts of the compact matrix.
+fn is_symbols(cell: &str) -> bool {
+    !cell.is_empty() && cell.chars().all(|c| c == symbols::NOT_RUN || symbols::verdict(c).is_some())
 }
 
 fn heading(line: &str, colour: bool) -> String {
@@ -220,20 +212,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn truncates_by_columns() {
-        for (text, width, cut) in [
-            ("observe", 7, "observe"),
-            ("observe", 4, "obs…"),
-            ("観察する", 5, "観察…"),
-            ("観察する", 4, "観…"),
-            ("observe", 1, "…"),
-            ("observe", 0, ""),
-        ] {
-            assert_eq!(truncate(text, width), cut);
-        }
-    }
-
-    #[test]
     fn removes_control_characters() {
         let mut line = Line::default();
         line.push("\x1b[2Jgone\r\n", Style::Red);
@@ -244,8 +222,9 @@ mod tests {
 
     #[test]
     fn colours_verdicts_and_diffs_only() {
-        let text = "| failed-pods | failed 8.2s |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
-        let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
+        let text =
+            "| failed-pods | failed 8.2s |\n| EF | .F |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
+        let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n| EF | \x1b[32m.\x1b[0m\x1b[31mF\x1b[0m |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
             ```diff\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n```\n- failed\n";
         assert_eq!(colour_markdown(text, true), painted);
         assert_eq!(colour_markdown(text, false), text);

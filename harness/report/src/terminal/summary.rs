@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use super::style::colour_markdown;
-use crate::markdown::run_summary;
 use crate::output_options::OutputOptions;
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
+use crate::summary::{LOG_COLUMNS, run_summary};
 
 /// Writes the summary at the end of the run.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<W: Write + Send> Report for Summary<W> {
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, Some(&self.run_dir), verbosity);
+        let summary = run_summary(run, Some(&self.run_dir), verbosity, LOG_COLUMNS);
         Ok(write!(self.out, "{}", colour_markdown(&summary, colour))?)
     }
 }

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::plain_log::LogFormatter;
 use super::style::colour_markdown;
-use crate::markdown::{needs_attention, run_summary};
 use crate::output_options::{OutputOptions, Verbosity};
 use crate::run_dir::RunDir;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
-use crate::words::count;
+use crate::summary::{LOG_COLUMNS, run_summary};
+use crate::words::{count, needs_attention};
 use evictlab_judge::Verdict;
 
 /// Time between two lines with the totals, as in Go's `stress`.
@@ -102,7 +102,7 @@ impl<W: Write + Send> Report for Tally<W> {
 
     fn finish(mut self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let OutputOptions { verbosity, colour, .. } = self.options;
-        let summary = run_summary(run, Some(&self.run_dir), verbosity);
+        let summary = run_summary(run, Some(&self.run_dir), verbosity, LOG_COLUMNS);
         write!(self.out, "\n{}", colour_markdown(&summary, colour))?;
         Ok(self.out.flush()?)
     }

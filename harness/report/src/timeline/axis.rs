@@ -43,13 +43,17 @@ impl Axis {
         self.multiples(step(self.high - self.low, 10.0, &[1.0, 2.0, 5.0]))
     }
 
-    /// Grid values of an axis in `unit`, about four.
-    pub(super) fn ticks(self, unit: Unit) -> Vec<f64> {
-        let range = (self.high - self.low) * 1.6;
-        self.multiples(match unit {
-            Unit::Bytes => step(range, 2.0, &[1.0]),
-            Unit::Count => step(range, 10.0, &[1.0, 2.0, 5.0]),
-        })
+    /// Grid values of an axis in `unit`, about four, with their labels. All labels have the same prefix
+    /// and number of digits, and even distances: `22.8Gi`, `22.9Gi`, `23.0Gi`.
+    pub(super) fn ticks(self, unit: Unit) -> Vec<(f64, String)> {
+        let (factor, prefix) = unit.prefix(self.low.abs().max(self.high.abs()));
+        let range = (self.high - self.low) * 1.2 / factor;
+        // The smallest step of a value with a prefix is a thousandth.
+        let places = if factor > 1.0 { 1000.0 } else { 1.0 };
+        let step = step(range * places, 10.0, &[1.0, 2.0, 5.0]) / places;
+        let digits = (0..3).find(|digits| (step * 10_f64.powi(*digits)).fract().abs() < 1e-9).unwrap_or(3);
+        let label = |value: f64| format!("{:.*}{prefix}", digits as usize, value / factor);
+        self.multiples(step * factor).into_iter().map(|value| (value, label(value))).collect()
     }
 
     fn multiples(self, step: f64) -> Vec<f64> {
@@ -87,9 +91,18 @@ mod tests {
         assert_eq!(seconds, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0]);
         let mi = f64::from(1 << 20);
         let axis = Axis::around([300.0 * mi, 900.0 * mi].into_iter(), (100.0, 0.0));
-        assert_eq!(axis.ticks(Unit::Bytes), [512.0 * mi, 768.0 * mi]);
-        let counts = Axis::around([100.0, 1000.0].into_iter(), (100.0, 0.0)).ticks(Unit::Count);
-        assert_eq!(counts, [500.0, 1000.0]);
+        assert_eq!(axis.ticks(Unit::Bytes)[0].0, 400.0 * mi);
+        for (values, unit, labels) in [
+            ([300.0 * mi, 900.0 * mi], Unit::Bytes, &["400Mi", "600Mi", "800Mi"][..]),
+            ([23_300.0 * mi, 23_700.0 * mi], Unit::Bytes, &["22.8Gi", "22.9Gi", "23.0Gi", "23.1Gi"]),
+            ([1000.0 * mi, 2100.0 * mi], Unit::Bytes, &["1.0Gi", "1.5Gi", "2.0Gi"]),
+            ([100.0, 900.0], Unit::Count, &["200", "400", "600", "800"]),
+            ([31_900.0, 32_768.0], Unit::Count, &["32.0k", "32.2k", "32.4k", "32.6k", "32.8k"]),
+        ] {
+            let ticks = Axis::around(values.into_iter(), (100.0, 0.0)).ticks(unit);
+            let shown: Vec<&str> = ticks.iter().map(|(_, label)| label.as_str()).collect();
+            assert_eq!(shown, labels);
+        }
     }
 
     #[test]

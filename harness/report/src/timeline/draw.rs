@@ -127,10 +127,10 @@ impl Chart {
     /// Draws grid lines, tick labels and title.
     fn frame(&self, unit: Unit) -> Markup {
         html! {
-            @for value in self.axis.ticks(unit) {
+            @for (value, label) in self.axis.ticks(unit) {
                 @let y = self.axis.position(value);
                 line.grid x1=(LEFT) x2=(RIGHT) y1=(y) y2=(y) {}
-                text x=(LEFT - 6.0) y=(y + 4.0) text-anchor="end" { (unit.format(value)) }
+                text x=(LEFT - 6.0) y=(y + 4.0) text-anchor="end" { (label) }
             }
             text.name x=(LEFT) y=(self.top - 4.0) { (self.name) }
         }

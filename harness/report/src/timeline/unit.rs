@@ -12,23 +12,29 @@ pub(super) enum Unit {
 impl Unit {
     /// Formats a value with about three digits: `512Mi`, `1.25Gi`, `32.8k`.
     pub(super) fn format(self, value: f64) -> String {
-        let (base, prefixes) = match self {
-            Self::Bytes => (1024.0, ["", "Ki", "Mi", "Gi", "Ti"]),
-            Self::Count => (1000.0, ["", "k", "M", "G", "T"]),
-        };
-        let (mut value, mut place) = (value, 0);
-        while value.abs() >= base && place + 1 < prefixes.len() {
-            value /= base;
-            place += 1;
-        }
+        let (factor, prefix) = self.prefix(value);
+        let value = value / factor;
         let digits = match value.abs() {
-            small if small < 10.0 && place > 0 => 2,
-            middle if middle < 100.0 && place > 0 => 1,
+            small if small < 10.0 && factor > 1.0 => 2,
+            middle if middle < 100.0 && factor > 1.0 => 1,
             _ => 0,
         };
         let text = format!("{value:.digits$}");
         let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        format!("{text}{}", prefixes[place])
+        format!("{text}{prefix}")
+    }
+
+    /// The largest factor, with its prefix, that is not larger than a value.
+    pub(super) fn prefix(self, value: f64) -> (f64, &'static str) {
+        let (base, prefixes) = match self {
+            Self::Bytes => (1024.0_f64, ["", "Ki", "Mi", "Gi", "Ti"]),
+            Self::Count => (1000.0, ["", "k", "M", "G", "T"]),
+        };
+        let mut place = 0;
+        while value.abs() >= base.powi(place + 1) && place < 4 {
+            place += 1;
+        }
+        (base.powi(place), prefixes[place as usize])
     }
 }
 

@@ -27,6 +27,17 @@ pub struct StressLimit {
 }
 
 impl Repeat {
+    /// Returns the number of runs of each case on each kubelet; `None` if it depends on verdicts or on
+    /// time. Further runs of an inconclusive case do not count.
+    pub(crate) fn planned_runs(self) -> Option<u32> {
+        match self {
+            Self::Times(times) => Some(times),
+            Self::UntilConclusive(_) => Some(1),
+            Self::Stress(StressLimit { max_runs, max_time: None, .. }) => max_runs,
+            Self::UntilFailure | Self::Stress(_) => None,
+        }
+    }
+
     /// Returns whether an attempt is due, counted from 1. `failed`: any verdict was a failure.
     pub(crate) fn allows_attempt(self, attempt: u32, failed: bool) -> bool {
         match self {

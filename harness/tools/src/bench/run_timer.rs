@@ -177,6 +177,7 @@ mod tests {
             model: None,
             kubelets: vec![],
             cases: Vec::<CaseInfo>::new(),
+            repeat: Some(1),
             flaky_result: FlakyResult::Pass,
             real_start: None,
             shard: None,

@@ -7,7 +7,9 @@ use super::conclusion::Conclusion;
 use super::context::ReportContext;
 use super::document::document;
 use evictlab_report::RunState;
-use evictlab_report::{CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, model_notice};
+use evictlab_report::{
+    CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, markdown_page, model_notice,
+};
 
 /// The conclusion and its sentence for each case, available after the reports are finished.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +22,7 @@ impl Conclusions {
     }
 }
 
-/// Writes `verify.md` to the run directory as soon as every case has its verdicts, and at the end.
+/// Writes `verify.md` and `verify.html` to the run directory as soon as every case has its verdicts, and at the end.
 #[derive(Debug)]
 pub struct VerifyReport {
     run_dir: RunDir,
@@ -43,7 +45,8 @@ impl VerifyReport {
 
     fn write(&self) -> Result<(), ReportError> {
         let text = document(&self.context, &self.comparisons, self.model.as_deref(), &self.run_dir);
-        self.run_dir.write("verify.md", &text)
+        self.run_dir.write("verify.md", &text)?;
+        self.run_dir.write("verify.html", &markdown_page("evictlab verify", &text))
     }
 }
 

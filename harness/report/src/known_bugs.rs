@@ -1,0 +1,175 @@
+//! Known bugs that a run reproduced or found fixed, each with the range of kubelets.
+
+use crate::run_state::RunState;
+use crate::words::{count, inert_markdown};
+use evictlab_judge::Verdict;
+
+/// Prefix of the issues that a terminal shows by their number alone.
+const KUBERNETES: &str = "kubernetes/kubernetes";
+
+/// A known bug with all cases and kubelets of a run that reproduced it, or that found it fixed.
+#[derive(Debug)]
+pub(crate) struct KnownBug<'a> {
+    /// The issue, or a description of the bug.
+    pub name: &'a str,
+    is_fixed: bool,
+    cases: Vec<String>,
+    kubelets: Vec<&'a str>,
+}
+
+/// Returns the known bugs of a run: reproduced ones, then fixed ones, each by their number.
+pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
+    let mut bugs: Vec<KnownBug<'_>> = vec![];
+    for ended in &state.ended {
+        let (id, judgement) = (&ended.id, &ended.judgement);
+        let is_fixed = match judgement.verdict {
+            Verdict::Reproduced => false,
+            Verdict::Fixed => true,
+            _ => continue,
+        };
+        let name = judgement.known_bug.as_deref().unwrap_or("a known bug");
+        let same = |bug: &KnownBug<'_>| bug.name == name && bug.is_fixed == is_fixed;
+        let place = bugs.iter().position(same).unwrap_or_else(|| {
+            bugs.push(KnownBug { name, is_fixed, cases: vec![], kubelets: vec![] });
+            bugs.len() - 1
+        });
+        let (case, bug) = (format!("{}/{}", id.suite, id.case), &mut bugs[place]);
+        if !bug.cases.contains(&case) {
+            bug.cases.push(case);
+        }
+        if !bug.kubelets.contains(&id.kubelet.as_str()) {
+            bug.kubelets.push(&id.kubelet);
+        }
+    }
+    bugs.iter_mut().for_each(|bug| bug.cases.sort());
+    bugs.sort_by_key(|bug| {
+        let (repository, number) = bug.name.split_once('#').unwrap_or((bug.name, ""));
+        (bug.is_fixed, repository, number.parse::<u64>().ok())
+    });
+    bugs
+}
+
+impl KnownBug<'_> {
+    /// Renders the bug in one line of Markdown: `reproduced: #132001 on v1.27 to v1.36, 10 kubelets
+    /// (message/a)`. `name` is its name for the reader.
+    pub(crate) fn render(&self, state: &RunState, name: &str) -> String {
+        let (name, cases) = (inert_markdown(name.trim_end_matches('.')), self.cases.join(", "));
+        let kubelets = self.kubelet_range(state);
+        match self.is_fixed {
+            false => format!("reproduced: {name} on {kubelets} ({cases})"),
+            true => format!("fixed: {name} does not occur on {kubelets}; narrow `known-bugs` of {cases}"),
+        }
+    }
+
+    /// The name without the repository, if the repository is that of Kubernetes.
+    pub(crate) fn short_name(&self) -> &str {
+        self.name.strip_prefix(KUBERNETES).filter(|number| number.starts_with('#')).unwrap_or(self.name)
+    }
+
+    /// The kubelets as ranges; a range leaves out kubelets on which every case was skipped.
+    fn kubelet_range(&self, state: &RunState) -> String {
+        if let [one] = self.kubelets[..] {
+            return one.to_owned();
+        }
+        let has_run = |kubelet: &&String| {
+            let of_bug = |case: &String| {
+                state.ended.iter().any(|ended| {
+                    let id = &ended.id;
+                    id.kubelet == **kubelet
+                        && ended.judgement.verdict != Verdict::Skipped
+                        && case.split_once('/') == Some((&id.suite, &id.case))
+                })
+            };
+            self.cases.iter().any(of_bug)
+        };
+        let mut ranges: Vec<(&str, &str, usize)> = vec![];
+        let mut is_next = false;
+        for kubelet in state.run.iter().flat_map(|run| &run.kubelets).filter(has_run) {
+            let shows = self.kubelets.contains(&kubelet.as_str());
+            match ranges.last_mut().filter(|_| is_next && shows) {
+                Some((_, last, length)) => (*last, *length) = (kubelet, *length + 1),
+                None if shows => ranges.push((kubelet, kubelet, 1)),
+                None => {}
+            }
+            is_next = shows;
+        }
+        let range = |(first, last, length): &(&str, &str, usize)| {
+            let (first, last) = (state.row_name(first), state.row_name(last));
+            match length {
+                1 => first,
+                2 => format!("{first}, {last}"),
+                _ => format!("{first} to {last}"),
+            }
+        };
+        let ranges: Vec<String> = ranges.iter().map(range).collect();
+        format!("{}, {}", ranges.join(", "), count(self.kubelets.len(), "kubelet"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{RunEventKind, fixtures};
+    use evictlab_judge::CaseResult;
+
+    const KUBELETS: [&str; 6] = ["v1.27.16", "v1.28.15", "v1.29.15", "v1.30.14", "v1.31.14", "v1.32.13"];
+
+    /// Renders the bugs of a run, with a letter for each kubelet: `r` reproduced, `x` fixed, `.` passed,
+    /// `-` skipped.
+    fn rendered(rows: &[(&str, &str, &str)]) -> Vec<String> {
+        let cases: Vec<&str> = rows.iter().map(|(case, ..)| *case).collect();
+        let mut events = vec![fixtures::run_started(&KUBELETS, &cases)];
+        for (case, bug, verdicts) in rows {
+            for (kubelet, symbol) in KUBELETS.iter().zip(verdicts.chars()) {
+                let verdict = crate::symbols::verdict(symbol).unwrap();
+                let mut ended = fixtures::case_ended(case, kubelet, 1, verdict, "why");
+                if let RunEventKind::CaseEnded { judgement, .. } = &mut ended {
+                    let known_bug = Some((*bug).to_owned());
+                    *judgement =
+                        Arc::new(CaseResult { known_bug, ..CaseResult::without_evidence(verdict, "why") });
+                }
+                events.push(ended);
+            }
+        }
+        let events: Vec<_> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
+        let state = fixtures::state_after(&events);
+        known_bugs(&state).iter().map(|bug| bug.render(&state, bug.short_name())).collect()
+    }
+
+    #[test]
+    fn kubelets_of_a_bug_are_ranges() {
+        const BUG: &str = "kubernetes/kubernetes#9";
+        for (verdicts, kubelets) in [
+            ("rrrrrr", "v1.27 to v1.32, 6 kubelets"),
+            ("rr....", "v1.27, v1.28, 2 kubelets"),
+            ("r.rrr.", "v1.27, v1.29 to v1.31, 4 kubelets"),
+            ("rr--rr", "v1.27 to v1.32, 4 kubelets"),
+            ("....r.", "v1.31.14"),
+        ] {
+            let line = format!("reproduced: #9 on {kubelets} (message/a)");
+            assert_eq!(rendered(&[("a", BUG, verdicts)]), [line], "{verdicts}");
+        }
+    }
+
+    #[test]
+    fn cases_of_a_bug_share_a_line_in_the_order_of_numbers() {
+        let lines = rendered(&[
+            ("b", "kubernetes/kubernetes#132001", "r....."),
+            ("a", "kubernetes/kubernetes#132001", ".r...."),
+            ("c", "kubernetes/kubernetes#9", "x....."),
+            ("d", "kubernetes/kubernetes#10", "r....."),
+            ("e", "other/project#1", "r....."),
+        ]);
+        assert_eq!(
+            lines,
+            [
+                "reproduced: #10 on v1.27.16 (message/d)",
+                "reproduced: #132001 on v1.27, v1.28, 2 kubelets (message/a, message/b)",
+                "reproduced: other/project#1 on v1.27.16 (message/e)",
+                "fixed: #9 does not occur on v1.27.16; narrow `known-bugs` of message/c",
+            ]
+        );
+    }
+}
