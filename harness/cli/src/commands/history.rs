@@ -8,6 +8,8 @@ use evictlab_report::{
     History, RecordedRun, RecordedRunError, exit_code, history_page, history_table, write_private,
 };
 
+use evictlab_report::words::shell_quote;
+
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::{print, print_stderr};
 
@@ -71,7 +73,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             print(path.display())?;
         }
         (None, true) => print(serde_json::to_string_pretty(&history).map_err(infrastructure)?)?,
-        (None, false) => print(history_table(&history, args.all).trim_end())?,
+        (None, false) => {
+            print(history_table(&history, args.all).trim_end())?;
+            let dirs = args.dirs.iter().map(|dir| dir.display().to_string());
+            let words: Vec<String> =
+                ["evictlab", "history"].map(str::to_owned).into_iter().chain(dirs).collect();
+            print(format!("\nAs a page: {} --output history.html", shell_quote(&words)))?;
+        }
     }
     let is_worse = history.series.iter().any(|series| series.change.is_worse());
     Ok(if args.exit_code && is_worse { exit_code::FAILED } else { exit_code::SUCCESS }.into())

@@ -174,7 +174,9 @@ fn matrix_row(row: &str, colour: bool) -> String {
     let (Some(edge), Some(name), Some(rest)) = (cells.next(), cells.next(), cells.next()) else {
         return row.to_owned();
     };
-    if let Some(cell) = rest.strip_suffix('|').filter(|cell| is_symbols(cell.trim())) {
+    if let Some(cell) =
+        rest.strip_suffix('|').filter(|cell| !name.starts_with('-') && is_symbols(cell.trim()))
+    {
         let symbol = |c: char| match symbols::verdict(c) {
             Some(verdict) => Style::of(verdict).on(&c.to_string(), colour),
             None => c.to_string(),
@@ -222,9 +224,8 @@ mod tests {
 
     #[test]
     fn colours_verdicts_and_diffs_only() {
-        let text =
-            "| failed-pods | failed 8.2s |\n| EF | .F |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
-        let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n| EF | \x1b[32m.\x1b[0m\x1b[31mF\x1b[0m |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
+        let text = "| failed-pods | failed 8.2s |\n|----|----|\n| EF | .F |\n### failed: x\n```diff\n-a\n+b\n```\n- failed\n";
+        let painted = "| failed-pods | \x1b[31mfailed\x1b[0m 8.2s |\n|----|----|\n| EF | \x1b[32m.\x1b[0m\x1b[31mF\x1b[0m |\n\x1b[31m### failed\x1b[0m\x1b[1m: x\x1b[0m\n\
             ```diff\n\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n```\n- failed\n";
         assert_eq!(colour_markdown(text, true), painted);
         assert_eq!(colour_markdown(text, false), text);
