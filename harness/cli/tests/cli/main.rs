@@ -16,6 +16,8 @@ mod embedded;
 mod examples;
 mod existing;
 mod export;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod history;
 #[cfg(target_os = "linux")]
 mod image;

@@ -1,0 +1,38 @@
+//! A disk that becomes full during a run.
+
+use std::process::Command;
+
+/// Runs `script` as a shell script in a mount namespace of its own, on a file system of 6 MiB.
+/// `None` where the host does not allow that.
+fn on_a_small_disk(script: &str) -> Option<(Option<i32>, String, String)> {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!("mount -t tmpfs -o size=6m tmpfs {0} && cd {0} && {script}", dir.path().display());
+    let unshare = ["--user", "--map-root-user", "--mount"];
+    let mount = ["mount", "-t", "tmpfs", "tmpfs"];
+    let allowed = Command::new("unshare").args(unshare).args(mount).arg(dir.path()).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let output = Command::new("unshare").args(unshare).args(["sh", "-c", &script]).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Some((output.status.code(), text(output.stdout), text(output.stderr)))
+}
+
+#[test]
+fn the_last_reports_are_complete_on_a_full_disk() {
+    let evictlab = env!("CARGO_BIN_EXE_evictlab");
+    let script = format!(
+        "{evictlab} run message limits --kubelet v1.31,v1.32 --output-dir run > /dev/null; echo $?; \
+         tail -c 14 run/artifacts/junit_evictlab.xml; cat run/finished.json; tail -n 1 run/artifacts/events.jsonl"
+    );
+    let Some((status, out, err)) = on_a_small_disk(&script) else {
+        eprintln!("skipped: this host allows no mount namespace of one's own");
+        return;
+    };
+    assert_eq!(status, Some(0), "{err}");
+    // The disk was full, and the run says so.
+    assert!(out.starts_with("4\n") && err.contains("No space left on device"), "{out}{err}");
+    for part in ["</testsuites>", "\"result\": \"FAILURE\"", "\"what\":\"run-ended\""] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
