@@ -52,7 +52,10 @@ impl Axis {
         let places = if factor > 1.0 { 1000.0 } else { 1.0 };
         let step = step(range * places, 10.0, &[1.0, 2.0, 5.0]) / places;
         let digits = (0..3).find(|digits| (step * 10_f64.powi(*digits)).fract().abs() < 1e-9).unwrap_or(3);
-        let label = |value: f64| format!("{:.*}{prefix}", digits as usize, value / factor);
+        let label = |value: f64| match value {
+            0.0 => "0".to_owned(),
+            value => format!("{:.*}{prefix}", digits as usize, value / factor),
+        };
         self.multiples(step * factor).into_iter().map(|value| (value, label(value))).collect()
     }
 
@@ -96,6 +99,7 @@ mod tests {
             ([300.0 * mi, 900.0 * mi], Unit::Bytes, &["400Mi", "600Mi", "800Mi"][..]),
             ([23_300.0 * mi, 23_700.0 * mi], Unit::Bytes, &["22.8Gi", "22.9Gi", "23.0Gi", "23.1Gi"]),
             ([1000.0 * mi, 2100.0 * mi], Unit::Bytes, &["1.0Gi", "1.5Gi", "2.0Gi"]),
+            ([0.0, 9.0 * mi], Unit::Bytes, &["0", "2Mi", "4Mi", "6Mi", "8Mi"]),
             ([100.0, 900.0], Unit::Count, &["200", "400", "600", "800"]),
             ([31_900.0, 32_768.0], Unit::Count, &["32.0k", "32.2k", "32.4k", "32.6k", "32.8k"]),
         ] {
