@@ -72,7 +72,7 @@ enum Command {
 fn main() -> ExitCode {
     file_limit::raise();
     let result = match Cli::parse().command {
-        Command::Run(args) => block_on(args.backend, run::run(&args)),
+        Command::Run(args) => block_on(args.backend, run::run(*args)),
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
         Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),

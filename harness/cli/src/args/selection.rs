@@ -82,6 +82,11 @@ impl SelectionArgs {
         !lists.iter().all(|empty| *empty) || label_filter.is_some() || shard.is_some()
     }
 
+    /// Selects these cases instead of those that were named.
+    pub(crate) fn set_names(&mut self, names: Vec<String>) {
+        self.names = names;
+    }
+
     /// Returns the shard of the selection.
     pub(crate) fn shard(&self) -> Option<Shard> {
         self.shard

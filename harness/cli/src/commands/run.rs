@@ -7,7 +7,7 @@ use std::time::Duration;
 use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
-use evictlab_report::{FlakyResult, InterruptStage, ReportOptions, delete_run, old_runs};
+use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
@@ -42,10 +42,14 @@ pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.js
   evictlab run message limits --kubelet v1.31 --kubelet v1.32
   evictlab run ./mine.yaml --backend kind --kubelet ./kubelet
   evictlab run --backend kind --kubelet all --label-filter '!Disruptive' --baseline
-  evictlab run --backend existing --context staging")]
+  evictlab run --backend existing --context staging
+  evictlab run --rerun-failed --kubelet v1.31")]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
+    /// Run the cases that failed or were inconclusive in an earlier run, or have no verdict there
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", conflicts_with_all = ["names", "shard"])]
+    rerun_failed: Option<PathBuf>,
     /// Backend that provides the nodes
     #[arg(long, short, value_enum, default_value_t = BackendName::Embedded)]
     pub(crate) backend: BackendName,
@@ -162,7 +166,15 @@ pub(super) fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 }
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.
-pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
+    if let Some(dir) = &args.rerun_failed {
+        let cases = RecordedRun::read(dir).map_err(bad_input)?.unsuccessful_cases();
+        if cases.is_empty() {
+            print_stderr(format_args!("no case of {} is to run again", dir.display()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        args.selection.set_names(cases);
+    }
     let options = || {
         Ok(ReportOptions {
             run_dir: run_directory(args.target.output_dir.as_deref())?,

@@ -54,6 +54,27 @@ fn renders_a_run_as_a_page() {
 }
 
 #[test]
+fn runs_again_what_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = ["run", "--rerun-failed"];
+    let broken = evictlab(&folder, &["run", "message", "--defect", "message-omits-sidecars"]);
+    assert_eq!(broken.status.code(), Some(1), "{}", text(&broken.stderr));
+    let cases = |output: &Output| {
+        let matrix = text(&output.stdout);
+        matrix.lines().filter(|line| line.starts_with("| message/")).count()
+    };
+    let rerun = evictlab(&folder, &again);
+    assert_eq!(rerun.status.code(), Some(0), "{}", text(&rerun.stderr));
+    assert!(0 < cases(&rerun) && cases(&rerun) < cases(&broken), "{}", text(&rerun.stdout));
+    let nothing = evictlab(&folder, &again);
+    assert_eq!(nothing.status.code(), Some(0));
+    assert_eq!(text(&nothing.stderr), "no case of results/latest is to run again\n");
+    let refused = evictlab(&folder, &["run", "--rerun-failed=nowhere"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("nowhere does not contain a run"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn reads_runs_of_older_versions() {
     let folder = tempfile::tempdir().unwrap();
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/sample");

@@ -9,8 +9,9 @@ use super::lines::Lines;
 use super::observations::read_observations;
 use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
-use crate::stream::RunEvent;
+use crate::stream::{CaseInfo, RunEvent};
 use evictlab_evidence::Observations;
+use evictlab_judge::Verdict;
 
 /// A run read from its directory.
 #[derive(Debug)]
@@ -51,6 +52,26 @@ impl RecordedRun {
     /// Returns whether the run ended.
     pub fn is_over(&self) -> bool {
         self.state.end.is_some()
+    }
+
+    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on any
+    /// kubelet, or without a verdict.
+    pub fn unsuccessful_cases(&self) -> Vec<String> {
+        let is_unsuccessful = |info: &CaseInfo| {
+            let run = self.state.run.as_ref();
+            run.iter().flat_map(|run| &run.kubelets).any(|kubelet| {
+                let mut verdicts =
+                    self.state.attempts(info, kubelet).map(|ended| ended.judgement.verdict).peekable();
+                verdicts.peek().is_none()
+                    || verdicts.any(|verdict| {
+                        matches!(verdict, Verdict::Failed | Verdict::Error | Verdict::Inconclusive)
+                    })
+            })
+        };
+        let cases = self.state.run.iter().flat_map(|run| &run.cases).filter(|info| is_unsuccessful(info));
+        cases
+            .map(|info| info.path.clone().unwrap_or_else(|| format!("{}/{}", info.suite, info.case)))
+            .collect()
     }
 
     /// The state after the last event.
