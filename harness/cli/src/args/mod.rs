@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 pub(crate) mod backend;
+pub(crate) mod baseline;
 pub(crate) mod embedded;
 pub(crate) mod existing;
 pub(crate) mod kind_cluster;

@@ -8,7 +8,7 @@ use evictlab_case::Source;
 use evictlab_report::words::count;
 use evictlab_tools::book::{Book, Command, Verdicts};
 
-use crate::commands::run::BUILT_IN_BASELINE;
+use crate::args::baseline::BUILT_IN_BASELINE;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 

@@ -1,12 +1,13 @@
 //! `evictlab report merge`
 
 use std::io;
+use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, baseline, reports};
+use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, reports};
 
-use super::run::read_baseline;
+use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -32,21 +33,16 @@ pub(super) struct MergeArgs {
     /// Directory of the merged run [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     output_dir: Option<PathBuf>,
-    /// Compare the verdicts with this file instead of the baselines of the runs, report changes, and
-    /// exit with 5 if there are any; without FILE, results/baseline.json, or the built-in baseline if
-    /// that file does not exist
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
-    baseline: Option<PathBuf>,
-    /// Write the verdicts to this file, as the baseline of later runs
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
-    write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    baseline: BaselineArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Merges the runs and prints the summary.
 pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
-    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    args.baseline.check(iter::empty())?;
+    let baseline = args.baseline.read()?;
     let merge = Merge::read(&args.dirs, baseline.as_ref()).map_err(bad_input)?;
     let run_dir = run_directory(args.output_dir.as_deref())?;
     let mut reports = reports(ReportOptions {
@@ -54,7 +50,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
         stdout: None,
         stress: false,
         record: None,
-        write_baseline: args.write_baseline.clone(),
+        write_baseline: args.baseline.write_baseline.clone(),
         interrupts: InterruptStage::default(),
     })
     .map_err(bad_input)?;

@@ -1,16 +1,16 @@
 //! `evictlab run`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use evictlab_report::baseline::{self, Baseline};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, delete_run, old_runs};
 use evictlab_runner::{Repeat, RunRequest};
 
 use crate::args::backend::BackendName;
+use crate::args::baseline::BaselineArgs;
 use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
@@ -18,9 +18,6 @@ use crate::args::values::duration;
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
-
-/// Expected verdicts of the built-in cases.
-pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.json");
 
 /// Run cases on one or more kubelets
 ///
@@ -65,13 +62,8 @@ pub(crate) struct Args {
     /// Write a recording of each case to this directory, for tests of the rules
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any; without
-    /// FILE, results/baseline.json, or the built-in baseline if that file does not exist
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
-    baseline: Option<PathBuf>,
-    /// Write the verdicts to this file, as the baseline of later runs
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
-    write_baseline: Option<PathBuf>,
+    #[command(flatten)]
+    baseline: BaselineArgs,
     /// After the run, delete all but the newest N runs in `results`
     #[arg(long, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
@@ -122,30 +114,12 @@ impl Args {
         words
     }
 
-    /// Rejects a baseline that the command line does not mean, or that could not be written at the end.
-    fn check_baseline_arguments(&self) -> Result<(), Failure> {
-        let file = self.selection.names().iter().find(|name| name.ends_with(".json"));
-        if let (Some(file), true) = (file, self.baseline.is_some() || self.write_baseline.is_some()) {
-            return Err(bad_input(format!(
-                "{file} is not a case\nhelp: a baseline needs an equals sign: --baseline={file}"
-            )));
-        }
-        let parent = self.write_baseline.as_ref().and_then(|path| path.parent());
-        match parent.filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
-            Some(dir) => Err(bad_input(format!(
-                "failed to write a baseline to {}: the directory does not exist\nhelp: create it, or name another file",
-                dir.display()
-            ))),
-            None => Ok(()),
-        }
-    }
-
     async fn request(&self, clock: &Clock) -> Result<RunRequest, Failure> {
-        self.check_baseline_arguments()?;
+        self.baseline.check(self.selection.names().iter().map(String::as_str))?;
         let command = self.kind_command();
         let request =
             self.target.request(self.backend, &self.selection, self.repeat(), clock, command).await?;
-        let baseline = self.baseline.as_deref().map(read_baseline).transpose()?;
+        let baseline = self.baseline.read()?;
         if let Some(baseline) = baseline.as_ref().filter(|baseline| {
             !request.cases.iter().any(|case| baseline.contains(&case.suite, case.case.name.as_str()))
         }) {
@@ -155,14 +129,6 @@ impl Args {
         let flaky_result = self.flaky_result.into();
         Ok(RunRequest { timeout: self.timeout, baseline, flaky_result, ..request })
     }
-}
-
-/// Reads a baseline. The default one is built in, for runs outside of the source tree.
-pub(super) fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
-    if path == Path::new(baseline::DEFAULT) && !path.exists() {
-        return serde_json::from_str(BUILT_IN_BASELINE).map_err(infrastructure);
-    }
-    Baseline::read(path).map_err(bad_input)
 }
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.
@@ -181,7 +147,7 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
             stdout: Some(args.output.options_as(&args.format)),
             stress: false,
             record: args.record.clone(),
-            write_baseline: args.write_baseline.clone(),
+            write_baseline: args.baseline.write_baseline.clone(),
             interrupts: InterruptStage::default(),
         })
     };

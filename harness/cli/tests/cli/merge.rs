@@ -135,4 +135,8 @@ fn refuses_what_cannot_be_merged() {
         assert_eq!(output.status.code(), Some(code), "{dirs:?}");
         assert!(text(&output.stderr).contains(error), "{}", text(&output.stderr));
     }
+    let unwritable = evictlab(dir.path(), &["report", "merge", "one", "--write-baseline=nowhere/b.json"]);
+    assert_eq!(unwritable.status.code(), Some(2));
+    assert!(text(&unwritable.stderr).contains("failed to write a baseline to nowhere"));
+    assert!(!dir.path().join("results").exists());
 }
