@@ -11,7 +11,7 @@ use evictlab_judge::CaseResult;
 use evictlab_report::RunState;
 use evictlab_report::clock::Clock;
 use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
-use evictlab_runner::{Exclusivity, RunRequest, exclusivity, new_run_id};
+use evictlab_runner::{Exclusivity, RunRequest, SharedResources, exclusivity, new_run_id};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
@@ -54,7 +54,7 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, St
         }
     }
     // A case holds the locks of the resources that it disturbs: the host, the disk, its node.
-    let class = exclusivity(&test.case.case, true);
+    let class = exclusivity(&test.case.case, SharedResources::HostAndDisk);
     let disk = (class == Exclusivity::Disk).then(|| state.lock(&format!("{name}-disk"))).transpose();
     let _disk = disk.map_err(|error| text(&error))?;
     let host = match class {

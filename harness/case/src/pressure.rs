@@ -67,4 +67,9 @@ impl Pressure {
     pub fn signals(&self) -> impl Iterator<Item = Signal> {
         std::iter::once(self.signal).chain(self.also.keys().copied())
     }
+
+    /// Returns whether a threshold is on a file system.
+    pub fn is_on_disk(&self) -> bool {
+        self.signals().any(|signal| matches!(signal, Signal::NodefsAvailable | Signal::NodefsInodesFree))
+    }
 }

@@ -9,7 +9,7 @@ use crate::error::ClusterError;
 use crate::existing::{ExistingBackend, ExistingHandle};
 use crate::kind::{KindBackend, KindHandle};
 use crate::node::Node;
-use crate::plan::{ClusterPlan, TeardownContext, TeardownOutcome};
+use crate::plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
 
 /// A source of clusters.
 pub enum Backend {
@@ -73,21 +73,22 @@ impl Backend {
         }
     }
 
-    /// Creates or opens a cluster and loads images, given by full name, into all its nodes. `step`
-    /// receives one line per step.
+    /// Creates or opens a cluster and prepares all its nodes. `step` receives one line per step.
     pub async fn open(
         &self,
         plan: &ClusterPlan,
-        images: &[String],
+        requirements: &NodeRequirements,
         cancel: &CancellationToken,
         step: &dyn Fn(&str),
     ) -> Result<ClusterHandle, ClusterError> {
         match self {
             Self::Embedded(backend) => backend.open(plan, cancel, step).await.map(ClusterHandle::Embedded),
             Self::Kind(backend) => {
-                backend.open(plan, images, cancel, step).await.map(Box::new).map(ClusterHandle::Kind)
+                backend.open(plan, requirements, cancel, step).await.map(Box::new).map(ClusterHandle::Kind)
             }
-            Self::Existing(backend) => backend.open(images, cancel, step).await.map(ClusterHandle::Existing),
+            Self::Existing(backend) => {
+                backend.open(&requirements.images, cancel, step).await.map(ClusterHandle::Existing)
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use crate::docker::DockerError;
 use crate::existing::ExistingError;
 use crate::images::ImageLoadError;
 use crate::kind::{ConfigError, KindError, StateError};
+use crate::kubelet_config::ConfigureError;
 use crate::wait::Stalled;
 
 /// A cluster could not be created, opened or deleted.
@@ -28,6 +29,9 @@ pub enum ClusterError {
     /// The kind configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A kubelet did not start.
+    #[error(transparent)]
+    Kubelet(#[from] ConfigureError),
     /// The state directory failed.
     #[error(transparent)]
     State(#[from] StateError),

@@ -81,7 +81,7 @@ pub use node::{
     PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
-pub use plan::{ClusterPlan, TeardownContext, TeardownOutcome};
+pub use plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
 pub use served::{ServedCluster, ServedError};

@@ -14,6 +14,16 @@ pub struct ClusterPlan {
     pub reused: bool,
 }
 
+/// Requirements of the cases of a run, for every node.
+#[derive(Clone, Debug, Default)]
+pub struct NodeRequirements {
+    /// Full names of the images of all cases.
+    pub images: Vec<String>,
+    /// A case has pressure on the disk: where possible, nodes of new clusters get file systems of
+    /// their own.
+    pub own_disks: bool,
+}
+
 /// State of a run at the teardown of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct TeardownContext {

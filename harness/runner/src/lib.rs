@@ -53,5 +53,5 @@ pub use dispatch::interrupt::Interrupt;
 pub use dispatch::repeat::{Repeat, StressLimit};
 pub use dispatch::request::{OfShard, RunRequest, new_run_id};
 pub use dispatch::run::run;
-pub use lease::exclusivity::{Exclusivity, exclusivity};
-pub use pressure::host_budget::{HOST_MEMORY_BUDGET, HOST_MEMORY_RESERVE};
+pub use lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
+pub use pressure::host_budget::{HOST_BUDGET, HOST_RESERVE};

@@ -178,6 +178,8 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
             progress,
         )
         .await?;
+        let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&progress)).await;
+        separated.unwrap_or(Err(evictlab_cluster::ClusterError::Interrupted))?;
         cluster.keep().await?;
         match interrupt.stop.is_cancelled() {
             true => Err(evictlab_cluster::ClusterError::Interrupted),

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::pull::with_tag;
 use crate::docker::{Docker, DockerError};
 
-/// Path of an image archive in a node: on a volume, which Docker can write to while the node runs.
-pub(crate) const ARCHIVE_PATH: &str = "/var/lib/evictlab-images.tar";
+/// Path of an image archive in a node. Docker does not write into a file system that was mounted in
+/// the running container, as over `/var`.
+pub(crate) const ARCHIVE_PATH: &str = "/kind/evictlab-images.tar";
 
 /// An operation on the containerd of a node failed.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ use crate::error::ClusterError;
 use crate::images;
 use crate::node::Node;
 use crate::owner::Owner;
-use crate::plan::{ClusterPlan, TeardownContext, TeardownOutcome};
+use crate::plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
 
 /// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
 const CREATE_ATTEMPTS: u32 = 3;
@@ -122,15 +122,15 @@ impl KindBackend {
     pub(crate) async fn open(
         &self,
         plan: &ClusterPlan,
-        images: &[String],
+        requirements: &NodeRequirements,
         cancel: &CancellationToken,
         step: &dyn Fn(&str),
     ) -> Result<KindHandle, ClusterError> {
         let cluster = match &self.shared.options.clusters {
-            ClusterSource::Kept(_) => self.shared.open_kept(plan, images, cancel, step).await?,
+            ClusterSource::Kept(_) => self.shared.open_kept(plan, &requirements.images, cancel, step).await?,
             ClusterSource::New { base, nodes, .. } => {
                 let new = self.shared.claim(plan, base, *nodes).await?;
-                self.shared.create(new, images, cancel, step).await?
+                self.shared.create(new, requirements, cancel, step).await?
             }
         };
         let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
@@ -208,12 +208,12 @@ impl Shared {
     async fn create(
         &self,
         new: NewCluster<'_>,
-        images: &[String],
+        requirements: &NodeRequirements,
         cancel: &CancellationToken,
         step: &dyn Fn(&str),
     ) -> Result<Cluster, ClusterError> {
         let Self { docker, state, .. } = self;
-        let context = KindContext { docker, state, images };
+        let context = KindContext { docker, state, requirements };
         for _ in 1..CREATE_ATTEMPTS {
             match context.create(new.clone(), cancel, step).await {
                 Err(ClusterError::Exists(name)) => {

@@ -13,6 +13,7 @@ use super::command::{self, KindError};
 use super::config::{KindConfig, label_value};
 use super::delete::containers;
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
+use super::node_disk::{has_own_disk, separate_disks};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::skew::KubeletGroup;
 use super::state_dir::StateDir;
@@ -22,7 +23,7 @@ use crate::error::ClusterError;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
 use crate::kubelet_config;
-use crate::node::{API_READ_TIMEOUT, Node, wait_until_ready};
+use crate::node::{API_READ_TIMEOUT, Node, NodeBackend, wait_until_ready};
 use crate::owner::Owner;
 use crate::run_lease::active_runs;
 use crate::workload::Namespace;
@@ -169,6 +170,28 @@ impl Cluster {
         if labels != self.record.kubelets {
             self.record.kubelets = labels;
             self.save_record().await?;
+        }
+        Ok(())
+    }
+
+    /// Gives each worker a file system of its own, where the host allows it. `progress` receives the
+    /// reason where it does not.
+    ///
+    /// # Errors
+    /// A kubelet does not start again.
+    pub async fn separate_disks(&mut self, progress: &dyn Fn(&str)) -> Result<(), ClusterError> {
+        progress("giving each node a file system of its own");
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        if let Err(error) = separate_disks(&self.docker, &names).await {
+            progress(&format!(
+                "the nodes share the host's disk, so cases with disk pressure take turns: {error}"
+            ));
+        }
+        for node in &mut self.nodes {
+            kubelet_config::wait_until_running(node).await?;
+            if let NodeBackend::Kind(kind) = &mut node.backend {
+                kind.own_disk = has_own_disk(&self.docker, &node.name).await;
+            }
         }
         Ok(())
     }

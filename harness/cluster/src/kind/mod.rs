@@ -10,6 +10,7 @@ mod heartbeat;
 mod kind_processes;
 mod name;
 mod new_cluster;
+mod node_disk;
 mod record;
 mod skew;
 mod state_dir;

@@ -11,6 +11,7 @@ use super::state_dir::StateDir;
 use crate::docker::{Container, Docker};
 use crate::error::ClusterError;
 use crate::images;
+use crate::plan::NodeRequirements;
 use crate::wait::{self, Probe};
 
 /// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
@@ -20,17 +21,18 @@ const CONTROL_PLANE_STEP: &str = "Starting control-plane";
 /// Maximum time for which the containerd of a new node may return the same error.
 const CONTAINERD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Docker host, state directory and images of a run.
+/// Docker host, state directory and requirements of a run.
 #[derive(Clone, Copy)]
 pub(super) struct KindContext<'a> {
     pub(super) docker: &'a Docker,
     pub(super) state: &'a StateDir,
-    pub(super) images: &'a [String],
+    pub(super) requirements: &'a NodeRequirements,
 }
 
 impl KindContext<'_> {
     /// Creates a cluster as [`Cluster::create`] does, and loads images into the workers while kind
-    /// makes them join. If the images cannot be loaded, kind is stopped.
+    /// makes them join. If the images cannot be loaded, kind is stopped. Then gives the workers file
+    /// systems of their own, if cases need them.
     pub(super) async fn create(
         self,
         new: NewCluster<'_>,
@@ -69,8 +71,13 @@ impl KindContext<'_> {
             // The failed load has interrupted the creation.
             (Err(ClusterError::Interrupted), Err(error)) if !cancel.is_cancelled() => Err(error),
             (created, loaded) => {
-                let cluster = created?;
-                loaded.map(|()| cluster)
+                let mut cluster = created?;
+                loaded?;
+                if self.requirements.own_disks {
+                    let separated = cancel.run_until_cancelled(cluster.separate_disks(step)).await;
+                    separated.unwrap_or(Err(ClusterError::Interrupted))?;
+                }
+                Ok(cluster)
             }
         }
     }
@@ -93,8 +100,9 @@ impl KindContext<'_> {
         containerd_ready
             .await
             .map_err(|stalled| ClusterError::NotReady { cluster: name.to_owned(), stalled })?;
-        images::ensure_loaded(self.docker, &workers, self.images, step).await?;
-        if let Err(error) = images::unpack(self.docker, &workers, self.images).await {
+        let images = &self.requirements.images;
+        images::ensure_loaded(self.docker, &workers, images, step).await?;
+        if let Err(error) = images::unpack(self.docker, &workers, images).await {
             step(&format!("images are not unpacked, first containers start slower: {error}"));
         }
         Ok(())

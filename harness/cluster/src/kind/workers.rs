@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -10,6 +11,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use super::config::{KUBELET_LABEL, label_value};
+use super::node_disk::has_own_disk;
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::kubelet::Kubelet;
@@ -160,25 +162,24 @@ pub(super) async fn all_workers(
         .list(&ListParams::default().labels(KUBELET_LABEL))
         .await
         .map_err(|error| ClusterError::Workers(error.to_string()))?;
-    listed
-        .into_iter()
-        .map(|node| {
-            let version = reported_version(&node)
-                .unwrap_or_default()
-                .parse()
-                .map_err(|error| ClusterError::Workers(format!("{error}")))?;
-            let kubelet = node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default();
-            let backend = KindNode { node: node.name_any(), docker: docker.clone() };
-            Ok(Node {
-                name: node.name_any(),
-                kubelet,
-                version,
-                cgroup_v1,
-                client: client.clone(),
-                backend: NodeBackend::Kind(backend),
-            })
+    let workers = listed.into_iter().map(async |node| {
+        let version = reported_version(&node)
+            .unwrap_or_default()
+            .parse()
+            .map_err(|error| ClusterError::Workers(format!("{error}")))?;
+        let name = node.name_any();
+        let own_disk = has_own_disk(docker, &name).await;
+        let backend = KindNode { node: name.clone(), docker: docker.clone(), own_disk };
+        Ok(Node {
+            name,
+            kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
+            version,
+            cgroup_v1,
+            client: client.clone(),
+            backend: NodeBackend::Kind(backend),
         })
-        .collect()
+    });
+    try_join_all(workers).await
 }
 
 #[cfg(test)]

@@ -42,10 +42,15 @@ pub async fn is_configured(node: &Node, fields: &Map<String, Value>) -> Result<b
     Ok(node.backend().has_fresh_statistics().await?)
 }
 
+/// Waits until a kubelet that something else has restarted answers.
+pub async fn wait_until_running(node: &Node) -> Result<(), ConfigureError> {
+    wait_until_applied(node, &Map::new()).await.map(drop)
+}
+
 /// Restarts the kubelet with its present configuration, and returns when it answers.
 pub async fn restart(node: &Node) -> Result<(), ConfigureError> {
     node.backend().restart_kubelet().await?;
-    wait_until_applied(node, &Map::new()).await.map(drop)
+    wait_until_running(node).await
 }
 
 /// Restores the node's original kubelet configuration. Returns `false` if it was not changed.
@@ -53,7 +58,7 @@ pub async fn restore(node: &Node) -> Result<bool, ConfigureError> {
     if !node.backend().restore_config().await? {
         return Ok(false);
     }
-    wait_until_applied(node, &Map::new()).await?;
+    wait_until_running(node).await?;
     node.backend().confirm_restored().await?;
     Ok(true)
 }

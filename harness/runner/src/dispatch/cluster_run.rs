@@ -4,9 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use evictlab_case::Pressure;
 use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{
-    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, ProbePods, TeardownContext, TeardownOutcome,
+    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, NodeRequirements, ProbePods,
+    TeardownContext, TeardownOutcome,
 };
 use evictlab_report::RunEventKind;
 use futures::{StreamExt, stream};
@@ -103,8 +105,10 @@ impl RunContext {
         cluster: &mut Option<ClusterHandle>,
     ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
         let step = |text: &str| self.report_cluster_step(&plan.name, text);
-        let images = self.case_images();
-        let opened = self.request.backend.open(plan, &images, &self.cancel, &step).await?;
+        let cases = self.request.cases.iter();
+        let own_disks = cases.filter_map(|case| case.case.pressure.as_ref()).any(Pressure::is_on_disk);
+        let requirements = NodeRequirements { images: self.case_images(), own_disks };
+        let opened = self.request.backend.open(plan, &requirements, &self.cancel, &step).await?;
         self.prepare_nodes(&plan.name, cluster.insert(opened)).await
     }
 
@@ -131,11 +135,8 @@ impl RunContext {
             });
             let prepared = stream::iter(prepared).buffered(MAX_PREPARATIONS).collect().await;
             let nodes = self.prepared_nodes(name, prepared)?;
-            // The budget of a host whose memory cannot be read stays at its minimum.
-            if let Some(first) = nodes.first().filter(|_| self.request.backend.is_one_host())
-                && let Ok(available) = first.node.host_memory().await
-            {
-                self.host.grow(available);
+            if let Some(first) = nodes.first().filter(|_| self.request.backend.is_one_host()) {
+                self.host.grow(&first.node).await;
             }
             Ok(nodes.into_iter().map(Arc::new).collect())
         };

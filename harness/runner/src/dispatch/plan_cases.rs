@@ -17,7 +17,7 @@ use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
 use crate::dispatch::worker::{CaseJob, EndedCase, Worker};
-use crate::lease::exclusivity::{Exclusivity, exclusivity};
+use crate::lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
 use crate::lease::leased_node::LeasedNode;
 use crate::pressure::skip_reason::SkipReason;
 
@@ -122,9 +122,14 @@ impl RunContext {
         (on_all_nodes / nodes.max(1)).clamp(1, MAX_CASES_PER_NODE)
     }
 
-    fn exclusivity(&self, case: &Case) -> Exclusivity {
+    fn exclusivity(&self, case: &Case, nodes: &[&Arc<LeasedNode>]) -> Exclusivity {
         let backend = &self.request.backend;
-        match exclusivity(case, backend.is_one_host()) {
+        let shared = match backend.is_one_host() {
+            false => SharedResources::None,
+            true if nodes.iter().all(|leased| leased.node.backend().has_own_disk()) => SharedResources::Host,
+            true => SharedResources::HostAndDisk,
+        };
+        match exclusivity(case, shared) {
             // Faults of the run affect the whole node.
             Exclusivity::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => {
                 Exclusivity::Node
@@ -148,11 +153,11 @@ impl RunContext {
             return None;
         }
         match self.usable_nodes(case, kubelet, nodes) {
-            Ok(nodes) => {
+            Ok(usable) => {
                 let last_attempt = Arc::new(AtomicU32::new(attempt));
-                let exclusivity = self.exclusivity(&case.case);
+                let exclusivity = self.exclusivity(&case.case, nodes);
                 let job = CaseJob { case: case.clone(), id, last_attempt };
-                Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(nodes) })
+                Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(usable) })
             }
             Err(why) => {
                 if attempt == 1 {

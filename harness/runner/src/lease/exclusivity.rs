@@ -9,21 +9,34 @@ pub enum Exclusivity {
     Shared,
     /// The node, for example because its kubelet is reconfigured.
     Node,
-    /// The node and the disk, which all nodes of a host share.
+    /// The node and the disk that it shares with other nodes.
     Disk,
     /// The host: pods on any node change the signal.
     Host,
 }
 
-/// Returns the exclusivity of a case. `one_host`: all nodes share one host, as with kind.
+/// Resources that the nodes of a cluster share, each including the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SharedResources {
+    /// None: every node is a machine.
+    None,
+    /// Memory and process ids of one host; each node has a disk of its own.
+    Host,
+    /// Memory, process ids and the disk of one host.
+    HostAndDisk,
+}
+
+/// Returns the exclusivity of a case on nodes that share resources.
 ///
 /// A case that changes its node or the kubelet's configuration, or that has pressure or faults,
-/// needs its node. On one host, disk pressure also needs the disk and process id pressure the host:
+/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared disk:
 /// other cases write much less than the distance to a threshold, but start hundreds of processes.
-pub fn exclusivity(case: &Case, one_host: bool) -> Exclusivity {
+pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: Signal| match signal {
-        Signal::NodefsAvailable | Signal::NodefsInodesFree if one_host => Exclusivity::Disk,
-        Signal::PidAvailable if one_host => Exclusivity::Host,
+        Signal::NodefsAvailable | Signal::NodefsInodesFree if shared == SharedResources::HostAndDisk => {
+            Exclusivity::Disk
+        }
+        Signal::PidAvailable if shared >= SharedResources::Host => Exclusivity::Host,
         _ => Exclusivity::Node,
     };
     match &case.pressure {
@@ -54,25 +67,32 @@ mod tests {
 
     #[test]
     fn cases_are_exclusive_where_they_disturb_others() {
+        use SharedResources::{Host, HostAndDisk, None};
         let rows = [
-            ("", true, Exclusivity::Shared),
-            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", true, Exclusivity::Node),
-            ("pressure: {signal: memory.available}", true, Exclusivity::Node),
-            ("faults: [{kubelet-restart: {}}]", false, Exclusivity::Node),
-            ("expect: {killed-within: 30s}", true, Exclusivity::Node),
-            ("pressure: {signal: nodefs.available}", true, Exclusivity::Disk),
-            ("pressure: {signal: nodefs.inodesFree}", true, Exclusivity::Disk),
-            ("pressure: {signal: pid.available}", true, Exclusivity::Host),
-            ("pressure: {signal: memory.available, also: {nodefs.available: 1Gi}}", true, Exclusivity::Disk),
-            ("pressure: {signal: nodefs.available}", false, Exclusivity::Node),
+            ("", HostAndDisk, Exclusivity::Shared),
+            ("kubelet-config: {evictionMaxPodGracePeriod: 3}", HostAndDisk, Exclusivity::Node),
+            ("pressure: {signal: memory.available}", HostAndDisk, Exclusivity::Node),
+            ("faults: [{kubelet-restart: {}}]", None, Exclusivity::Node),
+            ("expect: {killed-within: 30s}", HostAndDisk, Exclusivity::Node),
+            ("pressure: {signal: nodefs.available}", HostAndDisk, Exclusivity::Disk),
+            ("pressure: {signal: nodefs.inodesFree}", HostAndDisk, Exclusivity::Disk),
+            ("pressure: {signal: pid.available}", HostAndDisk, Exclusivity::Host),
+            (
+                "pressure: {signal: memory.available, also: {nodefs.available: 1Gi}}",
+                HostAndDisk,
+                Exclusivity::Disk,
+            ),
+            ("pressure: {signal: nodefs.available}", None, Exclusivity::Node),
+            ("pressure: {signal: nodefs.available}", Host, Exclusivity::Node),
+            ("pressure: {signal: pid.available}", Host, Exclusivity::Host),
         ];
-        for (more, one_host, expected) in rows {
+        for (more, shared, expected) in rows {
             let mut case = serde_json::json!({"name": "a", "about": "b", "pods": [], "expect": {}});
             let added: serde_json::Value = serde_saphyr::from_str(&format!("{{{more}}}")).unwrap();
             for (key, value) in added.as_object().into_iter().flatten() {
                 case[key] = value.clone();
             }
-            assert_eq!(exclusivity(&serde_json::from_value(case).unwrap(), one_host), expected, "{more}");
+            assert_eq!(exclusivity(&serde_json::from_value(case).unwrap(), shared), expected, "{more}");
         }
     }
 }

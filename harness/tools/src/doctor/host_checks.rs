@@ -6,7 +6,7 @@ use evictlab_rules::quantity::{GIB, MIB};
 
 use super::check::{Check, CheckSubject};
 use super::host_probe::HostFacts;
-use evictlab_runner::{HOST_MEMORY_BUDGET, HOST_MEMORY_RESERVE};
+use evictlab_runner::{HOST_BUDGET, HOST_RESERVE};
 
 /// Memory of a memory case: the distance to its threshold and the usage of its containers.
 const CASE_MEMORY: u64 = 416 * MIB;
@@ -118,12 +118,11 @@ pub(crate) fn memory(facts: &HostFacts, total: Option<u64>, kubelets: usize) -> 
     };
     let of_total = total.map(|total| format!(" of {}", format_bytes(total))).unwrap_or_default();
     let found = format!("{} available{of_total}", format_bytes(available));
-    let one = HOST_MEMORY_RESERVE + CLUSTER_MEMORY + CASE_MEMORY;
-    let all =
-        HOST_MEMORY_RESERVE + CLUSTER_MEMORY + (CASE_MEMORY * kubelets.max(1) as u64).min(HOST_MEMORY_BUDGET);
+    let one = HOST_RESERVE + CLUSTER_MEMORY + CASE_MEMORY;
+    let all = HOST_RESERVE + CLUSTER_MEMORY + (CASE_MEMORY * kubelets.max(1) as u64).min(HOST_BUDGET);
     let parts = format!(
         "{} reserve, about {} for a cluster, {} for a memory case",
-        format_bytes(HOST_MEMORY_RESERVE),
+        format_bytes(HOST_RESERVE),
         format_bytes(CLUSTER_MEMORY),
         format_bytes(CASE_MEMORY)
     );

@@ -19,6 +19,8 @@ const FLAGS: &str = "/etc/default/kubelet";
 /// Changed files, and the backups of their original content.
 const ORIGINALS: [(&str, &str); 2] =
     [(CONFIG, "/var/lib/kubelet/config.yaml.evictlab"), (FLAGS, "/etc/default/kubelet.evictlab")];
+/// A file before it is moved to its place.
+const STAGED_FILE: &str = "/kind/evictlab-file";
 /// Flag for fresh container statistics. The default interval of cAdvisor is 10 s or more
 /// (`cmd/kubelet/app/options/globalflags_linux.go`).
 const HOUSEKEEPING: &str = "--housekeeping-interval=1s";
@@ -28,6 +30,8 @@ const HOUSEKEEPING: &str = "--housekeeping-interval=1s";
 pub struct KindNode {
     pub(crate) node: String,
     pub(crate) docker: Docker,
+    /// The kubelet's directory is on a file system of its own.
+    pub(crate) own_disk: bool,
 }
 
 impl KindNode {
@@ -38,12 +42,12 @@ impl KindNode {
             file: CONFIG.to_owned(),
             problem,
         };
-        let mut changed: Value = serde_saphyr::from_slice(&original_config)
+        let mut changed: Value = serde_saphyr::from_str(&original_config)
             .map_err(|error| invalid(error.without_snippet().to_string()))?;
         let fields = changed.as_object_mut().ok_or_else(|| invalid("not a mapping".to_owned()))?;
         merge(fields, changes);
         let changed = serde_yaml::to_string(&changed).map_err(|error| invalid(error.to_string()))?;
-        let flags = with_housekeeping_flag(&String::from_utf8_lossy(&original_flags));
+        let flags = with_housekeeping_flag(&original_flags);
         self.write_file(CONFIG, 0o600, changed.as_bytes()).await?;
         self.write_file(FLAGS, 0o644, flags.as_bytes()).await?;
         Ok(self.restart_kubelet().await?)
@@ -100,6 +104,16 @@ impl KindNode {
         })
     }
 
+    pub(super) async fn host_disk(&self) -> Result<u64, NodeError> {
+        let output = self.run(&["df", "--output=avail", "-B1", "/kind"]).await?;
+        let available = output.lines().last().and_then(|line| line.trim().parse().ok());
+        available.ok_or_else(|| NodeError::InvalidResponse {
+            operation: "read the available disk",
+            node: self.node.clone(),
+            problem: format!("unexpected output of df: {output:?}"),
+        })
+    }
+
     pub(super) async fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {
         Ok(self.docker.limit_memory(&self.node, bytes).await?)
     }
@@ -135,21 +149,23 @@ impl KindNode {
     }
 
     /// Backs up the original files, unless a backup exists, and returns their content.
-    async fn back_up_originals(&self) -> Result<[Vec<u8>; 2], NodeError> {
+    async fn back_up_originals(&self) -> Result<[String; 2], NodeError> {
         let back_up = ORIGINALS.map(|(path, original)| {
             format!("[ -e {path} ] || : > {path}; [ -e {original} ] || {{ cp -p {path} {original}.new && mv {original}.new {original}; }}")
         });
         self.run(&["sh", "-ec", &back_up.join("\n")]).await?;
-        let mut originals: [Vec<u8>; 2] = Default::default();
+        let mut originals: [String; 2] = Default::default();
         for ((_, backup), original) in ORIGINALS.into_iter().zip(&mut originals) {
-            *original = self.docker.read_file(&self.node, backup).await?.unwrap_or_default();
+            *original = self.run(&["cat", backup]).await?;
         }
         Ok(originals)
     }
 
-    /// Writes a file of the node.
+    /// Writes a file of the node. Docker writes files of the container's image and volumes, below
+    /// the node's own file system, so the file is moved from there.
     async fn write_file(&self, path: &str, mode: u32, bytes: &[u8]) -> Result<(), NodeError> {
-        Ok(self.docker.write_file(&self.node, path, mode, bytes).await?)
+        self.docker.write_file(&self.node, STAGED_FILE, mode, bytes).await?;
+        self.run(&["mv", STAGED_FILE, path]).await.map(drop)
     }
 
     /// Runs a command in the node and returns its standard output.

@@ -138,6 +138,24 @@ impl NodeBackend {
         }
     }
 
+    /// Returns whether the node shares its file system with no other node.
+    pub fn has_own_disk(&self) -> bool {
+        match self {
+            Self::Embedded(_) => true,
+            Self::Kind(node) => node.own_disk,
+            Self::Existing(_) => false,
+        }
+    }
+
+    /// Available disk of the host that the node's own file system takes, in bytes; `None` if the
+    /// node reports the disk of its host itself.
+    pub async fn host_disk(&self) -> Result<Option<u64>, NodeError> {
+        match self {
+            Self::Kind(node) if node.own_disk => node.host_disk().await.map(Some),
+            Self::Embedded(_) | Self::Kind(_) | Self::Existing(_) => Ok(None),
+        }
+    }
+
     /// Limits the memory of the whole node in bytes, which the kubelet does not see; `None` removes
     /// the limit.
     pub async fn limit_memory(&self, bytes: Option<u64>) -> Result<(), NodeError> {

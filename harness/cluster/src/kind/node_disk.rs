@@ -1,0 +1,160 @@
+//! A file system of its own for each worker.
+//!
+//! The nodes of kind share the file system of the Docker host: whatever another node or program
+//! writes changes `nodefs` and `imagefs` of all nodes. A loop-mounted file system over `/var`, with
+//! the kubelet's directory, containerd's and the logs, keeps them apart. The kernel frees the loop
+//! device with its last mount, so nothing remains after the deletion of the node.
+
+use evictlab_rules::quantity::{GIB, MIB};
+use futures::future::{join_all, try_join_all};
+
+use crate::docker::{Docker, DockerError};
+
+/// Free space of a new file system, in bytes: far more than a case writes, so that the kubelet's
+/// thresholds for the garbage collection of images (85 %) are not reached.
+const FREE_SPACE: u64 = 12 * GIB;
+
+/// Space of the host that the cases of a node may take, in bytes. Deleted blocks return to the host.
+const MAX_WRITTEN: u64 = 3 * GIB;
+
+/// Space that the host keeps, in bytes.
+const HOST_RESERVE: u64 = GIB;
+
+/// Major number of loop devices (Linux, `Documentation/admin-guide/devices.txt`).
+const LOOP_DEVICE: u64 = 7;
+
+/// Prints the available space of the host and the content of `/var`, in bytes.
+const MEASURE: &str = "df --output=avail -B1 /kind | tail -n 1; du -sxB1 /var | cut -f 1";
+
+/// Moves `/var` to a new file system of the given size. Containers continue to run, and containerd
+/// and the kubelet start in any case. A container has only the loop devices that existed when it
+/// was started.
+const MOVE: &str = r#"
+image=/kind/evictlab-var.img new=/kind/evictlab-var
+command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
+trap 'systemctl start containerd kubelet' EXIT
+systemctl stop kubelet containerd
+truncate -s "$1" $image
+mkfs.ext4 -q -F -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=1 $image
+for number in $(seq 0 255); do
+  [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
+done
+mkdir -p $new
+mount -o loop,discard $image $new
+cp -a /var/. $new/
+umount $new
+mount -o loop,discard $image /var
+"#;
+
+/// The workers continue to share the file system of the host.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NodeDiskError {
+    /// The host is too small.
+    #[error(
+        "the host has {} MiB of disk available, {nodes} file systems may take {} MiB and leave {} MiB",
+        available / MIB, needed / MIB, HOST_RESERVE / MIB
+    )]
+    HostTooSmall {
+        /// Available space, in bytes.
+        available: u64,
+        /// Number of nodes.
+        nodes: usize,
+        /// Space that the nodes may take, in bytes.
+        needed: u64,
+    },
+    /// The space could not be measured.
+    #[error("failed to measure the disk of node {node}: unexpected output {output:?}")]
+    Measurement {
+        /// Name of the node.
+        node: String,
+        /// Output of the command.
+        output: String,
+    },
+    /// A command failed in a node.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+}
+
+/// Disk of the host and of a worker, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DiskUse {
+    /// Available space of the host.
+    host_available: u64,
+    /// Size of the worker's files.
+    used: u64,
+}
+
+/// Gives each worker a file system of its own. The kubelets have been restarted on return, whatever
+/// the result.
+///
+/// # Errors
+/// The host has too little space, or does not support loop devices.
+pub(super) async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), NodeDiskError> {
+    let disks = try_join_all(workers.iter().map(|worker| measure(docker, worker))).await?;
+    check_host(&disks)?;
+    let moved = workers.iter().zip(&disks).map(async |(worker, disk)| {
+        let size = (disk.used + FREE_SPACE).to_string();
+        docker.run(worker, &["bash", "-ec", MOVE, "move-var", &size]).await
+    });
+    // Every command ends before the first error is returned: it starts its kubelet again.
+    join_all(moved).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(())
+}
+
+/// Returns whether the kubelet's directory of a worker is on a file system of its own.
+pub(super) async fn has_own_disk(docker: &Docker, worker: &str) -> bool {
+    let device = docker.run(worker, &["stat", "-c", "%d", "/var/lib/kubelet"]).await;
+    device.is_ok_and(|device| device.trim().parse().is_ok_and(|device| major(device) == LOOP_DEVICE))
+}
+
+async fn measure(docker: &Docker, worker: &str) -> Result<DiskUse, NodeDiskError> {
+    let output = docker.run(worker, &["sh", "-ec", MEASURE]).await?;
+    parse_disk_use(&output).ok_or_else(|| NodeDiskError::Measurement { node: worker.to_owned(), output })
+}
+
+fn parse_disk_use(output: &str) -> Option<DiskUse> {
+    let mut numbers = output.lines().map(|line| line.trim().parse().ok());
+    Some(DiskUse { host_available: numbers.next()??, used: numbers.next()?? })
+}
+
+fn check_host(disks: &[DiskUse]) -> Result<(), NodeDiskError> {
+    let needed = disks.iter().map(|disk| disk.used + MAX_WRITTEN).sum();
+    let available = disks.iter().map(|disk| disk.host_available).min().unwrap_or(0);
+    match available >= needed + HOST_RESERVE {
+        true => Ok(()),
+        false => Err(NodeDiskError::HostTooSmall { available, nodes: disks.len(), needed }),
+    }
+}
+
+/// Major number of a Linux device number (glibc, `sys/sysmacros.h`).
+fn major(device: u64) -> u64 {
+    (device >> 8) & 0xfff | (device >> 32) & !0xfff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_disk_use_of_a_worker() {
+        let disk = DiskUse { host_available: 52_000_000_000, used: 999_292_928 };
+        assert_eq!(parse_disk_use(" 52000000000\n999292928\n"), Some(disk));
+        assert_eq!(parse_disk_use("df: /kind: No such file or directory\n"), None);
+    }
+
+    #[test]
+    fn a_host_that_is_too_small_is_reported_with_numbers() {
+        let disks = |host_available| vec![DiskUse { host_available, used: GIB }; 3];
+        assert!(check_host(&disks(13 * GIB)).is_ok());
+        assert_eq!(
+            check_host(&disks(13 * GIB - 1)).unwrap_err().to_string(),
+            "the host has 13311 MiB of disk available, 3 file systems may take 12288 MiB and leave 1024 MiB"
+        );
+    }
+
+    #[test]
+    fn recognizes_loop_devices() {
+        // /dev/loop3, /dev/vda1, and a device with a large minor number.
+        assert_eq!([0x703, 0xfd01, 0x10_0703].map(major), [7, 253, 7]);
+    }
+}
