@@ -71,9 +71,10 @@ pub use images::CANARY_IMAGE;
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,
-    KubeletGroup, NODE_FILE, NewCluster, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError, StateDir,
-    StateError, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew,
-    is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, single_group,
+    KubeletGroup, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError,
+    StateDir, StateError, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew,
+    has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, separate_disks,
+    single_group,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{

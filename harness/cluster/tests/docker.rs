@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
-use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::models::{ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum};
 use bollard::query_parameters::{
     CreateContainerOptions, CreateImageOptionsBuilder, RemoveImageOptions, StartContainerOptions,
 };
-use evictlab_cluster::Docker;
 use evictlab_cluster::images::stress_image::{self, Built};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
+use evictlab_cluster::{Docker, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
 
 /// A Docker daemon and the name of a node image.
@@ -122,7 +122,7 @@ async fn load_images(docker: &Docker, nodes: [&str; 2], name: &str) {
     for node in nodes {
         let command = format!("ctr -n k8s.io images mount {name} /mnt > /dev/null && cat /mnt/file");
         assert_eq!(docker.run(node, &["sh", "-c", &command]).await.unwrap(), "text", "unpacked and complete");
-        assert_eq!(docker.read_file(node, "/var/lib/evictlab-images.tar").await.unwrap(), None);
+        assert_eq!(docker.read_file(node, "/kind/evictlab-images.tar").await.unwrap(), None);
     }
 
     // Images that all nodes have are not needed in Docker.
@@ -158,6 +158,104 @@ async fn load_stress_image(docker: &Docker, node: &str) {
     assert!(output.starts_with("Consume a resource of the node"), "{output}");
     ensure_loaded(docker, &[node], &images, &progress).await.unwrap();
     assert!(!lines.take().contains(&step), "the node has this build");
+}
+
+/// Starts a node that runs systemd and containerd, but has not joined a cluster. It ends after three
+/// minutes even if the test fails.
+async fn systemd_node(docker: &Docker, image: &str) -> String {
+    let tmpfs = ["/tmp", "/run"].map(|path| (path.to_owned(), String::new()));
+    let body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        volumes: Some(vec!["/var".to_owned()]),
+        host_config: Some(HostConfig {
+            privileged: Some(true),
+            auto_remove: Some(true),
+            network_mode: Some("none".to_owned()),
+            cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+            tmpfs: Some(tmpfs.into()),
+            ..HostConfig::default()
+        }),
+        ..ContainerCreateBody::default()
+    };
+    let id = docker.api().create_container(None::<CreateContainerOptions>, body).await.unwrap().id;
+    docker.api().start_container(&id, None::<StartContainerOptions>).await.unwrap();
+    for _ in 0..600 {
+        if docker.run(&id, &["systemctl", "is-active", "containerd"]).await.is_ok() {
+            docker.run(&id, &["systemd-run", "--on-active=180", "systemctl", "halt"]).await.unwrap();
+            return id;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    docker.remove(&id).await.unwrap();
+    panic!("systemd does not start containerd in {image}");
+}
+
+#[tokio::test]
+async fn nodes_get_file_systems_of_their_own() {
+    let (docker, image) = docker_or_return!();
+    let nodes = tokio::join!(systemd_node(&docker, &image), systemd_node(&docker, &image));
+    let nodes = [nodes.0.as_str(), nodes.1.as_str()];
+    let outcome = AssertUnwindSafe(move_to_own_disks(&docker, nodes)).catch_unwind().await;
+    for node in nodes {
+        docker.remove(node).await.unwrap();
+    }
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
+    let run = async |node: &str, command: &str| docker.run(node, &["sh", "-ec", command]).await.unwrap();
+    let available = async |node: &str| -> u64 {
+        run(node, "df --output=avail -B1M /var/lib/kubelet | tail -n 1").await.trim().parse().unwrap()
+    };
+    for node in [first, second] {
+        run(
+            node,
+            "mkdir /var/lib/kubelet; echo text > /var/lib/kubelet/file; chmod 600 /var/lib/kubelet/file",
+        )
+        .await;
+        assert!(!has_own_disk(docker, node).await);
+    }
+    let images = run(first, "ctr -n k8s.io images ls -q").await;
+    separate_disks(docker, &[first, second]).await.unwrap();
+    for node in [first, second] {
+        assert!(has_own_disk(docker, node).await);
+        assert_eq!(
+            run(node, "stat -c %a /var/lib/kubelet/file; cat /var/lib/kubelet/file").await,
+            "600\ntext\n"
+        );
+        assert_eq!(run(node, "systemctl is-active containerd").await, "active\n");
+    }
+    assert_eq!(run(first, "ctr -n k8s.io images ls -q").await, images);
+
+    let before = [available(first).await, available(second).await];
+    assert!(before[0] > 12_000, "{before:?} MiB");
+    run(first, "dd if=/dev/zero of=/var/lib/kubelet/zeros bs=1M count=64 2> /dev/null; sync").await;
+    assert_eq!(before[0] - available(first).await, 64, "MiB");
+    assert_eq!(available(second).await, before[1], "the other node does not see it");
+}
+
+#[tokio::test]
+async fn a_node_without_a_file_system_of_its_own_continues() {
+    let (docker, image) = docker_or_return!();
+    let node = systemd_node(&docker, &image).await;
+    let outcome = AssertUnwindSafe(fail_to_move(&docker, &node)).catch_unwind().await;
+    docker.remove(&node).await.unwrap();
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
+}
+
+async fn fail_to_move(docker: &Docker, node: &str) {
+    let run = async |command: &str| docker.run(node, &["sh", "-ec", command]).await.unwrap();
+    run("mkdir /var/lib/kubelet; printf '#!/bin/sh\\necho no room >&2; exit 1' > /usr/local/sbin/mkfs.ext4")
+        .await;
+    run("chmod 755 /usr/local/sbin/mkfs.ext4").await;
+    let error = separate_disks(docker, &[node]).await.unwrap_err().to_string();
+    assert!(error.contains("no room"), "{error}");
+    assert!(!has_own_disk(docker, node).await);
+    assert_eq!(run("systemctl is-active containerd").await, "active\n");
 }
 
 /// Creates an image with one small file.

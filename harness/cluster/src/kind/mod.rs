@@ -24,6 +24,7 @@ pub use config::{ConfigError, KUBELET_LABEL, KindConfig, label_value};
 pub use delete::{KIND_LABEL, claim, containers, delete};
 pub use gc::{KnownCluster, Removal, collect, find, remove_scratch};
 pub use name::{ClusterName, ClusterNameError};
+pub use node_disk::{NodeDiskError, has_own_disk, separate_disks};
 pub use record::{ClusterRecord, ClusterState, NODE_FILE};
 pub use skew::{KubeletGroup, OLDEST_KUBELET, SkewError, group_by_skew, is_skew_allowed, single_group};
 pub use state_dir::{StateDir, StateError};

@@ -48,7 +48,7 @@ mount -o loop,discard $image /var
 
 /// The workers continue to share the file system of the host.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NodeDiskError {
+pub enum NodeDiskError {
     /// The host is too small.
     #[error(
         "the host has {} MiB of disk available, {nodes} file systems may take {} MiB and leave {} MiB",
@@ -89,7 +89,7 @@ struct DiskUse {
 ///
 /// # Errors
 /// The host has too little space, or does not support loop devices.
-pub(super) async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), NodeDiskError> {
+pub async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), NodeDiskError> {
     let disks = try_join_all(workers.iter().map(|worker| measure(docker, worker))).await?;
     check_host(&disks)?;
     let moved = workers.iter().zip(&disks).map(async |(worker, disk)| {
@@ -102,7 +102,7 @@ pub(super) async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<
 }
 
 /// Returns whether the kubelet's directory of a worker is on a file system of its own.
-pub(super) async fn has_own_disk(docker: &Docker, worker: &str) -> bool {
+pub async fn has_own_disk(docker: &Docker, worker: &str) -> bool {
     let device = docker.run(worker, &["stat", "-c", "%d", "/var/lib/kubelet"]).await;
     device.is_ok_and(|device| device.trim().parse().is_ok_and(|device| major(device) == LOOP_DEVICE))
 }
