@@ -230,7 +230,13 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
     assert_eq!(run(first, "ctr -n k8s.io images ls -q").await, images);
 
     let before = [available(first).await, available(second).await];
-    assert!(before[0] > 12_000, "{before:?} MiB");
+    assert!((18_000..20_480).contains(&before[0]), "{before:?} MiB");
+    let image = run(first, "stat -c '%s %b %B' /kind/evictlab-var.img").await;
+    let image: Vec<u64> = image.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    assert!(
+        image[0] >= 64 << 30 && image[1] * image[2] < 4 << 30,
+        "the host stores the content only: {image:?}"
+    );
     run(first, "dd if=/dev/zero of=/var/lib/kubelet/zeros bs=1M count=64 2> /dev/null; sync").await;
     assert_eq!(before[0] - available(first).await, 64, "MiB");
     assert_eq!(available(second).await, before[1], "the other node does not see it");

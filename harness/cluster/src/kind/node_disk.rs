@@ -10,9 +10,12 @@ use futures::future::{join_all, try_join_all};
 
 use crate::docker::{Docker, DockerError};
 
-/// Free space of a new file system, in bytes: far more than a case writes, so that the kubelet's
-/// thresholds for the garbage collection of images (85 %) are not reached.
-const FREE_SPACE: u64 = 12 * GIB;
+/// Size of a new file system, in bytes. The file of the device takes only the space of its content.
+const SIZE: u64 = 64 * GIB;
+
+/// Free space of a new file system, in bytes: far more than a case writes, and enough that the
+/// kubelet does not collect images, which it does from 85 % on.
+const FREE_SPACE: u64 = 20 * GIB;
 
 /// Space of the host that the cases of a node may take, in bytes. Deleted blocks return to the host.
 const MAX_WRITTEN: u64 = 3 * GIB;
@@ -26,9 +29,11 @@ const LOOP_DEVICE: u64 = 7;
 /// Prints the available space of the host and the content of `/var`, in bytes.
 const MEASURE: &str = "df --output=avail -B1 /kind | tail -n 1; du -sxB1 /var | cut -f 1";
 
-/// Moves `/var` to a new file system of the given size. Containers continue to run, and containerd
-/// and the kubelet start in any case. A container has only the loop devices that existed when it
-/// was started.
+/// Moves `/var` to a new file system, given its size and that of a file which takes no space on the
+/// host. Pods may request what is in use below an eviction threshold (node allocatable), so the file
+/// makes room for requests. Containers continue to run, and containerd and the kubelet start in any
+/// case. A container has only the loop devices that existed when it was started. Empty inode tables
+/// are not written (`noinit_itable`).
 const MOVE: &str = r#"
 image=/kind/evictlab-var.img new=/kind/evictlab-var
 command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
@@ -40,10 +45,11 @@ for number in $(seq 0 255); do
   [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
 done
 mkdir -p $new
-mount -o loop,discard $image $new
+mount -o loop,discard,noinit_itable $image $new
 cp -a /var/. $new/
+[ "$2" = 0 ] || fallocate -l "$2" $new/evictlab-in-use
 umount $new
-mount -o loop,discard $image /var
+mount -o loop,discard,noinit_itable $image /var
 "#;
 
 /// The workers continue to share the file system of the host.
@@ -93,8 +99,10 @@ pub async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), Nod
     let disks = try_join_all(workers.iter().map(|worker| measure(docker, worker))).await?;
     check_host(&disks)?;
     let moved = workers.iter().zip(&disks).map(async |(worker, disk)| {
-        let size = (disk.used + FREE_SPACE).to_string();
-        docker.run(worker, &["bash", "-ec", MOVE, "move-var", &size]).await
+        let in_use = SIZE.saturating_sub(disk.used + FREE_SPACE);
+        let size = disk.used + in_use + FREE_SPACE;
+        let [size, in_use] = [size, in_use].map(|bytes| bytes.to_string());
+        docker.run(worker, &["bash", "-ec", MOVE, "move-var", &size, &in_use]).await
     });
     // Every command ends before the first error is returned: it starts its kubelet again.
     join_all(moved).await.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -226,7 +226,7 @@ defects! {
         OomIsEviction = "A pod with an OOM-killed container has the reason Evicted.",
         MemoryLimitIgnored = "Memory limits of containers are not enforced.",
         OomOfLimitIsSystemOom = "A container over its own memory limit causes a SystemOOM event.",
-        OomSidecarByOwnRequest since 32 = "The oom_score_adj of a sidecar depends only on its own request.",
+        OomSidecarOfOtherVersion since 29 = "The oom_score_adj of a sidecar is by its own request since 1.32, by the smallest other one before.",
     }
     Preemption {
         PreemptionRefused = "A critical pod is rejected instead of preempting others.",

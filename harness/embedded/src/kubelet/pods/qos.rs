@@ -71,7 +71,7 @@ fn burstable(pod: &Pod, place: Place, capacity: i64, (version, defects): (&Kubel
     };
     let mut adjust = score(request(container));
     // Since 1.32 the score of a sidecar does not exceed that of any regular container of its pod.
-    let shares = version.at_least(32) && !defects.has(Defect::OomSidecarByOwnRequest);
+    let shares = version.at_least(32) != defects.has(Defect::OomSidecarOfOtherVersion);
     if shares && place.group == Group::Init && container.is_sidecar() {
         let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
         adjust = adjust.min(score(least));
