@@ -1,4 +1,4 @@
-//! The names of the kubelet's own metrics, from 1.27 to 1.36:
+//! The names of the kubelet's own metrics, from 1.27 to 1.36; those of 1.37 are assumed to be the same:
 //! test/instrumentation/documentation/documentation-list.yaml and pkg/kubelet/metrics/metrics.go.
 
 use crate::problem::nearest;

@@ -226,6 +226,8 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
             "600\ntext\n"
         );
         assert_eq!(run(node, "systemctl is-active containerd").await, "active\n");
+        run(node, "systemd-cat -t evictlab-test echo a line; journalctl --sync").await;
+        assert_eq!(run(node, "journalctl -t evictlab-test -o cat").await, "a line\n");
     }
     assert_eq!(run(first, "ctr -n k8s.io images ls -q").await, images);
 

@@ -41,7 +41,7 @@ pub struct NodeOptions {
     pub name: String,
     /// Labels in addition to those that the kubelet sets.
     pub labels: Vec<(String, String)>,
-    /// Kubelet version, 1.27 to 1.36.
+    /// Kubelet version, 1.27 to 1.37.
     pub version: KubeletVersion,
     /// Version of the kernel's control groups.
     pub cgroup: CgroupVersion,

@@ -59,6 +59,19 @@ impl Lab {
     }
 }
 
+/// kubernetes/kubernetes#137652.
+#[test]
+fn the_capacity_of_the_disk_has_decimal_units_since_1_37() {
+    let units = |minor| {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.tune(json!({"evictionHard": {"nodefs.available": "1G"}})).seconds(20.0);
+        let node = lab.simulation.store.get(Kind::Node, "", "n1").unwrap().clone();
+        ["capacity", "allocatable"].map(|list| node["status"][list]["ephemeral-storage"].clone())
+    };
+    assert_eq!(units(36), ["100Gi", "106374182400"]);
+    assert_eq!(units(37), ["107374182400", "106374182400"]);
+}
+
 #[test]
 fn unset_fields_have_default_of_version() {
     let mut lab = Lab::new(32, CgroupVersion::V2);

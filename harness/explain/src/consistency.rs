@@ -22,7 +22,7 @@ pub(crate) struct EvictionEvidence<'a> {
 /// Checks the invariants of evictions that the available records can prove or disprove.
 pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<ConsistencyCheck> {
     let Some(first) = records.events.first() else { return check_without_event(records) };
-    let (latest, empty) = (KubeletVersion::from_minor(36), Pod::default());
+    let (latest, empty) = (KubeletVersion::from_minor(KubeletVersion::NEWEST_MINOR), Pod::default());
     let evidence = Evidence {
         version: records.version.unwrap_or(&latest),
         pod: records.pod.unwrap_or(&empty),

@@ -21,7 +21,7 @@ pub enum NothingToExplain {
     /// The objects are about something else.
     #[error("no eviction found in the input, only {0}")]
     NoEviction(String),
-    /// An Evicted event has a message that no kubelet of 1.26 to 1.36 writes.
+    /// An Evicted event has a message that no kubelet of 1.26 to 1.37 writes.
     #[error("{of} was not evicted by a kubelet, or by an unknown version: {problem}")]
     Message {
         /// The pod.

@@ -21,6 +21,9 @@ pub struct KubeletVersion {
 }
 
 impl KubeletVersion {
+    /// The newest minor version whose rules are known. Newer kubelets have the rules of this one.
+    pub const NEWEST_MINOR: u32 = 37;
+
     /// Returns `v1.<minor>.0`.
     pub fn from_minor(minor: u32) -> Self {
         Self { major: 1, minor, patch: 0, suffix: String::new() }

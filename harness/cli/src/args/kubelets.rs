@@ -140,6 +140,14 @@ fn note_unknown_patches(kubelets: &[Kubelet], lock: &ImageCatalog) {
     }
 }
 
+/// Returns a note about a kubelet whose minor version is newer than the newest known rules.
+fn unknown_minor_note(version: &KubeletVersion) -> Option<String> {
+    let newest = KubeletVersion::NEWEST_MINOR;
+    version.at_least(newest + 1).then(|| {
+        format!("note: {version} is newer than v1.{newest}, the newest kubelet that evictlab knows: the rules of v1.{newest} apply to it")
+    })
+}
+
 impl KubeletArgs {
     /// Returns whether `--kubelet` is present.
     pub(crate) fn any(&self) -> bool {
@@ -223,7 +231,10 @@ impl KubeletArgs {
             }
             true => self.specs(&[]),
         };
-        resolve.resolve_all(&specs).await.map_err(bad_input)
+        let kubelets = resolve.resolve_all(&specs).await.map_err(bad_input)?;
+        let notes = kubelets.iter().filter_map(|kubelet| unknown_minor_note(&kubelet.version));
+        notes.for_each(print_stderr);
+        Ok(kubelets)
     }
 
     /// Returns the kubelets for use on another machine: pulls no images and works without Docker.
@@ -243,5 +254,20 @@ impl KubeletArgs {
         )
         .await
         .map_err(bad_input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_minor_is_noted() {
+        let note = |version: &str| unknown_minor_note(&version.parse().unwrap());
+        assert_eq!(note("v1.37.9"), None);
+        assert_eq!(
+            note("v1.38.0-rc.1").unwrap(),
+            "note: v1.38.0-rc.1 is newer than v1.37, the newest kubelet that evictlab knows: the rules of v1.37 apply to it"
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::output::print;
 
 /// Render a run as an HTML page, compare two runs, or merge runs
 ///
-/// The page is self-contained and at most 4 MB for all cases on ten kubelets: the verdicts by case and
+/// The page is self-contained and at most 4 MB for all cases on all kubelets: the verdicts by case and
 /// kubelet, with a search, and for each case a timeline of the available and used amounts, the parsed
 /// messages, the checks, the objects and the kubelet log, as far as there is room for them, cases in
 /// need of attention first; and links to the files of the evidence. A run that is in progress or was

@@ -103,8 +103,8 @@ fn rejects_invalid_arguments_before_any_request() {
         ),
         (&["cluster", "kubeconfig", "nothing"], "failed to find cluster nothing\nhelp: "),
         (
-            &["run", "--kubelet", "v1.37"],
-            "failed to model kubelet v1.37: the embedded cluster supports v1.27 to v1.36",
+            &["run", "--kubelet", "v1.38"],
+            "failed to model kubelet v1.38: the embedded cluster supports v1.27 to v1.37",
         ),
         (
             &["cluster", "create", "--backend", "kind", "--kind-config", "nothing"],
@@ -112,7 +112,7 @@ fn rejects_invalid_arguments_before_any_request() {
         ),
         (
             &["run", "--kubelet", "v1.26.15"],
-            "failed to model kubelet v1.26.15: the embedded cluster supports v1.27 to v1.36\nhelp: run a real kubelet with --backend kind",
+            "failed to model kubelet v1.26.15: the embedded cluster supports v1.27 to v1.37\nhelp: run a real kubelet with --backend kind",
         ),
         (
             &["run", "--kubelet", "kindest/node:v1.31.14"],

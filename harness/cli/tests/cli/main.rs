@@ -26,6 +26,7 @@ mod installed;
 mod interrupted;
 mod merge;
 mod model;
+mod new_minor;
 mod output;
 mod report;
 mod size;

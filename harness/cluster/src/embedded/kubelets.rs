@@ -8,7 +8,7 @@ use crate::images::ImageCatalog;
 use crate::kubelet::{Kubelet, KubeletSource, KubeletSpec};
 
 /// Minor versions that the model supports.
-pub const MODELLED_MINORS: RangeInclusive<u32> = 27..=36;
+pub const MODELLED_MINORS: RangeInclusive<u32> = 27..=KubeletVersion::NEWEST_MINOR;
 
 /// Last patches (minor, patch) of minor versions whose last node image has an earlier patch.
 const LAST_PATCHES: [(u32, u32); 4] = [(29, 15), (30, 14), (31, 14), (32, 13)];
@@ -99,22 +99,26 @@ mod tests {
             (&["v1.31", "v1.32"], &["v1.31.14", "v1.32.13"]),
             (&["v1.28", "1.36"], &["v1.28.15", "v1.36.4"]),
             (&["v1.31.3", "v1.31.3"], &["v1.31.3", "v1.31.3-2"]),
-            (&[], &["v1.36.4"]),
+            (&[], &["v1.37.0"]),
         ];
         for (specs, expected) in rows {
             assert_eq!(labels(specs).unwrap(), expected, "{specs:?}");
         }
         let all = modelled_kubelets(&every_minor(), &ImageCatalog::load(None).unwrap()).unwrap();
-        assert!(all.len() == 10 && all.iter().all(|kubelet| kubelet.version.patch > 0), "{all:?}");
+        assert!(
+            all.len() == 11
+                && all.iter().all(|kubelet| kubelet.version.patch > 0 || kubelet.version.minor == 37),
+            "{all:?}"
+        );
     }
 
     #[test]
     fn rejects_unsupported_kubelets() {
         for (spec, message) in [
-            ("v1.37", "kubelet v1.37: the embedded cluster supports v1.27 to v1.36"),
+            ("v1.38", "kubelet v1.38: the embedded cluster supports v1.27 to v1.37"),
             (
                 "v1.26.15",
-                "kubelet v1.26.15: the embedded cluster supports v1.27 to v1.36\nhelp: run a real kubelet with --backend kind",
+                "kubelet v1.26.15: the embedded cluster supports v1.27 to v1.37\nhelp: run a real kubelet with --backend kind",
             ),
             ("v2.30.0", "failed to model kubelet v2.30.0"),
             ("kindest/node:v1.31.14", "failed to model the node image kindest/node:v1.31.14"),

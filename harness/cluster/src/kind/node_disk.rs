@@ -33,7 +33,7 @@ const MEASURE: &str = "df --output=avail -B1 /kind | tail -n 1; du -sxB1 /var | 
 /// host. Pods may request what is in use below an eviction threshold (node allocatable), so the file
 /// makes room for requests. Containers continue to run, and containerd and the kubelet start in any
 /// case. A container has only the loop devices that existed when it was started. Empty inode tables
-/// are not written (`noinit_itable`).
+/// are not written (`noinit_itable`). The journal would go on in the file that it has open.
 const MOVE: &str = r#"
 image=/kind/evictlab-var.img new=/kind/evictlab-var
 command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
@@ -50,6 +50,7 @@ cp -a /var/. $new/
 [ "$2" = 0 ] || fallocate -l "$2" $new/evictlab-in-use
 umount $new
 mount -o loop,discard,noinit_itable $image /var
+systemctl restart systemd-journald
 "#;
 
 /// The workers continue to share the file system of the host.

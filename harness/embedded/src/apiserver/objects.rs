@@ -84,7 +84,7 @@ pub(super) fn check_preconditions(
 /// be newer than its API server.
 pub(crate) fn control_plane_version(ctx: &SimContext) -> KubeletVersion {
     let versions = ctx.store.kubelet_versions().filter_map(|version| version.parse().ok());
-    versions.max().unwrap_or_else(|| KubeletVersion::from_minor(36))
+    versions.max().unwrap_or_else(|| KubeletVersion::from_minor(KubeletVersion::NEWEST_MINOR))
 }
 
 /// Increments `metadata.generation` of an object that has one.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invariant {
-    /// The event's message has one of the forms of 1.26 to 1.36.
+    /// The event's message has one of the forms of 1.26 to 1.37.
     /// Source: the const block of `helpers.go`.
     MessageIsKnown,
     /// `status.message` is the message of one of the pod's Evicted events, byte for byte.

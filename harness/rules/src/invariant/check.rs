@@ -1,6 +1,7 @@
 //! Checks all invariants on one event.
 
 use super::{EvictedEvent, Evidence, Finding, Invariant, limits, pressure};
+use crate::KubeletVersion;
 use crate::message::EvictionMessage;
 
 /// Checks all invariants that apply to the event. Equal evidence gives equal findings.
@@ -10,7 +11,7 @@ pub fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
         Ok(_) => evidence.event.message.clone(),
         Err(error) => error.to_string(),
     };
-    let expected = "a message of kubelets 1.26 to 1.36".to_owned();
+    let expected = format!("a message of kubelets 1.26 to 1.{}", KubeletVersion::NEWEST_MINOR);
     let mut findings = vec![Finding::proven(Invariant::MessageIsKnown, message.is_ok(), expected, observed)];
     findings.extend(check_status(evidence));
     findings.extend(check_condition(evidence));

@@ -6,7 +6,7 @@ use super::{EvictionMessage, NodePressure, Offender, ThresholdClause};
 use crate::quantity::Quantity;
 use crate::threshold::{NodeCondition, Resource};
 
-/// The text is not an eviction message of kubelets 1.26 to 1.36.
+/// The text is not an eviction message of kubelets 1.26 to 1.37.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not an eviction message: at byte {offset}, after {:?}, expected {expected}, found {}",

@@ -1,4 +1,4 @@
-//! The texts of messages: the const block of `pkg/kubelet/eviction/helpers.go`, 1.26 to 1.36.
+//! The texts of messages: the const block of `pkg/kubelet/eviction/helpers.go`, 1.26 to 1.37.
 
 use std::fmt;
 

@@ -148,7 +148,7 @@ fn names_containers_over_their_request() {
         ),
     ];
     for (about, containers, usages, newer, older) in rows {
-        for minor in 26..=36 {
+        for minor in 26..=KubeletVersion::NEWEST_MINOR {
             let offenders = if minor >= 32 { newer } else { older };
             let (message, annotations) =
                 compose(minor, &pod("pod", containers), Some(&stats(usages)), Resource::Memory);
@@ -184,7 +184,7 @@ fn names_pods_with_pod_level_requests_from_1_34() {
         let pod_sentence = format!(
             "Pod pod-eviction-message was using {print}, request is 250Mi, has larger consumption of memory. "
         );
-        for minor in 26..=36 {
+        for minor in 26..=KubeletVersion::NEWEST_MINOR {
             let pod_sentence = if minor >= 34 { pod_sentence.as_str() } else { "" };
             let (message, annotations) = compose(minor, &pod, Some(&stats), Resource::Memory);
             assert_eq!(message, format!("The node was low on resource: memory. {pod_sentence}{containers}"));

@@ -184,7 +184,7 @@ fn pod_request_depends_on_version() {
     ];
     for (about, spec, older, newer) in rows {
         let pod: Pod = from_value(json!({"spec": spec})).unwrap();
-        for minor in 26..=36 {
+        for minor in 26..=KubeletVersion::NEWEST_MINOR {
             let expected = Quantity::from_bytes(MI * if minor >= 34 { newer } else { older });
             let request = pod.request(&KubeletVersion::from_minor(minor), "memory");
             assert_eq!(request, expected, "{about}, 1.{minor}: {request}");

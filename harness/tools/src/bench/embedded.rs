@@ -19,7 +19,7 @@ pub fn measure_embedded(program: &Path) -> Vec<Figure> {
     let mut failure = String::new();
     let rows = [
         ("every case, embedded, one kubelet", "v1.36", 2.0),
-        ("every case, embedded, ten kubelets", "all", 15.0),
+        ("every case, embedded, all kubelets", "all", 15.0),
     ];
     let mut figures: Vec<Figure> = rows
         .into_iter()

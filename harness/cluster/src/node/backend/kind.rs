@@ -87,6 +87,14 @@ impl KindNode {
         let command =
             ["journalctl", "-u", "kubelet", "--no-pager", "-o", "cat", "-n", &lines, "--since", &since];
         let log = self.run(&command).await?;
+        // A kubelet that starts pods writes lines: without any, the journal is not the kubelet's.
+        if log.is_empty() {
+            return Err(NodeError::InvalidResponse {
+                operation: "read the kubelet log",
+                node: self.node.clone(),
+                problem: format!("the journal has no line of the unit kubelet since {since}"),
+            });
+        }
         Ok(log.lines().map(str::to_owned).collect())
     }
 

@@ -141,8 +141,13 @@ impl Kubelet {
         let bytes = |bytes: u64| Quantity::from_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
         let options = &self.identity.options;
         let cpus = Quantity::from_count(i64::from(options.cpus));
-        let whole =
-            [("cpu", cpus), ("ephemeral-storage", bytes(options.disk)), ("memory", bytes(options.memory))];
+        // Decimal units since 1.37 (`EphemeralStorageCapacityFromFsInfo` of
+        // `pkg/kubelet/cadvisor/util.go`, kubernetes/kubernetes#137652).
+        let disk = match self.identity.version.at_least(37) {
+            true => Quantity::from_count(bytes(options.disk).value()),
+            false => bytes(options.disk),
+        };
+        let whole = [("cpu", cpus), ("ephemeral-storage", disk), ("memory", bytes(options.memory))];
         let fixed =
             [("hugepages-1Gi", "0"), ("hugepages-2Mi", "0"), ("pods", &settings.max_pods.to_string())];
         let fixed = fixed.map(|(resource, amount)| (resource.to_owned(), amount.to_owned()));
