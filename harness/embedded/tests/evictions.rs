@@ -408,6 +408,24 @@ fn evicts_pod_over_empty_dir_limit_after_volume_measurement() {
     }
 }
 
+/// `evictPod` logs a critical pod over a limit in every pass.
+#[test]
+fn critical_pod_over_limit_is_logged() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.tune(json!({"volumeStatsAggPeriod": "5s"}));
+    let writer = json!({
+        "name": "el1",
+        "command": ["sh", "-c", "dd if=/dev/zero of=/data/f bs=1M count=40; sleep infinity"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    });
+    let volumes = json!([{"name": "data", "emptyDir": {"sizeLimit": "20Mi"}}]);
+    lab.pod("full", json!({"priority": 2_000_000_000, "containers": [writer], "volumes": volumes}));
+    lab.seconds(35.0);
+    let line = "eviction_manager.go:609] \"Eviction manager: cannot evict a critical pod\" pod=\"test/full\"";
+    assert!(lab.log().iter().filter(|one| one.ends_with(line)).count() > 1, "{:#?}", lab.log());
+    assert!(!lab.is_evicted("full"));
+}
+
 #[test]
 fn disk_pressure_deletes_images_before_pods() {
     let mut lab = Lab::new(32, CgroupVersion::V2);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
-use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config};
+use evictlab_rules::threshold::{
+    Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config_of,
+};
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
@@ -91,7 +93,7 @@ impl Settings {
         }
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
-        let mut thresholds = parse_threshold_config(&config)?;
+        let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
         if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }

@@ -10,13 +10,13 @@ use evictlab_rules::pod::Pod;
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
 use evictlab_rules::threshold::{
-    FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold, ThresholdValue,
-    reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
+    ContainerfsThresholds, FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold,
+    ThresholdValue, reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
 use rand::seq::SliceRandom;
 
-use super::limits::exceeded_limit;
+use super::limits::exceeded_limits;
 use super::message::{EvictionTexts, eviction_texts};
 use super::ranking::rank;
 use crate::defect::{Defect, Defects};
@@ -106,13 +106,16 @@ pub struct Manager {
     settings: Settings,
     /// Thresholds that are met, by signal.
     thresholds: Vec<Threshold>,
-    /// Thresholds from the second pass on.
-    learned: Option<Vec<Threshold>>,
+    /// Additional thresholds of the passes after the one that detects the file systems.
+    appended: Vec<Threshold>,
     knows_disks: bool,
     met: Vec<Threshold>,
     first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
     conditions: Vec<NodeCondition>,
+    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each kind
+    /// of limit.
+    spared: Vec<usize>,
     measured: BTreeMap<Signal, Option<Timestamp>>,
 }
 
@@ -123,12 +126,13 @@ impl Manager {
             version,
             thresholds: defective(settings.thresholds.clone(), &settings.defects),
             settings,
-            learned: None,
+            appended: Vec::new(),
             knows_disks: false,
             met: Vec::new(),
             first_met: Vec::new(),
             conditions_met: BTreeMap::new(),
             conditions: Vec::new(),
+            spared: Vec::new(),
             measured: BTreeMap::new(),
         }
     }
@@ -143,20 +147,33 @@ impl Manager {
         &self.conditions
     }
 
+    /// Returns the indexes of the critical candidates that exceeded a limit in the last pass, once
+    /// for each kind of limit: `evictPod` logs them instead of evicting them.
+    pub fn spared(&self) -> &[usize] {
+        &self.spared
+    }
+
     /// Returns whether a pass can have a result.
     pub fn has_work(&self) -> bool {
         !self.thresholds.is_empty() || self.settings.local_storage
     }
 
+    /// Returns whether [`Manager::detect_fs_layout`] was called.
+    pub fn knows_fs_layout(&self) -> bool {
+        self.knows_disks
+    }
+
     /// Detects the layout of the file systems. The first call returns the log message about ignored
-    /// thresholds.
+    /// thresholds. The pass that detects the layout does not have the appended thresholds yet.
     pub fn detect_fs_layout(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.knows_disks, true) {
+            self.thresholds.extend(self.appended.drain(..));
             return None;
         }
-        let (all, conflict) =
+        let ContainerfsThresholds { first, mut later, conflict } =
             update_containerfs_thresholds(&self.version, &self.thresholds, self.settings.disks);
-        self.learned = Some(all);
+        self.appended = later.split_off(first.len());
+        self.thresholds = first;
         conflict
     }
 
@@ -172,6 +189,7 @@ impl Manager {
         self.update_met(now, &observations);
         self.update_conditions(now, rng);
         let mut due = self.take_due(now, &observations, rng);
+        self.spared.clear();
         if self.settings.local_storage {
             let over = self.over_limits(sample, candidates);
             if !over.is_empty() {
@@ -199,10 +217,6 @@ impl Manager {
             if !met.iter().any(same) {
                 met.push(threshold);
             }
-        }
-        // `synchronize` reads its thresholds before it detects the file systems.
-        if let Some(all) = self.learned.take() {
-            self.thresholds = all;
         }
         let first_met = |threshold: Threshold| {
             let since = self.first_met.iter().find(|(known, _)| *known == threshold);
@@ -271,8 +285,9 @@ impl Manager {
 
     /// Returns whether no threshold is met after a reclaim.
     pub fn relieved(&self, sample: &Sample) -> bool {
-        !self.has(Defect::ReclaimWithoutCheck)
-            && met(&self.thresholds, &observations(&sample.node, &self.settings.defects), true).is_empty()
+        let observations = observations(&sample.node, &self.settings.defects);
+        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, true).is_empty();
+        !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 
     /// Returns the actions that are tried before a pod is evicted.
@@ -346,14 +361,19 @@ impl Manager {
             && !self.has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }
 
-    /// Returns the pods that exceed their own limits, without critical ones.
-    fn over_limits(&self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
-        let dedicated = self.settings.disks == FsLayout::DedicatedImagefs;
+    /// Returns the pods that exceed their own limits, without critical ones, which it remembers.
+    fn over_limits(&mut self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
+        let dedicated = self.settings.disks.has_dedicated_imagefs();
         let defects = &self.settings.defects;
+        let mut spared = Vec::new();
         let over = |(at, candidate): (usize, &Candidate<'_>)| {
-            let is_spared = candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced);
-            let stats = sample.pod(&candidate.pod.metadata.uid).filter(|_| !is_spared)?;
-            let message = exceeded_limit(&self.version, candidate.pod, stats, dedicated, defects)?;
+            let stats = sample.pod(&candidate.pod.metadata.uid)?;
+            let messages = exceeded_limits(&self.version, candidate.pod, stats, dedicated, defects);
+            if candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced) {
+                spared.extend(messages.iter().map(|_| at));
+                return None;
+            }
+            let message = messages.into_iter().next()?;
             let annotations =
                 || BTreeMap::from([("starved_resource".to_owned(), "ephemeral-storage".to_owned())]);
             Some(Victim {
@@ -372,7 +392,9 @@ impl Manager {
                 },
             })
         };
-        candidates.iter().enumerate().filter_map(over).collect()
+        let victims = candidates.iter().enumerate().filter_map(over).collect();
+        self.spared = spared;
+        victims
     }
 
     /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never

@@ -20,8 +20,8 @@ pub struct PodEviction {
     pub message: String,
     /// True if the pod gets the condition `DisruptionTarget`.
     pub disruption: bool,
-    /// Grace period that replaces the pod's own.
-    pub grace: Option<Duration>,
+    /// Grace period that replaces the pod's own, in seconds. A negative one means 1 s.
+    pub grace: Option<i64>,
 }
 
 impl Kubelet {
@@ -77,21 +77,20 @@ impl Kubelet {
         &mut self,
         pod: &str,
         reason: Reason,
-        grace: Option<Duration>,
+        grace: Option<i64>,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) -> bool {
         let number = self.pods.next_serial();
-        let seconds = grace.map(|grace| grace.as_secs());
         let waits = self.with_worker(pod, |kubelet, worker| {
             if !worker.could_run() {
                 return None;
             }
             worker.evicted = true;
             worker.callers.push(number);
-            kubelet.terminate(worker, Some(reason), seconds, machine, ctx);
+            kubelet.terminate(worker, Some(reason), grace, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
-            let seconds = seconds.unwrap_or(own);
+            let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
             Some(Duration::from_secs((seconds + seconds / 2).max(10)))
         });
         let Some(timeout) = waits.flatten() else { return false };
@@ -105,7 +104,7 @@ impl Kubelet {
         &mut self,
         worker: &mut Worker,
         reason: Option<Reason>,
-        grace: Option<u64>,
+        grace: Option<i64>,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
@@ -136,13 +135,14 @@ impl Kubelet {
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
     }
 
-    /// Computes `calculateEffectiveGracePeriod`: the grace period can only become shorter. Until
-    /// 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it results in
-    /// 1 (kubernetes/kubernetes#124063).
-    fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<u64>) -> u64 {
-        let mut seconds = before;
+    /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the grace period can only become
+    /// shorter. Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31
+    /// it results in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all
+    /// versions.
+    fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<i64>) -> u64 {
+        let mut seconds = i64::try_from(before).unwrap_or(i64::MAX);
         let mut is_overridden = false;
-        let deletion = worker.object.metadata().read::<Option<u64>>("deletionGracePeriodSeconds");
+        let deletion = worker.object.metadata().read::<Option<i64>>("deletionGracePeriodSeconds");
         for wanted in [deletion, grace].into_iter().flatten() {
             if seconds == 0 || wanted < seconds {
                 seconds = wanted;
@@ -150,6 +150,7 @@ impl Kubelet {
             }
         }
         let counts = is_overridden && self.identity.version.at_least(31);
+        let mut seconds = u64::try_from(seconds).unwrap_or(1);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
         }
