@@ -436,9 +436,9 @@ fn disk_pressure_deletes_images_before_pods() {
         json!({"name": "el1", "command": ["sh", "-c", script]})
     };
     let available = lab.summary()["node"]["fs"]["availableBytes"].as_i64().unwrap() / MI;
-    lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 100)},
-        "evictionPressureTransitionPeriod": "1s"}));
-    lab.pod("writes", json!({"containers": [writer(24)]}));
+    lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 60)},
+        "evictionPressureTransitionPeriod": "1s", "imageMinimumGCAge": "1s"}));
+    lab.pod("writes", json!({"containers": [writer(14)]}));
     lab.seconds(50.0);
     assert!(!lab.is_evicted("writes"), "what images took was enough: {:#?}", lab.log());
     assert!(

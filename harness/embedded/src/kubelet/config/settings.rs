@@ -38,6 +38,8 @@ pub struct Settings {
     pub reserved: BTreeMap<String, Quantity>,
     /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
     pub pods_limit: Option<u64>,
+    /// `imageMinimumGCAge`.
+    pub image_min_age: Duration,
     /// `maxPods`.
     pub max_pods: u64,
     /// `singleProcessOOMKill`: whether the OOM killer kills one process instead of all processes of
@@ -58,6 +60,7 @@ impl Default for Settings {
             status_report: Duration::from_secs(300),
             reserved: BTreeMap::new(),
             pods_limit: None,
+            image_min_age: Duration::from_secs(120),
             max_pods: 110,
             single_process_oom_kill: false,
         }
@@ -111,6 +114,7 @@ impl Settings {
                 let kept = reserved.get("memory").map_or(0, Quantity::value);
                 identity.options.memory.saturating_sub(u64::try_from(kept).unwrap_or(0))
             }),
+            image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
             max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
             single_process_oom_kill: v1 || is("singleProcessOOMKill"),
             thresholds,

@@ -166,7 +166,7 @@ impl Kubelet {
         self.record_threshold_met(resource, ctx);
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
-            self.eviction_reclaim_node_level(actions, machine);
+            self.eviction_reclaim_node_level(actions, machine, ctx.now);
             let sample = self.fresh_sample(machine, ctx);
             if sample.is_some_and(|sample| manager.relieved(&sample)) {
                 self.log_eviction(LogMessage::Relieved, &pair, ctx);

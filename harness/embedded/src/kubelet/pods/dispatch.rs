@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::status::StatusBuilder;
 use super::stop::Exit;
-use super::worker::{Stage, Worker};
+use super::worker::Worker;
 use super::{latency, mirror};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -88,7 +88,10 @@ impl Kubelet {
         }
     }
 
-    /// Deletes dead containers, including those of finished pods (container GC).
+    /// Deletes dead containers (`evictContainers` of kuberuntime_gc.go): all of pods that were
+    /// evicted, have terminated or are unknown (`ShouldPodContentBeRemoved`,
+    /// `ShouldPodRuntimeBeRemoved`). Of other pods, also of terminating ones, one per name is kept
+    /// (`MaxPerPodContainerCount`).
     pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine) {
         let pods: Vec<(PodUid, usize)> = self
             .pods
@@ -96,10 +99,8 @@ impl Kubelet {
             .pods
             .keys()
             .map(|pod| {
-                // One dead container per name is kept while the pod runs
-                // (`MaxPerPodContainerCount`).
-                let goes_on = self.pods.workers.get(pod).is_some_and(|worker| worker.stage == Stage::Syncing);
-                (pod.clone(), usize::from(goes_on))
+                let keeps = |worker: &Worker| worker.could_run() && !worker.evicted;
+                (pod.clone(), usize::from(self.pods.workers.get(pod).is_some_and(keeps)))
             })
             .collect();
         for (pod, keep) in pods {

@@ -1,6 +1,6 @@
 //! Pods of a kubelet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +61,11 @@ impl Pods {
         active
             .map(|worker| ActivePod { object: worker.object.clone(), pod: worker.manifest.pod.clone() })
             .collect()
+    }
+
+    /// Returns the images that containers of the runtime use, running and dead ones.
+    pub fn images_in_use(&self) -> BTreeSet<&str> {
+        self.runtime.images()
     }
 
     /// Returns the running containers of a pod; an empty list while only its sandbox runs.

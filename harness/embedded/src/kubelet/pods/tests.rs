@@ -14,6 +14,7 @@ use crate::simulation::Simulation;
 mod ends;
 mod facts;
 mod lifecycle;
+mod reclaim;
 mod recordings;
 mod refusals;
 mod statics;
