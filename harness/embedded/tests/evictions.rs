@@ -249,6 +249,18 @@ fn cgroup_v1_notifies_one_loop_per_threshold() {
         assert!(newest.is_some());
     }
     assert!(doubled > 0, "a pod is evicted twice now and then");
+    // Memory that is freed without an eviction notifies, too.
+    let mut lab = Lab::new(31, CgroupVersion::V1);
+    let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+    lab.tune(json!({"evictionHard": {"memory.available": format!("{}Mi", available - 300)},
+        "evictionSoft": {"memory.available": format!("{}Mi", available - 40)},
+        "evictionSoftGracePeriod": {"memory.available": "10m"}, "kernelMemcgNotification": true}));
+    lab.seconds(2.0);
+    let script = "dd if=/dev/zero of=/dev/shm/f bs=1M count=60; sleep 3; rm /dev/shm/f; sleep infinity";
+    lab.pod("frees", json!({"containers": [{"name": "c", "command": ["sh", "-c", script]}]}));
+    lab.seconds(12.0);
+    let crossed = |line: &&String| line.contains("soft memory eviction threshold crossed");
+    assert_eq!(lab.log().iter().filter(crossed).count(), 2, "upwards and downwards: {:#?}", lab.log());
     // No notifications on cgroup v2, nor without the setting.
     for (cgroup, asks) in [(CgroupVersion::V2, true), (CgroupVersion::V1, false)] {
         let mut lab = Lab::new(31, cgroup);
