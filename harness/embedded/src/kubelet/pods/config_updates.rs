@@ -91,7 +91,7 @@ impl Kubelet {
             worker.stage = Stage::Finished;
         } else if !is_known && !deleted {
             match self.admit(&worker, machine, ctx) {
-                Ok(after) => worker.after = after,
+                Ok(preempts) => worker.preempts = preempts,
                 Err(rejection) => self.reject(&mut worker, rejection, ctx),
             }
         }

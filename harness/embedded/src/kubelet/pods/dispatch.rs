@@ -17,6 +17,7 @@ use crate::resource::{EventBody, Kind, ObjectExt};
 impl Kubelet {
     pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         let before = std::mem::take(&mut self.pods.workers);
+        self.pods.preemptions.clear();
         self.pods.first_relist = ctx.now + latency::between(ctx.rng, 20, 1000);
         self.pods.relist_scheduled = false;
         self.pods.seen = ctx.store.version();
@@ -77,7 +78,7 @@ impl Kubelet {
             PodEvent::Report(pod) => self.report(&pod, ctx),
             PodEvent::Stop(pod) => self.advance(&pod, machine, ctx),
             PodEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
-            PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, ctx),
+            PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, machine, ctx),
             PodEvent::ActiveDeadline(pod) => self.end_active(&pod, machine, ctx),
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),

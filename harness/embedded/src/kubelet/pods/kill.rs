@@ -43,7 +43,7 @@ impl Kubelet {
             disruption: eviction.disruption.then(|| eviction.message.clone()),
             message: eviction.message,
         };
-        if !self.kill_now(pod, reason, eviction.grace, machine, ctx) {
+        if self.kill_now(pod, reason, eviction.grace, machine, ctx).is_none() {
             self.notify_stopped(pod.to_owned(), ctx);
         }
     }
@@ -71,8 +71,8 @@ impl Kubelet {
         });
     }
 
-    /// Kills a pod for a caller that waits (`killPodNow`). Returns whether there is anything to
-    /// wait for.
+    /// Kills a pod for a caller that waits (`killPodNow`). Returns the number of the call; `None` if
+    /// there is nothing to wait for.
     pub(super) fn kill_now(
         &mut self,
         pod: &str,
@@ -80,7 +80,7 @@ impl Kubelet {
         grace: Option<i64>,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> bool {
+    ) -> Option<u64> {
         let number = self.pods.next_serial();
         let waits = self.with_worker(pod, |kubelet, worker| {
             if !worker.could_run() {
@@ -93,9 +93,9 @@ impl Kubelet {
             let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
             Some(Duration::from_secs((seconds + seconds / 2).max(10)))
         });
-        let Some(timeout) = waits.flatten() else { return false };
+        let timeout = waits.flatten()?;
         self.schedule_pod(ctx.now + timeout, PodEvent::WaitTimedOut(pod.to_owned(), number), ctx);
-        true
+        Some(number)
     }
 
     /// Starts to terminate a pod, or shortens its grace period. The deletion and the pod's spec
@@ -170,8 +170,8 @@ impl Kubelet {
         self.keep_status(worker, status, ctx);
         // The terminal status was held back until now.
         self.send_status(worker, ctx);
-        for _ in std::mem::take(&mut worker.callers) {
-            self.notify_stopped(uid.clone(), ctx);
+        for number in std::mem::take(&mut worker.callers) {
+            self.release_caller(&uid, number, true, machine, ctx);
         }
         let mut unblocked = Vec::new();
         for (next, other) in &mut self.pods.workers {
@@ -213,7 +213,13 @@ impl Kubelet {
     }
 
     /// Ends the wait of a caller for the end of a pod.
-    pub(super) fn wait_timed_out(&mut self, pod: &str, number: u64, ctx: &mut SimContext) {
+    pub(super) fn wait_timed_out(
+        &mut self,
+        pod: &str,
+        number: u64,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         let Some(place) = worker.callers.iter().position(|caller| *caller == number) else { return };
         worker.callers.remove(place);
@@ -224,7 +230,21 @@ impl Kubelet {
             EventBody::warning("ExceededGracePeriod", message),
             ctx,
         );
-        self.notify_stopped(pod.to_owned(), ctx);
+        self.release_caller(pod, number, false, machine, ctx);
+    }
+
+    /// Notifies the caller that waits for the end of a pod: a preemption, or the eviction manager.
+    fn release_caller(
+        &mut self,
+        pod: &str,
+        number: u64,
+        in_time: bool,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        if !self.preemption_continues(number, in_time, machine, ctx) {
+            self.notify_stopped(pod.to_owned(), ctx);
+        }
     }
 
     fn notify_stopped(&mut self, pod: PodUid, ctx: &mut SimContext) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use evictlab_rules::pod::Pod;
 use serde_json::Value;
 
+use super::preempt::Preemption;
 use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
@@ -50,6 +51,8 @@ pub struct Pods {
     pub(super) read_scheduled: bool,
     /// Pods that ran before the kubelet started and have not been admitted again.
     pub(super) readmission: Vec<PodUid>,
+    /// Preemptions that wait for the end of a pod.
+    pub(super) preemptions: Vec<Preemption>,
     /// Source of numbers that detect stale events; survives restarts.
     pub(super) serial: u64,
 }
