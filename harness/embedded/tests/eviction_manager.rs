@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use evictlab_embedded::kubelet::config::FeatureGates;
 use evictlab_embedded::kubelet::eviction::manager::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
 use evictlab_embedded::sim::Rng;
 use evictlab_embedded::sim::Time;
@@ -122,7 +123,7 @@ impl Lab {
 }
 
 fn candidates(pods: &[(Pod, i64)]) -> Vec<Candidate<'_>> {
-    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace }).collect()
+    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace, stated: None }).collect()
 }
 
 fn thresholds(config: Value) -> Vec<Threshold> {
@@ -136,6 +137,7 @@ fn settings(config: Value) -> Settings {
         transition: Duration::from_secs(300),
         max_pod_grace: 5,
         local_storage: false,
+        gates: FeatureGates::default(),
         disks: FsLayout::Single,
     }
 }

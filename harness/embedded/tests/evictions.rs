@@ -381,6 +381,66 @@ fn soft_thresholds_have_grace_periods() {
     assert!(lab.status("soft")["conditions"].to_string().contains("DisruptionTarget"));
 }
 
+/// Gates of the kubelet's configuration change evictions.
+#[test]
+fn feature_gates_change_evictions() {
+    let evicted = |minor: u32, gates: Value, pod: Value| {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.budget(300, json!({"featureGates": gates}));
+        lab.pod("hog", pod);
+        lab.until(40, |lab| lab.is_evicted("hog"));
+        lab.status("hog")
+    };
+    let plain = || json!({"containers": [stress("el1", "1000Mi")]});
+    for (minor, gate, has_condition) in [(27, true, true), (27, false, false), (30, false, false)] {
+        let status = evicted(minor, json!({"PodDisruptionConditions": gate}), plain());
+        assert_eq!(status["conditions"].to_string().contains("DisruptionTarget"), has_condition, "1.{minor}");
+    }
+    // The API server drops what the kubelet has allocated.
+    let requesting = || {
+        let mut container = stress("el1", "1000Mi");
+        container["resources"] = json!({"requests": {"memory": "10Mi"}});
+        json!({"containers": [container]})
+    };
+    for (minor, gate, request) in [(31, false, "10Mi"), (31, true, "0"), (32, true, "10Mi")] {
+        let status = evicted(minor, json!({"InPlacePodVerticalScaling": gate}), requesting());
+        let message = status["message"].as_str().unwrap();
+        assert!(message.contains(&format!(", request is {request}, ")), "1.{minor}: {message}");
+    }
+    // The sentence about the pod belongs to pod-level resources.
+    let pod_level =
+        || json!({"resources": {"requests": {"memory": "10Mi"}}, "containers": [stress("el1", "1000Mi")]});
+    for (gate, names_pod) in [(true, true), (false, false)] {
+        let status = evicted(34, json!({"PodLevelResources": gate}), pod_level());
+        let message = status["message"].as_str().unwrap();
+        assert_eq!(message.contains("Pod "), names_pod, "{message}");
+    }
+}
+
+/// `AllowOverwriteTerminationGracePeriodSeconds`, from 1.32 to 1.34.
+#[test]
+fn soft_threshold_extends_grace_period_with_gate() {
+    for (minor, gate, seconds) in [(32, false, 1), (32, true, 9), (34, true, 9), (35, false, 1)] {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+        lab.tune(json!({
+            "evictionSoft": {"memory.available": format!("{}Mi", available - 100)},
+            "evictionSoftGracePeriod": {"memory.available": "1s"},
+            "evictionMaxPodGracePeriod": 9,
+            "featureGates": {"AllowOverwriteTerminationGracePeriodSeconds": gate},
+        }));
+        let script = "trap '' TERM; dd if=/dev/zero of=/mem/f bs=1M count=200; while true; do sleep 1; done";
+        let container = json!({"name": "el1", "command": ["sh", "-c", script],
+            "volumeMounts": [{"name": "mem", "mountPath": "/mem"}]});
+        let volumes = json!([{"name": "mem", "emptyDir": {"medium": "Memory"}}]);
+        lab.pod("stubborn", json!({"containers": [container], "volumes": volumes}));
+        let begun = lab.until(60, |lab| !lab.events("Evicted").is_empty());
+        let ended = lab.until(60, |lab| lab.is_evicted("stubborn"));
+        let took = ended.since(begun).as_secs();
+        assert!((seconds..seconds + 4).contains(&took), "1.{minor} {gate}: {took} s");
+    }
+}
+
 #[test]
 fn evicts_pod_over_empty_dir_limit_after_volume_measurement() {
     for (minor, grace) in [(30, 30.0), (31, 2.0)] {

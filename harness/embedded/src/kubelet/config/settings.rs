@@ -10,6 +10,7 @@ use evictlab_rules::threshold::{
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
+use super::feature_gates::FeatureGates;
 use super::fields::length;
 use crate::defect::Defect;
 use crate::kubelet::identity::Identity;
@@ -18,6 +19,8 @@ use crate::options::CgroupVersion;
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// `featureGates`.
+    pub gates: FeatureGates,
     /// Eviction thresholds.
     pub thresholds: Vec<Threshold>,
     /// `evictionPressureTransitionPeriod`.
@@ -50,6 +53,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            gates: FeatureGates::default(),
             thresholds: Vec::new(),
             transition: Duration::from_secs(300),
             max_pod_grace: 0,
@@ -75,6 +79,8 @@ impl Settings {
     pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
         let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
         let number = |field: &str| all.get(field).and_then(Value::as_i64);
+        // Before the validation of other fields.
+        let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
         let v1 = identity.cgroup == CgroupVersion::V1;
         if v1 && is("failCgroupV1") {
             // `validateKubeletOSConfiguration`
@@ -102,6 +108,7 @@ impl Settings {
         }
         let reserved = reserved(all)?;
         let settings = Self {
+            gates,
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
             max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
             memcg_notification: is("kernelMemcgNotification"),

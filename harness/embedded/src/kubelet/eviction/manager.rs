@@ -20,6 +20,7 @@ use super::limits::exceeded_limits;
 use super::message::{EvictionTexts, eviction_texts};
 use super::ranking::rank;
 use crate::defect::{Defect, Defects};
+use crate::kubelet::config::{FeatureGates, Gate};
 use crate::sim::{Rng, Time};
 
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
@@ -36,6 +37,8 @@ pub struct Settings {
     pub max_pod_grace: i64,
     /// True if local-storage limits are enforced (`localStorageCapacityIsolation`).
     pub local_storage: bool,
+    /// Feature gates.
+    pub gates: FeatureGates,
     /// Layout of the file systems.
     pub disks: FsLayout,
     /// Defects of the kubelet.
@@ -49,6 +52,8 @@ pub struct Candidate<'a> {
     pub pod: &'a Pod,
     /// Its `terminationGracePeriodSeconds`.
     pub grace: i64,
+    /// Pod whose requests the message contains, if they are not those of `pod`.
+    pub stated: Option<&'a Pod>,
 }
 
 /// Pod to evict.
@@ -320,7 +325,7 @@ impl Manager {
                 }
                 continue;
             }
-            victims.push(self.victim(pressure, first, ranked, (*at, candidates[*at].grace)));
+            victims.push(self.victim(pressure, ranked, *at, &candidates[*at]));
             if victims.len() > usize::from(defects.has(Defect::RankEvictsTwo)) {
                 break;
             }
@@ -331,22 +336,23 @@ impl Manager {
     fn victim(
         &self,
         pressure: &Pressure,
-        first: &Threshold,
         ranked: &RankedPod<'_>,
-        (at, grace): (usize, i64),
+        at: usize,
+        candidate: &Candidate<'_>,
     ) -> Victim {
-        let (defects, resource) = (&self.settings.defects, first.signal.resource());
+        let (defects, resource) = (&self.settings.defects, pressure.resource());
+        let stated = RankedPod { pod: candidate.stated.unwrap_or(ranked.pod), stats: ranked.stats };
         let EvictionTexts { message, annotations } =
-            eviction_texts(&self.version, ranked, resource, pressure.clause(), defects);
+            eviction_texts(&self.version, &stated, resource, pressure.clause(), defects);
         Victim {
             at,
             message,
             annotations,
-            grace: self.grace(first, grace),
-            disruption: !defects.has(Defect::DisruptionMissing),
+            grace: self.grace(pressure.thresholds.first(), candidate.grace),
+            disruption: self.has_disruption_conditions() && !defects.has(Defect::DisruptionMissing),
             signal: match defects.has(Defect::MetricSignalIsMemory) {
                 true => Signal::MemoryAvailable.as_str(),
-                false => first.signal.as_str(),
+                false => pressure.signal().as_str(),
             },
         }
     }
@@ -397,18 +403,32 @@ impl Manager {
         victims
     }
 
-    /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never
-    /// extends the pod's own.
-    fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
-        match threshold.grace {
+    /// Returns whether evicted pods get the condition `DisruptionTarget`, which the gate
+    /// `PodDisruptionConditions` can disable through 1.30.
+    fn has_disruption_conditions(&self) -> bool {
+        self.version.at_least(31)
+            || self.settings.gates.is_enabled(Gate::PodDisruptionConditions, &self.version)
+    }
+
+    /// Returns whether a soft threshold can extend the pod's grace period: through 1.31, and
+    /// through 1.34 with the gate `AllowOverwriteTerminationGracePeriodSeconds`.
+    fn overwrites_grace(&self) -> bool {
+        const GATE: Gate = Gate::AllowOverwriteTerminationGracePeriodSeconds;
+        let is_enabled = || self.settings.gates.is_enabled(GATE, &self.version);
+        !self.version.at_least(32) || !self.version.at_least(35) && is_enabled()
+    }
+
+    /// Returns the grace period of an eviction in seconds (`synchronize` in eviction_manager.go).
+    fn grace(&self, threshold: Option<&Threshold>, own: i64) -> i64 {
+        match threshold.and_then(|threshold| threshold.grace) {
             None if self.has(Defect::HardGraceIsOwn) => own,
             None if self.has(Defect::HardGraceTenSeconds) => 10,
             None => self.immediate(),
             Some(_) if self.has(Defect::SoftGraceIsImmediate) => 1,
             Some(_) if self.has(Defect::SoftGraceIsOwn) => own,
             Some(_) if self.has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
-            Some(_) if self.version.at_least(32) => self.settings.max_pod_grace.min(own),
-            Some(_) => self.settings.max_pod_grace,
+            Some(_) if self.overwrites_grace() => self.settings.max_pod_grace,
+            Some(_) => self.settings.max_pod_grace.min(own),
         }
     }
 

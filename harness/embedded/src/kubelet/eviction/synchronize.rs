@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Resource;
 use rand::seq::SliceRandom;
@@ -11,6 +13,7 @@ use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, V
 use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
@@ -32,6 +35,7 @@ impl Kubelet {
                 transition: settings.transition,
                 max_pod_grace: settings.max_pod_grace,
                 local_storage: settings.local_storage,
+                gates: settings.gates.clone(),
                 disks: evictlab_rules::threshold::FsLayout::Single,
                 defects: self.identity.options.defects.clone(),
             },
@@ -136,7 +140,8 @@ impl Kubelet {
         let mut active = self.pods.active();
         // The pod manager returns pods from a map.
         active.shuffle(ctx.rng);
-        let candidates = candidates(&active);
+        let stated = self.stated_pods(&active);
+        let candidates = candidates(&active, &stated);
         let result = manager.evaluate(ctx.now, &sample, &candidates, ctx.rng);
         self.log_critical(manager.spared(), &active, ctx);
         match result {
@@ -199,7 +204,8 @@ impl Kubelet {
             self.log_eviction(LogMessage::NoPods, "", ctx);
             return None;
         }
-        let plan = manager.plan(pressure, sample, &candidates(active));
+        let stated = self.stated_pods(active);
+        let plan = manager.plan(pressure, sample, &candidates(active, &stated));
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
         self.log_eviction(LogMessage::Ranked, &format!("pods={names}"), ctx);
         self.log_critical(&plan.critical, active, ctx);
@@ -207,6 +213,17 @@ impl Kubelet {
             self.log_eviction(LogMessage::Unable, "", ctx);
         }
         Some(plan)
+    }
+
+    /// Returns the pods whose requests messages contain. Through 1.31 with the gate
+    /// `InPlacePodVerticalScaling`, these are the `allocatedResources` of the container statuses
+    /// for memory (`evictionMessage` in helpers.go), which an API server without the gate drops.
+    fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
+        let version = &self.identity.version;
+        let gates = &self.config.settings.gates;
+        let reads_status =
+            !version.at_least(32) && gates.is_enabled(Gate::InPlacePodVerticalScaling, version);
+        active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
     }
 
     /// Logs critical pods that are not evicted (`evictPod`).
@@ -292,11 +309,33 @@ impl Kubelet {
     }
 }
 
-fn candidates(active: &[ActivePod]) -> Vec<Candidate<'_>> {
+/// Returns a pod whose containers request the memory that their status has allocated.
+fn with_allocated_memory(active: &ActivePod) -> Pod {
+    let mut pod = active.pod.clone();
+    for status in active.object.status().items("containerStatuses") {
+        let name = status.text("name");
+        let allocated = status["allocatedResources"].read::<Option<Quantity>>("memory");
+        for container in pod.spec.containers.iter_mut().filter(|container| container.name == name) {
+            let requests = &mut container.resources.requests;
+            match &allocated {
+                Some(allocated) => drop(requests.insert("memory".to_owned(), allocated.clone())),
+                None => drop(requests.remove("memory")),
+            }
+        }
+    }
+    pod
+}
+
+fn candidates<'a>(active: &'a [ActivePod], stated: &'a [Option<Pod>]) -> Vec<Candidate<'a>> {
     let own = |active: &ActivePod| {
         active.object.spec().read::<Option<i64>>("terminationGracePeriodSeconds").unwrap_or(30)
     };
-    active.iter().map(|active| Candidate { pod: &active.pod, grace: own(active) }).collect()
+    let candidate = |(active, stated): (&'a ActivePod, &'a Option<Pod>)| Candidate {
+        pod: &active.pod,
+        grace: own(active),
+        stated: stated.as_ref(),
+    };
+    active.iter().zip(stated).map(candidate).collect()
 }
 
 fn evictions(victims: impl IntoIterator<Item = Victim>, active: &[ActivePod]) -> Vec<PlannedEviction> {

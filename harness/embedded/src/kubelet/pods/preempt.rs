@@ -11,6 +11,7 @@ use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -96,9 +97,18 @@ impl Kubelet {
         let reason = Reason {
             reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" },
             message: MESSAGE.to_owned(),
-            disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
+            disruption: self.disruption_of_preemption(),
         };
         self.kill_now(victim, reason, None, machine, ctx)
+    }
+
+    /// Returns the message of the condition `DisruptionTarget`, which the gate
+    /// `PodDisruptionConditions` can disable through 1.30.
+    fn disruption_of_preemption(&self) -> Option<String> {
+        let version = &self.identity.version;
+        let gates = &self.config.settings.gates;
+        let is_set = version.at_least(31) || gates.is_enabled(Gate::PodDisruptionConditions, version);
+        is_set.then(|| "Pod was preempted by Kubelet to accommodate a critical pod.".to_owned())
     }
 
     fn count_preemption(&mut self, resource: &str) {
