@@ -172,7 +172,7 @@ impl Manager {
     /// thresholds. The pass that detects the layout does not have the appended thresholds yet.
     pub fn detect_fs_layout(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.knows_disks, true) {
-            self.thresholds.extend(self.appended.drain(..));
+            self.thresholds.append(&mut self.appended);
             return None;
         }
         let ContainerfsThresholds { first, mut later, conflict } =
