@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use evictlab_embedded::kubelet::config::FeatureGates;
 use evictlab_embedded::kubelet::eviction::manager::{Candidate, Manager, Plan, Settings, SyncResult, Victim};
 use evictlab_embedded::sim::Rng;
 use evictlab_embedded::sim::Time;
@@ -122,7 +123,7 @@ impl Lab {
 }
 
 fn candidates(pods: &[(Pod, i64)]) -> Vec<Candidate<'_>> {
-    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace }).collect()
+    pods.iter().map(|(pod, grace)| Candidate { pod, grace: *grace, stated: None }).collect()
 }
 
 fn thresholds(config: Value) -> Vec<Threshold> {
@@ -136,6 +137,7 @@ fn settings(config: Value) -> Settings {
         transition: Duration::from_secs(300),
         max_pod_grace: 5,
         local_storage: false,
+        gates: FeatureGates::default(),
         disks: FsLayout::Single,
     }
 }
@@ -467,19 +469,36 @@ fn containerfs_follows_from_the_second_pass() {
     }
 }
 
+/// `UpdateContainerFsThresholds` overwrites configured thresholds in the array that `synchronize`
+/// already reads, so that its first pass uses their replacement.
 #[test]
 fn ignores_containerfs_configuration() {
     let config = json!({"evictionHard": {"containerfs.available": "50Gi", "nodefs.available": "1Gi"}});
-    let node = json!({"runtime": {"containerFs": {"availableBytes": 2 * GI, "capacityBytes": 100 * GI}}});
-    let mut lab = Lab::new(32, settings(config));
-    let conflict = lab.manager.detect_fs_layout();
-    assert_eq!(conflict.as_deref(), Some("found containerfs.available for hard eviction. ignoring"));
-    assert_eq!(lab.manager.detect_fs_layout(), None, "reported once");
-    // The first pass uses the configured thresholds.
+    let node = |available: i64| {
+        let disk = json!({"availableBytes": available, "capacityBytes": 100 * GI});
+        json!({"runtime": {"containerFs": disk}})
+    };
+    for version in [29, 32, 36] {
+        let mut lab = Lab::new(version, settings(config.clone()));
+        let conflict = lab.manager.detect_fs_layout();
+        assert_eq!(conflict.as_deref(), Some("found containerfs.available for hard eviction. ignoring"));
+        assert!(matches!(lab.look(&node(2 * GI)).0, SyncResult::Idle), "1.{version}");
+        assert!(matches!(lab.look(&node(2 * GI)).0, SyncResult::Idle), "1.{version}");
+
+        let mut lab = Lab::new(version, settings(config.clone()));
+        assert!(matches!(lab.look(&node(MI)).0, SyncResult::Pressure(_)), "1.{version}");
+        assert_eq!(lab.manager.detect_fs_layout(), None, "reported once");
+    }
+}
+
+/// A pass without a Summary detects the file systems, too.
+#[test]
+fn containerfs_follows_after_a_pass_without_summary() {
+    let config = json!({"evictionHard": {"nodefs.available": "1Gi"}});
+    let node = json!({"runtime": {"containerFs": {"availableBytes": MI, "capacityBytes": 100 * GI}}});
+    let mut lab = Lab::new(29, settings(config));
+    lab.manager.detect_fs_layout();
     assert!(matches!(lab.look(&node).0, SyncResult::Pressure(_)));
-    lab.after(10);
-    assert!(matches!(lab.look(&json!({})).0, SyncResult::Idle));
-    assert!(matches!(lab.look(&node).0, SyncResult::Idle));
 }
 
 fn limited(limit: &str) -> Value {
@@ -511,6 +530,54 @@ fn evicts_pods_over_their_storage_limits() {
             assert!(!off.manager.has_work());
         }
     }
+}
+
+/// `containerEphemeralStorageLimitEviction`: with images on a file system of their own, the writable
+/// layer does not count, also where the layer is on nodefs.
+#[test]
+fn container_limit_excludes_layer_unless_layout_is_single() {
+    let container = json!({"name": "other", "rootfs": {"usedBytes": 2 * GI}, "logs": {"usedBytes": 0}});
+    let pod = json!({
+        "metadata": {"name": "one", "uid": "one"},
+        "spec": {"containers": [{"name": "other", "resources": limited("1Gi")}, {"name": "roomy", "resources": limited("9Gi")}]},
+    });
+    let layouts =
+        [(FsLayout::Single, true), (FsLayout::DedicatedImagefs, false), (FsLayout::SplitImagefs, false)];
+    for (disks, is_evicted) in layouts {
+        for version in [27, 31, 36] {
+            let mut lab = Lab::new(version, Settings { local_storage: true, disks, ..settings(json!({})) });
+            lab.own_pod(pod.clone(), local(json!({"containers": [container]}), 2 * GI));
+            assert_eq!(!lab.evicted(&json!({})).is_empty(), is_evicted, "{disks:?} 1.{version}");
+        }
+    }
+}
+
+/// `evictPod` is called for each kind of limit until it evicts, which it never does to a critical
+/// pod.
+#[test]
+fn critical_pod_over_limits_is_spared_for_each_limit() {
+    let over_two_kinds = |name: &str, priority: i64| {
+        json!({
+            "metadata": {"name": name, "uid": name},
+            "spec": {
+                "priority": priority,
+                "containers": [{"name": "c", "resources": limited("100Mi")}],
+                "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "50Mi"}}],
+            },
+        })
+    };
+    let stats = || local(json!({"volume": [{"name": "data", "usedBytes": 101 * MI}]}), 101 * MI);
+    let mut lab = Lab::new(32, Settings { local_storage: true, ..settings(json!({})) });
+    lab.own_pod(over_two_kinds("critical", 2_000_000_000), stats());
+    assert!(matches!(lab.look(&json!({})).0, SyncResult::Idle));
+    assert_eq!(lab.manager.spared(), [0, 0]);
+    lab.own_pod(over_two_kinds("other", 0), stats());
+    let SyncResult::OverLimits(victims) = lab.look(&json!({})).0 else { panic!() };
+    assert_eq!((victims.len(), victims[0].at, victims[0].signal), (1, 1, "emptydirfs.limit"));
+    assert_eq!(lab.manager.spared(), [0, 0]);
+    lab.stats.clear();
+    assert!(matches!(lab.look(&json!({})).0, SyncResult::Idle));
+    assert_eq!(lab.manager.spared(), [0; 0]);
 }
 
 #[test]

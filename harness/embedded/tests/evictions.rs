@@ -249,6 +249,18 @@ fn cgroup_v1_notifies_one_loop_per_threshold() {
         assert!(newest.is_some());
     }
     assert!(doubled > 0, "a pod is evicted twice now and then");
+    // Memory that is freed without an eviction notifies, too.
+    let mut lab = Lab::new(31, CgroupVersion::V1);
+    let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+    lab.tune(json!({"evictionHard": {"memory.available": format!("{}Mi", available - 300)},
+        "evictionSoft": {"memory.available": format!("{}Mi", available - 40)},
+        "evictionSoftGracePeriod": {"memory.available": "10m"}, "kernelMemcgNotification": true}));
+    lab.seconds(2.0);
+    let script = "dd if=/dev/zero of=/dev/shm/f bs=1M count=60; sleep 3; rm /dev/shm/f; sleep infinity";
+    lab.pod("frees", json!({"containers": [{"name": "c", "command": ["sh", "-c", script]}]}));
+    lab.seconds(12.0);
+    let crossed = |line: &&String| line.contains("soft memory eviction threshold crossed");
+    assert_eq!(lab.log().iter().filter(crossed).count(), 2, "upwards and downwards: {:#?}", lab.log());
     // No notifications on cgroup v2, nor without the setting.
     for (cgroup, asks) in [(CgroupVersion::V2, true), (CgroupVersion::V1, false)] {
         let mut lab = Lab::new(31, cgroup);
@@ -369,6 +381,66 @@ fn soft_thresholds_have_grace_periods() {
     assert!(lab.status("soft")["conditions"].to_string().contains("DisruptionTarget"));
 }
 
+/// Gates of the kubelet's configuration change evictions.
+#[test]
+fn feature_gates_change_evictions() {
+    let evicted = |minor: u32, gates: Value, pod: Value| {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.budget(300, json!({"featureGates": gates}));
+        lab.pod("hog", pod);
+        lab.until(40, |lab| lab.is_evicted("hog"));
+        lab.status("hog")
+    };
+    let plain = || json!({"containers": [stress("el1", "1000Mi")]});
+    for (minor, gate, has_condition) in [(27, true, true), (27, false, false), (30, false, false)] {
+        let status = evicted(minor, json!({"PodDisruptionConditions": gate}), plain());
+        assert_eq!(status["conditions"].to_string().contains("DisruptionTarget"), has_condition, "1.{minor}");
+    }
+    // The API server drops what the kubelet has allocated.
+    let requesting = || {
+        let mut container = stress("el1", "1000Mi");
+        container["resources"] = json!({"requests": {"memory": "10Mi"}});
+        json!({"containers": [container]})
+    };
+    for (minor, gate, request) in [(31, false, "10Mi"), (31, true, "0"), (32, true, "10Mi")] {
+        let status = evicted(minor, json!({"InPlacePodVerticalScaling": gate}), requesting());
+        let message = status["message"].as_str().unwrap();
+        assert!(message.contains(&format!(", request is {request}, ")), "1.{minor}: {message}");
+    }
+    // The sentence about the pod belongs to pod-level resources.
+    let pod_level =
+        || json!({"resources": {"requests": {"memory": "10Mi"}}, "containers": [stress("el1", "1000Mi")]});
+    for (gate, names_pod) in [(true, true), (false, false)] {
+        let status = evicted(34, json!({"PodLevelResources": gate}), pod_level());
+        let message = status["message"].as_str().unwrap();
+        assert_eq!(message.contains("Pod "), names_pod, "{message}");
+    }
+}
+
+/// `AllowOverwriteTerminationGracePeriodSeconds`, from 1.32 to 1.34.
+#[test]
+fn soft_threshold_extends_grace_period_with_gate() {
+    for (minor, gate, seconds) in [(32, false, 1), (32, true, 9), (34, true, 9), (35, false, 1)] {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        let available = lab.summary()["node"]["memory"]["availableBytes"].as_i64().unwrap() / MI;
+        lab.tune(json!({
+            "evictionSoft": {"memory.available": format!("{}Mi", available - 100)},
+            "evictionSoftGracePeriod": {"memory.available": "1s"},
+            "evictionMaxPodGracePeriod": 9,
+            "featureGates": {"AllowOverwriteTerminationGracePeriodSeconds": gate},
+        }));
+        let script = "trap '' TERM; dd if=/dev/zero of=/mem/f bs=1M count=200; while true; do sleep 1; done";
+        let container = json!({"name": "el1", "command": ["sh", "-c", script],
+            "volumeMounts": [{"name": "mem", "mountPath": "/mem"}]});
+        let volumes = json!([{"name": "mem", "emptyDir": {"medium": "Memory"}}]);
+        lab.pod("stubborn", json!({"containers": [container], "volumes": volumes}));
+        let begun = lab.until(60, |lab| !lab.events("Evicted").is_empty());
+        let ended = lab.until(60, |lab| lab.is_evicted("stubborn"));
+        let took = ended.since(begun).as_secs();
+        assert!((seconds..seconds + 4).contains(&took), "1.{minor} {gate}: {took} s");
+    }
+}
+
 #[test]
 fn evicts_pod_over_empty_dir_limit_after_volume_measurement() {
     for (minor, grace) in [(30, 30.0), (31, 2.0)] {
@@ -408,6 +480,24 @@ fn evicts_pod_over_empty_dir_limit_after_volume_measurement() {
     }
 }
 
+/// `evictPod` logs a critical pod over a limit in every pass.
+#[test]
+fn critical_pod_over_limit_is_logged() {
+    let mut lab = Lab::new(32, CgroupVersion::V2);
+    lab.tune(json!({"volumeStatsAggPeriod": "5s"}));
+    let writer = json!({
+        "name": "el1",
+        "command": ["sh", "-c", "dd if=/dev/zero of=/data/f bs=1M count=40; sleep infinity"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    });
+    let volumes = json!([{"name": "data", "emptyDir": {"sizeLimit": "20Mi"}}]);
+    lab.pod("full", json!({"priority": 2_000_000_000, "containers": [writer], "volumes": volumes}));
+    lab.seconds(35.0);
+    let line = "eviction_manager.go:609] \"Eviction manager: cannot evict a critical pod\" pod=\"test/full\"";
+    assert!(lab.log().iter().filter(|one| one.ends_with(line)).count() > 1, "{:#?}", lab.log());
+    assert!(!lab.is_evicted("full"));
+}
+
 #[test]
 fn disk_pressure_deletes_images_before_pods() {
     let mut lab = Lab::new(32, CgroupVersion::V2);
@@ -418,9 +508,9 @@ fn disk_pressure_deletes_images_before_pods() {
         json!({"name": "el1", "command": ["sh", "-c", script]})
     };
     let available = lab.summary()["node"]["fs"]["availableBytes"].as_i64().unwrap() / MI;
-    lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 100)},
-        "evictionPressureTransitionPeriod": "1s"}));
-    lab.pod("writes", json!({"containers": [writer(24)]}));
+    lab.tune(json!({"evictionHard": {"nodefs.available": format!("{}Mi", available - 60)},
+        "evictionPressureTransitionPeriod": "1s", "imageMinimumGCAge": "1s"}));
+    lab.pod("writes", json!({"containers": [writer(14)]}));
     lab.seconds(50.0);
     assert!(!lab.is_evicted("writes"), "what images took was enough: {:#?}", lab.log());
     assert!(

@@ -207,6 +207,46 @@ fn rejects_cgroup_v1_by_default_since_1_35() {
 }
 
 #[test]
+fn rejects_containerfs_thresholds_before_1_29() {
+    for (minor, runs) in [(27, false), (28, false), (29, true), (36, true)] {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        lab.seconds(5.0).tune(json!({"evictionHard": {"containerfs.available": "1Gi"}})).seconds(2.0);
+        assert_eq!(lab.get("healthz").code == 200, runs, "1.{minor}");
+        let reason = "\"command failed\" err=\"failed to run Kubelet: unsupported eviction signal containerfs.available\"";
+        let last = lab.log().pop().unwrap_or_default();
+        assert_eq!(last.ends_with(reason), !runs, "1.{minor}: {last}");
+    }
+}
+
+#[test]
+fn rejects_feature_gates_unknown_to_version() {
+    let rows = [
+        (32, json!({"Nonsense": true}), Some("unrecognized feature gate: Nonsense")),
+        (
+            31,
+            json!({"PodDisruptionConditions": false}),
+            Some("cannot set feature gate PodDisruptionConditions to false, feature is locked to true"),
+        ),
+        (30, json!({"PodDisruptionConditions": false}), None),
+        (32, json!({"AllowOverwriteTerminationGracePeriodSeconds": true}), None),
+    ];
+    for (minor, gates, reason) in rows {
+        let mut lab = Lab::new(minor, CgroupVersion::V2);
+        // Gates are set before the configuration is validated.
+        let percent = if reason.is_some() { 101 } else { 100 };
+        lab.tune(json!({"featureGates": gates, "imageGCHighThresholdPercent": percent})).seconds(2.0);
+        let last = lab.log().pop().unwrap_or_default();
+        match reason {
+            Some(reason) => {
+                let error = format!("failed to set feature gates from initial flags-based config: {reason}");
+                assert!(last.ends_with(&format!("\"command failed\" err={error:?}")), "{last}");
+            }
+            None => assert_eq!(lab.configz()["featureGates"], gates),
+        }
+    }
+}
+
+#[test]
 fn ignores_fields_unknown_to_version() {
     let mut lab = Lab::new(32, CgroupVersion::V2);
     lab.tune(json!({"mergeDefaultEvictionSettings": true, "evictionHardd": {}})).seconds(1.0);

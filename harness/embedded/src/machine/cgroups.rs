@@ -178,11 +178,23 @@ impl CgroupTree {
         }
     }
 
+    /// Notes the thresholds of a cgroup that its usage has crossed downwards.
+    fn note_fallen(&mut self, id: CgroupId, before: u64) {
+        let after = self.nodes[id].pages.total();
+        for threshold in self.thresholds.values() {
+            if threshold.id == id && after <= threshold.usage && threshold.usage < before {
+                self.crossed.push((threshold.group.clone(), threshold.usage));
+            }
+        }
+    }
+
     /// Removes memory from a cgroup and its ancestors.
     pub fn uncharge(&mut self, id: CgroupId, pages: Pages) {
         let mut next = Some(id);
         while let Some(id) = next {
+            let before = self.nodes[id].pages.total();
             self.nodes[id].pages.subtract(&pages);
+            self.note_fallen(id, before);
             next = self.nodes[id].parent;
         }
     }
@@ -246,7 +258,9 @@ impl CgroupTree {
         if id == ROOT && reclaimed < needed {
             let bytes = self.system_cache.min(needed - reclaimed);
             self.system_cache -= bytes;
+            let before = self.nodes[ROOT].pages.total();
             self.nodes[ROOT].pages.inactive -= bytes;
+            self.note_fallen(ROOT, before);
             reclaimed += bytes;
         }
         reclaimed
@@ -272,7 +286,13 @@ impl CgroupTree {
         self.thresholds.insert(key.to_owned(), Threshold { id, group, usage });
     }
 
-    /// Takes the thresholds that were crossed since the last call, with their usage.
+    /// Returns whether thresholds were crossed since [`CgroupTree::take_crossed`].
+    pub fn has_crossed(&self) -> bool {
+        !self.crossed.is_empty()
+    }
+
+    /// Takes the thresholds that were crossed in either direction since the last call, with their
+    /// usage, as the kernel's `mem_cgroup_threshold` notifies.
     pub fn take_crossed(&mut self) -> Vec<(Cgroup, u64)> {
         std::mem::take(&mut self.crossed)
     }

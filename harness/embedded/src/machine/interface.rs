@@ -100,13 +100,16 @@ impl Machine {
 
     /// Returns when the machine has to run next: a process continues, or an event is pending.
     pub fn next(&self) -> Option<Time> {
-        if self.kernel.events.is_empty() { self.kernel.next_wakeup() } else { Some(self.kernel.now) }
+        let is_idle = self.kernel.events.is_empty() && !self.kernel.cgroups.has_crossed();
+        if is_idle { self.kernel.next_wakeup() } else { Some(self.kernel.now) }
     }
 
     /// Runs processes until `now`; returns the events in order.
     pub fn run(&mut self, now: Time) -> Vec<MachineEvent> {
+        self.kernel.report_crossed_thresholds();
         while let Some(pid) = self.kernel.pop_wakeup(now) {
             self.kernel.step_process(pid);
+            self.kernel.report_crossed_thresholds();
         }
         self.kernel.advance_to(now);
         self.kernel.drop_stale_wakeups();
@@ -119,7 +122,7 @@ impl Machine {
     }
 
     /// Reports [`MachineEvent::ThresholdCrossed`] whenever the usage of a cgroup rises above
-    /// `usage` bytes. Replaces the threshold of the same `key`. Does nothing if the cgroup does not
+    /// `usage` bytes, or falls to them. Replaces the threshold of the same `key`. Does nothing if the cgroup does not
     /// exist.
     pub fn set_memory_threshold(&mut self, key: &str, group: Cgroup, usage: u64) {
         if let Some(id) = self.cgroup_id(&group) {

@@ -13,16 +13,32 @@ const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 /// exceeded.
 ///
 /// The first exceeded limit counts: of an emptyDir volume, of the pod, of a container in the order
-/// of `stats`. `dedicated_imagefs` excludes writable layers from the containers' usage.
+/// of `stats`. `dedicated_imagefs` excludes writable layers from the containers' usage; it is true
+/// for a split layout, too ([`FsLayout::has_dedicated_imagefs`](crate::threshold::FsLayout)).
 pub fn local_storage_eviction(
     version: &KubeletVersion,
     pod: &Pod,
     stats: &PodStats,
     dedicated_imagefs: bool,
 ) -> Option<EvictionMessage> {
-    check_empty_dirs(pod, stats)
-        .or_else(|| check_pod(version, pod, stats))
-        .or_else(|| check_containers(version, pod, stats, dedicated_imagefs))
+    exceeded_storage_limits(version, pod, stats, dedicated_imagefs).next()
+}
+
+/// Returns the message of each kind of limit that a pod exceeds, in the order in which the kubelet
+/// checks them. The kubelet evicts for the first one; it tries all of them on a critical pod, which
+/// it does not evict.
+pub fn exceeded_storage_limits(
+    version: &KubeletVersion,
+    pod: &Pod,
+    stats: &PodStats,
+    dedicated_imagefs: bool,
+) -> impl Iterator<Item = EvictionMessage> {
+    let checks = [
+        check_empty_dirs(pod, stats),
+        check_pod(version, pod, stats),
+        check_containers(version, pod, stats, dedicated_imagefs),
+    ];
+    checks.into_iter().flatten()
 }
 
 /// Returns the containers whose limit the kubelet enforces: regular ones, and from 1.37

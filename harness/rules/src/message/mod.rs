@@ -12,7 +12,7 @@ mod text;
 
 pub use annotations::{AnnotationError, Annotations};
 pub(crate) use limits::containers_with_enforced_limit;
-pub use limits::local_storage_eviction;
+pub use limits::{exceeded_storage_limits, local_storage_eviction};
 pub use parse::MessageParseError;
 pub use pressure::{PressureEviction, container_usage, pressure_eviction, reportable_containers};
 pub use text::{EvictionMessage, NodePressure, Offender, ThresholdClause};

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::grace_period::{GracePeriodError, parse_grace_period};
 use super::{Signal, Threshold, ThresholdValue, ThresholdValueError, UnknownSignalError};
+use crate::KubeletVersion;
 
 /// The fields of a KubeletConfiguration that define thresholds. Maps are keyed by signal name.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -87,37 +88,83 @@ pub enum ThresholdConfigError {
     MinReclaimNegative(Signal),
 }
 
-/// Returns the thresholds of a configuration: hard ones, soft ones, then a copy of each hard memory
-/// threshold for node allocatable. The values `0%` and `100%` disable a threshold. A soft threshold
-/// with a grace period of 0 is a hard one (`isHardEvictionThreshold` in `helpers.go`).
+/// Returns the thresholds of a configuration that a kubelet of any version accepts: hard ones, soft
+/// ones, then a copy of each hard memory threshold for node allocatable. The values `0%` and `100%`
+/// disable a threshold. A soft threshold with a grace period of 0 is a hard one
+/// (`isHardEvictionThreshold` in `helpers.go`).
 ///
 /// # Errors
-/// Returns an error if a kubelet would refuse to start with the configuration.
+/// Returns an error if no kubelet would start with the configuration.
 pub fn parse_threshold_config(config: &ThresholdConfig) -> Result<Vec<Threshold>, ThresholdConfigError> {
-    let mut thresholds = parse_values(&config.eviction_hard)?;
-    let soft = parse_values(&config.eviction_soft)?;
-    let mut grace_periods = BTreeMap::new();
-    for (signal, text) in &config.eviction_soft_grace_period {
-        grace_periods.insert(signal.parse::<Signal>()?, parse_grace_period(text)?);
+    Parser { version: None }.parse(config)
+}
+
+/// Returns the thresholds of a configuration for a kubelet version, as [`parse_threshold_config`]
+/// does.
+///
+/// # Errors
+/// Returns an error if a kubelet of the version would refuse to start with the configuration. This
+/// includes signals that the version does not have, also with a value that disables them
+/// (`parseThresholdStatement` in `helpers.go`).
+pub fn parse_threshold_config_of(
+    version: &KubeletVersion,
+    config: &ThresholdConfig,
+) -> Result<Vec<Threshold>, ThresholdConfigError> {
+    Parser { version: Some(version) }.parse(config)
+}
+
+/// Parser of a configuration, for a version or for all of them.
+struct Parser<'a> {
+    version: Option<&'a KubeletVersion>,
+}
+
+impl Parser<'_> {
+    fn parse(&self, config: &ThresholdConfig) -> Result<Vec<Threshold>, ThresholdConfigError> {
+        let mut thresholds = self.values(&config.eviction_hard)?;
+        let soft = self.values(&config.eviction_soft)?;
+        let mut grace_periods = BTreeMap::new();
+        for (signal, text) in &config.eviction_soft_grace_period {
+            grace_periods.insert(self.signal(signal)?, parse_grace_period(text)?);
+        }
+        let mut min_reclaims = BTreeMap::new();
+        for (signal, text) in &config.eviction_minimum_reclaim {
+            let signal = self.signal(signal)?;
+            min_reclaims.insert(signal, parse_min_reclaim(signal, text)?);
+        }
+        for threshold in soft {
+            let signal = threshold.signal;
+            let grace = grace_periods.get(&signal).ok_or(ThresholdConfigError::MissingGracePeriod(signal))?;
+            thresholds.push(Threshold { grace: (!grace.is_zero()).then_some(*grace), ..threshold });
+        }
+        for threshold in &mut thresholds {
+            threshold.min_reclaim = min_reclaims.get(&threshold.signal).cloned();
+        }
+        if enforces_pods(config) {
+            let allocatable: Vec<_> = thresholds.iter().filter_map(for_node_allocatable).collect();
+            thresholds.extend(allocatable);
+        }
+        Ok(thresholds)
     }
-    let mut min_reclaims = BTreeMap::new();
-    for (signal, text) in &config.eviction_minimum_reclaim {
-        let signal = signal.parse()?;
-        min_reclaims.insert(signal, parse_min_reclaim(signal, text)?);
+
+    /// Parses the name of a signal that the version has (`validSignal`).
+    fn signal(&self, name: &str) -> Result<Signal, UnknownSignalError> {
+        let signal: Signal = name.parse()?;
+        let exists = self.version.is_none_or(|version| signal.exists_in(version));
+        if exists { Ok(signal) } else { Err(UnknownSignalError(name.to_owned())) }
     }
-    for threshold in soft {
-        let signal = threshold.signal;
-        let grace = grace_periods.get(&signal).ok_or(ThresholdConfigError::MissingGracePeriod(signal))?;
-        thresholds.push(Threshold { grace: (!grace.is_zero()).then_some(*grace), ..threshold });
+
+    /// Parses `evictionHard` or `evictionSoft` into thresholds without grace period.
+    fn values(&self, values: &BTreeMap<String, String>) -> Result<Vec<Threshold>, ThresholdConfigError> {
+        let mut thresholds = vec![];
+        for (signal, text) in values {
+            let signal = self.signal(signal)?;
+            if text == "0%" || text == "100%" {
+                continue;
+            }
+            thresholds.push(Threshold::hard(signal, parse_value(signal, text)?));
+        }
+        Ok(thresholds)
     }
-    for threshold in &mut thresholds {
-        threshold.min_reclaim = min_reclaims.get(&threshold.signal).cloned();
-    }
-    if enforces_pods(config) {
-        let allocatable: Vec<_> = thresholds.iter().filter_map(for_node_allocatable).collect();
-        thresholds.extend(allocatable);
-    }
-    Ok(thresholds)
 }
 
 fn enforces_pods(config: &ThresholdConfig) -> bool {
@@ -131,31 +178,23 @@ fn for_node_allocatable(threshold: &Threshold) -> Option<Threshold> {
     copied.then(|| Threshold { signal: Signal::AllocatableMemoryAvailable, ..threshold.clone() })
 }
 
-/// Parses `evictionHard` or `evictionSoft` into thresholds without grace period.
-fn parse_values(values: &BTreeMap<String, String>) -> Result<Vec<Threshold>, ThresholdConfigError> {
-    let mut thresholds = vec![];
-    for (signal, text) in values {
-        let signal = signal.parse()?;
-        if text == "0%" || text == "100%" {
-            continue;
+/// Parses the value of a threshold, which must be positive.
+fn parse_value(signal: Signal, text: &str) -> Result<ThresholdValue, ThresholdConfigError> {
+    let value =
+        ThresholdValue::parse(text).map_err(|source| ThresholdConfigError::Value { signal, source })?;
+    let text = text.to_owned();
+    match &value {
+        ThresholdValue::Fraction(part) if *part < 0.0 => {
+            Err(ThresholdConfigError::PercentageNegative { signal, text })
         }
-        let value =
-            ThresholdValue::parse(text).map_err(|source| ThresholdConfigError::Value { signal, source })?;
-        let text = text.clone();
-        match &value {
-            ThresholdValue::Fraction(part) if *part < 0.0 => {
-                return Err(ThresholdConfigError::PercentageNegative { signal, text });
-            }
-            ThresholdValue::Fraction(part) if *part > 1.0 => {
-                return Err(ThresholdConfigError::PercentageTooLarge { signal, text });
-            }
-            ThresholdValue::Quantity(quantity) if quantity.is_negative() || quantity.is_zero() => {
-                return Err(ThresholdConfigError::NotPositive { signal, text });
-            }
-            _ => thresholds.push(Threshold::hard(signal, value)),
+        ThresholdValue::Fraction(part) if *part > 1.0 => {
+            Err(ThresholdConfigError::PercentageTooLarge { signal, text })
         }
+        ThresholdValue::Quantity(quantity) if quantity.is_negative() || quantity.is_zero() => {
+            Err(ThresholdConfigError::NotPositive { signal, text })
+        }
+        _ => Ok(value),
     }
-    Ok(thresholds)
 }
 
 fn parse_min_reclaim(signal: Signal, text: &str) -> Result<ThresholdValue, ThresholdConfigError> {

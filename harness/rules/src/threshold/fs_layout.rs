@@ -16,6 +16,13 @@ pub enum FsLayout {
 }
 
 impl FsLayout {
+    /// Returns whether the kubelet regards the imagefs as dedicated: images are not on nodefs
+    /// (`HasDedicatedImageFs`). A container's own limit then excludes the writable layer, also with
+    /// a split layout, where the layer is on nodefs (`containerEphemeralStorageLimitEviction`).
+    pub fn has_dedicated_imagefs(self) -> bool {
+        self != Self::Single
+    }
+
     /// Derives the layout from a Summary.
     ///
     /// The kubelet compares devices, which a Summary does not contain. File systems with equal

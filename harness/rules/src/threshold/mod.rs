@@ -15,8 +15,8 @@ mod reclaim;
 mod signal;
 mod value;
 
-pub use config::{ThresholdConfig, ThresholdConfigError, parse_threshold_config};
-pub use containerfs::update_containerfs_thresholds;
+pub use config::{ThresholdConfig, ThresholdConfigError, parse_threshold_config, parse_threshold_config_of};
+pub use containerfs::{ContainerfsThresholds, update_containerfs_thresholds};
 pub use eviction_threshold::{Threshold, sort_by_eviction_priority};
 pub use fs_layout::FsLayout;
 pub use grace_period::{GracePeriodError, parse_grace_period};

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::KubeletVersion;
+
 /// An eviction signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Signal {
@@ -97,6 +99,14 @@ impl Signal {
             Self::ContainerfsAvailable => "containerfs.available",
             Self::ContainerfsInodesFree => "containerfs.inodesFree",
             Self::PidAvailable => "pid.available",
+        }
+    }
+
+    /// Returns whether kubelets of a version have the signal (`signalToResource` in `helpers.go`).
+    pub fn exists_in(self, version: &KubeletVersion) -> bool {
+        match self {
+            Self::ContainerfsAvailable | Self::ContainerfsInodesFree => version.at_least(29),
+            _ => true,
         }
     }
 

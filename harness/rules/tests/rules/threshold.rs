@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::summary::NodeStats;
 use evictlab_rules::threshold::{
-    Observation, Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config,
-    sort_by_eviction_priority,
+    ContainerfsThresholds, FsLayout, Observation, Signal, Threshold, ThresholdConfig, ThresholdValue,
+    parse_threshold_config, parse_threshold_config_of, sort_by_eviction_priority,
+    update_containerfs_thresholds,
 };
 use serde_json::{Value, from_value, json};
 
@@ -171,6 +173,102 @@ fn rejects_invalid_configurations() {
         let error = config(wrong.clone()).unwrap_err();
         assert!(error.starts_with(expected), "{wrong}: {error}");
     }
+}
+
+/// 1.27 and 1.28 do not have the signals, not even with a value that disables them (`validSignal`).
+#[test]
+fn containerfs_is_a_signal_since_1_29() {
+    for field in ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] {
+        for signal in ["containerfs.available", "containerfs.inodesFree"] {
+            let value = if field == "evictionSoftGracePeriod" { "1m" } else { "0%" };
+            let value = if field == "evictionMinimumReclaim" { "1" } else { value };
+            let config: ThresholdConfig = from_value(json!({field: {signal: value}})).unwrap();
+            for (minor, is_accepted) in [(27, false), (28, false), (29, true), (36, true)] {
+                let parsed = parse_threshold_config_of(&KubeletVersion::from_minor(minor), &config);
+                let expected = match is_accepted {
+                    true => Ok(vec![]),
+                    false => Err(format!("unsupported eviction signal {signal}")),
+                };
+                assert_eq!(parsed.map_err(|error| error.to_string()), expected, "{field} 1.{minor}");
+            }
+        }
+    }
+}
+
+/// Rows of `TestUpdateContainerFsThresholds`, and the thresholds of the pass that replaces them:
+/// configured containerfs thresholds are overwritten in place, others are appended and count from
+/// the next pass on.
+#[test]
+fn containerfs_thresholds_are_overwritten() {
+    let hard = json!({"nodefs.available": "10Gi", "imagefs.available": "20Gi", "nodefs.inodesFree": "5"});
+    let with = |extra: Value| {
+        let mut config = json!({"evictionHard": hard, "enforceNodeAllocatable": []});
+        for (field, values) in extra.as_object().unwrap() {
+            for (signal, value) in values.as_object().unwrap() {
+                config[field][signal] = value.clone();
+            }
+        }
+        config
+    };
+    let containerfs = json!({"evictionHard": {"containerfs.available": "1Gi"}});
+    let soft = json!({"evictionSoft": {"containerfs.inodesFree": "7"},
+        "evictionSoftGracePeriod": {"containerfs.inodesFree": "1m"}});
+    // Both are hard, and only the last one of a kind is overwritten.
+    let twice = json!({"evictionHard": {"containerfs.available": "1Gi"},
+        "evictionSoft": {"containerfs.available": "2Gi"},
+        "evictionSoftGracePeriod": {"containerfs.available": "0s"}});
+    use FsLayout::{DedicatedImagefs, Single, SplitImagefs};
+    // Layout, configuration, containerfs.available in the first pass and later; the conflict.
+    let rows: [(_, _, &[&str], &[&str], _); 6] = [
+        (Single, json!({}), &[], &["10Gi"], None),
+        (DedicatedImagefs, json!({}), &[], &["20Gi"], None),
+        (SplitImagefs, json!({}), &[], &["10Gi"], None),
+        (
+            Single,
+            containerfs.clone(),
+            &["10Gi"],
+            &["10Gi"],
+            Some("found containerfs.available for hard eviction. ignoring"),
+        ),
+        (
+            DedicatedImagefs,
+            containerfs,
+            &["20Gi"],
+            &["20Gi"],
+            Some("found containerfs.available for hard eviction. ignoring"),
+        ),
+        (
+            Single,
+            twice,
+            &["1Gi", "10Gi"],
+            &["1Gi", "10Gi"],
+            Some("found containerfs.available for hard eviction. ignoring"),
+        ),
+    ];
+    let values = |thresholds: &[Threshold]| -> Vec<String> {
+        let all = thresholds.iter().filter(|one| one.signal == Signal::ContainerfsAvailable);
+        all.map(|one| one.value.to_string()).collect()
+    };
+    for (layout, extra, first, later, conflict) in rows {
+        let thresholds = config(with(extra.clone())).unwrap();
+        let updated = update_containerfs_thresholds(&KubeletVersion::from_minor(29), &thresholds, layout);
+        assert_eq!(values(&updated.first), first, "{layout:?} {extra}");
+        assert_eq!(values(&updated.later), later, "{layout:?} {extra}");
+        assert_eq!(updated.conflict.as_deref(), conflict, "{layout:?} {extra}");
+    }
+    // Without a soft threshold on nodefs, the configured one has no replacement.
+    let thresholds = config(with(soft)).unwrap();
+    let ContainerfsThresholds { first, later, conflict } =
+        update_containerfs_thresholds(&KubeletVersion::from_minor(36), &thresholds, FsLayout::Single);
+    let inodes =
+        |all: &[Threshold]| all.iter().filter(|one| one.signal == Signal::ContainerfsInodesFree).count();
+    assert_eq!((inodes(&thresholds), inodes(&first), inodes(&later)), (1, 0, 1));
+    assert!(later.iter().all(|threshold| threshold.grace.is_none()));
+    assert_eq!(conflict.as_deref(), Some("found containerfs.inodesFree for soft eviction. ignoring"));
+    // Older kubelets do not have the signal.
+    let thresholds = config(with(json!({}))).unwrap();
+    let old = update_containerfs_thresholds(&KubeletVersion::from_minor(28), &thresholds, FsLayout::Single);
+    assert_eq!((&old.first, &old.later), (&thresholds, &thresholds));
 }
 
 #[test]

@@ -104,11 +104,8 @@ impl Reading {
     ) -> Self {
         let NodeInput { signal, evicted, at, .. } = *input;
         let KubeletSnapshot { config, sample } = snapshot;
-        let (all, _) = update_containerfs_thresholds(
-            version,
-            &thresholds(config),
-            FsLayout::from_node_stats(&sample.node),
-        );
+        let layout = FsLayout::from_node_stats(&sample.node);
+        let all = update_containerfs_thresholds(version, &thresholds(config), layout).later;
         let observed = Observation::from_node_stats(signal, &sample.node);
         let on_signal = all.iter().filter(|threshold| threshold.signal == signal);
         let mut statuses: Vec<ThresholdStatus> = on_signal

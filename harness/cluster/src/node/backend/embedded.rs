@@ -113,7 +113,7 @@ impl EmbeddedNode {
     }
 
     pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with(|node, _| node.kubelet.status.images.load(image))
+        self.with(|node, ctx| node.kubelet.status.images.load(image, ctx.now))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {

@@ -13,6 +13,9 @@ pub enum ConfigError {
         "failed to load kubelet config file, path: {PATH}, error: failed to load Kubelet config file {PATH}, error failed to decode: {0}"
     )]
     Decode(String),
+    /// A feature gate is unknown or locked.
+    #[error("failed to set feature gates from initial flags-based config: {0}")]
+    FeatureGates(String),
     /// A value is invalid.
     #[error("failed to validate kubelet configuration, error: {0}, path: &TypeMeta{{Kind:,APIVersion:,}}")]
     Invalid(String),

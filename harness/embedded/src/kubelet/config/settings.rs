@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evictlab_rules::quantity::Quantity;
-use evictlab_rules::threshold::{Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config};
+use evictlab_rules::threshold::{
+    Signal, Threshold, ThresholdConfig, ThresholdValue, parse_threshold_config_of,
+};
 use serde_json::{Map, Value};
 
 use super::error::ConfigError;
+use super::feature_gates::FeatureGates;
 use super::fields::length;
 use crate::defect::Defect;
 use crate::kubelet::identity::Identity;
@@ -16,6 +19,8 @@ use crate::options::CgroupVersion;
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// `featureGates`.
+    pub gates: FeatureGates,
     /// Eviction thresholds.
     pub thresholds: Vec<Threshold>,
     /// `evictionPressureTransitionPeriod`.
@@ -36,6 +41,8 @@ pub struct Settings {
     pub reserved: BTreeMap<String, Quantity>,
     /// Memory limit of the cgroup of all pods, in bytes; `None` if it is not enforced.
     pub pods_limit: Option<u64>,
+    /// `imageMinimumGCAge`.
+    pub image_min_age: Duration,
     /// `maxPods`.
     pub max_pods: u64,
     /// `singleProcessOOMKill`: whether the OOM killer kills one process instead of all processes of
@@ -46,6 +53,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            gates: FeatureGates::default(),
             thresholds: Vec::new(),
             transition: Duration::from_secs(300),
             max_pod_grace: 0,
@@ -56,6 +64,7 @@ impl Default for Settings {
             status_report: Duration::from_secs(300),
             reserved: BTreeMap::new(),
             pods_limit: None,
+            image_min_age: Duration::from_secs(120),
             max_pods: 110,
             single_process_oom_kill: false,
         }
@@ -70,6 +79,8 @@ impl Settings {
     pub(super) fn read(all: &Map<String, Value>, identity: &Identity) -> Result<Self, ConfigError> {
         let is = |field: &str| all.get(field).and_then(Value::as_bool).unwrap_or(false);
         let number = |field: &str| all.get(field).and_then(Value::as_i64);
+        // Before the validation of other fields.
+        let gates = FeatureGates::read(all, &identity.version).map_err(ConfigError::FeatureGates)?;
         let v1 = identity.cgroup == CgroupVersion::V1;
         if v1 && is("failCgroupV1") {
             // `validateKubeletOSConfiguration`
@@ -91,12 +102,13 @@ impl Settings {
         }
         let config: ThresholdConfig = serde_json::from_value(Value::Object(all.clone()))
             .map_err(|error| ConfigError::Decode(format!("json: {error}")))?;
-        let mut thresholds = parse_threshold_config(&config)?;
+        let mut thresholds = parse_threshold_config_of(&identity.version, &config)?;
         if identity.options.defects.has(Defect::HundredPercentMet) {
             thresholds.extend(hundred_percent(&config));
         }
         let reserved = reserved(all)?;
         let settings = Self {
+            gates,
             transition: all.get("evictionPressureTransitionPeriod").and_then(length).unwrap_or_default(),
             max_pod_grace: number("evictionMaxPodGracePeriod").unwrap_or(0),
             memcg_notification: is("kernelMemcgNotification"),
@@ -109,6 +121,7 @@ impl Settings {
                 let kept = reserved.get("memory").map_or(0, Quantity::value);
                 identity.options.memory.saturating_sub(u64::try_from(kept).unwrap_or(0))
             }),
+            image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
             max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
             single_process_oom_kill: v1 || is("singleProcessOOMKill"),
             thresholds,

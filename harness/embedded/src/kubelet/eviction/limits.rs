@@ -1,37 +1,38 @@
 //! Limits of local storage, with the defects of a kubelet in their enforcement.
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::message::{EvictionMessage, local_storage_eviction};
+use evictlab_rules::message::{EvictionMessage, exceeded_storage_limits};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::{FsStats, PodStats};
 
 use crate::defect::{Area, Defect, Defects};
 
-/// Returns the message of the eviction of a pod for an exceeded limit, as
-/// [`local_storage_eviction`], changed by the defects.
-pub(super) fn exceeded_limit(
+/// Returns the message of each kind of limit that a pod exceeds, as [`exceeded_storage_limits`],
+/// changed by the defects.
+pub(super) fn exceeded_limits(
     version: &KubeletVersion,
     pod: &Pod,
     stats: &PodStats,
     dedicated_imagefs: bool,
     defects: &Defects,
-) -> Option<EvictionMessage> {
+) -> Vec<EvictionMessage> {
     if !defects.are_in(Area::Limits) {
-        return local_storage_eviction(version, pod, stats, dedicated_imagefs);
+        return exceeded_storage_limits(version, pod, stats, dedicated_imagefs).collect();
     }
     if defects.has(Defect::LimitsIgnored) {
-        return None;
+        return Vec::new();
     }
     let limited = limited(pod, defects);
-    let message =
-        local_storage_eviction(version, &limited, &counted(pod, stats, defects), dedicated_imagefs)?;
-    Some(match message {
+    let counted = counted(pod, stats, defects);
+    let messages = exceeded_storage_limits(version, &limited, &counted, dedicated_imagefs);
+    let named = |message| match message {
         EvictionMessage::ContainerLimit { limit, .. } if defects.has(Defect::ContainerLimitNamesFirst) => {
             let container = pod.spec.containers.first().map_or_else(String::new, |first| first.name.clone());
             EvictionMessage::ContainerLimit { container, limit }
         }
         message => message,
-    })
+    };
+    messages.map(named).collect()
 }
 
 /// Returns a pod with the limits that are enforced.

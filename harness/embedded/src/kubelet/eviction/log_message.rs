@@ -13,6 +13,12 @@ pub(super) enum LogMessage {
     Waiting,
     /// Thresholds on containerfs are configured.
     Containerfs,
+    /// The layout of the file systems is not known yet.
+    NoLayout,
+    /// A pass ended with an error.
+    NotSynchronized,
+    /// The runtime does not report a file system for containers.
+    NoContainerfs,
     /// The Summary is not available.
     NoSummary,
     /// A resource is below its threshold.
@@ -41,14 +47,14 @@ pub(super) enum LogMessage {
 
 /// Line numbers by version, in the order of [`LogMessage`]: 1.27 and 1.28, 1.29, 1.30, 1.31, 1.32,
 /// 1.33 and 1.34, 1.35 and newer.
-const PLACES: [[u16; 14]; 7] = [
-    [201, 0, 258, 342, 349, 353, 364, 371, 403, 415, 423, 574, 590, 592],
-    [205, 270, 282, 366, 373, 377, 388, 395, 427, 439, 447, 598, 614, 616],
-    [208, 273, 285, 369, 376, 380, 391, 398, 430, 442, 450, 601, 617, 619],
-    [208, 273, 285, 369, 376, 380, 391, 398, 427, 439, 447, 598, 614, 616],
-    [208, 280, 292, 376, 383, 387, 398, 405, 438, 450, 458, 609, 625, 627],
-    [208, 280, 292, 376, 383, 387, 398, 405, 439, 451, 459, 610, 627, 629],
-    [213, 285, 297, 381, 388, 392, 403, 410, 444, 456, 464, 616, 633, 635],
+const PLACES: [[u16; 17]; 7] = [
+    [201, 0, 0, 0, 0, 258, 342, 349, 353, 364, 371, 403, 415, 423, 574, 590, 592],
+    [205, 270, 254, 209, 0, 282, 366, 373, 377, 388, 395, 427, 439, 447, 598, 614, 616],
+    [208, 273, 257, 212, 0, 285, 369, 376, 380, 391, 398, 430, 442, 450, 601, 617, 619],
+    [208, 273, 257, 212, 0, 285, 369, 376, 380, 391, 398, 427, 439, 447, 598, 614, 616],
+    [208, 280, 259, 212, 267, 292, 376, 383, 387, 398, 405, 438, 450, 458, 609, 625, 627],
+    [208, 280, 259, 212, 267, 292, 376, 383, 387, 398, 405, 439, 451, 459, 610, 627, 629],
+    [213, 285, 264, 217, 272, 297, 381, 388, 392, 403, 410, 444, 456, 464, 616, 633, 635],
 ];
 
 impl LogMessage {
@@ -61,9 +67,14 @@ impl LogMessage {
     /// Returns the severity.
     pub(super) fn level(self) -> Level {
         match self {
-            Self::Containerfs | Self::NoSummary | Self::NoPods | Self::Critical | Self::Failed => {
-                Level::Error
-            }
+            Self::Containerfs
+            | Self::NoLayout
+            | Self::NotSynchronized
+            | Self::NoContainerfs
+            | Self::NoSummary
+            | Self::NoPods
+            | Self::Critical
+            | Self::Failed => Level::Error,
             _ => Level::Info,
         }
     }
@@ -73,6 +84,11 @@ impl LogMessage {
         match self {
             Self::Waiting => "Eviction manager: pods evicted, waiting for pod to be cleaned up",
             Self::Containerfs => "eviction manager: found conflicting containerfs eviction. Ignoring.",
+            Self::NoLayout => "Eviction manager: failed to get HasDedicatedImageFs",
+            Self::NotSynchronized => "Eviction manager: failed to synchronize",
+            Self::NoContainerfs => {
+                "eviction manager: failed to check if we have separate container filesystem. Ignoring."
+            }
             Self::NoSummary => "Eviction manager: failed to get summary stats",
             Self::Reclaiming => "Eviction manager: attempting to reclaim",
             Self::Relieved => "Eviction manager: able to reduce resource pressure without evicting pods.",

@@ -10,16 +10,17 @@ use evictlab_rules::pod::Pod;
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
 use evictlab_rules::threshold::{
-    FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold, ThresholdValue,
-    reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
+    ContainerfsThresholds, FsLayout, NodeCondition, Observation, ReclaimAction, Resource, Signal, Threshold,
+    ThresholdValue, reclaim_actions, sort_by_eviction_priority, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
 use rand::seq::SliceRandom;
 
-use super::limits::exceeded_limit;
+use super::limits::exceeded_limits;
 use super::message::{EvictionTexts, eviction_texts};
 use super::ranking::rank;
 use crate::defect::{Defect, Defects};
+use crate::kubelet::config::{FeatureGates, Gate};
 use crate::sim::{Rng, Time};
 
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
@@ -36,6 +37,8 @@ pub struct Settings {
     pub max_pod_grace: i64,
     /// True if local-storage limits are enforced (`localStorageCapacityIsolation`).
     pub local_storage: bool,
+    /// Feature gates.
+    pub gates: FeatureGates,
     /// Layout of the file systems.
     pub disks: FsLayout,
     /// Defects of the kubelet.
@@ -49,6 +52,8 @@ pub struct Candidate<'a> {
     pub pod: &'a Pod,
     /// Its `terminationGracePeriodSeconds`.
     pub grace: i64,
+    /// Pod whose requests the message contains, if they are not those of `pod`.
+    pub stated: Option<&'a Pod>,
 }
 
 /// Pod to evict.
@@ -106,13 +111,16 @@ pub struct Manager {
     settings: Settings,
     /// Thresholds that are met, by signal.
     thresholds: Vec<Threshold>,
-    /// Thresholds from the second pass on.
-    learned: Option<Vec<Threshold>>,
+    /// Additional thresholds of the passes after the one that detects the file systems.
+    appended: Vec<Threshold>,
     knows_disks: bool,
     met: Vec<Threshold>,
     first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
     conditions: Vec<NodeCondition>,
+    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each kind
+    /// of limit.
+    spared: Vec<usize>,
     measured: BTreeMap<Signal, Option<Timestamp>>,
 }
 
@@ -123,12 +131,13 @@ impl Manager {
             version,
             thresholds: defective(settings.thresholds.clone(), &settings.defects),
             settings,
-            learned: None,
+            appended: Vec::new(),
             knows_disks: false,
             met: Vec::new(),
             first_met: Vec::new(),
             conditions_met: BTreeMap::new(),
             conditions: Vec::new(),
+            spared: Vec::new(),
             measured: BTreeMap::new(),
         }
     }
@@ -143,20 +152,33 @@ impl Manager {
         &self.conditions
     }
 
+    /// Returns the indexes of the critical candidates that exceeded a limit in the last pass, once
+    /// for each kind of limit: `evictPod` logs them instead of evicting them.
+    pub fn spared(&self) -> &[usize] {
+        &self.spared
+    }
+
     /// Returns whether a pass can have a result.
     pub fn has_work(&self) -> bool {
         !self.thresholds.is_empty() || self.settings.local_storage
     }
 
+    /// Returns whether [`Manager::detect_fs_layout`] was called.
+    pub fn knows_fs_layout(&self) -> bool {
+        self.knows_disks
+    }
+
     /// Detects the layout of the file systems. The first call returns the log message about ignored
-    /// thresholds.
+    /// thresholds. The pass that detects the layout does not have the appended thresholds yet.
     pub fn detect_fs_layout(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.knows_disks, true) {
+            self.thresholds.append(&mut self.appended);
             return None;
         }
-        let (all, conflict) =
+        let ContainerfsThresholds { first, mut later, conflict } =
             update_containerfs_thresholds(&self.version, &self.thresholds, self.settings.disks);
-        self.learned = Some(all);
+        self.appended = later.split_off(first.len());
+        self.thresholds = first;
         conflict
     }
 
@@ -172,6 +194,7 @@ impl Manager {
         self.update_met(now, &observations);
         self.update_conditions(now, rng);
         let mut due = self.take_due(now, &observations, rng);
+        self.spared.clear();
         if self.settings.local_storage {
             let over = self.over_limits(sample, candidates);
             if !over.is_empty() {
@@ -199,10 +222,6 @@ impl Manager {
             if !met.iter().any(same) {
                 met.push(threshold);
             }
-        }
-        // `synchronize` reads its thresholds before it detects the file systems.
-        if let Some(all) = self.learned.take() {
-            self.thresholds = all;
         }
         let first_met = |threshold: Threshold| {
             let since = self.first_met.iter().find(|(known, _)| *known == threshold);
@@ -271,8 +290,9 @@ impl Manager {
 
     /// Returns whether no threshold is met after a reclaim.
     pub fn relieved(&self, sample: &Sample) -> bool {
-        !self.has(Defect::ReclaimWithoutCheck)
-            && met(&self.thresholds, &observations(&sample.node, &self.settings.defects), true).is_empty()
+        let observations = observations(&sample.node, &self.settings.defects);
+        let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, true).is_empty();
+        !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 
     /// Returns the actions that are tried before a pod is evicted.
@@ -305,7 +325,7 @@ impl Manager {
                 }
                 continue;
             }
-            victims.push(self.victim(pressure, first, ranked, (*at, candidates[*at].grace)));
+            victims.push(self.victim(pressure, ranked, *at, &candidates[*at]));
             if victims.len() > usize::from(defects.has(Defect::RankEvictsTwo)) {
                 break;
             }
@@ -316,22 +336,23 @@ impl Manager {
     fn victim(
         &self,
         pressure: &Pressure,
-        first: &Threshold,
         ranked: &RankedPod<'_>,
-        (at, grace): (usize, i64),
+        at: usize,
+        candidate: &Candidate<'_>,
     ) -> Victim {
-        let (defects, resource) = (&self.settings.defects, first.signal.resource());
+        let (defects, resource) = (&self.settings.defects, pressure.resource());
+        let stated = RankedPod { pod: candidate.stated.unwrap_or(ranked.pod), stats: ranked.stats };
         let EvictionTexts { message, annotations } =
-            eviction_texts(&self.version, ranked, resource, pressure.clause(), defects);
+            eviction_texts(&self.version, &stated, resource, pressure.clause(), defects);
         Victim {
             at,
             message,
             annotations,
-            grace: self.grace(first, grace),
-            disruption: !defects.has(Defect::DisruptionMissing),
+            grace: self.grace(pressure.thresholds.first(), candidate.grace),
+            disruption: self.has_disruption_conditions() && !defects.has(Defect::DisruptionMissing),
             signal: match defects.has(Defect::MetricSignalIsMemory) {
                 true => Signal::MemoryAvailable.as_str(),
-                false => first.signal.as_str(),
+                false => pressure.signal().as_str(),
             },
         }
     }
@@ -346,14 +367,19 @@ impl Manager {
             && !self.has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }
 
-    /// Returns the pods that exceed their own limits, without critical ones.
-    fn over_limits(&self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
-        let dedicated = self.settings.disks == FsLayout::DedicatedImagefs;
+    /// Returns the pods that exceed their own limits, without critical ones, which it remembers.
+    fn over_limits(&mut self, sample: &Sample, candidates: &[Candidate<'_>]) -> Vec<Victim> {
+        let dedicated = self.settings.disks.has_dedicated_imagefs();
         let defects = &self.settings.defects;
+        let mut spared = Vec::new();
         let over = |(at, candidate): (usize, &Candidate<'_>)| {
-            let is_spared = candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced);
-            let stats = sample.pod(&candidate.pod.metadata.uid).filter(|_| !is_spared)?;
-            let message = exceeded_limit(&self.version, candidate.pod, stats, dedicated, defects)?;
+            let stats = sample.pod(&candidate.pod.metadata.uid)?;
+            let messages = exceeded_limits(&self.version, candidate.pod, stats, dedicated, defects);
+            if candidate.pod.is_critical() && !defects.has(Defect::CriticalLimitEnforced) {
+                spared.extend(messages.iter().map(|_| at));
+                return None;
+            }
+            let message = messages.into_iter().next()?;
             let annotations =
                 || BTreeMap::from([("starved_resource".to_owned(), "ephemeral-storage".to_owned())]);
             Some(Victim {
@@ -372,21 +398,37 @@ impl Manager {
                 },
             })
         };
-        candidates.iter().enumerate().filter_map(over).collect()
+        let victims = candidates.iter().enumerate().filter_map(over).collect();
+        self.spared = spared;
+        victims
     }
 
-    /// Returns the grace period of an eviction in seconds. Since 1.32 a soft threshold never
-    /// extends the pod's own.
-    fn grace(&self, threshold: &Threshold, own: i64) -> i64 {
-        match threshold.grace {
+    /// Returns whether evicted pods get the condition `DisruptionTarget`, which the gate
+    /// `PodDisruptionConditions` can disable through 1.30.
+    fn has_disruption_conditions(&self) -> bool {
+        self.version.at_least(31)
+            || self.settings.gates.is_enabled(Gate::PodDisruptionConditions, &self.version)
+    }
+
+    /// Returns whether a soft threshold can extend the pod's grace period: through 1.31, and
+    /// through 1.34 with the gate `AllowOverwriteTerminationGracePeriodSeconds`.
+    fn overwrites_grace(&self) -> bool {
+        const GATE: Gate = Gate::AllowOverwriteTerminationGracePeriodSeconds;
+        let is_enabled = || self.settings.gates.is_enabled(GATE, &self.version);
+        !self.version.at_least(32) || !self.version.at_least(35) && is_enabled()
+    }
+
+    /// Returns the grace period of an eviction in seconds (`synchronize` in eviction_manager.go).
+    fn grace(&self, threshold: Option<&Threshold>, own: i64) -> i64 {
+        match threshold.and_then(|threshold| threshold.grace) {
             None if self.has(Defect::HardGraceIsOwn) => own,
             None if self.has(Defect::HardGraceTenSeconds) => 10,
             None => self.immediate(),
             Some(_) if self.has(Defect::SoftGraceIsImmediate) => 1,
             Some(_) if self.has(Defect::SoftGraceIsOwn) => own,
             Some(_) if self.has(Defect::SoftGraceIsMaximum) => self.settings.max_pod_grace,
-            Some(_) if self.version.at_least(32) => self.settings.max_pod_grace.min(own),
-            Some(_) => self.settings.max_pod_grace,
+            Some(_) if self.overwrites_grace() => self.settings.max_pod_grace,
+            Some(_) => self.settings.max_pod_grace.min(own),
         }
     }
 

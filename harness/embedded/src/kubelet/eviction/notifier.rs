@@ -35,7 +35,7 @@ impl Kubelet {
                 Signal::AllocatableMemoryAvailable => Cgroup::Pods,
                 _ => return None,
             };
-            Some(Notifier { threshold: threshold.clone(), group, mark: u64::MAX, pending: false })
+            Some(Notifier { threshold: threshold.clone(), group, mark: u64::MAX, pending: 0 })
         };
         self.eviction.notifiers = settings.thresholds.iter().filter_map(notifier).collect();
         self.eviction.loops.extend(self.eviction.notifiers.iter().map(|_| SyncLoop::default()));
@@ -65,12 +65,15 @@ impl Kubelet {
             };
             if let Some(mark) = mark {
                 notifier.mark = mark;
+                // A new `eventfd` does not have the events of the old one.
+                notifier.pending = notifier.pending.min(1);
                 machine.set_memory_threshold(&format!("memory {place}"), notifier.group.clone(), mark);
             }
         }
     }
 
-    /// Handles a notification of the kernel: the usage of a group has crossed a mark.
+    /// Handles a notification of the kernel: the usage of a group has crossed a mark, in either
+    /// direction (`NewCgroupNotifier` in threshold_notifier_linux.go).
     pub(in crate::kubelet) fn eviction_crossed(
         &mut self,
         group: &Cgroup,
@@ -87,20 +90,21 @@ impl Kubelet {
             let sync_loop = &self.eviction.loops[place + 1];
             let busy = sync_loop.due.is_some() || !matches!(sync_loop.work, Work::Resting);
             match busy {
-                true => self.eviction.notifiers[place].pending = true,
+                true => {
+                    let pending = &mut self.eviction.notifiers[place].pending;
+                    *pending = (*pending + 1).min(2);
+                }
                 false => self.notified(place, ctx),
             }
         }
     }
 
-    /// Handles the end of a notifier's pass. If the usage crossed the mark meanwhile, in either
-    /// direction, the kernel has notified again.
-    pub(super) fn notifier_done(&mut self, index: usize, machine: &Machine, ctx: &mut SimContext) {
-        let killed = std::mem::take(&mut self.eviction.loops[index].killed);
+    /// Handles the end of a notifier's pass. Notifications that arrived meanwhile follow, one pass
+    /// each.
+    pub(super) fn notifier_done(&mut self, index: usize, ctx: &mut SimContext) {
         let Some(notifier) = self.eviction.notifiers.get_mut(index - 1) else { return };
-        let usage = machine.memory(&notifier.group).map_or(0, |memory| memory.usage);
-        let pending = std::mem::take(&mut notifier.pending);
-        if pending || killed && usage < notifier.mark {
+        if notifier.pending > 0 {
+            notifier.pending -= 1;
             self.notified(index - 1, ctx);
         }
     }

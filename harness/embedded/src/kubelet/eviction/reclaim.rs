@@ -1,38 +1,30 @@
 //! Node-level reclaim.
 
-use std::collections::BTreeSet;
-
 use evictlab_rules::threshold::ReclaimAction;
 
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
-use crate::resource::ObjectExt;
+use crate::sim::Time;
 
 impl Kubelet {
     /// Deletes dead containers and unused images.
-    pub(super) fn eviction_reclaim_node_level(&mut self, actions: &[ReclaimAction], machine: &mut Machine) {
+    pub(in crate::kubelet) fn eviction_reclaim_node_level(
+        &mut self,
+        actions: &[ReclaimAction],
+        machine: &mut Machine,
+        now: Time,
+    ) {
         for action in actions {
             match action {
                 ReclaimAction::DeleteContainers if self.has(Defect::ReclaimKeepsContainers) => {}
                 ReclaimAction::DeleteImages if self.has(Defect::ReclaimKeepsImages) => {}
                 ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
-                    let used = self.images_in_use();
-                    self.status.images.delete_unused(&used);
+                    let min_age = self.config.settings.image_min_age;
+                    self.status.images.delete_unused(&self.pods.images_in_use(), min_age, now);
                 }
             }
         }
-    }
-
-    fn images_in_use(&self) -> BTreeSet<String> {
-        let mut used = BTreeSet::new();
-        for active in self.pods.active() {
-            for list in ["containers", "initContainers", "ephemeralContainers"] {
-                let containers = active.object.spec().items(list);
-                used.extend(containers.map(|one| one.text("image").to_owned()));
-            }
-        }
-        used
     }
 }

@@ -61,8 +61,6 @@ pub(super) struct Killing {
 pub(super) struct SyncLoop {
     pub work: Work,
     pub due: Option<Time>,
-    /// True if a pod was evicted in this pass.
-    pub killed: bool,
 }
 
 /// Notifier of a memory threshold. The index of its loop is its own index plus one.
@@ -72,8 +70,9 @@ pub(super) struct Notifier {
     pub(super) group: Cgroup,
     /// Usage at which the kernel notifies, in bytes.
     pub(super) mark: u64,
-    /// True if a notification arrived during a pass.
-    pub(super) pending: bool,
+    /// Notifications that arrived during a pass, at most two: the notifier holds one, and the
+    /// kernel's `eventfd` counts all others as one.
+    pub(super) pending: u8,
 }
 
 impl Notifier {

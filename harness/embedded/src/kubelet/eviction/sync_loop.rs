@@ -47,7 +47,7 @@ impl Kubelet {
                 let killing = Killing { now: job, since: ctx.now, next: evictions, done };
                 self.set_loop_state(index, Work::Killing(Box::new(killing)));
             }
-            None => self.finish_loop(index, done, machine, ctx),
+            None => self.finish_loop(index, done, ctx),
         }
     }
 
@@ -83,7 +83,6 @@ impl Kubelet {
     fn pod_killed(&mut self, index: usize, machine: &mut Machine, ctx: &mut SimContext) {
         let Work::Killing(killing) = std::mem::take(&mut self.eviction.loops[index].work) else { return };
         let Killing { now, next, mut done, .. } = *killing;
-        self.eviction.loops[index].killed = true;
         let times = match () {
             () if self.has(Defect::MetricMissing) => 0,
             () if self.has(Defect::MetricDoubled) => 2,
@@ -97,15 +96,9 @@ impl Kubelet {
     }
 
     /// Ends a pass with its evicted pods.
-    fn finish_loop(
-        &mut self,
-        index: usize,
-        evicted: Vec<ActivePod>,
-        machine: &mut Machine,
-        ctx: &mut SimContext,
-    ) {
+    fn finish_loop(&mut self, index: usize, evicted: Vec<ActivePod>, ctx: &mut SimContext) {
         if index != SYNC_LOOP {
-            return self.notifier_done(index, machine, ctx);
+            return self.notifier_done(index, ctx);
         }
         if evicted.is_empty() {
             return self.schedule_loop(SYNC_LOOP, ctx.now + PERIOD, EvictionEvent::Synchronize, ctx);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Resource;
 use rand::seq::SliceRandom;
@@ -11,6 +13,7 @@ use super::manager::{Candidate, Manager, Plan, Pressure, Settings, SyncResult, V
 use super::state::{PlannedEviction, SYNC_LOOP, SyncLoop};
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::event::{EvictionEvent, KubeletEvent};
 use crate::kubelet::log::Level;
 use crate::kubelet::pods::{ActivePod, PodEviction};
@@ -32,6 +35,7 @@ impl Kubelet {
                 transition: settings.transition,
                 max_pod_grace: settings.max_pod_grace,
                 local_storage: settings.local_storage,
+                gates: settings.gates.clone(),
                 disks: evictlab_rules::threshold::FsLayout::Single,
                 defects: self.identity.options.defects.clone(),
             },
@@ -71,17 +75,58 @@ impl Kubelet {
 
     /// Runs one pass of a loop.
     pub(super) fn synchronize_loop(&mut self, index: usize, machine: &mut Machine, ctx: &mut SimContext) {
-        let evictions = self.synchronize(machine, ctx);
+        let evictions = self.synchronize(index, machine, ctx);
         self.evict_all(index, evictions, machine, ctx);
     }
 
     /// Evaluates a fresh Summary, reclaims resources, and returns the pods to evict.
-    fn synchronize(&mut self, machine: &mut Machine, ctx: &mut SimContext) -> Vec<PlannedEviction> {
+    fn synchronize(
+        &mut self,
+        index: usize,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> Vec<PlannedEviction> {
         let Some(mut manager) = self.eviction.manager.take() else { return Vec::new() };
-        let evictions =
-            if manager.has_work() { self.eviction_decide(&mut manager, machine, ctx) } else { Vec::new() };
+        let evictions = if manager.has_work() && self.detect_fs_layout(index, &mut manager, ctx) {
+            self.eviction_decide(&mut manager, machine, ctx)
+        } else {
+            Vec::new()
+        };
         self.eviction.manager = Some(manager);
         evictions
+    }
+
+    /// Detects the layout of the file systems in the first pass, and returns whether it is known.
+    ///
+    /// `HasDedicatedImageFs` needs cAdvisor's first measurement of the root cgroup; without it the
+    /// next pass tries again. Since 1.32, `HasDedicatedContainerFs` logs an error on containerd,
+    /// for which cAdvisor has no label.
+    fn detect_fs_layout(&mut self, index: usize, manager: &mut Manager, ctx: &SimContext) -> bool {
+        let version = self.identity.version.clone();
+        if manager.knows_fs_layout() {
+            manager.detect_fs_layout();
+            return true;
+        }
+        if !self.has_measured_root() {
+            // Older kubelets return without a word.
+            if version.at_least(29) {
+                let error = "unable to find data in memory cache";
+                self.log_eviction(LogMessage::NoLayout, &format!("err={error:?}"), ctx);
+                if index == SYNC_LOOP {
+                    let error = format!("eviction manager: failed to get HasDedicatedImageFs: {error}");
+                    self.log_eviction(LogMessage::NotSynchronized, &format!("err={error:?}"), ctx);
+                }
+            }
+            return false;
+        }
+        if version.at_least(32) {
+            let error = "no imagefs label for configured runtime";
+            self.log_eviction(LogMessage::NoContainerfs, &format!("err={error:?}"), ctx);
+        }
+        if let Some(conflict) = manager.detect_fs_layout() {
+            self.log_eviction(LogMessage::Containerfs, &format!("err={conflict:?}"), ctx);
+        }
+        true
     }
 
     fn eviction_decide(
@@ -90,16 +135,16 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) -> Vec<PlannedEviction> {
-        if let Some(conflict) = manager.detect_fs_layout() {
-            self.log_eviction(LogMessage::Containerfs, &format!("err={conflict:?}"), ctx);
-        }
         let Some(sample) = self.fresh_sample(machine, ctx) else { return Vec::new() };
         self.arm_notifiers(&sample, machine, ctx);
         let mut active = self.pods.active();
         // The pod manager returns pods from a map.
         active.shuffle(ctx.rng);
-        let candidates = candidates(&active);
-        match manager.evaluate(ctx.now, &sample, &candidates, ctx.rng) {
+        let stated = self.stated_pods(&active);
+        let candidates = candidates(&active, &stated);
+        let result = manager.evaluate(ctx.now, &sample, &candidates, ctx.rng);
+        self.log_critical(manager.spared(), &active, ctx);
+        match result {
             SyncResult::Idle => Vec::new(),
             SyncResult::OverLimits(victims) => evictions(victims, &active),
             SyncResult::Pressure(pressure) => {
@@ -126,7 +171,7 @@ impl Kubelet {
         self.record_threshold_met(resource, ctx);
         let actions = manager.node_level_reclaim(pressure);
         if !actions.is_empty() {
-            self.eviction_reclaim_node_level(actions, machine);
+            self.eviction_reclaim_node_level(actions, machine, ctx.now);
             let sample = self.fresh_sample(machine, ctx);
             if sample.is_some_and(|sample| manager.relieved(&sample)) {
                 self.log_eviction(LogMessage::Relieved, &pair, ctx);
@@ -159,18 +204,33 @@ impl Kubelet {
             self.log_eviction(LogMessage::NoPods, "", ctx);
             return None;
         }
-        let plan = manager.plan(pressure, sample, &candidates(active));
+        let stated = self.stated_pods(active);
+        let plan = manager.plan(pressure, sample, &candidates(active, &stated));
         let names = names(plan.ranked.iter().filter_map(|at| active.get(*at)));
         self.log_eviction(LogMessage::Ranked, &format!("pods={names}"), ctx);
-        for at in &plan.critical {
-            if let Some(pod) = active.get(*at) {
-                self.log_eviction(LogMessage::Critical, &format!("pod={:?}", name(pod)), ctx);
-            }
-        }
+        self.log_critical(&plan.critical, active, ctx);
         if plan.victims.is_empty() {
             self.log_eviction(LogMessage::Unable, "", ctx);
         }
         Some(plan)
+    }
+
+    /// Returns the pods whose requests messages contain. Through 1.31 with the gate
+    /// `InPlacePodVerticalScaling`, these are the `allocatedResources` of the container statuses
+    /// for memory (`evictionMessage` in helpers.go), which an API server without the gate drops.
+    fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
+        let version = &self.identity.version;
+        let gates = &self.config.settings.gates;
+        let reads_status =
+            !version.at_least(32) && gates.is_enabled(Gate::InPlacePodVerticalScaling, version);
+        active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
+    }
+
+    /// Logs critical pods that are not evicted (`evictPod`).
+    fn log_critical(&mut self, critical: &[usize], active: &[ActivePod], ctx: &SimContext) {
+        for pod in critical.iter().filter_map(|at| active.get(*at)) {
+            self.log_eviction(LogMessage::Critical, &format!("pod={:?}", name(pod)), ctx);
+        }
     }
 
     fn fresh_sample(&mut self, machine: &Machine, ctx: &mut SimContext) -> Option<Sample> {
@@ -207,7 +267,7 @@ impl Kubelet {
         let eviction = PodEviction {
             message: if differs { message.trim_end().to_owned() } else { message.clone() },
             disruption: *disruption,
-            grace: Some(Duration::from_secs(u64::try_from(*grace).unwrap_or(0))),
+            grace: Some(*grace),
         };
         self.evict(&job.pod.pod.metadata.uid, eviction, machine, ctx);
     }
@@ -249,14 +309,81 @@ impl Kubelet {
     }
 }
 
-fn candidates(active: &[ActivePod]) -> Vec<Candidate<'_>> {
+/// Returns a pod whose containers request the memory that their status has allocated.
+fn with_allocated_memory(active: &ActivePod) -> Pod {
+    let mut pod = active.pod.clone();
+    for status in active.object.status().items("containerStatuses") {
+        let name = status.text("name");
+        let allocated = status["allocatedResources"].read::<Option<Quantity>>("memory");
+        for container in pod.spec.containers.iter_mut().filter(|container| container.name == name) {
+            let requests = &mut container.resources.requests;
+            match &allocated {
+                Some(allocated) => drop(requests.insert("memory".to_owned(), allocated.clone())),
+                None => drop(requests.remove("memory")),
+            }
+        }
+    }
+    pod
+}
+
+fn candidates<'a>(active: &'a [ActivePod], stated: &'a [Option<Pod>]) -> Vec<Candidate<'a>> {
     let own = |active: &ActivePod| {
         active.object.spec().read::<Option<i64>>("terminationGracePeriodSeconds").unwrap_or(30)
     };
-    active.iter().map(|active| Candidate { pod: &active.pod, grace: own(active) }).collect()
+    let candidate = |(active, stated): (&'a ActivePod, &'a Option<Pod>)| Candidate {
+        pod: &active.pod,
+        grace: own(active),
+        stated: stated.as_ref(),
+    };
+    active.iter().zip(stated).map(candidate).collect()
 }
 
 fn evictions(victims: impl IntoIterator<Item = Victim>, active: &[ActivePod]) -> Vec<PlannedEviction> {
     let job = |victim: Victim| Some(PlannedEviction { pod: active.get(victim.at)?.clone(), victim });
     victims.into_iter().filter_map(job).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use evictlab_rules::KubeletVersion;
+
+    use super::*;
+    use crate::kubelet::stats::Stats;
+    use crate::options::{NodeOptions, Options};
+    use crate::simulation::Simulation;
+
+    /// Without a measurement of the root cgroup, `HasDedicatedImageFs` fails, and the next pass
+    /// tries again. Through 1.28 nothing is logged.
+    #[test]
+    fn layout_is_detected_again_after_an_error() {
+        for (minor, errors, containerfs) in [(28, 0, 0), (29, 2, 0), (32, 2, 1), (36, 2, 1)] {
+            let node = NodeOptions::new("n1", KubeletVersion::from_minor(minor));
+            let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+            let mut simulation = Simulation::new(Options::new(3, epoch, vec![node])).unwrap();
+            let mut lines = simulation.with(|_, nodes, ctx| {
+                let node = nodes.get_mut("n1").unwrap();
+                node.kubelet.log = Default::default();
+                node.kubelet.stats = Stats::default();
+                node.kubelet.eviction_start(ctx);
+                let mut lines = Vec::new();
+                for measured in [false, true] {
+                    if measured {
+                        node.kubelet.stats_begin(&node.machine, ctx);
+                    }
+                    node.kubelet.eviction.loops[SYNC_LOOP].due = Some(ctx.now);
+                    node.kubelet.eviction_on(EvictionEvent::Synchronize, &mut node.machine, ctx);
+                    lines.push(node.kubelet.log.since(Time::ZERO).map(str::to_owned).collect::<Vec<_>>());
+                }
+                lines
+            });
+            let count =
+                |lines: &[String], text: &str| lines.iter().filter(|line| line.contains(text)).count();
+            let (last, first) = (lines.pop().unwrap(), lines.pop().unwrap());
+            assert_eq!(count(&first, "HasDedicatedImageFs"), errors, "1.{minor}: {first:#?}");
+            assert_eq!(count(&first, "failed to synchronize"), errors / 2, "1.{minor}: {first:#?}");
+            assert_eq!(count(&first, "separate container filesystem"), 0, "1.{minor}");
+            assert_eq!(count(&last, "HasDedicatedImageFs"), errors, "1.{minor}: {last:#?}");
+            assert_eq!(count(&last, "separate container filesystem"), containerfs, "1.{minor}");
+        }
+    }
 }

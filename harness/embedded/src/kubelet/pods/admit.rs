@@ -13,7 +13,7 @@ use crate::apiserver::is_extended_resource;
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
-use crate::machine::{Machine, PodUid};
+use crate::machine::Machine;
 use crate::resource::scheduling::NodeConstraints;
 use crate::resource::{Kind, ObjectExt};
 
@@ -39,13 +39,13 @@ const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Kubelet {
     /// Admits a pod, or returns why it is rejected. For a critical pod, other pods may be killed;
-    /// returns their uids.
+    /// returns whether the pod waits for their end.
     pub(super) fn admit(
         &mut self,
         worker: &Worker,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> Result<BTreeSet<PodUid>, Rejection> {
+    ) -> Result<bool, Rejection> {
         if let Some(message) = self.rejects(&worker.object) {
             return Err(Rejection { reason: "Evicted".to_owned(), message });
         }
@@ -63,7 +63,7 @@ impl Kubelet {
             });
         }
         let Some(node) = ctx.store.get(Kind::Node, "", &self.identity.node).cloned() else {
-            return Ok(BTreeSet::new());
+            return Ok(false);
         };
         let shortages = self.shortages(&manifest.pod, &node);
         let constraints = NodeConstraints::of(&worker.object);
@@ -88,7 +88,7 @@ impl Kubelet {
         if !node.taints().iter().all(is_tolerated) {
             return Err(self.failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
         }
-        Ok(BTreeSet::new())
+        Ok(false)
     }
 
     /// Creates a rejection by a predicate. The message of the filter is included since 1.31.
@@ -136,7 +136,12 @@ impl Kubelet {
 
 /// Returns the request of a pod as the scheduler computes it, with sidecars; CPU in millicores.
 pub(super) fn request(pod: &Pod, resource: &str) -> i64 {
-    amount(resource, &pod.request(&KubeletVersion::from_minor(34), resource))
+    request_of(pod, &KubeletVersion::from_minor(34), resource)
+}
+
+/// Returns the request of a pod as a kubelet version ranks it; CPU in millicores.
+pub(super) fn request_of(pod: &Pod, version: &KubeletVersion, resource: &str) -> i64 {
+    amount(resource, &pod.request(version, resource))
 }
 
 fn amount(resource: &str, quantity: &Quantity) -> i64 {

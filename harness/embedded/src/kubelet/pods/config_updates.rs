@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::admit::Rejection;
 use super::latency;
 use super::mirror::{self, is_static};
-use super::spec::Manifest;
+use super::spec::{KnownFields, Manifest};
 use super::status::Reason;
 use super::worker::{Stage, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
 use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
@@ -77,9 +78,20 @@ impl Kubelet {
         removed.into_iter().chain(own.into_iter().map(|pod| (false, pod))).collect()
     }
 
+    /// Returns the fields of pods that the kubelet knows. Pod-level resources are read from 1.34 on
+    /// (`GetResourceRequestQuantity`).
+    fn known_fields(&self) -> KnownFields {
+        let version = &self.identity.version;
+        let gates = &self.config.settings.gates;
+        KnownFields {
+            sidecars: version.at_least(28),
+            pod_level_resources: !version.at_least(34) || gates.is_enabled(Gate::PodLevelResources, version),
+        }
+    }
+
     /// Adds a pod that the kubelet does not know.
     pub(super) fn add_pod(&mut self, object: Arc<Value>, machine: &mut Machine, ctx: &mut SimContext) {
-        let manifest = Manifest::read(&object, self.identity.version.at_least(28));
+        let manifest = Manifest::read(&object, self.known_fields());
         let uid = manifest.uid.clone();
         let reverts = self.has(Defect::StatusRevertsAtRestart) && PodStatus::of(&object).is_evicted();
         let object = if reverts { Arc::new(without_status(&object)) } else { object };
@@ -91,7 +103,7 @@ impl Kubelet {
             worker.stage = Stage::Finished;
         } else if !is_known && !deleted {
             match self.admit(&worker, machine, ctx) {
-                Ok(after) => worker.after = after,
+                Ok(preempts) => worker.preempts = preempts,
                 Err(rejection) => self.reject(&mut worker, rejection, ctx),
             }
         }
@@ -170,7 +182,7 @@ impl Kubelet {
         let spec_changed = worker.object.spec() != object.spec();
         let old = worker.replace_object(object);
         if spec_changed {
-            worker.manifest = Manifest::read(&worker.object, self.identity.version.at_least(28));
+            worker.manifest = Manifest::read(&worker.object, self.known_fields());
         }
         worker.removed |= removed;
         let grace = |object: &Value| object.metadata().integer("deletionGracePeriodSeconds");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::status::StatusBuilder;
 use super::stop::Exit;
-use super::worker::{Stage, Worker};
+use super::worker::Worker;
 use super::{latency, mirror};
 use crate::context::SimContext;
 use crate::defect::Defect;
@@ -17,6 +17,7 @@ use crate::resource::{EventBody, Kind, ObjectExt};
 impl Kubelet {
     pub(in crate::kubelet) fn pods_start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         let before = std::mem::take(&mut self.pods.workers);
+        self.pods.preemptions.clear();
         self.pods.first_relist = ctx.now + latency::between(ctx.rng, 20, 1000);
         self.pods.relist_scheduled = false;
         self.pods.seen = ctx.store.version();
@@ -77,7 +78,7 @@ impl Kubelet {
             PodEvent::Report(pod) => self.report(&pod, ctx),
             PodEvent::Stop(pod) => self.advance(&pod, machine, ctx),
             PodEvent::Stopped(pod, serial) => self.stopped(&pod, serial, machine, ctx),
-            PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, ctx),
+            PodEvent::WaitTimedOut(pod, number) => self.wait_timed_out(&pod, number, machine, ctx),
             PodEvent::ActiveDeadline(pod) => self.end_active(&pod, machine, ctx),
             PodEvent::CleanUp(pod) => self.clean_up(&pod, machine, ctx),
             PodEvent::Delete(pod) => self.delete(&pod, ctx),
@@ -88,7 +89,10 @@ impl Kubelet {
         }
     }
 
-    /// Deletes dead containers, including those of finished pods (container GC).
+    /// Deletes dead containers (`evictContainers` of kuberuntime_gc.go): all of pods that were
+    /// evicted, have terminated or are unknown (`ShouldPodContentBeRemoved`,
+    /// `ShouldPodRuntimeBeRemoved`). Of other pods, also of terminating ones, one per name is kept
+    /// (`MaxPerPodContainerCount`).
     pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine) {
         let pods: Vec<(PodUid, usize)> = self
             .pods
@@ -96,10 +100,8 @@ impl Kubelet {
             .pods
             .keys()
             .map(|pod| {
-                // One dead container per name is kept while the pod runs
-                // (`MaxPerPodContainerCount`).
-                let goes_on = self.pods.workers.get(pod).is_some_and(|worker| worker.stage == Stage::Syncing);
-                (pod.clone(), usize::from(goes_on))
+                let keeps = |worker: &Worker| worker.could_run() && !worker.evicted;
+                (pod.clone(), usize::from(self.pods.workers.get(pod).is_some_and(keeps)))
             })
             .collect();
         for (pod, keep) in pods {

@@ -12,9 +12,11 @@ pub(super) enum ImageLookup {
     Nowhere,
 }
 
-/// Repositories whose images are on every node, with any tag.
+/// Registry of images that are only loaded.
+pub(super) const LOADED: &str = "localhost/evictlab/";
+/// Repositories whose images are on every node, with any tag, until they are deleted.
 const HERE: [&str; 5] =
-    ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging", "localhost/evictlab/"];
+    ["registry.k8s.io/", "docker.io/library/busybox", "busybox", "gcr.io/k8s-staging", LOADED];
 
 /// Looks up an image by name.
 pub(super) fn find(image: &str) -> ImageLookup {

@@ -20,8 +20,8 @@ pub struct PodEviction {
     pub message: String,
     /// True if the pod gets the condition `DisruptionTarget`.
     pub disruption: bool,
-    /// Grace period that replaces the pod's own.
-    pub grace: Option<Duration>,
+    /// Grace period that replaces the pod's own, in seconds. A negative one means 1 s.
+    pub grace: Option<i64>,
 }
 
 impl Kubelet {
@@ -43,7 +43,7 @@ impl Kubelet {
             disruption: eviction.disruption.then(|| eviction.message.clone()),
             message: eviction.message,
         };
-        if !self.kill_now(pod, reason, eviction.grace, machine, ctx) {
+        if self.kill_now(pod, reason, eviction.grace, machine, ctx).is_none() {
             self.notify_stopped(pod.to_owned(), ctx);
         }
     }
@@ -71,32 +71,31 @@ impl Kubelet {
         });
     }
 
-    /// Kills a pod for a caller that waits (`killPodNow`). Returns whether there is anything to
-    /// wait for.
+    /// Kills a pod for a caller that waits (`killPodNow`). Returns the number of the call; `None` if
+    /// there is nothing to wait for.
     pub(super) fn kill_now(
         &mut self,
         pod: &str,
         reason: Reason,
-        grace: Option<Duration>,
+        grace: Option<i64>,
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> bool {
+    ) -> Option<u64> {
         let number = self.pods.next_serial();
-        let seconds = grace.map(|grace| grace.as_secs());
         let waits = self.with_worker(pod, |kubelet, worker| {
             if !worker.could_run() {
                 return None;
             }
             worker.evicted = true;
             worker.callers.push(number);
-            kubelet.terminate(worker, Some(reason), seconds, machine, ctx);
+            kubelet.terminate(worker, Some(reason), grace, machine, ctx);
             let own = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
-            let seconds = seconds.unwrap_or(own);
+            let seconds = grace.map_or(own, |grace| u64::try_from(grace).unwrap_or(0));
             Some(Duration::from_secs((seconds + seconds / 2).max(10)))
         });
-        let Some(timeout) = waits.flatten() else { return false };
+        let timeout = waits.flatten()?;
         self.schedule_pod(ctx.now + timeout, PodEvent::WaitTimedOut(pod.to_owned(), number), ctx);
-        true
+        Some(number)
     }
 
     /// Starts to terminate a pod, or shortens its grace period. The deletion and the pod's spec
@@ -105,7 +104,7 @@ impl Kubelet {
         &mut self,
         worker: &mut Worker,
         reason: Option<Reason>,
-        grace: Option<u64>,
+        grace: Option<i64>,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
@@ -136,13 +135,14 @@ impl Kubelet {
         self.stop_all(worker, Duration::from_secs(seconds), true, machine, ctx);
     }
 
-    /// Computes `calculateEffectiveGracePeriod`: the grace period can only become shorter. Until
-    /// 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31 it results in
-    /// 1 (kubernetes/kubernetes#124063).
-    fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<u64>) -> u64 {
-        let mut seconds = before;
+    /// Computes `calculateEffectiveGracePeriod` of pod_workers.go: the grace period can only become
+    /// shorter. Until 1.30 an override of 0 is ignored and the pod's own period is used; since 1.31
+    /// it results in 1 (kubernetes/kubernetes#124063). A negative override results in 1 in all
+    /// versions.
+    fn effective_grace(&self, worker: &Worker, before: u64, grace: Option<i64>) -> u64 {
+        let mut seconds = i64::try_from(before).unwrap_or(i64::MAX);
         let mut is_overridden = false;
-        let deletion = worker.object.metadata().read::<Option<u64>>("deletionGracePeriodSeconds");
+        let deletion = worker.object.metadata().read::<Option<i64>>("deletionGracePeriodSeconds");
         for wanted in [deletion, grace].into_iter().flatten() {
             if seconds == 0 || wanted < seconds {
                 seconds = wanted;
@@ -150,6 +150,7 @@ impl Kubelet {
             }
         }
         let counts = is_overridden && self.identity.version.at_least(31);
+        let mut seconds = u64::try_from(seconds).unwrap_or(1);
         if seconds == 0 && !counts {
             seconds = worker.manifest.spec.termination_grace_period_seconds.unwrap_or(0);
         }
@@ -169,8 +170,8 @@ impl Kubelet {
         self.keep_status(worker, status, ctx);
         // The terminal status was held back until now.
         self.send_status(worker, ctx);
-        for _ in std::mem::take(&mut worker.callers) {
-            self.notify_stopped(uid.clone(), ctx);
+        for number in std::mem::take(&mut worker.callers) {
+            self.release_caller(&uid, number, true, machine, ctx);
         }
         let mut unblocked = Vec::new();
         for (next, other) in &mut self.pods.workers {
@@ -212,7 +213,13 @@ impl Kubelet {
     }
 
     /// Ends the wait of a caller for the end of a pod.
-    pub(super) fn wait_timed_out(&mut self, pod: &str, number: u64, ctx: &mut SimContext) {
+    pub(super) fn wait_timed_out(
+        &mut self,
+        pod: &str,
+        number: u64,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         let Some(worker) = self.pods.workers.get_mut(pod) else { return };
         let Some(place) = worker.callers.iter().position(|caller| *caller == number) else { return };
         worker.callers.remove(place);
@@ -223,7 +230,21 @@ impl Kubelet {
             EventBody::warning("ExceededGracePeriod", message),
             ctx,
         );
-        self.notify_stopped(pod.to_owned(), ctx);
+        self.release_caller(pod, number, false, machine, ctx);
+    }
+
+    /// Notifies the caller that waits for the end of a pod: a preemption, or the eviction manager.
+    fn release_caller(
+        &mut self,
+        pod: &str,
+        number: u64,
+        in_time: bool,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
+        if !self.preemption_continues(number, in_time, machine, ctx) {
+            self.notify_stopped(pod.to_owned(), ctx);
+        }
     }
 
     fn notify_stopped(&mut self, pod: PodUid, ctx: &mut SimContext) {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
-use super::spec::Manifest;
+use super::spec::{KnownFields, Manifest};
 use super::worker::Worker;
 use crate::apiserver::{self, DeleteOptions, Preconditions, WriteOptions};
 use crate::context::SimContext;
@@ -88,7 +88,7 @@ impl Kubelet {
         let own = ctx.store.pods_on(&self.identity.node);
         let known = |pod: &Value| of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
         let orphans: Vec<Manifest> =
-            own.filter(|pod| !known(pod)).map(|pod| Manifest::read(pod, true)).collect();
+            own.filter(|pod| !known(pod)).map(|pod| Manifest::read(pod, KnownFields::ALL)).collect();
         for orphan in orphans {
             delete(&orphan, None, ctx);
         }

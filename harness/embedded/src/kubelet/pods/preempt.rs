@@ -1,15 +1,18 @@
-//! Preemption of pods by a critical pod (`pkg/kubelet/preemption`).
+//! Preemption of pods by a critical pod (`pkg/kubelet/preemption/preemption.go`).
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
+use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
-use super::admit::{Rejection, Shortage, request};
+use super::admit::{Rejection, Shortage, request_of};
 use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
 use crate::defect::Defect;
+use crate::kubelet::config::Gate;
+use crate::kubelet::event::PodEvent;
 use crate::kubelet::recorder::ObjectReference;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Machine, PodUid};
@@ -21,56 +24,132 @@ const MESSAGE: &str = "Preempted in order to admit critical pod";
 struct Candidate<'a> {
     uid: &'a PodUid,
     pod: &'a Pod,
+    version: &'a KubeletVersion,
+}
+
+/// Preemption that kills one pod after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    /// Critical pod, which starts afterwards.
+    pod: PodUid,
+    /// Resource that `kubelet_preemptions` counts.
+    resource: String,
+    /// Pod that is being killed, and the number of the call that waits for its end.
+    now: (PodUid, u64),
+    /// Pods to kill afterwards.
+    next: VecDeque<PodUid>,
 }
 
 /// Missing resources with their amounts.
 type Wants = Vec<(String, i64)>;
 
 impl Kubelet {
-    /// Kills pods for a critical pod, which starts when they have ended.
+    /// Kills pods for a critical pod, one after the other (`evictPodsToFreeRequests` of
+    /// preemption.go). Returns whether the critical pod waits for them.
     pub(super) fn preempt(
         &mut self,
         worker: &Worker,
         shortages: &[Shortage],
         machine: &mut Machine,
         ctx: &mut SimContext,
-    ) -> Result<BTreeSet<PodUid>, Rejection> {
+    ) -> Result<bool, Rejection> {
         let wants = shortages
             .iter()
             .map(|short| (short.resource.clone(), short.requested - (short.capacity - short.used)));
         let victims = self.victims(&worker.manifest.pod, wants.collect())?;
-        for victim in &victims {
-            let Some(object) = self.pods.workers.get(victim).map(|worker| worker.object.clone()) else {
-                continue;
-            };
-            if !self.has(Defect::PreemptionWithoutEvent) {
-                self.record_event(
-                    ObjectReference::Pod(&object, None),
-                    EventBody::warning("Preempting", MESSAGE),
-                    ctx,
-                );
-            }
-            if self.has(Defect::PreemptionIsCounted) {
-                self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
-            }
-            let reason = Reason {
-                reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" },
-                message: MESSAGE.to_owned(),
-                disruption: Some("Pod was preempted by Kubelet to accommodate a critical pod.".to_owned()),
-            };
-            self.kill_now(victim, reason, None, machine, ctx);
-            if let Some(short) = shortages.first().filter(|_| !self.has(Defect::PreemptionNotCounted)) {
-                self.eviction.metrics.count_preemption(&short.resource);
-            }
-        }
-        Ok(victims)
+        let resource = shortages.first().map(|short| short.resource.clone()).unwrap_or_default();
+        let now = (PodUid::new(), 0);
+        let preemption = Preemption { pod: worker.manifest.uid.clone(), resource, now, next: victims.into() };
+        Ok(self.preempt_next(preemption, machine, ctx))
     }
 
-    fn victims(&self, critical: &Pod, wants: Wants) -> Result<BTreeSet<PodUid>, Rejection> {
+    /// Kills the next pod, and returns false if none is left.
+    fn preempt_next(
+        &mut self,
+        mut preemption: Preemption,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> bool {
+        while let Some(victim) = preemption.next.pop_front() {
+            match self.preempt_pod(&victim, machine, ctx) {
+                Some(number) => {
+                    preemption.now = (victim, number);
+                    self.pods.preemptions.push(preemption);
+                    return true;
+                }
+                // A pod without containers has ended already.
+                None => self.count_preemption(&preemption.resource),
+            }
+        }
+        false
+    }
+
+    /// Starts to kill a pod, and returns the number of the call that waits for its end.
+    fn preempt_pod(&mut self, victim: &str, machine: &mut Machine, ctx: &mut SimContext) -> Option<u64> {
+        let object = self.pods.workers.get(victim)?.object.clone();
+        if !self.has(Defect::PreemptionWithoutEvent) {
+            let event = EventBody::warning("Preempting", MESSAGE);
+            self.record_event(ObjectReference::Pod(&object, None), event, ctx);
+        }
+        if self.has(Defect::PreemptionIsCounted) {
+            self.eviction.metrics.count_eviction(Signal::MemoryAvailable.as_str());
+        }
+        let reason = Reason {
+            reason: if self.has(Defect::PreemptionReasonDiffers) { "Evicted" } else { "Preempting" },
+            message: MESSAGE.to_owned(),
+            disruption: self.disruption_of_preemption(),
+        };
+        self.kill_now(victim, reason, None, machine, ctx)
+    }
+
+    /// Returns the message of the condition `DisruptionTarget`, which the gate
+    /// `PodDisruptionConditions` can disable through 1.30.
+    fn disruption_of_preemption(&self) -> Option<String> {
+        let version = &self.identity.version;
+        let gates = &self.config.settings.gates;
+        let is_set = version.at_least(31) || gates.is_enabled(Gate::PodDisruptionConditions, version);
+        is_set.then(|| "Pod was preempted by Kubelet to accommodate a critical pod.".to_owned())
+    }
+
+    fn count_preemption(&mut self, resource: &str) {
+        if !self.has(Defect::PreemptionNotCounted) {
+            self.eviction.metrics.count_preemption(resource);
+        }
+    }
+
+    /// Continues the preemption that waits for a pod, if a call of one does. Only a pod whose
+    /// containers ended in time counts. After the last pod, the critical pod starts.
+    pub(super) fn preemption_continues(
+        &mut self,
+        number: u64,
+        in_time: bool,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) -> bool {
+        let Some(place) = self.pods.preemptions.iter().position(|one| one.now.1 == number) else {
+            return false;
+        };
+        let preemption = self.pods.preemptions.remove(place);
+        if in_time {
+            self.count_preemption(&preemption.resource);
+        }
+        let critical = preemption.pod.clone();
+        if !self.preempt_next(preemption, machine, ctx) {
+            if let Some(worker) = self.pods.workers.get_mut(&critical) {
+                worker.preempts = false;
+            }
+            self.schedule_pod(ctx.now, PodEvent::Sync(critical), ctx);
+        }
+        true
+    }
+
+    /// Returns the pods to kill, in this order (`getPodsToPreempt`).
+    fn victims(&self, critical: &Pod, wants: Wants) -> Result<Vec<PodUid>, Rejection> {
+        let version = &self.identity.version;
         let of = |qos: QosClass| -> Vec<Candidate> {
             let active = self.pods.workers.iter().filter(|(_, worker)| worker.is_active());
             active
-                .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod })
+                .map(|(uid, worker)| Candidate { uid, pod: &worker.manifest.pod, version })
                 .filter(|candidate| {
                     is_preemptable(critical, candidate.pod) && candidate.pod.qos_class() == qos
                 })
@@ -112,13 +191,11 @@ fn nearest<'a>(
         let distance = |candidate: &Candidate| -> f64 {
             wants
                 .iter()
-                .map(|(resource, wanted)| {
-                    (wanted - own(candidate.pod, resource)).max(0) as f64 / *wanted as f64
-                })
+                .map(|(resource, wanted)| (wanted - own(candidate, resource)).max(0) as f64 / *wanted as f64)
                 .map(|part| part * part)
                 .sum()
         };
-        let size = |candidate: &Candidate| (request(candidate.pod, "memory"), request(candidate.pod, "cpu"));
+        let size = |candidate: &Candidate| (own(candidate, "memory"), own(candidate, "cpu"));
         let mut best: Option<(usize, f64)> = None;
         for (index, candidate) in pods.iter().enumerate() {
             let far = distance(candidate);
@@ -144,15 +221,16 @@ fn nearest<'a>(
 /// Returns the amounts that are missing after the removal of pods.
 fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'b>> + Clone) -> Wants {
     let left = wants.iter().map(|(resource, wanted)| {
-        (resource.clone(), wanted - pods.clone().map(|candidate| own(candidate.pod, resource)).sum::<i64>())
+        (resource.clone(), wanted - pods.clone().map(|candidate| own(candidate, resource)).sum::<i64>())
     });
     left.filter(|(_, wanted)| *wanted > 0).collect()
 }
 
 /// Returns the request of a pod; each pod counts as one of the resource `pods`
-/// (`GetResourceRequest`).
-fn own(pod: &Pod, resource: &str) -> i64 {
-    if resource == "pods" { 1 } else { request(pod, resource) }
+/// (`GetResourceRequest`). Through 1.33 the requests of sidecars are not added to those of the other
+/// containers, as they are in the admission's own sums.
+fn own(candidate: &Candidate<'_>, resource: &str) -> i64 {
+    if resource == "pods" { 1 } else { request_of(candidate.pod, candidate.version, resource) }
 }
 
 /// Returns whether a critical pod preempts another one (`kubelettypes.Preemptable`): those that are

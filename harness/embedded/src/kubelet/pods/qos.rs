@@ -83,10 +83,11 @@ fn burstable(pod: &Pod, place: Place, capacity: i64, (version, defects): (&Kubel
 mod tests {
     use serde_json::json;
 
+    use super::super::spec::KnownFields;
     use super::*;
 
     fn pod(spec: serde_json::Value) -> Manifest {
-        Manifest::read(&json!({"spec": spec}), true)
+        Manifest::read(&json!({"spec": spec}), KnownFields::ALL)
     }
 
     #[test]

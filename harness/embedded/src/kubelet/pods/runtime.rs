@@ -1,9 +1,10 @@
-//! Container runtime: sandboxes, containers and images. Keeps running while the kubelet is stopped.
+//! Container runtime: sandboxes and containers. Keeps running while the kubelet is stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 
+use super::spec::Container;
 use crate::machine::{ContainerId, PodUid};
 use crate::sim::{Rng, Time};
 
@@ -12,8 +13,6 @@ use crate::sim::{Rng, Time};
 pub(super) struct Runtime {
     pub pods: BTreeMap<PodUid, RuntimePod>,
     owners: BTreeMap<ContainerId, PodUid>,
-    /// Images that were pulled.
-    pub images: BTreeSet<String>,
     addresses: u32,
 }
 
@@ -37,6 +36,8 @@ pub(super) struct Sandbox {
 pub(super) struct Record {
     pub id: ContainerId,
     pub name: String,
+    /// Name of the image.
+    pub image: String,
     /// Number of earlier containers with this name.
     pub attempt: u64,
     pub state: State,
@@ -68,12 +69,19 @@ impl Runtime {
         format!("{range}{}", self.addresses + 1)
     }
 
+    /// Returns the images of all containers, running and dead.
+    pub fn images(&self) -> BTreeSet<&str> {
+        let containers = self.pods.values().flat_map(|pod| &pod.containers);
+        containers.map(|record| record.image.as_str()).collect()
+    }
+
     /// Creates a container that does not run yet.
-    pub fn create(&mut self, pod: &str, name: &str, attempt: u64, rng: &mut Rng) -> ContainerId {
+    pub fn create(&mut self, pod: &str, container: &Container, attempt: u64, rng: &mut Rng) -> ContainerId {
         let bytes: [u8; 32] = rng.random();
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         self.owners.insert(id.clone(), pod.to_owned());
-        let record = Record { id: id.clone(), name: name.to_owned(), attempt, state: State::Created };
+        let Container { name, image, .. } = container.clone();
+        let record = Record { id: id.clone(), name, image, attempt, state: State::Created };
         self.pods.entry(pod.to_owned()).or_default().containers.push(record);
         id
     }

@@ -144,6 +144,17 @@ pub(super) struct Place {
     pub index: usize,
 }
 
+/// Fields of a pod that a kubelet knows, if it does not know all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownFields {
+    pub sidecars: bool,
+    pub pod_level_resources: bool,
+}
+
+impl KnownFields {
+    pub const ALL: Self = Self { sidecars: true, pod_level_resources: true };
+}
+
 /// Pod, parsed when its spec changes.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
@@ -159,12 +170,16 @@ impl Manifest {
     /// Parses a pod. Invalid parts are ignored: the API server has validated the object.
     ///
     /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
-    /// sidecar as a plain init container.
-    pub fn read(object: &Value, knows_sidecars: bool) -> Self {
+    /// sidecar as a plain init container. A kubelet without the gate `PodLevelResources` ignores
+    /// the resources of the whole pod.
+    pub fn read(object: &Value, fields: KnownFields) -> Self {
         let text = |field: &str| object.metadata().text(field).to_owned();
         let mut spec = Spec::deserialize(object.spec()).unwrap_or_default();
         let mut pod = Pod::deserialize(object).unwrap_or_default();
-        if !knows_sidecars {
+        if !fields.pod_level_resources {
+            (spec.resources, pod.spec.resources) = (None, None);
+        }
+        if !fields.sidecars {
             spec.init_containers.iter_mut().for_each(|container| container.restart_policy = None);
             pod.spec.init_containers.iter_mut().for_each(|container| container.restart_policy = None);
         }

@@ -110,9 +110,9 @@ impl Kubelet {
             return;
         }
         let image = &container.image;
-        let found = images::find(image);
-        self.status.images.restore(image);
-        let here = found == ImageLookup::Here || self.pods.runtime.images.contains(image);
+        let known = &self.status.images;
+        let here =
+            known.contains(image) || images::find(image) == ImageLookup::Here && !known.is_deleted(image);
         let policy = container.image_pull_policy;
         if policy == PullPolicy::Never && !here {
             let message = format!("Container image {image:?} is not present with pull policy of Never");
@@ -154,7 +154,10 @@ impl Kubelet {
         else {
             return;
         };
-        if images::find(&image) == ImageLookup::Nowhere {
+        let found = images::find(&image);
+        // Images of this registry are loaded, never pulled.
+        let is_local = image.starts_with(images::LOADED) && self.status.images.is_deleted(&image);
+        if found == ImageLookup::Nowhere || is_local {
             let failure = images::failure(&image);
             let message = format!("Failed to pull image {image:?}: {failure}");
             self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
@@ -172,7 +175,9 @@ impl Kubelet {
             message += ". Image size: 53021160 bytes.";
         }
         self.record_container_event(worker, place, EventBody::normal("Pulled", &message), ctx);
-        self.pods.runtime.images.insert(image);
+        if found != ImageLookup::Here || self.status.images.is_deleted(&image) {
+            self.status.images.add_pulled(&image, ctx.now);
+        }
         worker.steps.push_front(Step::Create(place));
     }
 
@@ -234,7 +239,8 @@ impl Kubelet {
     fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
-        if let Err(missing) = variables(&worker.manifest, container, &self.identity.node, ctx.store) {
+        let container = container.clone();
+        if let Err(missing) = variables(&worker.manifest, &container, &self.identity.node, ctx.store) {
             let message = format!("Error: {missing}");
             self.record_container_event(worker, place, EventBody::warning("Failed", &message), ctx);
             self.hold(worker, place, "CreateContainerConfigError", missing);
@@ -243,7 +249,7 @@ impl Kubelet {
         let uid = &worker.manifest.uid;
         let latest = self.pods.runtime.pods.get(uid).and_then(|runtime| runtime.latest(&name));
         let attempt = latest.map_or(0, |latest| latest.attempt + 1);
-        self.pods.runtime.create(uid, &name, attempt, ctx.rng);
+        self.pods.runtime.create(uid, &container, attempt, ctx.rng);
         // "Created container: NAME" in recordings of late 1.31 and 1.32. The sources have the colon
         // since 1.29 and the new wording since 1.35.
         let message = match &self.identity.version {

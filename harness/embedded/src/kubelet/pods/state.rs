@@ -1,12 +1,13 @@
 //! Pods of a kubelet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use serde_json::Value;
 
+use super::preempt::Preemption;
 use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
@@ -50,6 +51,8 @@ pub struct Pods {
     pub(super) read_scheduled: bool,
     /// Pods that ran before the kubelet started and have not been admitted again.
     pub(super) readmission: Vec<PodUid>,
+    /// Preemptions that wait for the end of a pod.
+    pub(super) preemptions: Vec<Preemption>,
     /// Source of numbers that detect stale events; survives restarts.
     pub(super) serial: u64,
 }
@@ -61,6 +64,11 @@ impl Pods {
         active
             .map(|worker| ActivePod { object: worker.object.clone(), pod: worker.manifest.pod.clone() })
             .collect()
+    }
+
+    /// Returns the images that containers of the runtime use, running and dead ones.
+    pub fn images_in_use(&self) -> BTreeSet<&str> {
+        self.runtime.images()
     }
 
     /// Returns the running containers of a pod; an empty list while only its sandbox runs.

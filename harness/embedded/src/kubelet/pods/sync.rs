@@ -30,7 +30,7 @@ impl Kubelet {
     }
 
     fn sync_worker(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &mut SimContext) {
-        if worker.stage != Stage::Syncing || !worker.after.is_empty() {
+        if worker.stage != Stage::Syncing || worker.preempts || !worker.after.is_empty() {
             return;
         }
         if !worker.steps.is_empty() || worker.stopping.is_some() {

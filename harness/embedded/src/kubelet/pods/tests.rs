@@ -14,6 +14,7 @@ use crate::simulation::Simulation;
 mod ends;
 mod facts;
 mod lifecycle;
+mod reclaim;
 mod recordings;
 mod refusals;
 mod statics;
@@ -94,12 +95,8 @@ impl Lab {
         });
     }
 
-    fn evict(&mut self, pod: &str, message: &str, grace: Option<u64>) {
-        let why = PodEviction {
-            message: message.to_owned(),
-            disruption: true,
-            grace: grace.map(Duration::from_secs),
-        };
+    fn evict(&mut self, pod: &str, message: &str, grace: Option<i64>) {
+        let why = PodEviction { message: message.to_owned(), disruption: true, grace };
         self.simulation.with(|_, nodes, ctx| {
             let node = nodes.get_mut("n1").unwrap();
             node.kubelet.evict(pod, why, &mut node.machine, ctx);

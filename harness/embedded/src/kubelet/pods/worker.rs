@@ -45,7 +45,9 @@ pub(super) struct Worker {
     pub evicted: bool,
     /// Numbers of the callers that wait for the pod's end.
     pub callers: Vec<u64>,
-    /// Pods that were preempted for this one, which starts when they have ended.
+    /// True while pods are killed for this one, which starts afterwards.
+    pub preempts: bool,
+    /// Pods with the same name, which this one follows when they have ended.
     pub after: BTreeSet<PodUid>,
     /// True if the API object was deleted.
     pub removed: bool,
@@ -130,6 +132,7 @@ impl Worker {
             stopping: None,
             evicted: false,
             callers: Vec::new(),
+            preempts: false,
             after: BTreeSet::new(),
             removed: false,
             runtime_changed: false,

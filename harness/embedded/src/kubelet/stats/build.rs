@@ -60,6 +60,11 @@ impl Kubelet {
 }
 
 impl Kubelet {
+    /// Returns whether cAdvisor has measured the root cgroup.
+    pub(in crate::kubelet) fn has_measured_root(&self) -> bool {
+        self.stats.groups.get(&Cgroup::Root).is_some_and(|group| group.last.is_some())
+    }
+
     /// Removes the containers that a defect omits from the Summary, and adds those that it lists.
     fn omit_containers(&self, active: &ActivePod, running: &mut Vec<RunningContainer>) {
         let spec = &active.pod.spec;

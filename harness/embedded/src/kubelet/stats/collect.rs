@@ -77,7 +77,7 @@ impl Kubelet {
     }
 
     /// Registers all existing cgroups.
-    fn stats_begin(&mut self, machine: &Machine, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn stats_begin(&mut self, machine: &Machine, ctx: &mut SimContext) {
         self.stats.begun = true;
         self.stats.begin_due = None;
         let mut all = vec![Cgroup::Root, Cgroup::Pods];

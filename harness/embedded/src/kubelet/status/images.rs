@@ -1,12 +1,14 @@
-//! Images on a node.
+//! Images on a node, and their garbage collection: `pkg/kubelet/images/image_gc_manager.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::MIB;
 use k8s_openapi::api::core::v1::ContainerImage;
 
 use crate::machine::{DiskUse, Filesystem};
+use crate::sim::Time;
 
 /// Image on a node.
 #[derive(Clone, Debug)]
@@ -16,6 +18,10 @@ struct Image {
     /// True if the node had the image from the start: the node's disk usage without pods includes
     /// the image.
     is_included: bool,
+    /// True if the image is never deleted: the sandbox image, which containerd pins; an image of a
+    /// case, which evictlab pins; and that of kindnetd, which runs on every kind node, but not in
+    /// the model.
+    is_kept: bool,
 }
 
 /// Images on a node.
@@ -23,12 +29,21 @@ struct Image {
 pub struct Images {
     all: Vec<Image>,
     deleted: Vec<Image>,
+    /// Images that the running kubelet has detected, with the time of the first detection
+    /// (`imageRecords`). `None` is a time in the past.
+    detected: BTreeMap<String, Option<Time>>,
+    /// Time of the next periodic detection.
+    next_detection: Time,
 }
 
 /// Bytes per file in images, as counted on kind's nodes.
 const BYTES_A_FILE: u64 = 33_000;
 /// Size of an image that is loaded into a node, in bytes.
 const LOADED_IMAGE_BYTES: u64 = 64 * MIB;
+/// Size of an image that is pulled, in bytes.
+const PULLED_IMAGE_BYTES: u64 = 53_021_160;
+/// Period of detections (`realImageGCManager.Start`).
+const DETECTION: Duration = Duration::from_secs(300);
 
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.
@@ -48,8 +63,11 @@ impl Images {
             ("docker.io/kindest/local-path-helper:v20241212-8ac705d0".to_owned(), 3_076_152),
             (format!("registry.k8s.io/pause:{pause}"), 320_368),
         ];
-        let all = all.into_iter().map(|(name, bytes)| Image { name, bytes, is_included: true }).collect();
-        Self { all, deleted: Vec::new() }
+        let is_kept =
+            |name: &str| ["/pause:", "/agnhost:", "/kindnetd:"].iter().any(|kept| name.contains(kept));
+        let image =
+            |(name, bytes): (String, u64)| Image { is_kept: is_kept(&name), name, bytes, is_included: true };
+        Self { all: all.into_iter().map(image).collect(), ..Self::default() }
     }
 
     /// Returns the disk usage of the images.
@@ -69,24 +87,72 @@ impl Images {
         Filesystem { used, ..whole }
     }
 
+    /// Returns whether the node has an image that is listed.
+    pub fn contains(&self, name: &str) -> bool {
+        self.all.iter().any(|image| image.name == name)
+    }
+
+    /// Returns whether an image was deleted.
+    pub fn is_deleted(&self, name: &str) -> bool {
+        self.deleted.iter().any(|image| image.name == name)
+    }
+
     /// Loads an image, unless the node has it.
-    pub fn load(&mut self, name: &str) {
-        self.restore(name);
-        if !self.all.iter().any(|image| image.name == name) {
-            let image = Image { name: name.to_owned(), bytes: LOADED_IMAGE_BYTES, is_included: false };
-            self.all.push(image);
+    pub fn load(&mut self, name: &str, now: Time) {
+        self.add(name, LOADED_IMAGE_BYTES, now);
+    }
+
+    /// Adds a pulled image, unless the node has it.
+    pub fn add_pulled(&mut self, name: &str, now: Time) {
+        self.add(name, PULLED_IMAGE_BYTES, now);
+    }
+
+    fn add(&mut self, name: &str, bytes: u64, now: Time) {
+        self.detect_periodically(now);
+        self.all.extend(self.deleted.extract_if(.., |image| image.name == name));
+        if !self.contains(name) {
+            self.all.push(Image { name: name.to_owned(), bytes, is_included: false, is_kept: false });
         }
     }
 
-    /// Deletes images that no container uses, except for the sandbox image.
-    pub fn delete_unused(&mut self, used: &BTreeSet<String>) {
-        let goes = |image: &mut Image| !image.name.contains("/pause:") && !used.contains(&image.name);
-        self.deleted.extend(self.all.extract_if(.., goes));
+    /// Starts the periodic detection of a kubelet that starts. Before 1.29, the images that it
+    /// finds count as old.
+    pub fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
+        let found = Some(now).filter(|_| version.at_least(29));
+        self.detected = self.all.iter().map(|image| (image.name.clone(), found)).collect();
+        self.next_detection = now + DETECTION;
     }
 
-    /// Brings a deleted image back, which a container needs again.
-    pub fn restore(&mut self, name: &str) {
-        self.all.extend(self.deleted.extract_if(.., |image| image.name == name));
+    /// Performs the periodic detections until now.
+    fn detect_periodically(&mut self, now: Time) {
+        while self.next_detection <= now {
+            self.detect(self.next_detection);
+            self.next_detection = self.next_detection + DETECTION;
+        }
+    }
+
+    /// Records new images with the time of their detection, and forgets deleted ones
+    /// (`detectImages`).
+    fn detect(&mut self, at: Time) {
+        let mut before = std::mem::take(&mut self.detected);
+        let known = |image: &Image| {
+            let first = before.remove(&image.name).unwrap_or(Some(at));
+            (image.name.clone(), first)
+        };
+        self.detected = self.all.iter().map(known).collect();
+    }
+
+    /// Deletes the images that no container uses and that were first detected at least `min_age`
+    /// ago (`freeSpace`). An image that is detected now is too young.
+    pub fn delete_unused(&mut self, used: &BTreeSet<&str>, min_age: Duration, now: Time) {
+        self.detect_periodically(now);
+        self.detect(now);
+        let is_old = |name: &str| {
+            self.detected.get(name).is_some_and(|first| first.is_none_or(|first| now.since(first) >= min_age))
+        };
+        let goes =
+            |image: &mut Image| !image.is_kept && !used.contains(image.name.as_str()) && is_old(&image.name);
+        self.deleted.extend(self.all.extract_if(.., goes));
     }
 
     /// Returns the images as `status.images` of the node.

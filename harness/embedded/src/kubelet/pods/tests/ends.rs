@@ -168,6 +168,22 @@ fn zero_grace_period_means_pods_own_until_1_30() {
     }
 }
 
+/// `calculateEffectiveGracePeriod`: a negative override is shorter than any other, and at least 1 s
+/// is granted.
+#[test]
+fn negative_grace_period_means_one_second() {
+    for minor in [27, 30, 31, 36] {
+        let mut lab = Lab::new(minor);
+        let script = "trap '' TERM; sleep infinity & wait; wait";
+        let spec = json!({"terminationGracePeriodSeconds": 20, "containers": [{"name": "c", "command": ["sh", "-c", script]}]});
+        let uid = lab.pod("a", spec);
+        lab.seconds(5);
+        lab.evict(&uid, "low", Some(-1));
+        lab.seconds(4);
+        assert_eq!(lab.status("a")["phase"], "Failed", "1.{minor}");
+    }
+}
+
 #[test]
 fn deleted_pod_ends_within_grace_period() {
     let mut lab = Lab::new(31);

@@ -105,11 +105,7 @@ fn pods_end_as_recorded() {
             let message = evicted["message"].as_str().unwrap();
             let disruption = conditions(status).iter().any(|condition| condition[0] == "DisruptionTarget");
             let grace = if recording["scenario"] == "soft" { 3 } else { 1 };
-            let why = PodEviction {
-                message: message.to_owned(),
-                disruption,
-                grace: Some(Duration::from_secs(grace)),
-            };
+            let why = PodEviction { message: message.to_owned(), disruption, grace: Some(grace) };
             lab.simulation.with(|_, nodes, ctx| {
                 let node = nodes.get_mut("n1").unwrap();
                 node.kubelet.evict(&uid, why, &mut node.machine, ctx);

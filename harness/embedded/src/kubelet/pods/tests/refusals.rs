@@ -100,6 +100,65 @@ fn critical_pod_preempts_others() {
     assert_eq!(lab.status("c")["phase"], "Running");
 }
 
+/// `evictPodsToFreeRequests` waits for the end of each pod before it kills the next one, and counts
+/// those that ended.
+#[test]
+fn preemption_kills_one_pod_after_the_other() {
+    let mut lab = Lab::new(31);
+    capacity(&mut lab);
+    for name in ["a", "b"] {
+        let mut spec = asking("400Mi");
+        spec["terminationGracePeriodSeconds"] = json!(6);
+        spec["containers"][0]["command"] = json!(["sh", "-c", "trap '' TERM; while true; do sleep 1; done"]);
+        lab.pod(name, spec);
+    }
+    lab.seconds(5);
+    let mut critical = asking("900Mi");
+    critical["priority"] = json!(2_000_000_000);
+    let uid = lab.pod("c", critical);
+    let preempted =
+        |lab: &Lab| ["a", "b"].iter().filter(|name| !lab.messages(name, "Preempting").is_empty()).count();
+    // With kube-proxy, the critical pod is the fourth one: the first resource is `pods`.
+    let counted = |lab: &Lab| {
+        let metrics = lab.kubelet().eviction.metrics.text();
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("kubelet_preemptions{preemption_signal=\"pods\"} "));
+        line.map_or(0, |count| count.parse().unwrap())
+    };
+    lab.seconds(4);
+    assert_eq!((preempted(&lab), counted(&lab)), (1, 0));
+    lab.seconds(5);
+    assert_eq!((preempted(&lab), counted(&lab)), (2, 1));
+    assert!(lab.kubelet().pods.running(&uid).is_empty());
+    lab.seconds(9);
+    assert_eq!(counted(&lab), 2);
+    assert_eq!(lab.status("c")["phase"], "Running");
+}
+
+/// `GetResourceRequest` does not add the requests of sidecars before 1.34; the sums of the admission
+/// contain them since 1.29.
+#[test]
+fn preemption_counts_sidecars_since_1_34() {
+    for (minor, is_preempted) in [(31, false), (33, false), (34, true)] {
+        let mut lab = Lab::new(minor);
+        capacity(&mut lab);
+        let resources = |memory: &str| json!({"requests": {"memory": memory}});
+        lab.pod("a", json!({
+            "initContainers": [{"name": "side", "restartPolicy": "Always", "resources": resources("300Mi")}],
+            "containers": [{"name": "c", "resources": resources("100Mi")}],
+        }));
+        lab.seconds(5);
+        let mut critical = asking("1000Mi");
+        critical["priority"] = json!(2_000_000_000);
+        lab.pod("c", critical);
+        lab.seconds(9);
+        assert_eq!(lab.status("a")["reason"] == "Preempting", is_preempted, "1.{minor}");
+        let expected = if is_preempted { Value::Null } else { json!("UnexpectedAdmissionError") };
+        assert_eq!(lab.status("c")["reason"], expected, "1.{minor}: {}", lab.status("c"));
+    }
+}
+
 #[test]
 fn extended_resources_are_kept_and_counted() {
     const TOY: &str = "example.com/toy";

@@ -1,0 +1,140 @@
+//! Garbage collection of containers and images, as under disk pressure.
+
+use evictlab_rules::threshold::ReclaimAction;
+
+use super::*;
+
+const COREDNS: &str = "registry.k8s.io/coredns/coredns:v1.12.0";
+const LOADED: &str = "registry.example/tool:1";
+
+fn reclaim(lab: &mut Lab, action: ReclaimAction) {
+    lab.simulation.with(|_, nodes, ctx| {
+        let node = nodes.get_mut("n1").unwrap();
+        node.kubelet.eviction_reclaim_node_level(&[action], &mut node.machine, ctx.now);
+    });
+}
+
+fn load(lab: &mut Lab) {
+    lab.simulation
+        .with(|_, nodes, ctx| nodes.get_mut("n1").unwrap().kubelet.status.images.load(LOADED, ctx.now));
+}
+
+fn restart(lab: &mut Lab, changes: Value) {
+    lab.simulation.with(|_, nodes, ctx| {
+        nodes.get_mut("n1").unwrap().kubelet.configure(changes.as_object().unwrap(), true, ctx);
+    });
+    lab.seconds(1);
+}
+
+fn has(lab: &Lab, image: &str) -> bool {
+    lab.kubelet().status.images.contains(image)
+}
+
+/// `freeSpace` spares images for `imageMinimumGCAge` after their first detection. Since 1.29 this
+/// applies to those that the kubelet found when it started, too.
+#[test]
+fn young_images_are_spared() {
+    for (minor, found_are_old) in [(27, true), (28, true), (29, false), (31, false), (36, false)] {
+        let mut lab = Lab::new(minor);
+        restart(&mut lab, json!({}));
+        lab.seconds(100);
+        load(&mut lab);
+        reclaim(&mut lab, ReclaimAction::DeleteImages);
+        assert_eq!(has(&lab, COREDNS), !found_are_old, "1.{minor}");
+        assert!(has(&lab, LOADED), "detected only now");
+        lab.seconds(60);
+        reclaim(&mut lab, ReclaimAction::DeleteImages);
+        assert!(!has(&lab, COREDNS) && has(&lab, LOADED), "1.{minor}");
+        lab.seconds(70);
+        reclaim(&mut lab, ReclaimAction::DeleteImages);
+        assert!(!has(&lab, LOADED), "1.{minor}");
+        assert!(has(&lab, AGNHOST), "evictlab pins images of cases");
+        assert!(has(&lab, "docker.io/kindest/kindnetd:v20250512-df8de77b"), "in use on every node");
+    }
+    // A restarted kubelet detects anew, and a minimum age of 1 s is soon over.
+    let mut lab = Lab::new(31);
+    lab.seconds(200);
+    restart(&mut lab, json!({}));
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(has(&lab, COREDNS));
+    restart(&mut lab, json!({"imageMinimumGCAge": "1s"}));
+    lab.seconds(2);
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(!has(&lab, COREDNS));
+    // The periodic detection finds an image within five minutes.
+    let mut lab = Lab::new(31);
+    lab.seconds(10);
+    load(&mut lab);
+    lab.seconds(420);
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(!has(&lab, LOADED));
+}
+
+/// `detectImages`: in use are the images of containers that exist, running or dead. A deleted image
+/// is pulled again.
+#[test]
+fn images_of_existing_containers_are_in_use() {
+    const PULLED: &str = "ghcr.io/someone/tool:1";
+    let mut lab = Lab::new(31);
+    let waiting = json!({
+        "initContainers": [{"name": "init", "command": ["sleep", "600"]}],
+        "containers": [{"name": "c", "image": COREDNS}],
+    });
+    lab.pod("waiting", waiting);
+    let dead =
+        lab.pod("dead", json!({"containers": [{"name": "c", "image": PULLED, "command": ["sleep", "1"]}]}));
+    lab.seconds(200);
+    assert_eq!(lab.status("dead")["phase"], "Succeeded");
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(!has(&lab, COREDNS), "its container does not exist yet");
+    lab.seconds(130);
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(has(&lab, PULLED), "the dead container uses it");
+    reclaim(&mut lab, ReclaimAction::DeleteContainers);
+    assert!(lab.kubelet().pods.terminated(&dead).is_empty());
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    assert!(!has(&lab, PULLED));
+    lab.seconds(300);
+    let reasons = lab.events("waiting");
+    assert!(reasons.contains(&"Pulling c".to_owned()), "{reasons:?}");
+    assert!(has(&lab, COREDNS));
+    // An image that cannot be pulled.
+    let mut lab = Lab::new(31);
+    let spec = json!({"containers": [{"name": "c", "image": COREDNS, "imagePullPolicy": "Never"}]});
+    lab.seconds(200);
+    reclaim(&mut lab, ReclaimAction::DeleteImages);
+    lab.pod("never", spec);
+    lab.seconds(3);
+    assert!(lab.events("never").contains(&"ErrImageNeverPull c".to_owned()));
+}
+
+/// `evictContainers` of kuberuntime_gc.go.
+#[test]
+fn terminating_pods_keep_a_dead_container_per_name() {
+    let stubborn = "trap '' TERM; while true; do sleep 1; done";
+    let spec = json!({
+        "terminationGracePeriodSeconds": 60,
+        "containers": [{"name": "a", "command": ["sleep", "1"]}, {"name": "b", "command": ["sh", "-c", stubborn]}],
+    });
+    let dead = |lab: &Lab, pod: &str| lab.kubelet().pods.terminated(pod).len();
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("deleted", spec.clone());
+    lab.seconds(5);
+    lab.simulation.store.update(Kind::Pod, "default", "deleted", |pod| {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
+        pod["metadata"]["deletionGracePeriodSeconds"] = json!(60);
+    });
+    lab.seconds(5);
+    reclaim(&mut lab, ReclaimAction::DeleteContainers);
+    assert_eq!(dead(&lab, &uid), 1, "the pod still terminates");
+    lab.seconds(70);
+    assert_eq!(dead(&lab, &uid), 0);
+
+    let mut lab = Lab::new(31);
+    let uid = lab.pod("evicted", spec);
+    lab.seconds(5);
+    assert_eq!(dead(&lab, &uid), 1);
+    lab.evict(&uid, "low", Some(60));
+    reclaim(&mut lab, ReclaimAction::DeleteContainers);
+    assert_eq!(dead(&lab, &uid), 0, "an evicted pod does not need them");
+}
