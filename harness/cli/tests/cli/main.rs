@@ -18,6 +18,7 @@ mod existing;
 mod export;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod gc;
 mod history;
 #[cfg(target_os = "linux")]
 mod image;
