@@ -27,6 +27,7 @@ mod baseline_changes;
 mod baseline_writer;
 pub mod clock;
 mod compare;
+mod estimate;
 mod eviction_record;
 mod evidence;
 pub mod exit_code;
@@ -67,6 +68,7 @@ mod fixtures;
 mod untrusted_tests;
 
 pub use compare::{ChangedCase, ComparedRun, Comparison, compare};
+pub use estimate::EarlierRuns;
 pub use eviction_record::describe_message;
 pub use evidence::Evidence;
 pub use github::{Annotations, GithubLog, JobSummary};
