@@ -29,6 +29,7 @@ mod interrupted;
 mod merge;
 mod model;
 mod output;
+mod profile;
 mod report;
 mod size;
 mod stress;
