@@ -17,6 +17,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
@@ -83,6 +84,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Answers the completion script of a shell, which sets COMPLETE, and exits.
+    CompleteEnv::with_factory(Cli::command).complete();
     file_limit::raise();
     let cli = match parse() {
         Ok(cli) => cli,

@@ -80,6 +80,7 @@ pub use markdown::model_notice;
 pub use median::median;
 pub use merge::{Merge, MergeError};
 pub use output_options::{OutputFormat, OutputOptions, OutputPreferences, Verbosity};
+pub use output_queue::write_until_interrupt;
 pub use page::{EvidenceBase, html_document, markdown_page, page, search_field};
 pub use prow::Prow;
 pub use recorded::{RecordedRun, RecordedRunError};
