@@ -257,7 +257,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         log.line(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
         let found =
-            |found: &KnownCluster| entry(&found.record.cluster, RemovalOutcome::Found).because(&found.state);
+            |found: &KnownCluster| entry(&found.record.cluster, RemovalOutcome::Found).because(found.state);
         log.all.extend(all.iter().map(found));
         return log.finish();
     }

@@ -53,8 +53,8 @@ pub(crate) fn with_profile(
         let profiles = Some(all).filter(|all| !all.is_empty());
         return Err(ProfileError::Unknown { name, file: file.shown.clone(), profiles });
     }
-    let layers = [DEFAULT, &name].into_iter().filter_map(|layer| selected.get(layer));
-    layers.fold(Ok(command), |command, layer| Profile { file: &file }.apply(command?, layer))
+    let mut layers = [DEFAULT, &name].into_iter().filter_map(|layer| selected.get(layer));
+    layers.try_fold(command, |command, layer| Profile { file: &file }.apply(command, layer))
 }
 
 /// Returns the value of `--profile` among the arguments.

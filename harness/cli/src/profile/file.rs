@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evictlab_case::{Mark, Problem, SourceSpan};
 use toml::Spanned;
@@ -77,6 +77,6 @@ impl ProfileFile {
 }
 
 /// Returns the path relative to the directory, if it is in it.
-fn shown(here: &Path, path: &PathBuf) -> String {
+fn shown(here: &Path, path: &Path) -> String {
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }
