@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::load::LoadedCase;
+use crate::load::ParsedCase;
 use crate::positions::{PathSegment, segments_of_field};
 use crate::problem::Problem;
 use crate::yaml_path;
@@ -22,7 +22,7 @@ pub struct ApiRejection<'a> {
     pub fields: Vec<&'a str>,
 }
 
-impl LoadedCase {
+impl ParsedCase {
     /// Returns the problem of a pod of the case that the API rejected; `object` is its displayed
     /// name.
     pub fn pod_rejection_problem(&self, pod: usize, object: &str, rejection: &ApiRejection<'_>) -> Problem {

@@ -17,8 +17,8 @@ use crate::yaml_path;
 const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
 
 impl Checker<'_> {
-    /// Checks that the answers, pods and objects that expressions name exist. A misspelt name would
-    /// make a condition never hold, and an assertion fail on every kubelet.
+    /// Checks that expressions can be compiled, and that the answers, pods and objects that they name
+    /// exist. A misspelt name would make a condition never hold, and an assertion fail on every kubelet.
     pub(crate) fn check_expressions(&mut self) {
         let case = self.case;
         let answers: BTreeSet<&str> =
@@ -43,6 +43,10 @@ impl Checker<'_> {
             .collect();
         let types = types.unwrap_or_default();
         for (path, expression) in expressions(case) {
+            if let Err(error) = expression.check() {
+                self.report(&path, error.to_string(), "");
+                continue;
+            }
             self.check_fields(&path, expression, &types);
             self.check_metrics(&path, expression);
             self.check_keys(&path, expression, "answers", "answer", &answers);

@@ -1,7 +1,7 @@
 //! Case files: schema, loading with errors that point to the line, selection and expressions.
 //!
-//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases and reports
-//! all problems at once; [`select`] picks the cases of a run; [`expression`] evaluates the CEL
+//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases, checks them
+//! and reports all problems at once; to list cases, [`CaseFiles`] reads them only. [`select`] picks the cases of a run; [`expression`] evaluates the CEL
 //! expressions of a case.
 //!
 //! ```
@@ -55,7 +55,9 @@ pub use check_steps::LABEL_PREFIX;
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
-pub use load::{LoadedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse};
+pub use load::{
+    CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
+};
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use pod_specs::{CASE_NAME_ANNOTATION, PodSpec, case_name};
 pub use pressure::{Pressure, PressureMechanism};

@@ -1,8 +1,10 @@
-//! Loading of suites. All problems of all files are reported together.
+//! Loading of suites in two steps: reading, which parses the files, and checking, which finds the
+//! mistakes of cases. All problems of all files are reported together.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use crate::checks::{Finding, check};
 use crate::positions::{PathSegment, Position, Positions};
 use crate::problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean};
 use crate::schema::Case;
+use crate::values::Name;
 use crate::yaml_path;
 
 /// File that marks a folder as a folder of evictlab suites.
@@ -47,9 +50,10 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// A case and its file.
+/// A case and its file, with the syntax and the types of a case. Suffices to list and to select
+/// cases; to run one, [`check`](Self::check) it.
 #[derive(Clone, Debug)]
-pub struct LoadedCase {
+pub struct ParsedCase {
     /// Suite: the name of the folder of the case.
     pub suite: String,
     /// Path of the file in the folder of suites, such as `message/sidecars-are-named.yaml`.
@@ -61,7 +65,62 @@ pub struct LoadedCase {
     text: Arc<str>,
 }
 
-impl LoadedCase {
+/// A case without mistakes, and its file.
+#[derive(Clone, Debug)]
+pub struct LoadedCase(ParsedCase);
+
+impl Deref for LoadedCase {
+    type Target = ParsedCase;
+
+    fn deref(&self) -> &ParsedCase {
+        &self.0
+    }
+}
+
+impl Borrow<ParsedCase> for LoadedCase {
+    fn borrow(&self) -> &ParsedCase {
+        &self.0
+    }
+}
+
+impl ParsedCase {
+    /// Parses a case file; `shown` is the path that errors display.
+    ///
+    /// # Errors
+    /// The file is not UTF-8 or YAML, or a value does not have the type of its key.
+    pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<Self, LoadErrors> {
+        let text: Arc<str> =
+            std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
+        let mut case: Case = serde_saphyr::from_str(&text)
+            .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
+        case.add_pressure_pod();
+        let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
+        Ok(Self { suite, file, shown, case, text })
+    }
+
+    /// Checks everything beyond syntax and types: references, manifests, the kubelet
+    /// configuration, expressions.
+    ///
+    /// # Errors
+    /// All mistakes.
+    pub fn check(self) -> Result<LoadedCase, LoadErrors> {
+        let stem = Path::new(&self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let findings = check(&self.case, stem);
+        if findings.is_empty() {
+            return Ok(LoadedCase(self));
+        }
+        let positions = self.positions();
+        let problem = |finding: Finding| {
+            let at = positions.locate(&finding.path);
+            let at = finding.word.as_deref().map_or(at, |word| find_word(&self.text, at, word));
+            Problem {
+                message: finding.message,
+                spans: vec![span(&self.shown, &self.text, at, &finding.note)],
+            }
+        };
+        Err(LoadErrors(findings.into_iter().map(problem).collect()))
+    }
+
     /// Returns `suite/case`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.suite, self.case.name)
@@ -114,41 +173,130 @@ struct File {
     text: Result<Cow<'static, [u8]>, String>,
 }
 
-/// Loads all suites of a source, ordered by suite and case. A problem in one file does not prevent
-/// the others from being checked.
+/// Case files that were read: the cases that were parsed, and the problems of the other files.
+#[derive(Debug, Default)]
+pub struct CaseFiles {
+    cases: Vec<ParsedCase>,
+    problems: Vec<Problem>,
+}
+
+impl CaseFiles {
+    /// Reads all suites of a source.
+    pub fn read(source: &Source) -> Self {
+        match source {
+            Source::Dir(root) => files_of_root(root).map_or_else(Self::from, Self::parse),
+            Source::BuiltIn(files) => {
+                Self::parse(files.iter().map(|(path, text)| built_in(path, text)).collect())
+            }
+        }
+    }
+
+    /// Reads case files, suites (folders of case files) and folders of suites. A file that is named
+    /// more than once is read once.
+    pub fn read_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let (mut files, mut problems) = (vec![], vec![]);
+        for path in paths.iter().map(AsRef::as_ref) {
+            match files_of_path(path) {
+                Ok(found) => files.extend(found),
+                Err(LoadErrors(more)) => problems.extend(more),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        files.retain(|file| {
+            seen.insert(fs::canonicalize(&file.shown).unwrap_or_else(|_| PathBuf::from(&file.shown)))
+        });
+        let mut read = Self::parse(files);
+        read.problems.splice(0..0, problems);
+        read
+    }
+
+    fn parse(files: Vec<File>) -> Self {
+        let mut read = Self::default();
+        for File { suite, relative, shown, text } in files {
+            let parsed = match text {
+                Ok(text) => ParsedCase::parse(&suite, &relative, &shown, &text),
+                Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
+            };
+            match parsed {
+                Ok(case) => read.cases.push(case),
+                Err(LoadErrors(more)) => read.problems.extend(more),
+            }
+        }
+        read
+    }
+
+    /// Returns the cases, ordered by suite and name.
+    ///
+    /// # Errors
+    /// The files that were not parsed, and names that are not unique.
+    pub fn parsed(self) -> Result<Vec<Arc<ParsedCase>>, LoadErrors> {
+        self.each(Ok)
+    }
+
+    /// Checks all cases, and returns them ordered by suite and name.
+    ///
+    /// # Errors
+    /// All problems of all files: the mistakes of one case do not prevent the others from being
+    /// checked.
+    pub fn checked(self) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
+        self.each(ParsedCase::check)
+    }
+
+    fn each<C: Borrow<ParsedCase>>(
+        self,
+        step: impl Fn(ParsedCase) -> Result<C, LoadErrors>,
+    ) -> Result<Vec<Arc<C>>, LoadErrors> {
+        let Self { cases: parsed, mut problems } = self;
+        let mut cases = vec![];
+        for case in parsed {
+            match step(case) {
+                Ok(case) => cases.push(Arc::new(case)),
+                Err(LoadErrors(more)) => problems.extend(more),
+            }
+        }
+        problems.extend(duplicate_names(&cases));
+        if !problems.is_empty() {
+            return Err(LoadErrors(problems));
+        }
+        cases.sort_by_key(order);
+        Ok(cases)
+    }
+}
+
+impl From<LoadErrors> for CaseFiles {
+    fn from(LoadErrors(problems): LoadErrors) -> Self {
+        Self { cases: vec![], problems }
+    }
+}
+
+/// Returns the key by which cases are ordered.
+pub(crate) fn order<C: Borrow<ParsedCase>>(case: &Arc<C>) -> (String, Name) {
+    let case: &ParsedCase = (**case).borrow();
+    (case.suite.clone(), case.case.name.clone())
+}
+
+/// Reads and checks all suites of a source: [`CaseFiles::checked`].
 ///
 /// # Errors
 /// All problems of all files.
 pub fn load(source: &Source) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-    let files = match source {
-        Source::Dir(root) => files_of_root(root)?,
-        Source::BuiltIn(files) => files.iter().map(|(path, text)| built_in(path, text)).collect(),
-    };
-    read_all(files)
+    CaseFiles::read(source).checked()
 }
 
-/// Loads case files, suites (folders of case files) and folders of suites. A file that is named
-/// more than once is loaded once.
+/// Reads and checks case files and folders: [`CaseFiles::read_paths`].
 ///
 /// # Errors
 /// All problems of all files.
 pub fn load_paths<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-    let (mut files, mut problems) = (vec![], vec![]);
-    for path in paths.iter().map(AsRef::as_ref) {
-        match files_of_path(path) {
-            Ok(found) => files.extend(found),
-            Err(LoadErrors(more)) => problems.extend(more),
-        }
-    }
-    let mut seen = BTreeSet::new();
-    files.retain(|file| {
-        seen.insert(fs::canonicalize(&file.shown).unwrap_or_else(|_| PathBuf::from(&file.shown)))
-    });
-    match read_all(files) {
-        Ok(cases) if problems.is_empty() => Ok(cases),
-        Ok(_) => Err(LoadErrors(problems)),
-        Err(LoadErrors(more)) => Err(LoadErrors([problems, more].concat())),
-    }
+    CaseFiles::read_paths(paths).checked()
+}
+
+/// Parses and checks a case file; `shown` is the path that errors display.
+///
+/// # Errors
+/// All problems of the file.
+pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
+    ParsedCase::parse(suite, relative, shown, bytes)?.check()
 }
 
 fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
@@ -163,59 +311,14 @@ fn files_of_path(path: &Path) -> Result<Vec<File>, LoadErrors> {
     }
 }
 
-/// Parses a case file; `shown` is the path that errors display.
-///
-/// # Errors
-/// All problems of the file.
-pub fn parse(suite: &str, relative: &str, shown: &str, bytes: &[u8]) -> Result<LoadedCase, LoadErrors> {
-    let text: Arc<str> =
-        std::str::from_utf8(bytes).map_err(|why| not_utf8(shown, bytes, why.valid_up_to()))?.into();
-    let mut case: Case = serde_saphyr::from_str(&text)
-        .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
-    case.add_pressure_pod();
-    let stem = Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let findings = check(&case, stem);
-    if !findings.is_empty() {
-        let positions = Positions::read(&text);
-        let problem = |finding: Finding| {
-            let at = positions.locate(&finding.path);
-            let at = finding.word.as_deref().map_or(at, |word| find_word(&text, at, word));
-            Problem { message: finding.message, spans: vec![span(shown, &text, at, &finding.note)] }
-        };
-        return Err(LoadErrors(findings.into_iter().map(problem).collect()));
-    }
-    let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
-    Ok(LoadedCase { suite, file, shown, case, text })
-}
-
-fn read_all(files: Vec<File>) -> Result<Vec<Arc<LoadedCase>>, LoadErrors> {
-    let (mut cases, mut problems) = (vec![], vec![]);
-    for File { suite, relative, shown, text } in files {
-        let read = match text {
-            Ok(text) => parse(&suite, &relative, &shown, &text),
-            Err(why) => Err(LoadErrors(vec![file_problem(why, shown)])),
-        };
-        match read {
-            Ok(case) => cases.push(Arc::new(case)),
-            Err(LoadErrors(more)) => problems.extend(more),
-        }
-    }
-    problems.extend(duplicate_names(&cases));
-    if !problems.is_empty() {
-        return Err(LoadErrors(problems));
-    }
-    cases.sort_by(|one, other| (&one.suite, &one.case.name).cmp(&(&other.suite, &other.case.name)));
-    Ok(cases)
-}
-
 /// Reports cases with the same name: a name must identify one case, for `evictlab run NAME` and
 /// for reports that are compared over time.
-pub fn duplicate_names(cases: &[Arc<LoadedCase>]) -> Vec<Problem> {
-    let mut first: BTreeMap<&str, &LoadedCase> = BTreeMap::new();
+pub fn duplicate_names<C: Borrow<ParsedCase>>(cases: &[Arc<C>]) -> Vec<Problem> {
+    let mut first: BTreeMap<&str, &ParsedCase> = BTreeMap::new();
     let mut problems = vec![];
-    for case in cases {
+    for case in cases.iter().map(|case| (**case).borrow()) {
         let Some(before) = first.insert(case.case.name.as_str(), case) else { continue };
-        let show = |case: &LoadedCase, note: &str| case.span(yaml_path!["name"], note);
+        let show = |case: &ParsedCase, note: &str| case.span(yaml_path!["name"], note);
         problems.push(Problem {
             message: format!("two cases are named `{}`", case.case.name),
             spans: vec![show(before, "first"), show(case, "second")],

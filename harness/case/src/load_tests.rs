@@ -106,6 +106,29 @@ fn an_expectation_must_be_able_to_fail() {
     }
 }
 
+/// A case that parses is listed, whatever its check would find; a file that does not parse is not.
+#[test]
+fn reading_and_checking_are_two_steps() {
+    let root = tempfile::tempdir().unwrap();
+    let suite = root.path().join("suite");
+    fs::create_dir(&suite).unwrap();
+    let wrong = GOOD
+        .replace("expect:\n", "until: nodes.size() >\nexpect:\n")
+        .replace("containers:\n        - name: el1", "containers:\n        - nam: el1");
+    fs::write(suite.join("good.yaml"), wrong).unwrap();
+    let read = || CaseFiles::read(&Source::Dir(root.path().to_owned()));
+    let names: Vec<_> = read().parsed().unwrap().iter().map(|case| case.id()).collect();
+    assert_eq!(names, ["suite/good"]);
+    let errors = read().checked().unwrap_err().to_string();
+    assert!(errors.contains("invalid CEL expression \"nodes.size() >\""), "{errors}");
+    assert!(errors.contains("good.yaml:18:8") && errors.contains("the container has no name"), "{errors}");
+    fs::write(suite.join("bad.yaml"), GOOD.replace("about:", "abuot:")).unwrap();
+    let errors = read().parsed().unwrap_err().to_string();
+    assert!(errors.contains("unknown key `abuot`") && errors.contains("bad.yaml:2:1"), "{errors}");
+    let errors = read().checked().unwrap_err().to_string();
+    assert!(errors.contains("unknown key `abuot`") && errors.contains("invalid CEL expression"), "{errors}");
+}
+
 /// Each row breaks the valid case in one place.
 #[test]
 fn errors_point_to_the_mistake() {

@@ -9,11 +9,15 @@ mod failure;
 mod file_limit;
 mod kind_context;
 mod output;
+mod profile;
 
+use std::env;
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
@@ -23,7 +27,7 @@ use commands::{
     bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
     mutants, new, report, run, schema, stress, verify, watch,
 };
-use failure::{Failure, infrastructure};
+use failure::{Failure, bad_input, infrastructure};
 
 /// A run on the embedded cluster allocates and frees many small values: the system's allocator
 /// would take a third of its time.
@@ -37,6 +41,16 @@ struct Cli {
     /// Every command accepts the choice of colours; those with colours read it from their arguments.
     #[command(flatten)]
     _color: ColorArgs,
+    /// Use the options of this profile of evictlab.toml as defaults [default: default]
+    #[arg(
+        long = "profile",
+        id = "profile",
+        value_name = "NAME",
+        global = true,
+        env = "EVICTLAB_PROFILE",
+        help_heading = "Output"
+    )]
+    _profile: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,8 +84,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Answers the completion script of a shell, which sets COMPLETE, and exits.
+    CompleteEnv::with_factory(Cli::command).complete();
     file_limit::raise();
-    let result = match Cli::parse().command {
+    let cli = match parse() {
+        Ok(cli) => cli,
+        Err(failure) => return failure.report(),
+    };
+    let result = match cli.command {
         Command::Run(args) => block_on(args.backend, run::run(*args)),
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
@@ -96,6 +116,15 @@ fn main() -> ExitCode {
         Command::Book(args) => book::run(&args, Cli::command()),
     };
     result.unwrap_or_else(|failure| failure.report())
+}
+
+/// Parses the command line, with the defaults of a profile.
+fn parse() -> Result<Cli, Failure> {
+    let arguments: Vec<OsString> = env::args_os().collect();
+    let profile = env::var("EVICTLAB_PROFILE").ok();
+    let command = profile::with_profile(Cli::command(), &arguments, profile).map_err(bad_input)?;
+    let matches = command.get_matches_from(arguments);
+    Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }
 
 /// Runs an async command with the clock of its backend. Simulated time advances whenever no task is

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use evictlab_report::words::{visible, without_workflow_commands};
+use evictlab_report::{InterruptStage, exit_code, write_until_interrupt};
 
 use crate::failure::{Failure, infrastructure};
 
@@ -17,6 +18,19 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
 /// Writes a line that may contain colours to standard output.
 pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(infrastructure(format!("failed to write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line as [`print`] does; after an interrupt, without a reader that does not read.
+pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptStage) -> Result<(), Failure> {
+    let line = format!("{text}\n");
+    let line = visible(&line);
+    match write_until_interrupt(&without_workflow_commands(&line), io::stdout(), interrupts) {
+        Err(error) if interrupts.is_interrupted() => Err(Failure::new(error, exit_code::INTERRUPTED)),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(infrastructure(format!("failed to write to standard output: {error}")))
         }

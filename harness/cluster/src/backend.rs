@@ -40,6 +40,16 @@ impl Backend {
         }
     }
 
+    /// Names of the nodes of a kubelet, by its label; empty if the nodes are named when the cluster is
+    /// created.
+    pub fn node_names(&self, kubelet: &str) -> Vec<String> {
+        match self {
+            Self::Embedded(backend) => backend.node_names(kubelet),
+            Self::Kind(_) => vec![],
+            Self::Existing(backend) => backend.node_names(kubelet),
+        }
+    }
+
     /// Description of the model; `None` for real kubelets.
     pub fn model(&self) -> Option<Model> {
         match self {

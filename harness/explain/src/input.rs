@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::document::Document;
+use crate::log_line::{is_quoted, unquoted};
 use crate::objects::{Event, Node, Pod};
 use crate::text_input::{TextCause, TextMessage, read_text};
 
@@ -106,6 +107,9 @@ impl Input {
         if text.trim().is_empty() {
             return Err(InputError::Empty);
         }
+        let text = text.trim_start_matches('\u{feff}');
+        let plain = if is_quoted(text) { unquoted(text) } else { text.into() };
+        let text = plain.as_ref();
         let is_object = text.trim_start().starts_with('{')
             || text.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:"));
         // YAML may start with a brace, too; errors refer to JSON then.
@@ -191,7 +195,33 @@ fn not_a_message(text: &str, error: &MessageParseError) -> InputError {
 /// Extracts the eviction message from a text.
 fn message(text: &str) -> Result<String, MessageParseError> {
     let from = MESSAGE_STARTS.iter().filter_map(|start| text.find(start)).min().unwrap_or(0);
-    let words: Vec<&str> = text[from..].split_whitespace().collect();
+    let found = parse_message(&text[from..]);
+    let (Err(error), true) = (&found, from > 0) else { return found };
+    // A value in quotes, as in `msg="…" level=info`.
+    let quote = text[..from].chars().next_back().filter(|c| matches!(c, '"' | '\''));
+    let value = quote.and_then(|quote| quoted_value(&text[from..], quote));
+    value.and_then(|value| parse_message(&value).ok()).ok_or_else(|| error.clone())
+}
+
+/// Returns the text up to an unescaped quote, without escapes.
+fn quoted_value(text: &str, quote: char) -> Option<String> {
+    let mut value = String::new();
+    let mut characters = text.chars();
+    loop {
+        match characters.next()? {
+            '\\' => value.extend(characters.next()),
+            c if c == quote => return Some(value),
+            c => value.push(c),
+        }
+    }
+}
+
+/// Ends of a message that a table or a chat shortened.
+const ELLIPSES: [&str; 3] = ["…", "...", "[truncated]"];
+
+/// Parses a text that begins with an eviction message; of a shortened one, its complete sentences.
+fn parse_message(text: &str) -> Result<String, MessageParseError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
     // Messages end with a full stop and a space. Copying loses the space and adds quotes.
     let text =
         format!("{} ", words.join(" ").trim_end_matches(['"', '\'', '`', '*', '_', ')', '>', '|', '”', '’']));
@@ -201,7 +231,12 @@ fn message(text: &str) -> Result<String, MessageParseError> {
         Err(error) if error.offset > 0 && text[..error.offset].parse::<EvictionMessage>().is_ok() => {
             Ok(text[..error.offset].to_owned())
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            let is_shortened = ELLIPSES.iter().any(|end| text.contains(end));
+            let ends = text.rmatch_indices(". ").map(|(at, _)| &text[..at + 2]);
+            let complete = ends.filter(|_| is_shortened).find(|part| part.parse::<EvictionMessage>().is_ok());
+            complete.map(str::to_owned).ok_or(error)
+        }
     }
 }
 

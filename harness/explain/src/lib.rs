@@ -26,6 +26,7 @@ mod explanation;
 mod input;
 mod input_index;
 mod known_bugs;
+mod log_line;
 mod node_log;
 mod objects;
 mod other_causes;

@@ -31,7 +31,7 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         ("PodGC: node no longer exists|DeletionByPodGC|PodGC: unscheduled", DELETED_BY_POD_GC),
         (
-            "Reason:\\s*OOMKilled|\\bOOMKilled\\b|\\bOOMKilling\\b",
+            "Reason:\\s*OOMKilled|\\bOOMKilled\\b|\\bOOMKilling\\b|\\bTaskOOM event\\b",
             "The kernel OOM-killed a container: it reached its memory limit, or the node ran out of memory. The pod \
              stays on its node.",
         ),

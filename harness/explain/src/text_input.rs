@@ -6,6 +6,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::describe::described_pods;
+use crate::log_line::{LogLine, log_lines, unquoted};
 use crate::node_log::{KubeletLog, kernel_oom_kill};
 use crate::text_cause::cause_in_text;
 
@@ -79,6 +80,7 @@ impl TextInput {
 /// Reads a text. `message` extracts the eviction message of a line.
 pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) -> TextInput {
     let text = ESCAPE.replace_all(text, "");
+    let text = unquoted(&text);
     let mut input = TextInput::default();
     let (pods, rest) = described_pods(&text);
     for pod in pods {
@@ -92,7 +94,8 @@ pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) ->
         }
     }
     let mut log = KubeletLog::default();
-    for line in rest.lines() {
+    for LogLine { pod, text } in rest.lines().flat_map(log_lines) {
+        let line = text.as_ref();
         if log.read(line) {
             continue;
         }
@@ -106,7 +109,7 @@ pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) ->
                 }
             }
         } else if let Some(message) = message(line) {
-            input.add_message(None, message);
+            input.add_message(pod, message);
         } else if let Some(why) = kernel_oom_kill(line) {
             input.add_cause(None, why);
         } else if let Some(row) = POD_ROW.captures(line).filter(|row| &row["status"] == "Evicted") {
@@ -117,7 +120,7 @@ pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) ->
             );
             input.add_cause(Some(pod), vec![why]);
         } else if let Some(why) = cause_in_text(line) {
-            input.add_cause(None, vec![why]);
+            input.add_cause(pod, vec![why]);
         }
     }
     for (pod, why) in log.evictions() {

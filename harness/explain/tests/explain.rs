@@ -255,6 +255,14 @@ fn copied_text_is_explained() {
     let log = "I1124 13:00:00.000000     812 eviction_manager.go:369] \"Eviction manager: attempting to reclaim\" resourceName=\"memory\"\nI1124 13:00:00.002000     812 eviction_manager.go:398] \"Eviction manager: pods ranked for eviction\" pods=[\"kube-system/etcd\",\"shop/web\"]\nI1124 13:00:01.002000     812 eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"\n";
     let journal = "Nov 24 13:00:01 node-3 kubelet[812]: I1124 13:00:01.002000     812 eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"";
     let named = |text: &str| format!("shop/web-0 {text}");
+    let quoted =
+        |text: &str, quote: &str| text.lines().map(|line| format!("{quote}{line}\n")).collect::<String>();
+    let boxed: String = describe.lines().map(|line| format!("│ {line:<120} │\n")).collect();
+    let evicted =
+        "eviction_manager.go:627] \"Eviction manager: pod is evicted successfully\" pod=\"shop/web\"";
+    let yaml = format!(
+        "---\napiVersion: v1\nitems:\n- apiVersion: v1\n  count: 1\n  eventTime: null\n  involvedObject:\n    kind: Pod\n    name: web-0\n    namespace: shop\n  kind: Event\n  message: '{LOW} '\n  metadata:\n    name: web-0.17a\n    managedFields:\n    - manager: kubelet\n  reason: Evicted\n  source:\n    component: kubelet\n    host: node-3\nkind: EventList\nmetadata: {{}}\n"
+    );
     let rows: Vec<(String, usize, &str)> = vec![
         (describe.clone(), 1, "shop/web-0 on node node-3"),
         (describe.clone(), 1, "not named  idle (regular)"),
@@ -290,6 +298,37 @@ fn copied_text_is_explained() {
         ("2m   Warning   FailedScheduling   pod/web-0   0/3 nodes are available: 3 Insufficient memory.".to_owned(), 1, "no node with enough resources"),
         (format!("{{\"kind\":\"Event\",\"reason\":\"Evicted\",\"message\":\"{LOW} \",\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"a\"}}}}\n{{\"kind\":\"Event\",\"reason\":\"Evicted\",\"message\":\"{LOW} \",\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"b\"}}}}"), 2, "shop/b"),
         ("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"d\"},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}".to_owned(), 1, "does not have the message"),
+        // Prefixes of journalctl: short-iso, with-unit, export.
+        (format!("2026-11-24T13:00:01+0000 node-3 kubelet[812]: I1124 13:00:01.002000     812 {evicted}"), 1, "shop/web"),
+        (format!("__REALTIME_TIMESTAMP=1795525201002000\n_HOSTNAME=node-3\nMESSAGE=I1124 13:00:01.002000     812 {evicted}\n"), 1, "as its log states"),
+        (format!("{{\"MESSAGE\": \"I1124 13:00:01.002000     812 {}\", \"_HOSTNAME\": \"node-3\"}}", evicted.replace('"', "\\\"")), 1, "shop/web"),
+        // `kubectl get events -A -o wide`.
+        (format!("NAMESPACE   LAST SEEN   TYPE      REASON    OBJECT      SUBOBJECT   SOURCE            MESSAGE   FIRST SEEN   COUNT   NAME\nshop        2m5s        Warning   Evicted   pod/web-0               kubelet, node-3   {LOW}     2m5s         1       web-0.187a6c7f2d0b"), 1, "shop/web-0"),
+        // Logs of containers and of runtimes.
+        (format!("2026-11-24T13:00:01.002345678Z stderr F {LOW} "), 1, "14Mi below the threshold"),
+        ("time=\"2026-11-24T13:00:01.002Z\" level=info msg=\"TaskOOM event container_id:\\\"4f1c\\\"\"".to_owned(), 1, "OOM-killed a container"),
+        // Quotes of GitHub and Slack.
+        (quoted(&describe, "> "), 1, "not named  idle (regular)"),
+        (quoted(&describe, "&gt; "), 1, "shop/web-0 on node node-3"),
+        (format!("> {LOW}\n\nSame here on 1.31, any news?"), 1, "14Mi below the threshold"),
+        (quoted(&yaml, "> "), 1, "shop/web-0 on node node-3"),
+        // Files of Windows.
+        (describe.replace('\n', "\r\n"), 1, "not named  idle (regular)"),
+        (format!("\u{feff}{}", yaml.replace('\n', "\r\n")), 1, "shop/web-0 on node node-3"),
+        // A description in k9s.
+        (boxed.clone(), 1, "not named  idle (regular)"),
+        // Structured logs.
+        (format!("{{\"line\":\"{LOW} \",\"timestamp\":\"2026-11-24T13:00:01Z\",\"labels\":{{\"job\":\"events\"}}}}"), 1, "14Mi below the threshold"),
+        (format!("2026-11-24T13:00:01Z {{node=\"node-3\", unit=\"kubelet.service\"}} I1124 13:00:01.002000     812 {evicted}"), 1, "shop/web"),
+        (format!("{{\"verb\":\"ADDED\",\"event\":{{\"reason\":\"Evicted\",\"involvedObject\":{{\"kind\":\"Pod\",\"namespace\":\"shop\",\"name\":\"web-0\"}},\"message\":\"{LOW} \"}}}}"), 1, "shop/web-0"),
+        (format!("level=warning msg=\"{LOW} \" reason=Evicted pod=shop/web-0 count=1"), 1, "shop/web-0"),
+        (format!("Nov 24 13:00:01.002 kube_namespace:shop pod_name:web-0 source:kubernetes {LOW}"), 1, "shop/web-0"),
+        ("ts=1 level=info msg=\"Usage of EmptyDir volume \\\"cache\\\" exceeds the limit \\\"10Gi\\\". \" pod=web-0".to_owned(), 1, "The emptyDir volume cache exceeded its sizeLimit of 10Gi"),
+        // must-gather.
+        (yaml.clone(), 1, "shop/web-0 on node node-3"),
+        // Shortened by a table or a chat.
+        (format!("{}…", &LOW[..LOW.len() - 30]), 1, "14Mi below the threshold"),
+        (format!("2m   Warning   Evicted   pod/web-0   {}...", &LOW[..60]), 1, "does not state the threshold"),
     ];
     for (text, count, expected) in rows {
         let input = Input::read(&text).unwrap_or_else(|error| panic!("{text}: {error}"));

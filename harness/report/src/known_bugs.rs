@@ -1,5 +1,7 @@
 //! Known bugs that a run reproduced or found fixed, each with the range of kubelets.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use crate::run_state::RunState;
 use crate::words::{count, inert_markdown};
 use evictlab_judge::Verdict;
@@ -49,11 +51,39 @@ pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
     bugs
 }
 
+/// Minimum width of a shortened description of a bug, in columns.
+const MIN_DESCRIPTION: usize = 24;
+
 impl KnownBug<'_> {
+    /// Renders the bug in one line of this width, if possible: shortens a description, and names only
+    /// the first of several cases.
+    pub(crate) fn render_within(&self, state: &RunState, columns: usize) -> String {
+        let name = self.short_name();
+        let all = self.render(state, name);
+        let excess = all.width().saturating_sub(columns);
+        if excess == 0 {
+            return all;
+        }
+        let name = match self.name.contains('#') {
+            true => name.to_owned(),
+            false => cut(name, name.width().saturating_sub(excess).max(MIN_DESCRIPTION)),
+        };
+        let shorter = self.render(state, &name);
+        if shorter.width() <= columns || self.cases.len() == 1 {
+            return shorter;
+        }
+        let others = count(self.cases.len() - 1, "other case");
+        self.render_with(state, &name, &format!("{} and {others}", self.cases[0]))
+    }
+
     /// Renders the bug in one line of Markdown: `reproduced: #132001 on v1.27 to v1.36, 10 kubelets
     /// (message/a)`. `name` is its name for the reader.
     pub(crate) fn render(&self, state: &RunState, name: &str) -> String {
-        let (name, cases) = (inert_markdown(name.trim_end_matches('.')), self.cases.join(", "));
+        self.render_with(state, name, &self.cases.join(", "))
+    }
+
+    fn render_with(&self, state: &RunState, name: &str, cases: &str) -> String {
+        let name = inert_markdown(name.trim_end_matches('.'));
         let kubelets = self.kubelet_range(state);
         match self.is_fixed {
             false => format!("reproduced: {name} on {kubelets} ({cases})"),
@@ -106,6 +136,21 @@ impl KnownBug<'_> {
     }
 }
 
+/// Shortens a text to a width in columns, with an ellipsis.
+fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if kept.width() + c.width().unwrap_or(0) >= columns {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -116,9 +161,9 @@ mod tests {
 
     const KUBELETS: [&str; 6] = ["v1.27.16", "v1.28.15", "v1.29.15", "v1.30.14", "v1.31.14", "v1.32.13"];
 
-    /// Renders the bugs of a run, with a letter for each kubelet: `r` reproduced, `x` fixed, `.` passed,
+    /// Returns the state of a run, with a letter for each kubelet: `r` reproduced, `x` fixed, `.` passed,
     /// `-` skipped.
-    fn rendered(rows: &[(&str, &str, &str)]) -> Vec<String> {
+    fn state(rows: &[(&str, &str, &str)]) -> RunState {
         let cases: Vec<&str> = rows.iter().map(|(case, ..)| *case).collect();
         let mut events = vec![fixtures::run_started(&KUBELETS, &cases)];
         for (case, bug, verdicts) in rows {
@@ -134,8 +179,43 @@ mod tests {
             }
         }
         let events: Vec<_> = events.into_iter().map(|what| fixtures::event(0.0, what)).collect();
-        let state = fixtures::state_after(&events);
+        fixtures::state_after(&events)
+    }
+
+    fn rendered(rows: &[(&str, &str, &str)]) -> Vec<String> {
+        let state = state(rows);
         known_bugs(&state).iter().map(|bug| bug.render(&state, bug.short_name())).collect()
+    }
+
+    #[test]
+    fn long_lines_are_shortened() {
+        let about =
+            "The kubelet evicts a second pod before it has measured the memory that the first one freed.";
+        let state = state(&[
+            ("b", about, "rr...."),
+            ("a", about, "rr...."),
+            ("c", "kubernetes/kubernetes#9", "r...."),
+        ]);
+        let within = |columns| {
+            let bugs = known_bugs(&state);
+            bugs.iter().map(|bug| bug.render_within(&state, columns)).collect::<Vec<_>>()
+        };
+        let cases = "on v1.27, v1.28, 2 kubelets (message/a, message/b)";
+        let full = format!("reproduced: {} {cases}", about.trim_end_matches('.'));
+        assert!(within(200).contains(&full), "{:?}", within(200));
+        for columns in [120, 100] {
+            let line = within(columns).into_iter().find(|line| line.contains("The kubelet")).unwrap();
+            assert!(line.width() <= columns && line.width() > columns - 8, "{line}");
+            assert!(line.ends_with(cases) && line.contains('…'), "{line}");
+        }
+        let line =
+            "reproduced: The kubelet evicts a se… on v1.27, v1.28, 2 kubelets (message/a and 1 other case)";
+        assert!(within(80).contains(&line.to_owned()), "{:?}", within(80));
+        assert!(
+            within(20).contains(&"reproduced: #9 on v1.27.16 (message/c)".to_owned()),
+            "{:?}",
+            within(20)
+        );
     }
 
     #[test]

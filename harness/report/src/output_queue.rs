@@ -115,6 +115,20 @@ impl Write for OutputQueue {
     }
 }
 
+/// Writes a text and waits for its reader; after an interrupt, until nothing was read for 5 s.
+///
+/// # Errors
+/// The text could not be written, or it was not read.
+pub fn write_until_interrupt(
+    text: &str,
+    out: impl Write + Send + 'static,
+    interrupts: &InterruptStage,
+) -> io::Result<()> {
+    let mut queue = OutputQueue::start(out)?;
+    queue.write_all(text.as_bytes())?;
+    queue.wait_until_written(READER_TIMEOUT, || interrupts.is_interrupted())
+}
+
 /// Writes what it receives, until an error.
 fn copy(receiver: &Receiver<Vec<u8>>, mut out: impl Write, progress: &Progress) {
     for text in receiver {

@@ -36,6 +36,17 @@ pub enum RetentionError {
 /// # Errors
 /// The directory exists but cannot be listed.
 pub fn old_runs(results: &Path, keep: usize) -> Result<Vec<PathBuf>, RetentionError> {
+    let mut runs = runs_by_age(results)?;
+    runs.truncate(runs.len().saturating_sub(keep));
+    Ok(runs.into_iter().filter(|path| is_over(path)).collect())
+}
+
+/// Returns the directories in `results` that [`RunDir::create`](crate::RunDir::create) named, oldest
+/// first.
+///
+/// # Errors
+/// The directory exists but cannot be listed.
+pub(crate) fn runs_by_age(results: &Path) -> Result<Vec<PathBuf>, RetentionError> {
     let failed = |source| RetentionError::List { path: results.to_owned(), source };
     let entries = match fs::read_dir(results) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
@@ -50,8 +61,7 @@ pub fn old_runs(results: &Path, keep: usize) -> Result<Vec<PathBuf>, RetentionEr
         }
     }
     runs.sort();
-    runs.truncate(runs.len().saturating_sub(keep));
-    Ok(runs.into_iter().map(|(_, path)| path).filter(|path| is_over(path)).collect())
+    Ok(runs.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Deletes a run directory.

@@ -68,7 +68,7 @@ fn overview(state: &RunState, verbosity: Verbosity, columns: usize) -> String {
         text.push_str("\n### Known bugs\n\n");
     }
     for bug in &bugs {
-        let _ = writeln!(text, "- {}", bug.render(state, bug.short_name()));
+        let _ = writeln!(text, "- {}", bug.render_within(state, columns.saturating_sub(2)));
     }
     text
 }

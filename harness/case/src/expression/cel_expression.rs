@@ -1,14 +1,14 @@
-//! A compiled expression.
+//! An expression: its text, compiled on demand.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock};
+use std::sync::{LazyLock, OnceLock};
 
 use cel::context::VariableResolver;
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::ExpressionError;
@@ -19,11 +19,20 @@ use super::unknown_fields::UnknownField;
 use crate::did_you_mean;
 
 /// An expression in CEL (<https://cel.dev>), such as `pods.hog.status.reason`.
+///
+/// It is compiled when it is first needed: the check of a case compiles all expressions, and
+/// listing cases none.
 #[derive(Clone)]
 pub struct Expression {
     text: String,
+    compiled: OnceLock<Result<Compiled, ExpressionError>>,
+}
+
+/// The program of an expression, and the variables that it reads.
+#[derive(Clone)]
+struct Compiled {
     program: Program,
-    variables: Arc<[&'static str]>,
+    variables: Vec<&'static str>,
 }
 
 /// The variables. `cases/README.md` describes them.
@@ -84,12 +93,25 @@ impl Expression {
         &self.text
     }
 
+    /// Compiles the expression, unless it is compiled.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Syntax`] or [`ExpressionError::Unknown`].
+    pub fn check(&self) -> Result<(), ExpressionError> {
+        self.compiled().map(drop)
+    }
+
+    fn compiled(&self) -> Result<&Compiled, ExpressionError> {
+        self.compiled.get_or_init(|| compile(&self.text)).as_ref().map_err(Clone::clone)
+    }
+
     /// Evaluates the expression.
     ///
     /// # Errors
-    /// [`ExpressionError::Absent`], [`ExpressionError::NoValue`] or [`ExpressionError::TooCostly`].
+    /// Those of [`check`](Self::check), and [`ExpressionError::Absent`],
+    /// [`ExpressionError::NoValue`] or [`ExpressionError::TooCostly`].
     pub fn value(&self, variables: &dyn VariableResolver) -> Result<Value, ExpressionError> {
-        self.program.value(variables).map(sort_keys)
+        self.compiled()?.program.value(variables).map(sort_keys)
     }
 
     /// Reports whether the value is `true`. An expression without a value does not hold, nor does one
@@ -101,33 +123,35 @@ impl Expression {
     /// Reports whether the value is `true`. An expression without a value does not hold.
     ///
     /// # Errors
-    /// [`ExpressionError::TooCostly`].
+    /// Those of [`check`](Self::check), and [`ExpressionError::TooCostly`].
     pub fn try_holds(&self, variables: &dyn VariableResolver) -> Result<bool, ExpressionError> {
         match self.value(variables) {
-            Err(error @ ExpressionError::TooCostly { .. }) => Err(error),
-            value => Ok(value == Ok(Value::Bool(true))),
+            Err(ExpressionError::Absent(_) | ExpressionError::NoValue(_)) => Ok(false),
+            value => value.map(|value| value == Value::Bool(true)),
         }
     }
 
     /// Reports whether the expression reads the variable.
     pub fn references(&self, variable: &str) -> bool {
-        self.variables.contains(&variable)
+        self.variables().contains(&variable)
     }
 
-    /// Returns the variables that the expression reads.
+    /// Returns the variables that the expression reads; none if it cannot be compiled.
     pub fn variables(&self) -> &[&'static str] {
-        &self.variables
+        self.compiled().map(|compiled| compiled.variables.as_slice()).unwrap_or_default()
     }
 
     /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners` of a
     /// pod. `objects` are the types of the objects of the case.
     pub(crate) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
-        self.program.unknown_fields(objects)
+        self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }
 
-    /// Returns the keys of a map variable, such as `objects`, that the expression reads.
+    /// Returns the keys of a map variable, such as `objects`, that the expression reads; none if it
+    /// cannot be compiled.
     pub fn keys_read(&self, variable: &str) -> KeysRead {
-        self.program.keys_read(variable)
+        let keys = self.compiled().map(|compiled| compiled.program.keys_read(variable));
+        keys.unwrap_or_else(|_| KeysRead::Keys(BTreeSet::new()))
     }
 }
 
@@ -148,17 +172,22 @@ impl FromStr for Expression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
-        let program = cel::Program::compile(text).map_err(|errors| {
-            let why = errors.to_string();
-            let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
-            ExpressionError::Syntax { text: text.to_owned(), why }
-        })?;
-        check_names(&program, text)?;
-        let references = program.references();
-        let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
-        drop(references);
-        Ok(Self { text: text.to_owned(), program: Program::new(program.expression()), variables })
+        let expression = Self { text: text.to_owned(), compiled: OnceLock::new() };
+        expression.check().map(|()| expression)
     }
+}
+
+fn compile(text: &str) -> Result<Compiled, ExpressionError> {
+    let program = cel::Program::compile(text).map_err(|errors| {
+        let why = errors.to_string();
+        let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
+        ExpressionError::Syntax { text: text.to_owned(), why }
+    })?;
+    check_names(&program, text)?;
+    let references = program.references();
+    let variables = VARIABLES.into_iter().filter(|name| references.has_variable(name)).collect();
+    drop(references);
+    Ok(Compiled { program: Program::new(program.expression()), variables })
 }
 
 /// Checks that all variables and functions of a program exist.
@@ -212,7 +241,7 @@ impl PartialEq for Expression {
 
 impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        Ok(Self { text: String::deserialize(deserializer)?, compiled: OnceLock::new() })
     }
 }
 

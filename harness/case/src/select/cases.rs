@@ -1,5 +1,6 @@
 //! Selection of cases by name, label, text, upstream issue and shard.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use regex::Regex;
 
 use super::Shard;
 use super::label_filter::LabelFilter;
-use crate::{LoadErrors, LoadedCase, Source, Upstream, duplicate_names, load, load_paths, nearest};
+use crate::load::order;
+use crate::{CaseFiles, LoadErrors, LoadedCase, ParsedCase, Source, Upstream, duplicate_names, nearest};
 
 /// Selection criteria. Each applies to the cases that the previous ones selected.
 #[derive(Clone, Debug, Default)]
@@ -101,12 +103,30 @@ pub enum SelectError {
     },
 }
 
-/// Returns the selected cases, ordered by suite and name; at least one.
+/// Returns the selected cases, ordered by suite and name; at least one. Checks all cases that it
+/// loads.
 ///
 /// # Errors
 /// The case files cannot be loaded, or the selection is empty.
 pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    let mut cases = find_by_names(source, &selection.names)?;
+    choose(source, selection, CaseFiles::checked)
+}
+
+/// Returns the selected cases as [`select`] does, to list them: does not check them.
+///
+/// # Errors
+/// A case file cannot be parsed, or the selection is empty.
+pub fn select_parsed(source: &Source, selection: &Selection) -> Result<Vec<Arc<ParsedCase>>, SelectError> {
+    choose(source, selection, CaseFiles::parsed)
+}
+
+/// Selects among the cases that `load` makes of files that were read.
+fn choose<C: Borrow<ParsedCase>>(
+    source: &Source,
+    selection: &Selection,
+    load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
+) -> Result<Vec<Arc<C>>, SelectError> {
+    let mut cases = find_by_names(source, &selection.names, load)?;
     if let Some(filter) = &selection.label_filter {
         filter_by_labels(&mut cases, filter)?;
     }
@@ -114,13 +134,13 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
         filter_by_focus(&mut cases, &selection.focus)?;
     }
     let count = cases.len();
-    cases.retain(|case| !selection.skip.iter().any(|skip| skip.is_match(&focus_text(case))));
+    cases.retain(|case| !selection.skip.iter().any(|skip| skip.is_match(&focus_text(parsed(case)))));
     if cases.is_empty() {
         return Err(SelectError::AllSkipped { skip: display_all(&selection.skip), count });
     }
     let count = cases.len();
     if !selection.upstream.is_empty() {
-        cases.retain(|case| selection.upstream.iter().any(|issue| refers_to(case, issue)));
+        cases.retain(|case| selection.upstream.iter().any(|issue| refers_to(parsed(case), issue)));
         if cases.is_empty() {
             let upstream = selection.upstream.iter().map(ToString::to_string).collect();
             return Err(SelectError::NoUpstream { upstream, count });
@@ -135,10 +155,17 @@ pub fn select(source: &Source, selection: &Selection) -> Result<Vec<Arc<LoadedCa
     Ok(cases)
 }
 
-fn filter_by_labels(cases: &mut Vec<Arc<LoadedCase>>, filter: &LabelFilter) -> Result<(), SelectError> {
+fn parsed<C: Borrow<ParsedCase>>(case: &Arc<C>) -> &ParsedCase {
+    (**case).borrow()
+}
+
+fn filter_by_labels<C: Borrow<ParsedCase>>(
+    cases: &mut Vec<Arc<C>>,
+    filter: &LabelFilter,
+) -> Result<(), SelectError> {
     let count = cases.len();
-    let labels: BTreeSet<String> = cases.iter().flat_map(|case| case.case.labels.clone()).collect();
-    cases.retain(|case| filter.matches(&case.case.labels));
+    let labels: BTreeSet<String> = cases.iter().flat_map(|case| parsed(case).case.labels.clone()).collect();
+    cases.retain(|case| filter.matches(&parsed(case).case.labels));
     if cases.is_empty() {
         let labels = labels.into_iter().collect();
         return Err(SelectError::NoLabel { filter: filter.to_string(), count, labels });
@@ -146,10 +173,13 @@ fn filter_by_labels(cases: &mut Vec<Arc<LoadedCase>>, filter: &LabelFilter) -> R
     Ok(())
 }
 
-fn filter_by_focus(cases: &mut Vec<Arc<LoadedCase>>, focus: &[Regex]) -> Result<(), SelectError> {
+fn filter_by_focus<C: Borrow<ParsedCase>>(
+    cases: &mut Vec<Arc<C>>,
+    focus: &[Regex],
+) -> Result<(), SelectError> {
     let count = cases.len();
-    let names: Vec<_> = cases.iter().map(|case| case.case.name.to_string()).collect();
-    cases.retain(|case| focus.iter().any(|focus| focus.is_match(&focus_text(case))));
+    let names: Vec<_> = cases.iter().map(|case| parsed(case).case.name.to_string()).collect();
+    cases.retain(|case| focus.iter().any(|focus| focus.is_match(&focus_text(parsed(case)))));
     if cases.is_empty() {
         let names = || names.iter().map(String::as_str);
         let nearest = focus.iter().find_map(|focus| nearest(focus.as_str(), names()));
@@ -164,58 +194,66 @@ fn display_all(expressions: &[Regex]) -> Vec<String> {
 }
 
 /// Returns the text that `--focus` and `--skip` match.
-fn focus_text(case: &LoadedCase) -> String {
+fn focus_text(case: &ParsedCase) -> String {
     format!("{} {}", case.id(), case.case.about)
 }
 
-fn refers_to(case: &LoadedCase, issue: &Upstream) -> bool {
+fn refers_to(case: &ParsedCase, issue: &Upstream) -> bool {
     let bugs = case.case.known_bugs.iter().filter_map(|bug| bug.upstream.as_ref());
     case.case.upstream.iter().chain(bugs).any(|upstream| upstream == issue)
 }
 
-fn find_by_names(source: &Source, names: &[String]) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    let (paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
+fn find_by_names<C: Borrow<ParsedCase>>(
+    source: &Source,
+    names: &[String],
+    load: fn(CaseFiles) -> Result<Vec<Arc<C>>, LoadErrors>,
+) -> Result<Vec<Arc<C>>, SelectError> {
+    let (mut paths, names_only): (Vec<_>, Vec<_>) = names.iter().partition(|name| is_path(name));
     // Do not load the source if only paths are given: other files may be broken.
-    let known = if paths.is_empty() || !names_only.is_empty() { load(source)? } else { vec![] };
+    let known = match paths.is_empty() || !names_only.is_empty() {
+        true => load(CaseFiles::read(source))?,
+        false => vec![],
+    };
     if names.is_empty() {
         return Ok(known);
     }
-    let mut selected = load_paths(&paths)?;
+    let mut named = vec![];
     for name in names_only {
-        selected.extend(find_by_name(source, &known, name)?);
+        let found = find_by_name(&known, name);
+        match Path::new(name).exists() && found.is_empty() {
+            true => paths.push(name),
+            false if found.is_empty() => return Err(no_such_name(source, &known, name)),
+            false => named.extend(found),
+        }
     }
+    let mut selected = load(CaseFiles::read_paths(&paths))?;
+    selected.extend(named);
     let mut seen = BTreeSet::new();
-    selected.retain(|case| seen.insert(canonical_path(case)));
+    selected.retain(|case| seen.insert(canonical_path(parsed(case))));
     let duplicates = duplicate_names(&selected);
     if !duplicates.is_empty() {
         return Err(LoadErrors(duplicates).into());
     }
-    selected.sort_by_key(|case| (case.suite.clone(), case.case.name.clone()));
+    selected.sort_by_key(order);
     Ok(selected)
 }
 
-fn find_by_name(
-    source: &Source,
-    known: &[Arc<LoadedCase>],
-    name: &str,
-) -> Result<Vec<Arc<LoadedCase>>, SelectError> {
-    let named = |case: &&Arc<LoadedCase>| case.suite == name || case.case.name == *name || case.id() == name;
-    let found: Vec<_> = known.iter().filter(named).cloned().collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    if Path::new(name).exists() {
-        return Ok(load_paths(&[name])?);
-    }
-    let suites: BTreeSet<_> = known.iter().map(|case| case.suite.clone()).collect();
-    let ids = known.iter().flat_map(|case| [case.case.name.to_string(), case.id()]);
+fn find_by_name<C: Borrow<ParsedCase>>(known: &[Arc<C>], name: &str) -> Vec<Arc<C>> {
+    let is_named = |case: &ParsedCase| case.suite == name || case.case.name == *name || case.id() == name;
+    known.iter().filter(|case| is_named(parsed(case))).cloned().collect()
+}
+
+fn no_such_name<C: Borrow<ParsedCase>>(source: &Source, known: &[Arc<C>], name: &str) -> SelectError {
+    let known = || known.iter().map(parsed);
+    let suites: BTreeSet<_> = known().map(|case| case.suite.clone()).collect();
+    let ids = known().flat_map(|case| [case.case.name.to_string(), case.id()]);
     let names: Vec<_> = suites.iter().cloned().chain(ids).collect();
-    Err(SelectError::NoSuchName {
+    SelectError::NoSuchName {
         name: name.to_owned(),
         place: source.to_string(),
         suites: suites.into_iter().collect(),
         nearest: nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
-    })
+    }
 }
 
 /// Reports whether a name can only be a path.
@@ -224,7 +262,7 @@ fn is_path(name: &str) -> bool {
 }
 
 /// Returns a unique path of the case's file.
-fn canonical_path(case: &LoadedCase) -> PathBuf {
+fn canonical_path(case: &ParsedCase) -> PathBuf {
     fs::canonicalize(&case.shown).unwrap_or_else(|_| PathBuf::from(&case.shown))
 }
 

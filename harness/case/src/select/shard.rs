@@ -1,10 +1,11 @@
 //! Shards of a selection, to split a long run between several machines.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::LoadedCase;
+use crate::ParsedCase;
 
 /// A shard, such as `2/3`: the second of three. Each case of a selection is in exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +61,13 @@ impl Shard {
     /// Cases are dealt in turn: first those with pressure, which need a node of their own, then
     /// slow ones, then the others, each sorted by suite and name. Hence all shards take about as
     /// long, and depend on the selection only.
-    pub fn of(self, mut cases: Vec<Arc<LoadedCase>>) -> Vec<Arc<LoadedCase>> {
-        let rank = |case: &LoadedCase| {
+    pub fn of<C: Borrow<ParsedCase>>(self, mut cases: Vec<Arc<C>>) -> Vec<Arc<C>> {
+        let rank = |case: &Arc<C>| {
+            let case: &ParsedCase = (**case).borrow();
             let slow = case.case.labels.iter().any(|label| label == "Slow");
             (case.case.pressure.is_none(), !slow, case.id())
         };
-        let mut deck: Vec<_> = cases.iter().map(|case| rank(case)).collect();
+        let mut deck: Vec<_> = cases.iter().map(rank).collect();
         deck.sort();
         let (of, index) = (self.of, self.part - 1);
         cases.retain(|case| deck.binary_search(&rank(case)).is_ok_and(|position| position % of == index));
@@ -76,7 +78,7 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{LoadedCase, parse};
 
     fn cases() -> Vec<Arc<LoadedCase>> {
         let case = |nth: usize| {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec, KubeletSpecError};
 use evictlab_rules::KubeletVersion;
 
 use crate::args::backend::BackendName;
+use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
 use crate::output::print_stderr;
 
@@ -37,7 +39,7 @@ pub(crate) struct KubeletArgs {
     /// (./kubelet), which replaces the kubelet of a worker; `v1.32.11=./kubelet` also checks its
     /// version (repeatable, or separated by commas: one worker each). Default: the newest; on kind,
     /// the newest whose node image is in Docker
-    #[arg(long, short, value_name = "KUBELET", value_delimiter = ',')]
+    #[arg(long, short, value_name = "KUBELET", value_delimiter = ',', add = ArgValueCandidates::new(candidates::kubelet_selections))]
     kubelet: Vec<KubeletSelection>,
     #[command(flatten)]
     images: ImageArgs,

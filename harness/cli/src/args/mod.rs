@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod baseline;
+pub(crate) mod candidates;
 pub(crate) mod embedded;
 pub(crate) mod existing;
 pub(crate) mod kind_cluster;

@@ -107,6 +107,13 @@ enum FormatArg {
     Github,
 }
 
+impl FormatArgs {
+    /// Returns whether standard output is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || matches!(self.format, Some(FormatArg::Json))
+    }
+}
+
 impl OutputArgs {
     /// The output of a command without a choice of formats.
     pub(crate) fn options(&self) -> OutputOptions {

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::select::{LabelFilter, Selection, Shard};
 use evictlab_case::{Source, Upstream};
 use regex::Regex;
+
+use crate::args::candidates;
 
 /// The source of the suites.
 #[derive(clap::Args)]
@@ -26,11 +29,11 @@ impl SourceArgs {
 #[derive(clap::Args)]
 pub(crate) struct SelectionArgs {
     /// Suites, cases, `suite/case`, case files or directories [default: all cases]
-    #[arg(value_name = "SELECTION")]
+    #[arg(value_name = "SELECTION", add = ArgValueCandidates::new(candidates::selections))]
     names: Vec<String>,
     /// Select only cases whose labels match a Ginkgo label filter, such as
     /// `Feature:Eviction && !(Slow || Flaky)`
-    #[arg(long, short, value_name = "FILTER")]
+    #[arg(long, short, value_name = "FILTER", add = ArgValueCandidates::new(candidates::labels))]
     label_filter: Option<LabelFilter>,
     /// Select only cases with a match in "suite/case about" (repeatable: any of them)
     #[arg(long, short, value_name = "REGEX")]

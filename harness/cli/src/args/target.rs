@@ -34,6 +34,10 @@ pub(crate) struct TargetArgs {
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     pub(crate) output_dir: Option<PathBuf>,
+    /// Print the cases in their order, with their nodes, deadlines and earlier durations, and those that
+    /// would be skipped; create and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     embedded: EmbeddedArgs,
     #[command(flatten)]
@@ -45,7 +49,7 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    fn nodes(&self) -> u16 {
+    pub(crate) fn nodes(&self) -> u16 {
         self.nodes.unwrap_or(1)
     }
 
@@ -135,6 +139,7 @@ impl TargetArgs {
         let kind = KindContext::connect().await?;
         let kubelets = match (self.keep.reused(), self.kubelets.any()) {
             (Some(name), false) => kind.kubelets_of(name).await?,
+            _ if self.dry_run => self.kubelets.resolve_offline(Some(&kind.docker), catalog).await?,
             _ => self.kubelets.resolve(&kind.docker, catalog).await?,
         };
         kind.backend(run, kubelets, clusters, self.keep.keep()).await

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, select};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
@@ -20,6 +21,7 @@ use evictlab_tools::bisect::{
 use serde_json::{Value, json};
 
 use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::ImageArgs;
@@ -30,7 +32,7 @@ use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print, print_stderr};
+use crate::output::{print_stderr, print_until_interrupt};
 
 /// Maximum number of runs of a kubelet whose verdicts are inconclusive.
 const MAX_ATTEMPTS: u32 = 3;
@@ -51,18 +53,18 @@ const MAX_ATTEMPTS: u32 = 3;
   evictlab bisect ./mine.yaml --backend kind --good ./kubelet-1 --bad ./kubelet-9 --kubelet ./kubelet-1,./kubelet-4,./kubelet-9")]
 pub(crate) struct Args {
     /// Case: its name, `suite/case`, or its file
-    #[arg(value_name = "CASE")]
+    #[arg(value_name = "CASE", add = ArgValueCandidates::new(candidates::case_names))]
     case: String,
     /// Kubelet on which the case is good: a version, a node image, or a binary
-    #[arg(long, value_name = "KUBELET")]
+    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
     good: KubeletArg,
     /// Kubelet on which the case is bad
-    #[arg(long, value_name = "KUBELET")]
+    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
     bad: KubeletArg,
     /// Kubelet to search (repeatable, or separated by commas); binaries of the same version in
     /// order, the oldest first [default: one of every minor; on kind, the versions in
     /// images/images.lock]
-    #[arg(long = "kubelet", short = 'k', value_name = "KUBELET", value_delimiter = ',')]
+    #[arg(long = "kubelet", short = 'k', value_name = "KUBELET", value_delimiter = ',', add = ArgValueCandidates::new(candidates::kubelets))]
     kubelets: Vec<KubeletArg>,
     #[command(flatten)]
     images: ImageArgs,
@@ -228,10 +230,11 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let text = render(&search, &outcome, &case.id());
     root.write("bisect.md", &text).map_err(infrastructure)?;
     let report = root.path().join("bisect.md");
-    match args.json {
-        true => print(format!("{:#}", to_json(&search, &outcome, &case.id(), &report)))?,
-        false => print(format!("\n{text}\nReport to paste into an issue: {}", report.display()))?,
-    }
+    let text = match args.json {
+        true => format!("{:#}", to_json(&search, &outcome, &case.id(), &report)),
+        false => format!("\n{text}\nReport to paste into an issue: {}", report.display()),
+    };
+    print_until_interrupt(text, &interrupt.stage)?;
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
         Outcome::EndMismatch(_) => exit_code::FAILED,
@@ -274,7 +277,7 @@ async fn run_on_cluster(
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         if !args.json {
-            print(format!("cluster {nth}: {}", names.join(", ")))?;
+            print_until_interrupt(format!("cluster {nth}: {}", names.join(", ")), &interrupt.stage)?;
         }
         let catalog = Arc::new(context.catalog.clone());
         let request = RunRequest {

@@ -12,6 +12,9 @@ use crate::output::print;
 ///
 /// Write the script to the directory where the shell looks for completions, and open a new shell.
 /// Repeat this after an update of evictlab.
+///
+/// These scripts complete commands and options. Scripts that also complete cases, suites, labels and
+/// kubelets ask the program, and need no update: COMPLETE=bash evictlab prints them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab completions bash > ~/.local/share/bash-completion/completions/evictlab
@@ -19,7 +22,10 @@ use crate::output::print;
   evictlab completions fish > ~/.config/fish/completions/evictlab.fish
   evictlab completions elvish >> ~/.config/elvish/rc.elv
   evictlab completions powershell >> $PROFILE
-  source <(evictlab completions bash)              # in this shell only")]
+  source <(evictlab completions bash)              # in this shell only
+  echo 'source <(COMPLETE=bash evictlab)' >> ~/.bashrc    # with cases and kubelets
+  echo 'source <(COMPLETE=zsh evictlab)' >> ~/.zshrc
+  echo 'COMPLETE=fish evictlab | source' >> ~/.config/fish/config.fish")]
 pub(crate) struct Args {
     /// Shell
     shell: Shell,

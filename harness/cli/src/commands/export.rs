@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, select};
 use evictlab_cluster::Docker;
 use evictlab_report::words::shell_quote;
 use evictlab_tools::export::{HostInfo, recipe};
 
+use crate::args::candidates;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::selection::SourceArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -36,7 +38,7 @@ use crate::output::{print, print_stderr};
   evictlab export my-suite/my-case.yaml --kubelet ./kubelet")]
 pub(crate) struct Args {
     /// Case: its name, `suite/case`, or its file
-    #[arg(value_name = "CASE")]
+    #[arg(value_name = "CASE", add = ArgValueCandidates::new(candidates::case_names))]
     case: String,
     #[command(flatten)]
     kubelets: KubeletArgs,

@@ -1,9 +1,11 @@
 //! `evictlab gc`
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use evictlab_cluster::{Docker, Removal, StateDir};
+use evictlab_cluster::{Docker, KnownCluster, Removal, StateDir};
+use serde::Serialize;
 
 use crate::args::backend::BackendName;
 use crate::args::existing::{AccessArgs, existing_failure};
@@ -41,7 +43,8 @@ enum GcBackend {
   evictlab gc --kept lab
   evictlab gc --backend existing --context staging
   evictlab gc --backend existing --run 7f3a --force
-  evictlab gc --results --keep-runs 10")]
+  evictlab gc --results --keep-runs 10
+  evictlab gc --dry-run --json")]
 pub(crate) struct Args {
     /// Clusters to remove [default: all]
     #[arg(value_name = "CLUSTER")]
@@ -75,14 +78,98 @@ pub(crate) struct Args {
     /// Backend to clean up; embedded clusters leave nothing behind
     #[arg(long, short, value_enum, default_value_t = GcBackend::Kind)]
     backend: GcBackend,
+    /// Print a JSON array with the outcome of every leftover
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     access: AccessArgs,
+}
+
+/// A leftover and its outcome.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Removed {
+    /// `cluster`, `container`, `run` or `directory`.
+    kind: &'static str,
+    name: String,
+    outcome: RemovalOutcome,
+    /// Reason of the outcome, or the state of a cluster that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// Number of namespaces of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespaces: Option<usize>,
+}
+
+/// Outcome of a leftover.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum RemovalOutcome {
+    /// It is gone.
+    Removed,
+    /// Removed without `--dry-run`.
+    WouldBeRemoved,
+    /// A cluster, with `--dry-run`: its state tells what happens to it.
+    Found,
+    /// A kept cluster, from which leftovers of dead runs were removed.
+    Kept,
+    LeftAlone,
+    Failed,
+}
+
+/// Prints leftovers as they are handled, or all of them as JSON at the end.
+struct Log {
+    json: bool,
+    all: Vec<Removed>,
+}
+
+impl Log {
+    fn new(json: bool) -> Self {
+        Self { json, all: vec![] }
+    }
+
+    fn add(&mut self, removed: Removed, line: impl Display) -> Result<(), Failure> {
+        self.all.push(removed);
+        self.line(line)
+    }
+
+    /// Prints a line that JSON does not need.
+    fn line(&self, line: impl Display) -> Result<(), Failure> {
+        if self.json { Ok(()) } else { print(line) }
+    }
+
+    fn count(&self, outcome: RemovalOutcome, kind: &str) -> usize {
+        self.all.iter().filter(|one| one.outcome == outcome && one.kind == kind).count()
+    }
+
+    /// Ends the output; leftovers that could not be removed are an error.
+    fn finish(self) -> Result<ExitCode, Failure> {
+        if self.json {
+            print(serde_json::to_string_pretty(&self.all).map_err(infrastructure)?)?;
+        }
+        let failed = self.all.iter().filter(|one| one.outcome == RemovalOutcome::Failed);
+        let failed: Vec<String> = failed.filter_map(|one| one.why.clone()).collect();
+        match failed.is_empty() {
+            true => Ok(ExitCode::SUCCESS),
+            false => Err(infrastructure(failed.join("\n"))),
+        }
+    }
+}
+
+impl Removed {
+    fn new(kind: &'static str, name: impl Into<String>, outcome: RemovalOutcome) -> Self {
+        Self { kind, name: name.into(), outcome, why: None, namespaces: None }
+    }
+
+    fn because(self, why: impl ToString) -> Self {
+        Self { why: Some(why.to_string()), ..self }
+    }
 }
 
 /// Removes the leftovers.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(results) = &args.results {
-        return delete_old_runs(results, args.keep_runs, args.dry_run);
+        return delete_old_runs(results, args);
     }
     match args.backend {
         GcBackend::Kind => {
@@ -100,20 +187,24 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Deletes all but the newest runs in a directory.
-pub(crate) fn delete_old_runs(results: &Path, keep: usize, dry_run: bool) -> Result<ExitCode, Failure> {
-    let old = old_runs(results, keep).map_err(infrastructure)?;
+fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
+    let old = old_runs(results, args.keep_runs).map_err(infrastructure)?;
+    let mut log = Log::new(args.json);
     for dir in &old {
-        if dry_run {
-            print(format!("{}: would be deleted", dir.display()))?;
+        let name = dir.display().to_string();
+        if args.dry_run {
+            let line = format!("{name}: would be deleted");
+            log.add(Removed::new("directory", name, RemovalOutcome::WouldBeRemoved), line)?;
         } else {
             delete_run(dir).map_err(infrastructure)?;
-            print(format!("{}: deleted", dir.display()))?;
+            let line = format!("{name}: deleted");
+            log.add(Removed::new("directory", name, RemovalOutcome::Removed), line)?;
         }
     }
     if old.is_empty() {
-        print(format!("no old runs in {}", results.display()))?;
+        log.line(format!("no old runs in {}", results.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    log.finish()
 }
 
 /// Removes namespaces of dead runs from an existing cluster.
@@ -123,28 +214,36 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(run) = &args.run {
         all.retain(|left| left.run == *run);
     }
-    let (mut removed, mut failed) = (0, Vec::new());
+    let (mut log, mut removed) = (Log::new(args.json), 0);
     for left in &all {
         let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
+        let entry = |outcome, namespaces| Removed {
+            namespaces: Some(namespaces),
+            ..Removed::new("run", run, outcome)
+        };
         match left.left_alone.as_ref().filter(|_| !args.force) {
-            Some(why) => print(format!("run {run}, {namespaces}: left alone, {why}"))?,
-            None if args.dry_run => print(format!("run {run}, {namespaces}: would be removed"))?,
+            Some(why) => {
+                let line = format!("run {run}, {namespaces}: left alone, {why}");
+                log.add(entry(RemovalOutcome::LeftAlone, left.namespaces).because(why), line)?;
+            }
+            None if args.dry_run => {
+                let line = format!("run {run}, {namespaces}: would be removed");
+                log.add(entry(RemovalOutcome::WouldBeRemoved, left.namespaces), line)?;
+            }
             None => match evictlab_cluster::collect_leftovers(&access, run).await {
                 Ok(namespaces) => {
                     removed += namespaces;
-                    print(format!("run {run}, {}: removed", count(namespaces, "namespace")))?;
+                    let line = format!("run {run}, {}: removed", count(namespaces, "namespace"));
+                    log.add(entry(RemovalOutcome::Removed, namespaces), line)?;
                 }
-                Err(error) => failed.push(error.to_string()),
+                Err(error) => log.all.push(entry(RemovalOutcome::Failed, left.namespaces).because(error)),
             },
         }
     }
     if !args.dry_run || all.is_empty() {
-        print(format!("{} removed from {cluster}", count(removed, "namespace")))?;
+        log.line(format!("{} removed from {cluster}", count(removed, "namespace")))?;
     }
-    match failed.is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Err(infrastructure(failed.join("\n"))),
-    }
+    log.finish()
 }
 
 /// Removes kind clusters of dead runs from Docker.
@@ -153,30 +252,40 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     let docker = Docker::connect().await.map_err(infrastructure)?;
     let mut all = evictlab_cluster::find(&docker, &state).await.map_err(infrastructure)?;
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
+    let mut log = Log::new(args.json);
+    let entry = |name: &str, outcome| Removed::new("cluster", name, outcome);
     if args.dry_run {
-        print(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
-        return Ok(ExitCode::SUCCESS);
+        log.line(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
+        let found =
+            |found: &KnownCluster| entry(&found.record.cluster, RemovalOutcome::Found).because(found.state);
+        log.all.extend(all.iter().map(found));
+        return log.finish();
     }
     state.tidy();
     for name in evictlab_cluster::remove_scratch(&docker).await.map_err(infrastructure)? {
-        print(format!("{name}: removed"))?;
+        let line = format!("{name}: removed");
+        log.add(Removed::new("container", name, RemovalOutcome::Removed), line)?;
     }
-    let (mut removed, mut failed) = (0, Vec::new());
     for found in &all {
         let name = &found.record.cluster;
         match evictlab_cluster::collect(&docker, &state, found, args.kept).await {
             Ok(Removal::Removed) => {
-                removed += 1;
-                print(format!("{name}: removed"))?;
+                log.add(entry(name, RemovalOutcome::Removed), format!("{name}: removed"))?;
             }
-            Ok(Removal::Swept) => print(format!("{name}: kept; removed leftovers of dead runs from it"))?,
-            Ok(Removal::Left(why)) => print(format!("{name}: left alone, {why}"))?,
-            Err(error) => failed.push(format!("{name}: {error}")),
+            Ok(Removal::Swept) => {
+                let line = format!("{name}: kept; removed leftovers of dead runs from it");
+                log.add(entry(name, RemovalOutcome::Kept), line)?;
+            }
+            Ok(Removal::Left(why)) => {
+                let line = format!("{name}: left alone, {why}");
+                log.add(entry(name, RemovalOutcome::LeftAlone).because(why), line)?;
+            }
+            Err(error) => {
+                log.all.push(entry(name, RemovalOutcome::Failed).because(format!("{name}: {error}")));
+            }
         }
     }
-    print(format!("{} removed", count(removed, "cluster")))?;
-    match failed.is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Err(infrastructure(failed.join("\n"))),
-    }
+    let removed = log.count(RemovalOutcome::Removed, "cluster");
+    log.line(format!("{} removed", count(removed, "cluster")))?;
+    log.finish()
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_case::LoadedCase;
-use evictlab_case::select::select;
+use evictlab_case::ParsedCase;
+use evictlab_case::select::select_parsed;
 use serde_json::{Value, json};
 
 use crate::args::selection::SelectionArgs;
@@ -18,6 +18,7 @@ use evictlab_report::words::count;
 ///
 /// Prints the kubelets, deadline, labels and expectation of each case: the observation of a case takes
 /// at most its deadline, longer on slow nodes. JSON output also contains the file and upstream issues.
+/// Reads the case files, but does not check them as `evictlab lint` does.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list
@@ -34,7 +35,7 @@ pub(crate) struct Args {
 /// Lists the selected cases.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = args.selection.source();
-    let cases = select(&source, &args.selection.selection())?;
+    let cases = select_parsed(&source, &args.selection.selection())?;
     if args.json {
         let all: Vec<_> = cases.iter().map(|case| to_json(case)).collect();
         print(format!("{:#}", Value::from(all)))?;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(cases: &[Arc<LoadedCase>]) -> String {
+fn table(cases: &[Arc<ParsedCase>]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -69,7 +70,7 @@ fn table(cases: &[Arc<LoadedCase>]) -> String {
     table.trim_fmt()
 }
 
-fn to_json(loaded: &LoadedCase) -> Value {
+fn to_json(loaded: &ParsedCase) -> Value {
     let case = &loaded.case;
     let upstream: Vec<_> = case.upstream.iter().map(|upstream| upstream.link()).collect();
     json!({

@@ -6,6 +6,7 @@ pub(crate) mod book;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+mod dry_run;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod gc;

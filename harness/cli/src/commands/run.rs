@@ -15,6 +15,7 @@ use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
+use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
@@ -40,7 +41,8 @@ use crate::output::print_stderr;
   evictlab run ./mine.yaml --backend kind --kubelet ./kubelet
   evictlab run --backend kind --kubelet all --label-filter '!Disruptive' --baseline
   evictlab run --backend existing --context staging
-  evictlab run --rerun-failed --kubelet v1.31")]
+  evictlab run --rerun-failed --kubelet v1.31
+  evictlab run --kubelet all --dry-run")]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: SelectionArgs,
@@ -140,6 +142,11 @@ pub(crate) async fn run(mut args: Args) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         args.selection.set_names(cases);
+    }
+    if args.target.dry_run {
+        let repeat = (!args.until_failure).then_some(args.repeat);
+        let options = DryRunOptions { json: args.format.is_json(), repeat, nodes: args.target.nodes() };
+        return dry_run(args.backend, async |clock: &Clock| args.request(clock).await, options).await;
     }
     let options = || {
         Ok(ReportOptions {

@@ -12,6 +12,7 @@ use crate::args::output::{FormatArgs, OutputArgs};
 use crate::args::selection::SelectionArgs;
 use crate::args::target::TargetArgs;
 use crate::args::values::duration;
+use crate::commands::dry_run::{DryRunOptions, dry_run};
 use crate::execute::{prepare_and_execute, run_directory};
 use crate::failure::Failure;
 
@@ -83,6 +84,11 @@ impl Args {
 
 /// Runs the cases until a limit is reached. Simulated time requires a paused runtime clock.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.target.dry_run {
+        let options =
+            DryRunOptions { json: args.format.is_json(), repeat: args.repeat, nodes: args.target.nodes() };
+        return dry_run(args.backend, async |clock: &Clock| args.request(clock).await, options).await;
+    }
     let options = || {
         Ok(ReportOptions {
             run_dir: run_directory(args.target.output_dir.as_deref())?,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::select;
 use evictlab_cluster::images::ImageCatalog;
@@ -20,6 +21,7 @@ use evictlab_tools::verify::{
 use serde_json::json;
 
 use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::{KeepArgs, NewClusterArgs};
 use crate::args::kubelets::ImageArgs;
@@ -30,7 +32,7 @@ use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::print;
+use crate::output::print_until_interrupt;
 
 /// Maximum number of runs of an inconclusive case.
 const MAX_ATTEMPTS: u32 = 3;
@@ -62,10 +64,10 @@ pub(crate) struct Args {
     selection: SelectionArgs,
     /// Kubelet without the change: a version (v1.31.14, or v1.31 for the newest known patch), a
     /// node image, or a binary (./kubelet)
-    #[arg(long, value_name = "KUBELET")]
+    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
     before: KubeletArg,
     /// Kubelet with the change
-    #[arg(long, value_name = "KUBELET")]
+    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
     after: KubeletArg,
     #[command(flatten)]
     images: ImageArgs,
@@ -221,9 +223,10 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         interrupts: InterruptStage::default(),
     };
     let (report, conclusions) = VerifyReport::new(run_dir.clone(), context);
+    let interrupts = interrupt.stage.clone();
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
     let conclusions = conclusions.all();
-    print_conclusions(args, &conclusions, &run_dir)?;
+    print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
     let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|(conclusion, _)| is(conclusion));
     Ok(match finished.exit_code {
         code @ (exit_code::INTERRUPTED | exit_code::INFRASTRUCTURE) => code,
@@ -242,12 +245,14 @@ fn print_conclusions(
     args: &Args,
     conclusions: &[(Conclusion, String)],
     run_dir: &RunDir,
+    interrupts: &InterruptStage,
 ) -> Result<(), Failure> {
     let document = run_dir.path().join("verify.md");
     if !args.json {
         let sentences: Vec<&str> = conclusions.iter().map(|(_, sentence)| sentence.as_str()).collect();
         let path = document.display();
-        return print(format!("{}\nReport to paste into an issue: {path}", sentences.join("\n")));
+        let text = format!("{}\nReport to paste into an issue: {path}", sentences.join("\n"));
+        return print_until_interrupt(text, interrupts);
     }
     let mut all = Vec::new();
     for (conclusion, sentence) in conclusions {
@@ -255,5 +260,5 @@ fn print_conclusions(
         value["sentence"] = sentence.as_str().into();
         all.push(value);
     }
-    print(format!("{:#}", json!({"conclusions": all, "report": document})))
+    print_until_interrupt(format!("{:#}", json!({"conclusions": all, "report": document})), interrupts)
 }

@@ -1,6 +1,7 @@
 //! `evictlab watch`
 
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::net::SocketAddr;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
 
@@ -8,14 +9,18 @@ use evictlab_cluster::ClusterClient;
 use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
 use evictlab_runner::Interrupt;
-use evictlab_tools::watch::{ViewOptions, WatchError, WatchOptions, WatchView, inspect, watch};
+use evictlab_tools::watch::{
+    Scrapes, ViewOptions, WatchError, WatchOptions, WatchView, inspect, serve_metrics, watch,
+};
 use jiff::Timestamp;
 use terminal_size::terminal_size;
+use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
-use crate::failure::{Failure, infrastructure};
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::print_stderr;
 
 /// Time after an interrupt for which the watch waits for the reader of its output.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,7 +51,8 @@ const READER_TIMEOUT: Duration = Duration::from_secs(5);
   evictlab watch worker-1 worker-2 --pods 20
   evictlab watch --node-selector pool=batch --signal nodefs.available
   evictlab watch --once --json | jq '.[] | .name, .reading.order[0]'
-  evictlab watch --context staging --interval 10s > evictions.log")]
+  evictlab watch --context staging --interval 10s > evictions.log
+  evictlab watch --interval 10s --metrics 127.0.0.1:9469 > /dev/null")]
 pub(crate) struct Args {
     /// Nodes to watch [default: all]
     #[arg(value_name = "NODE", conflicts_with = "node_selector")]
@@ -65,6 +71,10 @@ pub(crate) struct Args {
     /// Show the first N pods of each node
     #[arg(long, value_name = "N", default_value_t = 5)]
     pods: usize,
+    /// Serve OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9469: distances to thresholds,
+    /// evictions by cause, and hits of the forecast
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    metrics: Option<SocketAddr>,
     /// Print the current state and exit
     #[arg(long)]
     once: bool,
@@ -86,6 +96,10 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// Watches until an interrupt, or prints the state once.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    let scrapes = match args.metrics {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
     let client = args.access.access().reach().await.map_err(existing_failure)?;
     let options = WatchOptions {
         nodes: args.nodes.clone(),
@@ -103,7 +117,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     });
     let result = match args.once {
         true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
-        false => Some(watch_until_interrupted(args, &client, &options, &interrupt).await),
+        false => Some(watch_until_interrupted(args, (&client, &options), scrapes, &interrupt).await),
     };
     match result {
         None => Err(Failure::interrupted()),
@@ -130,16 +144,25 @@ async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions)
     Ok(WatchView::new(io::stdout(), terminal_size, view).print_once(views, Timestamp::now())?)
 }
 
+/// Serves metrics at an address, and prints it: port 0 is a free one.
+async fn listen(address: SocketAddr) -> Result<Scrapes, Failure> {
+    let failed = |error| bad_input(format!("failed to listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(infrastructure)?;
+    print_stderr(format_args!("metrics: http://{address}/metrics"));
+    Ok(serve_metrics(listener))
+}
+
 async fn watch_until_interrupted(
     args: &Args,
-    client: &ClusterClient,
-    options: &WatchOptions,
+    (client, options): (&ClusterClient, &WatchOptions),
+    scrapes: Option<Scrapes>,
     interrupt: &Interrupt,
 ) -> Result<(), WatchError> {
     let every = humantime::format_duration(args.interval);
     let view = view_options(args, &format!("{}, every {every} until Ctrl-C", client.name));
     let mut view = WatchView::new(io::stdout(), terminal_size, view);
-    watch(client, options, &mut view, &interrupt.stop).await
+    watch(client, options, &mut view, scrapes, &interrupt.stop).await
 }
 
 fn view_options(args: &Args, title: &str) -> ViewOptions {

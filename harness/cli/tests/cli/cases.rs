@@ -56,6 +56,23 @@ fn finds_the_built_in_suites_in_any_directory() {
     assert_eq!((status, out), (0, format!("{}: no problems\n", built_in())));
 }
 
+/// `list` reads case files; commands that run cases, and `lint`, check them.
+#[test]
+fn lists_a_case_that_lint_and_run_reject() {
+    let dir = elsewhere();
+    write(&dir, "mine/mine.yaml", &CASE.replace("expect:", "until: size(evnts) > 0\nexpect:"));
+    let (status, out, err) = evictlab(&dir, &["list", "mine/mine.yaml"]);
+    assert!(status == 0 && out.contains("It is mine."), "{out}{err}");
+    for (command, expected) in [("lint", 1), ("run", 2)] {
+        let (status, _, err) = evictlab(&dir, &[command, "mine/mine.yaml"]);
+        assert!(status == expected && err.contains("mine.yaml:7:8"), "{command}: {err}");
+        assert!(err.contains("unknown variable `evnts`: did you mean `events`?"), "{command}: {err}");
+    }
+    write(&dir, "mine/mine.yaml", &CASE.replace("labels:", "lables:"));
+    let (status, _, err) = evictlab(&dir, &["list", "mine/mine.yaml"]);
+    assert!(status == 2 && err.contains("mine.yaml:3:1") && err.contains("unknown key `lables`"), "{err}");
+}
+
 #[test]
 fn lists_one_line_or_object_per_case() {
     let (_, out, _) =

@@ -151,3 +151,26 @@ fn bash_completes_commands_options_and_values() {
         assert_eq!(text(&output.stdout).trim(), expected, "{words:?}: {}", text(&output.stderr));
     }
 }
+
+/// Returns the candidates of the completion engine for the last word of a command line.
+fn candidates(words: &[&str]) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(dir.path()).env_remove("EVICTLAB_CASES").env("COMPLETE", "bash");
+    command.env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    let output = command.args(["--", "evictlab"]).args(words).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completion_knows_cases_labels_and_kubelets() {
+    assert_eq!(candidates(&["run", "sidecars-are-n"]), ["sidecars-are-named"]);
+    assert_eq!(candidates(&["list", "mess"]), ["message"]);
+    assert_eq!(candidates(&["bisect", "requests-dec"]), ["requests-decide"]);
+    assert_eq!(candidates(&["run", "--kubelet", "v1.36"])[0], "v1.36");
+    assert!(candidates(&["run", "--kubelet", "v1.31"]).contains(&"v1.31.14".to_owned()));
+    assert_eq!(candidates(&["run", "--kubelet", "a"]), ["all"]);
+    assert_eq!(candidates(&["list", "--label-filter", "Disr"]), ["Disruptive"]);
+    assert!(candidates(&["run", "--dry"]).contains(&"--dry-run".to_owned()));
+}

@@ -12,12 +12,14 @@ mod ci_files;
 mod cluster;
 mod docker;
 mod doctor;
+mod dry_run;
 mod embedded;
 mod examples;
 mod existing;
 mod export;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod gc;
 mod history;
 #[cfg(target_os = "linux")]
 mod image;
@@ -28,6 +30,7 @@ mod merge;
 mod model;
 mod new_minor;
 mod output;
+mod profile;
 mod report;
 mod size;
 mod stress;

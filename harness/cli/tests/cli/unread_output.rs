@@ -27,9 +27,13 @@ pub(crate) fn full_pipe() -> (PipeReader, PipeWriter, usize) {
 }
 
 fn run(folder: &Path, arguments: &[&str], stdout: PipeWriter) -> Child {
+    let case = ["run", "message/requests-decide", "--kubelet", "v1.32", "--output-dir", "results"];
+    start(folder, &[&case, arguments].concat(), stdout)
+}
+
+fn start(folder: &Path, arguments: &[&str], stdout: PipeWriter) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
-    command.args(["run", "message/requests-decide", "--kubelet", "v1.32", "--output-dir", "results"]);
     command.args(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -95,4 +99,37 @@ fn a_run_at_its_time_limit_ends_without_the_reader() {
     let error = stderr(&mut child);
     assert!(error.contains("standard output was not read for 5 s"), "{error}");
     assert!(folder.path().join("results/artifacts/junit_evictlab.xml").is_file());
+}
+
+/// The first signal ends a command that only waits for its reader; the third does so at once.
+#[test]
+fn verify_and_bisect_end_by_signals_without_the_reader() {
+    let verify =
+        ["verify", "sidecars-are-named", "--before", "v1.31", "--after", "v1.32", "--output-dir", "results"];
+    let bisect =
+        ["bisect", "sidecars-are-named", "--bad", "v1.31", "--good", "v1.32", "--output-dir", "results"];
+    let rows: [(&[&str], &[&str], &str); 4] = [
+        (&verify, &["--json"], "results/verify.md"),
+        (&verify, &[], "results/verify.md"),
+        (&bisect, &["--json"], "results/bisect.md"),
+        // Its first line waits for the reader.
+        (&bisect, &[], "results/artifacts"),
+    ];
+    for (command, more, file) in rows {
+        for signals in [1, 3] {
+            let folder = tempfile::tempdir().unwrap();
+            let (_reader, writer, _) = full_pipe();
+            let mut child = start(folder.path(), &[command, more].concat(), writer);
+            wait_for("the command does not get to its output", || folder.path().join(file).exists());
+            for _ in 0..signals {
+                kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+                thread::sleep(Duration::from_millis(100));
+            }
+            wait_for("the signal has no effect", || child.try_wait().unwrap().is_some());
+            let error = stderr(&mut child);
+            let name = format!("{command:?} {more:?}, {signals} signals: {error}");
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+            assert_eq!(error.contains("standard output was not read for 5 s"), signals == 1, "{name}");
+        }
+    }
 }

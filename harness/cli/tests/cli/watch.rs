@@ -1,7 +1,9 @@
 //! `evictlab watch` on a served embedded cluster, in real time.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -112,7 +114,8 @@ struct Watch {
 
 impl Watch {
     fn start(lab: &Lab, arguments: &[&str]) -> Self {
-        let mut process = lab.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process =
+            lab.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(process.stdout.take().unwrap());
         let (tell, lines) = channel();
         std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
@@ -238,4 +241,70 @@ fn a_watch_ends_by_a_signal_without_the_reader() {
         wait_for("the signal has no effect", || process.try_wait().unwrap().is_some());
         assert_eq!(process.wait().unwrap().code(), Some(status), "{arguments:?}");
     }
+}
+
+/// Returns the content type and the body of the metrics.
+fn scrape(address: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    let kind = head.lines().find_map(|line| line.strip_prefix("content-type: "));
+    (kind.unwrap().to_owned(), body.to_owned())
+}
+
+/// Parses metrics by the rules of OpenMetrics: `# EOF` ends them, each family has its type and help
+/// once before its samples, and samples of counters end in `_total`. Returns the samples.
+fn parse_metrics(body: &str) -> BTreeMap<String, f64> {
+    let lines = body.strip_suffix("# EOF\n").unwrap().lines();
+    let (mut families, mut samples) = (BTreeMap::new(), BTreeMap::new());
+    let mut current = String::new();
+    for line in lines {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(["counter", "gauge"].contains(&kind), "{line}");
+            assert_eq!(families.insert(name.to_owned(), kind.to_owned()), None, "{line}");
+            current = name.to_owned();
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            assert!(rest.strip_prefix(&current).is_some_and(|text| text.starts_with(' ')), "{line}");
+        } else {
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = sample.split_once('{').unwrap();
+            let expected =
+                if families[&current] == "counter" { format!("{current}_total") } else { current.clone() };
+            assert!(name == expected && labels.ends_with("\"}"), "{line}");
+            assert_eq!(samples.insert(sample.to_owned(), value.parse().unwrap()), None, "{line}");
+        }
+    }
+    samples
+}
+
+#[test]
+fn serves_metrics_of_thresholds_and_evictions() {
+    let lab = Lab::new();
+    let mut watch = Watch::start(&lab, &["--interval", "200ms", "--metrics", "127.0.0.1:0"]);
+    let mut stderr = BufReader::new(watch.process.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("metrics: http://").unwrap().strip_suffix("/metrics").unwrap();
+    watch.until(&["hard 1500Mi: "]);
+    let (kind, body) = scrape(address);
+    assert_eq!(kind, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let before = parse_metrics(&body);
+    let distance = r#"evictlab_threshold_distance{node="worker",signal="memory.available",kind="hard"}"#;
+    let hits = r#"evictlab_forecasts_total{outcome="hit"}"#;
+    assert!(before[distance] > 0.0 && before[hits] == 0.0, "{body}");
+    assert_eq!(before[r#"evictlab_node_queryable{node="worker"}"#], 1.0, "{body}");
+    let stress = ["stress", "--mem-alloc-size", "50Mi", "--mem-alloc-sleep", "500ms", "--mem-total", "900Mi"];
+    lab.create("hog", "1Mi", &stress);
+    watch.until(&["evicted  ", "default/hog", "as predicted"]);
+    let (_, body) = scrape(address);
+    let after = parse_metrics(&body);
+    assert_eq!(after[r#"evictlab_evictions_total{node="worker",cause="memory"}"#], 1.0, "{body}");
+    assert_eq!(after[hits], 1.0, "{body}");
+    assert_eq!(watch.interrupt(), 0);
+    let (status, _, err) = lab.said(&["--once", "--metrics", "127.0.0.1:0"]);
+    assert!(status == 2 && err.contains("cannot be used with"), "{err}");
 }

@@ -124,6 +124,12 @@ impl EmbeddedBackend {
         Ok(Self { options, repro, plans, cluster })
     }
 
+    pub(crate) fn node_names(&self, kubelet: &str) -> Vec<String> {
+        let names = self.options.names().into_iter();
+        let of_kubelet = names.filter(|(_, index)| self.options.kubelets[*index].label == kubelet);
+        of_kubelet.map(|(name, _)| name).collect()
+    }
+
     fn nodes(&self, client: &Client) -> Vec<Node> {
         let node = |(name, index): (String, usize)| {
             let kubelet = &self.options.kubelets[index];

@@ -135,6 +135,11 @@ impl ExistingBackend {
         })
     }
 
+    pub(crate) fn node_names(&self, kubelet: &str) -> Vec<String> {
+        let of_kubelet = self.selected.iter().filter(|node| node.version.to_string() == kubelet);
+        of_kubelet.map(|node| node.name.clone()).collect()
+    }
+
     /// Creates the namespace of the run, probes each node, and makes all nodes pull images.
     pub(crate) async fn open(
         &self,

@@ -5,6 +5,7 @@ pub(crate) mod case_queue;
 pub(crate) mod cluster_run;
 pub(crate) mod interrupt;
 pub(crate) mod plan_cases;
+pub(crate) mod preview;
 pub(crate) mod repeat;
 pub(crate) mod request;
 pub(crate) mod run;

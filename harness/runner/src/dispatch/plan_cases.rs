@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use evictlab_case::{Case, LoadedCase};
-use evictlab_cluster::{ClusterPlan, Kubelet};
+use evictlab_cluster::{Backend, ClusterPlan, Kubelet};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::CaseId;
 use evictlab_report::words::count;
@@ -122,22 +122,6 @@ impl RunContext {
         (on_all_nodes / nodes.max(1)).clamp(1, MAX_CASES_PER_NODE)
     }
 
-    fn exclusivity(&self, case: &Case, nodes: &[&Arc<LeasedNode>]) -> Exclusivity {
-        let backend = &self.request.backend;
-        let shared = match backend.is_one_host() {
-            false => SharedResources::None,
-            true if nodes.iter().all(|leased| leased.node.backend().has_own_disk()) => SharedResources::Host,
-            true => SharedResources::HostAndDisk,
-        };
-        match exclusivity(case, shared) {
-            // Faults of the run affect the whole node.
-            Exclusivity::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => {
-                Exclusivity::Node
-            }
-            exclusivity => exclusivity,
-        }
-    }
-
     /// Returns the job of a case for a kubelet. A case that no node of the kubelet can run is
     /// reported as skipped, at the first attempt only.
     fn plan_case(
@@ -152,10 +136,11 @@ impl RunContext {
         if is_retry && self.is_conclusive(&id) {
             return None;
         }
-        match self.usable_nodes(case, kubelet, nodes) {
+        match usable_nodes(&self.request.backend, case, kubelet, nodes) {
             Ok(usable) => {
                 let last_attempt = Arc::new(AtomicU32::new(attempt));
-                let exclusivity = self.exclusivity(&case.case, nodes);
+                let own_disks = nodes.iter().all(|leased| leased.node.backend().has_own_disk());
+                let exclusivity = exclusivity_on(&self.request.backend, &case.case, own_disks);
                 let job = CaseJob { case: case.clone(), id, last_attempt };
                 Some(QueuedCase { case: job, exclusivity, nodes: Arc::new(usable) })
             }
@@ -168,50 +153,81 @@ impl RunContext {
             }
         }
     }
+}
 
-    /// Returns the nodes of a kubelet that a case can run on.
-    fn usable_nodes(
-        &self,
-        case: &LoadedCase,
-        kubelet: &Kubelet,
-        nodes: &[&Arc<LeasedNode>],
-    ) -> Result<BTreeSet<String>, NoUsableNode> {
-        let backend = &self.request.backend;
-        if !case.case.kubelet.matches(&kubelet.version) {
-            return Err(NoUsableNode::Kubelet(case.case.kubelet.to_string()));
-        }
-        if let Some(why) = case.case.on_a_model.as_ref().filter(|_| backend.model().is_some()) {
-            return Err(NoUsableNode::Model(why.trim_end().to_owned()));
-        }
-        if !case.case.faults.is_empty() && backend.faults().is_none() {
-            return Err(NoUsableNode::Faults);
-        }
-        let (mut usable, mut reasons) = (BTreeSet::new(), vec![]);
-        for leased in nodes {
-            let name = leased.node.name.clone();
-            match leased.skip_reason(&case.case) {
-                None => {
-                    usable.insert(name);
-                }
-                Some(reason) => reasons.push((name, reason)),
-            }
-        }
-        if usable.is_empty() && !reasons.is_empty() {
-            return Err(NoUsableNode::Reasons(reasons));
-        }
-        Ok(usable)
+/// Returns the exclusivity of a case on a backend. `own_disks`: no node shares its file system with
+/// another one.
+pub(super) fn exclusivity_on(backend: &Backend, case: &Case, own_disks: bool) -> Exclusivity {
+    let shared = match (backend.is_one_host(), own_disks) {
+        (false, _) => SharedResources::None,
+        (true, true) => SharedResources::Host,
+        (true, false) => SharedResources::HostAndDisk,
+    };
+    match exclusivity(case, shared) {
+        // Faults of the run affect the whole node.
+        Exclusivity::Shared if backend.faults().is_some_and(|faults| !faults.is_empty()) => Exclusivity::Node,
+        exclusivity => exclusivity,
     }
+}
+
+/// Returns the reason why a case does not run on any node of a kubelet, as far as it is known without
+/// the nodes.
+pub(super) fn unsuitable_kubelet(
+    backend: &Backend,
+    case: &LoadedCase,
+    kubelet: &Kubelet,
+) -> Option<NoUsableNode> {
+    if !case.case.kubelet.matches(&kubelet.version) {
+        return Some(NoUsableNode::Kubelet(case.case.kubelet.to_string()));
+    }
+    let model = backend.model();
+    if let Some(why) = case.case.on_a_model.as_ref().filter(|_| model.is_some()) {
+        return Some(NoUsableNode::Model(why.trim_end().to_owned()));
+    }
+    if !case.case.faults.is_empty() && backend.faults().is_none() {
+        return Some(NoUsableNode::Faults);
+    }
+    let cgroup = case.case.cgroup.filter(|cgroup| model.is_some_and(|model| model.cgroup != cgroup.as_str()));
+    cgroup.map(|cgroup| NoUsableNode::Cgroup(SkipReason::Cgroup(cgroup)))
+}
+
+/// Returns the nodes of a kubelet that a case can run on.
+fn usable_nodes(
+    backend: &Backend,
+    case: &LoadedCase,
+    kubelet: &Kubelet,
+    nodes: &[&Arc<LeasedNode>],
+) -> Result<BTreeSet<String>, NoUsableNode> {
+    if let Some(why) = unsuitable_kubelet(backend, case, kubelet) {
+        return Err(why);
+    }
+    let (mut usable, mut reasons) = (BTreeSet::new(), vec![]);
+    for leased in nodes {
+        let name = leased.node.name.clone();
+        match leased.skip_reason(&case.case) {
+            None => {
+                usable.insert(name);
+            }
+            Some(reason) => reasons.push((name, reason)),
+        }
+    }
+    if usable.is_empty() && !reasons.is_empty() {
+        return Err(NoUsableNode::Reasons(reasons));
+    }
+    Ok(usable)
 }
 
 /// Reason why a case runs on no node of a kubelet.
 #[derive(Debug, thiserror::Error)]
-enum NoUsableNode {
+pub(super) enum NoUsableNode {
     #[error("it applies to kubelets {0}")]
     Kubelet(String),
     #[error("a model gives no evidence: {0}")]
     Model(String),
     #[error("its faults require the embedded cluster")]
     Faults,
+    #[error("{0}")]
+    Cgroup(SkipReason),
     /// The reason of each node.
     #[error("{}", describe_reasons(.0))]
     Reasons(Vec<(String, SkipReason)>),

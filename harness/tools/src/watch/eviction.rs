@@ -1,11 +1,33 @@
 //! Evicted events, and whether the ranking predicted them.
 
 use evictlab_rules::message::EvictionMessage;
+use evictlab_rules::threshold::Resource;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
 use super::reading::Reading;
 use evictlab_report::describe_message;
+
+/// The ranking as a forecast of an eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Forecast {
+    /// The pod was first, or one of several first ones.
+    Hit,
+    /// Another pod was first.
+    Miss,
+    /// The ranking does not apply to the eviction.
+    None,
+}
+
+impl Forecast {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::None => "none",
+        }
+    }
+}
 
 /// An Evicted event of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +67,33 @@ impl EvictionEvent {
     /// Returns the parsed message in one line.
     pub(crate) fn summary(&self) -> String {
         describe_message(&self.message).join("; ")
+    }
+
+    /// Returns the resource or the limit that the message names, as a label of a metric.
+    pub(super) fn cause(&self) -> &'static str {
+        match self.message.parse() {
+            Ok(EvictionMessage::NodePressure(pressure)) => match pressure.resource {
+                Resource::Memory => "memory",
+                Resource::EphemeralStorage => "ephemeral-storage",
+                Resource::Inodes => "inodes",
+                Resource::Pids => "pids",
+            },
+            Ok(EvictionMessage::EmptyDirLimit { .. }) => "emptydir-limit",
+            Ok(EvictionMessage::PodLimit { .. }) => "pod-limit",
+            Ok(EvictionMessage::ContainerLimit { .. }) => "container-limit",
+            Ok(EvictionMessage::Rejected { .. }) => "rejected",
+            Err(_) => "unknown",
+        }
+    }
+
+    /// Compares the eviction with the last ranking.
+    pub(super) fn forecast(&self, reading: Option<&Reading>) -> Forecast {
+        let Ok(EvictionMessage::NodePressure(pressure)) = self.message.parse() else { return Forecast::None };
+        let Some(reading) = reading.filter(|reading| pressure.resource == reading.signal.resource()) else {
+            return Forecast::None;
+        };
+        let own = reading.order.iter().find(|candidate| candidate.uid == self.uid);
+        if own.is_some_and(|own| own.rank == 1) { Forecast::Hit } else { Forecast::Miss }
     }
 
     /// Returns a sentence that compares the eviction with the last ranking.

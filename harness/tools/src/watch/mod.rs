@@ -4,6 +4,7 @@
 mod change;
 mod eviction;
 mod kubelet_client;
+mod metrics;
 mod node;
 mod node_input;
 mod node_table;
@@ -21,6 +22,7 @@ mod tests;
 mod view;
 mod watches;
 
+pub use metrics::{Scrapes, serve_metrics};
 pub use node::NodeView;
 pub use options::{ViewOptions, WatchOptions};
 pub use ranking::{EvictionCandidate, ExemptPod};

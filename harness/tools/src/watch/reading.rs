@@ -33,6 +33,9 @@ pub struct Reading {
     pub thresholds: Vec<ThresholdStatus>,
     /// Other signals that are below a threshold.
     pub also_met: Vec<Signal>,
+    /// Thresholds of all signals, for metrics.
+    #[serde(skip)]
+    pub(super) distances: Vec<(Signal, ThresholdStatus)>,
     /// Pods that can be evicted, the first candidate first.
     pub order: Vec<EvictionCandidate>,
     /// Pods that are never evicted.
@@ -112,6 +115,11 @@ impl Reading {
             .filter_map(|threshold| ThresholdStatus::new(threshold, observed.as_ref()?, at))
             .collect();
         statuses.sort_by_key(|status| status.grace_seconds.is_some());
+        let distance = |threshold: &Threshold| {
+            let observed = Observation::from_node_stats(threshold.signal, &sample.node)?;
+            Some((threshold.signal, ThresholdStatus::new(threshold, &observed, at)?))
+        };
+        let distances = all.iter().filter_map(distance).collect();
         let mut also_met: Vec<Signal> = all
             .iter()
             .filter(|threshold| threshold.signal != signal && is_met(threshold, sample))
@@ -127,6 +135,7 @@ impl Reading {
             capacity: capacity.flatten(),
             thresholds: statuses,
             also_met,
+            distances,
             order,
             exempt,
         }

@@ -15,6 +15,7 @@ use kube::runtime::utils::Backoff;
 use kube::{Client, ResourceExt};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,6 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::change::Change;
 use super::eviction::EvictionEvent;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
+use super::metrics::{Scrapes, render};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::WatchOptions;
@@ -65,7 +67,7 @@ pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<V
     Ok(views)
 }
 
-/// Watches until `stop` is cancelled.
+/// Watches until `stop` is cancelled, and answers requests for metrics.
 ///
 /// # Errors
 ///
@@ -74,6 +76,7 @@ pub async fn watch<W: Write>(
     client: &ClusterClient,
     options: &WatchOptions,
     view: &mut WatchView<W>,
+    scrapes: Option<Scrapes>,
     stop: &CancellationToken,
 ) -> Result<(), WatchError> {
     let start = async {
@@ -106,7 +109,8 @@ pub async fn watch<W: Write>(
         sender,
         queries: Arc::new(Semaphore::new(MAX_PARALLEL_QUERIES)),
     };
-    let watch_loop = WatchLoop { options, watches, known_events, state, poller, polling: BTreeMap::new() };
+    let polling = BTreeMap::new();
+    let watch_loop = WatchLoop { options, watches, known_events, state, poller, polling, scrapes };
     watch_loop.run(view, results, stop).await?;
     Ok(())
 }
@@ -176,6 +180,8 @@ struct WatchLoop<'a> {
     poller: Poller,
     /// Tasks that query the nodes, by node name.
     polling: BTreeMap<String, AbortOnDropHandle<()>>,
+    /// `None` without metrics.
+    scrapes: Option<Scrapes>,
 }
 
 impl WatchLoop<'_> {
@@ -193,6 +199,11 @@ impl WatchLoop<'_> {
                 () = stop.cancelled() => return Ok(()),
                 Some(message) = self.watches.messages.recv() => self.handle_message(message),
                 Some((node, result)) = results.recv() => self.handle_result(&node, &result),
+                Some(reply) = next_scrape(&mut self.scrapes) => {
+                    // A client that has gone needs no answer.
+                    let _ = reply.send(render(&self.state));
+                    continue;
+                }
                 _ = tick.tick() => self.update_pollers(),
             };
             view.update(&self.state, &changes, Timestamp::now())?;
@@ -253,6 +264,14 @@ impl WatchLoop<'_> {
         let mut changes = self.state.retain(&present, now);
         changes.extend(self.state.watches_recovered(now));
         changes
+    }
+}
+
+/// Awaits a request for metrics; forever without metrics.
+async fn next_scrape(scrapes: &mut Option<Scrapes>) -> Option<oneshot::Sender<String>> {
+    match scrapes {
+        Some(scrapes) => scrapes.recv().await,
+        None => std::future::pending().await,
     }
 }
 

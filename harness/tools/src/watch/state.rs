@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, ChangeKind};
 use super::eviction::EvictionEvent;
+use super::metrics::EvictionCounters;
 use super::node::NodeView;
 use super::reading::{Reading, ThresholdStatus};
 use super::recent::Recent;
@@ -42,6 +43,8 @@ pub(super) struct WatchState {
     pub evictions: BTreeMap<String, Vec<ReportedEviction>>,
     /// Previous readings by node, the oldest first.
     before: BTreeMap<String, VecDeque<Reading>>,
+    /// Numbers of evictions since the start.
+    pub counters: EvictionCounters,
     /// UIDs of pods that are being evicted.
     pub evicted: Recent<String>,
     /// Error of the API server while it does not answer.
@@ -117,7 +120,9 @@ impl WatchState {
             let text = format!("{pod}: {summary}; repeated event for the same pod");
             return vec![change(at, &node, ChangeKind::PodEvicted, text)];
         }
-        let prediction = eviction.describe_prediction(self.reading_at(&node, eviction.at));
+        let reading = self.reading_at(&node, eviction.at);
+        let (forecast, prediction) = (eviction.forecast(reading), eviction.describe_prediction(reading));
+        self.counters.add(&node, eviction, forecast);
         let text = format!("{pod}: {summary}; {prediction}");
         let kept = self.evictions.entry(node.clone()).or_default();
         kept.push(ReportedEviction { at: eviction.at.unwrap_or(at), pod: pod.clone(), summary, prediction });

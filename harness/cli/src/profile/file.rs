@@ -1,0 +1,82 @@
+//! The file of the profiles: where it is, and its tables.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::Path;
+
+use evictlab_case::{Mark, Problem, SourceSpan};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::ProfileError;
+
+/// Name of the file.
+const FILE: &str = "evictlab.toml";
+
+/// The text of a file of profiles.
+pub(super) struct ProfileFile {
+    /// Path as the user opens it.
+    pub(super) shown: String,
+    text: String,
+}
+
+impl ProfileFile {
+    /// Reads the file of this directory or of the nearest parent, up to the root of the repository;
+    /// outside of a repository only that of this directory. `None` if it does not exist.
+    pub(super) fn find() -> Result<Option<Self>, ProfileError> {
+        let here = env::current_dir().unwrap_or_default();
+        let root = here.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&here);
+        for dir in here.ancestors().take_while(|dir| dir.starts_with(root)) {
+            let path = dir.join(FILE);
+            match fs::read_to_string(&path) {
+                Ok(text) => return Ok(Some(Self { shown: shown(&here, &path), text })),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) => return Err(ProfileError::Read { path, source }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the tables of the file.
+    pub(super) fn table(&self) -> Result<DeTable<'_>, ProfileError> {
+        let parsed = DeTable::parse(&self.text).map(Spanned::into_inner);
+        parsed.map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            self.problem(span, format!("invalid TOML: {}", error.message().replace('\n', ", ")), "")
+        })
+    }
+
+    /// Returns the table that is a value.
+    pub(super) fn table_of<'a, 'i>(
+        &self,
+        key: &str,
+        value: &'a Spanned<DeValue<'i>>,
+    ) -> Result<&'a DeTable<'i>, ProfileError> {
+        let found = value.get_ref().type_str();
+        let wrong =
+            || self.problem(value.span(), format!("expected a table for `{key}`, found a {found}"), "");
+        value.get_ref().as_table().ok_or_else(wrong)
+    }
+
+    /// Returns the error of a place in the file.
+    pub(super) fn problem(
+        &self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        note: impl Into<String>,
+    ) -> ProfileError {
+        let before = self.text.get(..span.start).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let mark = Some(Mark::new(&self.text, line, column));
+        let span = SourceSpan { file: self.shown.clone(), mark, note: note.into() };
+        ProfileError::Invalid(Problem { message: message.into(), spans: vec![span] })
+    }
+}
+
+/// Returns the path relative to the directory, if it is in it.
+fn shown(here: &Path, path: &Path) -> String {
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}

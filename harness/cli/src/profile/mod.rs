@@ -1,0 +1,10 @@
+//! Profiles: defaults of options from `evictlab.toml`.
+//!
+//! The values become the defaults of clap's arguments, so that the command line and environment
+//! variables precede them, and the same parsers check them.
+
+mod apply;
+mod error;
+mod file;
+
+pub(crate) use apply::with_profile;

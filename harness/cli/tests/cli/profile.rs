@@ -1,0 +1,121 @@
+//! Profiles: `evictlab.toml`, `--profile` and `EVICTLAB_PROFILE`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const FILE: &str = r#"[profile.default.run]
+nodes = 2
+kubelet = ["v1.28", "v1.32"]
+
+[profile.ci.run]
+repeat = 3
+quiet = true
+
+[profile.ci.stress]
+repeat = 9
+
+[profile.ci.list]
+json = true
+"#;
+
+/// A directory in a repository with this file at the root.
+fn repository(text: &str) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join(".git")).unwrap();
+    fs::create_dir_all(root.path().join("a/b")).unwrap();
+    fs::write(root.path().join("evictlab.toml"), text).unwrap();
+    root
+}
+
+fn evictlab(dir: &Path, profile: Option<&str>, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(dir).args(arguments);
+    command.env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR").env_remove("EVICTLAB_PROFILE");
+    command.envs(profile.map(|profile| ("EVICTLAB_PROFILE", profile)));
+    let output = command.output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), out, err)
+}
+
+/// Repeat, nodes of each kubelet and kubelets of a plan.
+fn planned(dir: &Path, profile: Option<&str>, arguments: &[&str]) -> (u64, usize, Vec<String>) {
+    let arguments = [arguments, &["requests-decide", "--dry-run", "--json"]].concat();
+    let (status, out, err) = evictlab(dir, profile, &arguments);
+    assert_eq!(status, 0, "{err}");
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    let cases = plan["cases"].as_array().unwrap();
+    let kubelets = cases.iter().map(|case| case["kubelet"].as_str().unwrap()[..5].to_owned()).collect();
+    (plan["repeat"].as_u64().unwrap(), cases[0]["nodes"].as_array().unwrap().len(), kubelets)
+}
+
+#[test]
+fn the_command_line_precedes_the_environment_and_the_profiles() {
+    let root = repository(FILE);
+    let below = root.path().join("a/b");
+    let both = || vec!["v1.28".to_owned(), "v1.32".to_owned()];
+    assert_eq!(planned(&below, None, &["run"]), (1, 2, both()));
+    assert_eq!(planned(&below, Some("ci"), &["run"]), (3, 2, both()));
+    assert_eq!(planned(&below, None, &["run", "--profile", "ci"]), (3, 2, both()));
+    assert_eq!(planned(&below, Some("default"), &["--profile=ci", "run", "--repeat", "4"]), (4, 2, both()));
+    assert_eq!(
+        planned(&below, None, &["run", "--nodes", "1", "--kubelet", "v1.31"]),
+        (1, 1, vec!["v1.31".to_owned()])
+    );
+    // A profile states the limit that `stress` needs.
+    assert_eq!(planned(&below, Some("ci"), &["stress", "--kubelet", "v1.31"]).0, 9);
+    assert_eq!(evictlab(&below, None, &["stress", "requests-decide", "--dry-run"]).0, 2);
+    let (status, out, _) = evictlab(&below, Some("ci"), &["list", "requests-decide"]);
+    assert!(status == 0 && out.starts_with('['), "{out}");
+    // `--until-failure` conflicts with `--repeat` of the command line, not with that of a profile.
+    let arguments = ["run", "requests-decide", "--until-failure", "--dry-run"];
+    assert_eq!(evictlab(&below, Some("ci"), &arguments).0, 0);
+    // An environment variable of an option precedes the profile.
+    fs::write(root.path().join("evictlab.toml"), "[profile.default.list]\ncases = 'nowhere'\n").unwrap();
+    assert_eq!(evictlab(&below, None, &["list"]).0, 2);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
+    let output = command.current_dir(&below).env("EVICTLAB_CASES", cases).arg("list").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_file_beyond_the_repository_is_not_read() {
+    let root = repository("[profile.default.run]\nnodes = 2\n");
+    let below = root.path().join("a");
+    fs::create_dir(below.join(".git")).unwrap();
+    assert_eq!(planned(&below, None, &["run", "--kubelet", "v1.31"]).1, 1);
+    let (status, _, err) = evictlab(&below, None, &["list", "--profile", "ci"]);
+    assert!(status == 2 && err.contains("failed to find profile `ci`: no evictlab.toml"), "{err}");
+}
+
+#[test]
+fn mistakes_have_a_position_and_a_suggestion() {
+    let rows = [
+        ("[profile.ci.run]\nretry = 1\n", "evictlab.toml:2:1", "unknown key `retry`"),
+        ("[profile.ci.run]\nrepaet = 1\n", "evictlab.toml:2:1", "did you mean `repeat`?"),
+        ("[profile.ci.rum]\nrepeat = 1\n", "evictlab.toml:1:13", "did you mean `run`?"),
+        ("[profiles.ci.run]\nrepeat = 1\n", "evictlab.toml:1:2", "did you mean `profile`?"),
+        ("[profile.ci]\nrun = 1\n", "evictlab.toml:2:1", "unknown key `run`"),
+        ("[profile.ci.run]\nprofile = 'a'\n", "evictlab.toml:2:1", "unknown key `profile`"),
+        ("[profile.ci.run]\n\nrepeat = true\n", "evictlab.toml:3:10", "expected a string or a number"),
+        ("[profile.ci.run]\nquiet = 'yes'\n", "evictlab.toml:2:9", "expected true or false"),
+        ("[profile.ci.run]\nbackend = ['kind']\n", "evictlab.toml:2:11", "found a value of the type array"),
+        ("[profile.ci.run]\nrepeat = 0\n", "evictlab.toml:2:10", "0 is not in 1.."),
+        ("[profile.ci.run]\ntimeout = 'soon'\n", "evictlab.toml:2:11", "invalid value of `timeout`"),
+        ("[profile.ci.run]\nbackend = 'docker'\n", "evictlab.toml:2:11", "valid: embedded, kind, existing"),
+        ("[profile.ci.cluster.create]\nnods = 2\n", "evictlab.toml:2:1", "did you mean `nodes`?"),
+        ("[profile.ci.run\n", "evictlab.toml:1:16", "invalid TOML"),
+    ];
+    for (text, position, expected) in rows {
+        let root = repository(text);
+        let (status, _, err) = evictlab(root.path(), None, &["list"]);
+        assert!(status == 2 && err.contains(position) && err.contains(expected), "{text}: {err}");
+    }
+    let root = repository(FILE);
+    let (status, _, err) = evictlab(root.path(), Some("cii"), &["list"]);
+    assert!(status == 2 && err.contains("failed to find profile `cii` in evictlab.toml"), "{err}");
+    assert!(err.contains("its profiles are ci, default"), "{err}");
+}

@@ -1,0 +1,105 @@
+//! Metrics of a watch in the text format of OpenMetrics 1.0.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::oneshot;
+
+use super::eviction::{EvictionEvent, Forecast};
+use super::state::WatchState;
+
+/// Content type of OpenMetrics.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Requests for the metrics, which the watch answers from its state.
+pub type Scrapes = Receiver<oneshot::Sender<String>>;
+
+/// Serves `/metrics` until the returned requests are dropped.
+pub fn serve_metrics(listener: TcpListener) -> Scrapes {
+    let (sender, scrapes) = mpsc::channel(8);
+    let routes = Router::new().route("/metrics", get(move || scrape(sender.clone())));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    scrapes
+}
+
+async fn scrape(
+    sender: Sender<oneshot::Sender<String>>,
+) -> (StatusCode, [(header::HeaderName, &'static str); 1], String) {
+    let (reply, text) = oneshot::channel();
+    let asked = sender.send(reply).await.is_ok();
+    match text.await {
+        Ok(text) if asked => (StatusCode::OK, [(header::CONTENT_TYPE, CONTENT_TYPE)], text),
+        _ => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            [(header::CONTENT_TYPE, "text/plain")],
+            "the watch ended\n".to_owned(),
+        ),
+    }
+}
+
+/// Numbers of evictions since the start of a watch.
+#[derive(Debug, Default)]
+pub(super) struct EvictionCounters {
+    /// By node and cause.
+    evictions: BTreeMap<(String, &'static str), u64>,
+    forecasts: BTreeMap<Forecast, u64>,
+}
+
+impl EvictionCounters {
+    pub(super) fn add(&mut self, node: &str, eviction: &EvictionEvent, forecast: Forecast) {
+        *self.evictions.entry((node.to_owned(), eviction.cause())).or_default() += 1;
+        *self.forecasts.entry(forecast).or_default() += 1;
+    }
+}
+
+/// Renders the metrics of a watched cluster.
+pub(super) fn render(state: &WatchState) -> String {
+    let mut text = String::new();
+    family(
+        &mut text,
+        "evictlab_node_queryable",
+        "gauge",
+        "1 if the kubelet answered the last query, else 0.",
+    );
+    for (name, view) in &state.nodes {
+        sample(&mut text, "evictlab_node_queryable", &[("node", name)], u8::from(view.problem.is_none()));
+    }
+    let help =
+        "Available amount above an eviction threshold, negative below it; bytes, inodes or process ids.";
+    family(&mut text, "evictlab_threshold_distance", "gauge", help);
+    for (name, view) in &state.nodes {
+        for (signal, status) in view.reading.iter().flat_map(|reading| &reading.distances) {
+            let kind = if status.grace_seconds.is_some() { "soft" } else { "hard" };
+            let labels = [("node", name.as_str()), ("signal", signal.as_str()), ("kind", kind)];
+            sample(&mut text, "evictlab_threshold_distance", &labels, status.margin);
+        }
+    }
+    let help = "Pods that a kubelet evicted or rejected, by the resource or limit in the message.";
+    family(&mut text, "evictlab_evictions", "counter", help);
+    for ((node, cause), count) in &state.counters.evictions {
+        sample(&mut text, "evictlab_evictions_total", &[("node", node), ("cause", cause)], count);
+    }
+    let help = "Evictions by the forecast of the ranking: hit, miss, or none if the ranking does not apply.";
+    family(&mut text, "evictlab_forecasts", "counter", help);
+    for forecast in [Forecast::Hit, Forecast::Miss, Forecast::None] {
+        let count = state.counters.forecasts.get(&forecast).copied().unwrap_or_default();
+        sample(&mut text, "evictlab_forecasts_total", &[("outcome", forecast.as_str())], count);
+    }
+    text + "# EOF\n"
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# TYPE {name} {kind}\n# HELP {name} {help}");
+}
+
+fn sample(text: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels: Vec<String> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
+}
