@@ -283,7 +283,7 @@ fn changed_evidence_fails_with_the_cause() {
             "v1.32.13/sidecars",
             SIDECARS,
             Box::new(|seen| replaced(seen, "The node was low", "The node got low")),
-            "message-is-known (sidecars): expected a message of kubelets 1.26 to 1.36, observed ",
+            "message-is-known (sidecars): expected a message of kubelets 1.26 to 1.37, observed ",
         ),
     ];
     for (about, name, case, tamper, why) in rows {

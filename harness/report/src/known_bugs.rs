@@ -58,7 +58,7 @@ impl KnownBug<'_> {
     /// Renders the bug in one line of this width, if possible: shortens a description, and names only
     /// the first of several cases.
     pub(crate) fn render_within(&self, state: &RunState, columns: usize) -> String {
-        let name = self.short_name();
+        let name = self.short_name().trim_end_matches('.');
         let all = self.render(state, name);
         let excess = all.width().saturating_sub(columns);
         if excess == 0 {

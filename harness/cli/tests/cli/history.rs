@@ -19,7 +19,8 @@ fn nightly_runs(folder: &TempDir) {
     let defect = ["--defect", "message-omits-sidecars"];
     for (name, arguments) in [("1", &[][..]), ("2", &[]), ("3", &defect)] {
         let dir = format!("nightly/{name}");
-        let mut all = vec!["run", "sidecars-are-named", "nobody-offends", "--output-dir", &dir];
+        let mut all =
+            vec!["run", "sidecars-are-named", "nobody-offends", "--kubelet", "v1.36", "--output-dir", &dir];
         all.extend(arguments);
         let run = evictlab(folder, &all);
         let expected = if arguments.is_empty() { 0 } else { 1 };
