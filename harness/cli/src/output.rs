@@ -25,7 +25,7 @@ pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line as [`print`] does; after an interrupt, without a reader that does not read.
+/// Writes a line as [`print()`] does; after an interrupt, without a reader that does not read.
 pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptStage) -> Result<(), Failure> {
     let line = format!("{text}\n");
     let line = visible(&line);
