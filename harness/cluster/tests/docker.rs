@@ -82,15 +82,31 @@ async fn node(docker: &Docker, image: &str) -> String {
         }),
         ..ContainerCreateBody::default()
     };
+    start(docker, body, &["ctr", "version"]).await
+}
+
+/// Starts a container, and returns its id when a command in it succeeds.
+async fn start(docker: &Docker, body: ContainerCreateBody, ready: &[&str]) -> String {
     let id = docker.api().create_container(None::<CreateContainerOptions>, body).await.unwrap().id;
     docker.api().start_container(&id, None::<StartContainerOptions>).await.unwrap();
     for _ in 0..600 {
-        if docker.run(&id, &["ctr", "version"]).await.is_ok() {
+        if docker.run(&id, ready).await.is_ok() {
             return id;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("containerd does not start in {image}");
+    docker.remove(&id).await.unwrap();
+    panic!("{ready:?} does not succeed in a node");
+}
+
+/// Removes the nodes of a test, and continues its panic.
+async fn end(docker: &Docker, nodes: &[&str], outcome: std::thread::Result<()>) {
+    for node in nodes {
+        docker.remove(node).await.unwrap();
+    }
+    if let Err(panic) = outcome {
+        resume_unwind(panic);
+    }
 }
 
 #[tokio::test]
@@ -100,14 +116,9 @@ async fn loads_only_missing_images() {
     create_image(&docker, &name).await;
     let nodes = tokio::join!(node(&docker, &image), node(&docker, &image));
     let outcome = AssertUnwindSafe(load_images(&docker, [&nodes.0, &nodes.1], &name)).catch_unwind().await;
-    for node in [&nodes.0, &nodes.1] {
-        docker.remove(node).await.unwrap();
-    }
     // A successful test has removed it.
     let _ignored = docker.api().remove_image(&name, None::<RemoveImageOptions>, None).await;
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
-    }
+    end(&docker, &[&nodes.0, &nodes.1], outcome).await;
 }
 
 async fn load_images(docker: &Docker, nodes: [&str; 2], name: &str) {
@@ -135,10 +146,7 @@ async fn builds_the_stress_image_and_replaces_an_older_one() {
     let (docker, image) = docker_or_return!();
     let node = node(&docker, &image).await;
     let outcome = AssertUnwindSafe(load_stress_image(&docker, &node)).catch_unwind().await;
-    docker.remove(&node).await.unwrap();
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
-    }
+    end(&docker, &[&node], outcome).await;
 }
 
 async fn load_stress_image(docker: &Docker, node: &str) {
@@ -177,17 +185,9 @@ async fn systemd_node(docker: &Docker, image: &str) -> String {
         }),
         ..ContainerCreateBody::default()
     };
-    let id = docker.api().create_container(None::<CreateContainerOptions>, body).await.unwrap().id;
-    docker.api().start_container(&id, None::<StartContainerOptions>).await.unwrap();
-    for _ in 0..600 {
-        if docker.run(&id, &["systemctl", "is-active", "containerd"]).await.is_ok() {
-            docker.run(&id, &["systemd-run", "--on-active=180", "systemctl", "halt"]).await.unwrap();
-            return id;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    docker.remove(&id).await.unwrap();
-    panic!("systemd does not start containerd in {image}");
+    let id = start(docker, body, &["systemctl", "is-active", "containerd"]).await;
+    docker.run(&id, &["systemd-run", "--on-active=180", "systemctl", "halt"]).await.unwrap();
+    id
 }
 
 #[tokio::test]
@@ -196,12 +196,7 @@ async fn nodes_get_file_systems_of_their_own() {
     let nodes = tokio::join!(systemd_node(&docker, &image), systemd_node(&docker, &image));
     let nodes = [nodes.0.as_str(), nodes.1.as_str()];
     let outcome = AssertUnwindSafe(move_to_own_disks(&docker, nodes)).catch_unwind().await;
-    for node in nodes {
-        docker.remove(node).await.unwrap();
-    }
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
-    }
+    end(&docker, &nodes, outcome).await;
 }
 
 async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
@@ -249,10 +244,7 @@ async fn a_node_without_a_file_system_of_its_own_continues() {
     let (docker, image) = docker_or_return!();
     let node = systemd_node(&docker, &image).await;
     let outcome = AssertUnwindSafe(fail_to_move(&docker, &node)).catch_unwind().await;
-    docker.remove(&node).await.unwrap();
-    if let Err(panic) = outcome {
-        resume_unwind(panic);
-    }
+    end(&docker, &[&node], outcome).await;
 }
 
 async fn fail_to_move(docker: &Docker, node: &str) {

@@ -50,7 +50,28 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Returns the behaviour of a version that does not read the gate; `None` if it does.
+    fn fixed(self, version: &KubeletVersion) -> Option<bool> {
+        let before = |minor| !version.at_least(minor);
+        match self {
+            Self::PodDisruptionConditions => version.at_least(31).then_some(true),
+            Self::AllowOverwriteTerminationGracePeriodSeconds => match before(32) {
+                true => Some(true),
+                false => version.at_least(35).then_some(false),
+            },
+            Self::InPlacePodVerticalScaling => version.at_least(32).then_some(false),
+            Self::PodLevelResources => before(34).then_some(true),
+        }
+    }
+}
+
 impl FeatureGates {
+    /// Returns whether a kubelet behaves as with the gate enabled, also one that does not read it.
+    pub fn applies(&self, gate: Gate, version: &KubeletVersion) -> bool {
+        gate.fixed(version).unwrap_or_else(|| self.is_enabled(gate, version))
+    }
+
     /// Reads `featureGates` of a configuration.
     ///
     /// # Errors
@@ -86,7 +107,7 @@ impl FeatureGates {
 
     /// Returns whether a gate is enabled in a version. `AllAlpha` and `AllBeta` apply to gates of
     /// their stage that are not set.
-    pub fn is_enabled(&self, gate: Gate, version: &KubeletVersion) -> bool {
+    fn is_enabled(&self, gate: Gate, version: &KubeletVersion) -> bool {
         let Some(state) = state(gate.name(), version) else { return false };
         let all = match state.stage {
             b'a' => "AllAlpha",

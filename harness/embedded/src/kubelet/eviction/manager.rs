@@ -406,16 +406,13 @@ impl Manager {
     /// Returns whether evicted pods get the condition `DisruptionTarget`, which the gate
     /// `PodDisruptionConditions` can disable through 1.30.
     fn has_disruption_conditions(&self) -> bool {
-        self.version.at_least(31)
-            || self.settings.gates.is_enabled(Gate::PodDisruptionConditions, &self.version)
+        self.settings.gates.applies(Gate::PodDisruptionConditions, &self.version)
     }
 
     /// Returns whether a soft threshold can extend the pod's grace period: through 1.31, and
     /// through 1.34 with the gate `AllowOverwriteTerminationGracePeriodSeconds`.
     fn overwrites_grace(&self) -> bool {
-        const GATE: Gate = Gate::AllowOverwriteTerminationGracePeriodSeconds;
-        let is_enabled = || self.settings.gates.is_enabled(GATE, &self.version);
-        !self.version.at_least(32) || !self.version.at_least(35) && is_enabled()
+        self.settings.gates.applies(Gate::AllowOverwriteTerminationGracePeriodSeconds, &self.version)
     }
 
     /// Returns the grace period of an eviction in seconds (`synchronize` in eviction_manager.go).

@@ -221,8 +221,7 @@ impl Kubelet {
     fn stated_pods(&self, active: &[ActivePod]) -> Vec<Option<Pod>> {
         let version = &self.identity.version;
         let gates = &self.config.settings.gates;
-        let reads_status =
-            !version.at_least(32) && gates.is_enabled(Gate::InPlacePodVerticalScaling, version);
+        let reads_status = gates.applies(Gate::InPlacePodVerticalScaling, version);
         active.iter().map(|active| reads_status.then(|| with_allocated_memory(active))).collect()
     }
 

@@ -85,7 +85,7 @@ impl Kubelet {
         let gates = &self.config.settings.gates;
         KnownFields {
             sidecars: version.at_least(28),
-            pod_level_resources: !version.at_least(34) || gates.is_enabled(Gate::PodLevelResources, version),
+            pod_level_resources: gates.applies(Gate::PodLevelResources, version),
         }
     }
 

@@ -107,7 +107,7 @@ impl Kubelet {
     fn disruption_of_preemption(&self) -> Option<String> {
         let version = &self.identity.version;
         let gates = &self.config.settings.gates;
-        let is_set = version.at_least(31) || gates.is_enabled(Gate::PodDisruptionConditions, version);
+        let is_set = gates.applies(Gate::PodDisruptionConditions, version);
         is_set.then(|| "Pod was preempted by Kubelet to accommodate a critical pod.".to_owned())
     }
 
