@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use evictlab_api_types::ApiType;
 use serde_json::{Map, Value};
 
 use crate::checks::Checker;
-use crate::expression::{ApiType, Expression, KeysRead, ObjectTypes};
+use crate::expression::{Expression, KeysRead, ObjectTypes};
 use crate::kubelet_metrics::unknown_metric;
 use crate::pod_specs::case_name;
 use crate::positions::PathSegment;

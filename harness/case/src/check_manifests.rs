@@ -1,14 +1,7 @@
 //! Checks of manifests against the types of the Kubernetes API.
 
+use evictlab_api_types::{ApiType, Difference};
 use evictlab_rules::quantity::Quantity;
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{
-    ConfigMap, EphemeralContainer, LimitRange, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service,
-    ServiceAccount,
-};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::checks::{Checker, join};
@@ -17,45 +10,8 @@ use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::yaml_path;
 
-/// Fields newer than the types, which are those of Kubernetes 1.33, by the end of their paths. They
-/// are of 1.34 (`hostnameOverride`, `restartPolicyRules`, `fileKeyRef`, `podCertificate`), 1.35
-/// (`workloadRef`) and 1.36 (`schedulingGroup`).
-const NEWER_FIELDS: [&str; 6] = [
-    "hostnameOverride",
-    "restartPolicyRules",
-    "fileKeyRef",
-    "podCertificate",
-    "workloadRef",
-    "schedulingGroup",
-];
-
-/// Kinds whose types are known.
-const KINDS: [&str; 15] = [
-    "ConfigMap",
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "LimitRange",
-    "PersistentVolumeClaim",
-    "Pod",
-    "PodDisruptionBudget",
-    "ReplicaSet",
-    "ResourceQuota",
-    "Secret",
-    "Service",
-    "ServiceAccount",
-    "StatefulSet",
-];
-
 /// Fields whose values are maps of quantities.
 const RESOURCE_LISTS: [&str; 5] = ["requests", "limits", "overhead", "hard", "capacity"];
-
-/// Difference between a manifest and its type.
-struct Mismatch {
-    path: Vec<PathSegment>,
-    message: String,
-}
 
 impl Checker<'_> {
     /// Checks fields, quantities and images of all manifests.
@@ -63,7 +19,7 @@ impl Checker<'_> {
         let case = self.case;
         for (list, pods) in [("pods", &case.pods), ("static-pods", &case.static_pods)] {
             for (at, pod) in pods.iter().enumerate() {
-                self.check_manifest(yaml_path![list, at], pod, Some("Pod"));
+                self.check_manifest(yaml_path![list, at], pod, Some(ApiType::Pod));
             }
         }
         for (at, object) in case.objects.iter().enumerate() {
@@ -76,16 +32,16 @@ impl Checker<'_> {
         }
         for (at, ephemeral) in case.ephemeral_containers.iter().enumerate() {
             let path = yaml_path!["ephemeral-containers", at, "container"];
-            self.check_manifest(path, &ephemeral.container, Some("EphemeralContainer"));
+            self.check_manifest(path, &ephemeral.container, Some(ApiType::EphemeralContainer));
             self.check_image(path, ephemeral.container.get("image"));
         }
     }
 
     fn check_object(&mut self, path: &[PathSegment], object: &Map<String, Value>) {
         let kind = object.get("kind").and_then(Value::as_str);
-        self.check_manifest(path, object, kind);
-        if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind))
-            && let Some(note) = did_you_mean(kind, KINDS)
+        self.check_manifest(path, object, kind.and_then(ApiType::of_kind));
+        if let Some(kind) = kind.filter(|kind| ApiType::of_kind(kind).is_none())
+            && let Some(note) = did_you_mean(kind, ApiType::OBJECTS.map(|(kind, _)| kind))
         {
             self.report(&join(path, yaml_path!["kind"]), format!("unknown kind `{kind}`"), note);
         }
@@ -104,7 +60,12 @@ impl Checker<'_> {
         }
     }
 
-    fn check_manifest(&mut self, path: &[PathSegment], manifest: &Map<String, Value>, kind: Option<&str>) {
+    fn check_manifest(
+        &mut self,
+        path: &[PathSegment],
+        manifest: &Map<String, Value>,
+        api_type: Option<ApiType>,
+    ) {
         let mut manifest = manifest.clone();
         // Checked where the kind is known.
         manifest.shift_remove("kind");
@@ -112,9 +73,16 @@ impl Checker<'_> {
         self.check_quantities(path, &mut manifest);
         self.check_pod_specs(path, &manifest);
         // The API server has the last word on kinds that are not known here.
-        let Some(mismatches) = kind.and_then(|kind| mismatches(kind, &manifest)) else { return };
-        for mismatch in mismatches {
-            self.report(&join(path, &mismatch.path), mismatch.message, "");
+        let Some(api_type) = api_type else { return };
+        for mismatch in api_type.mismatches(&manifest) {
+            let message = match (mismatch.difference, mismatch.path.last()) {
+                (Difference::UnknownField, Some(PathSegment::Key(field))) => {
+                    format!("unknown field `{field}`")
+                }
+                (Difference::UnknownField, _) => "unknown item".to_owned(),
+                (Difference::WrongType(error), _) => error,
+            };
+            self.report(&join(path, &mismatch.path), message, "");
         }
     }
 
@@ -159,69 +127,4 @@ impl Checker<'_> {
         }
         *amount = Value::String(text);
     }
-}
-
-/// Returns the differences between a manifest and the type of its kind; `None` for a kind that is not
-/// known.
-fn mismatches(kind: &str, manifest: &Value) -> Option<Vec<Mismatch>> {
-    Some(match kind {
-        "ConfigMap" => decode::<ConfigMap>(manifest),
-        "CronJob" => decode::<CronJob>(manifest),
-        "DaemonSet" => decode::<DaemonSet>(manifest),
-        "Deployment" => decode::<Deployment>(manifest),
-        "EphemeralContainer" => decode::<EphemeralContainer>(manifest),
-        "Job" => decode::<Job>(manifest),
-        "LimitRange" => decode::<LimitRange>(manifest),
-        "PersistentVolumeClaim" => decode::<PersistentVolumeClaim>(manifest),
-        "Pod" => decode::<Pod>(manifest),
-        "PodDisruptionBudget" => decode::<PodDisruptionBudget>(manifest),
-        "ReplicaSet" => decode::<ReplicaSet>(manifest),
-        "ResourceQuota" => decode::<ResourceQuota>(manifest),
-        "Secret" => decode::<Secret>(manifest),
-        "Service" => decode::<Service>(manifest),
-        "ServiceAccount" => decode::<ServiceAccount>(manifest),
-        "StatefulSet" => decode::<StatefulSet>(manifest),
-        _ => return None,
-    })
-}
-
-fn decode<T: DeserializeOwned>(manifest: &Value) -> Vec<Mismatch> {
-    let mut mismatches = Vec::new();
-    let mut on_unknown = |path: serde_ignored::Path<'_>| {
-        let path = segments(&path);
-        if let Some(PathSegment::Key(field)) = path.last()
-            && !NEWER_FIELDS.contains(&field.as_str())
-        {
-            mismatches.push(Mismatch { message: format!("unknown field `{field}`"), path });
-        }
-    };
-    let deserializer = serde_ignored::Deserializer::new(manifest, &mut on_unknown);
-    if let Err(error) = serde_path_to_error::deserialize::<_, T>(deserializer) {
-        let path = error.path().iter().filter_map(path_segment).collect();
-        mismatches.push(Mismatch { path, message: error.into_inner().to_string() });
-    }
-    mismatches
-}
-
-fn path_segment(segment: &serde_path_to_error::Segment) -> Option<PathSegment> {
-    match segment {
-        serde_path_to_error::Segment::Map { key } => Some(PathSegment::Key(key.clone())),
-        serde_path_to_error::Segment::Seq { index } => Some(PathSegment::Item(*index)),
-        _ => None,
-    }
-}
-
-fn segments(path: &serde_ignored::Path<'_>) -> Vec<PathSegment> {
-    use serde_ignored::Path;
-    let (parent, segment) = match path {
-        Path::Root => return Vec::new(),
-        Path::Seq { parent, index } => (parent, Some(PathSegment::Item(*index))),
-        Path::Map { parent, key } => (parent, Some(PathSegment::Key(key.clone()))),
-        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
-            (parent, None)
-        }
-    };
-    let mut segments = segments(parent);
-    segments.extend(segment);
-    segments
 }

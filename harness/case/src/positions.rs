@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use evictlab_api_types::PathSegment;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 
@@ -30,27 +31,6 @@ enum Node {
     Scalar,
     List(Vec<Spanned<Node>>),
     Map(Vec<(Spanned<String>, Spanned<Node>)>),
-}
-
-/// A segment of a path from a value to one that it contains.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathSegment {
-    /// The value of a key.
-    Key(String),
-    /// An item of a list, from 0.
-    Item(usize),
-}
-
-impl From<&str> for PathSegment {
-    fn from(key: &str) -> Self {
-        Self::Key(key.to_owned())
-    }
-}
-
-impl From<usize> for PathSegment {
-    fn from(item: usize) -> Self {
-        Self::Item(item)
-    }
 }
 
 /// A path in a document: `yaml_path!["expect", "evicted", 0]`.

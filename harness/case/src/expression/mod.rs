@@ -1,6 +1,5 @@
 //! Expressions over the evidence of a case, in the Common Expression Language of Kubernetes.
 
-mod api_types;
 mod cel_expression;
 mod error;
 mod functions;
@@ -8,7 +7,6 @@ mod program;
 mod shape;
 mod unknown_fields;
 
-pub(crate) use api_types::ApiType;
 pub use cel_expression::{Expression, VARIABLES};
 pub use error::ExpressionError;
 pub use functions::CONTAINER_STATUS_FIELDS;

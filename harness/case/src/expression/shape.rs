@@ -2,25 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::api_types::{ApiType, Part, ValueKind};
-use crate::kubelet_fields::kubelet_fields;
+use evictlab_api_types::{ApiType, TypeSegment, ValueKind, is_newer_field};
 
-/// Fields newer than the types, which are those of Kubernetes 1.33.
-const NEWER_FIELDS: [&str; 13] = [
-    "allocatedResources",
-    "declaredFeatures",
-    "extendedResourceClaimStatus",
-    "fileKeyRef",
-    "hostnameOverride",
-    "message",
-    "nodeAllocatableResourceClaimStatuses",
-    "podCertificate",
-    "resources",
-    "restartPolicyRules",
-    "schedulingGroup",
-    "volumeStatus",
-    "workloadRef",
-];
+use crate::kubelet_fields::kubelet_fields;
 
 /// Kinds of the objects of a case, by name.
 pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
@@ -38,7 +22,7 @@ pub(super) enum Shape {
     Map(Box<Shape>),
     List(Box<Shape>),
     /// A part of a Kubernetes object.
-    Api(ApiType, Vec<Part>),
+    Api(ApiType, Vec<TypeSegment>),
 }
 
 use Shape::{Any, Object};
@@ -125,10 +109,12 @@ impl Shape {
             Self::Map(value) => Ok((**value).clone()),
             Self::Api(kind, path) => match kind.kind_at(path) {
                 ValueKind::Object(fields) if fields.contains(&name) => {
-                    Ok(Self::Api(*kind, with(path, Part::Field(name.to_owned()))))
+                    Ok(Self::Api(*kind, with(path, TypeSegment::Field(name.to_owned()))))
                 }
-                ValueKind::Object(fields) if !NEWER_FIELDS.contains(&name) => Err(fields.to_vec()),
-                ValueKind::Map => Ok(Self::Api(*kind, with(path, Part::Value))),
+                ValueKind::Object(fields) if !is_newer_field(names(path).chain([name])) => {
+                    Err(fields.to_vec())
+                }
+                ValueKind::Map => Ok(Self::Api(*kind, with(path, TypeSegment::Value))),
                 _ => Ok(Any),
             },
             _ => Ok(Any),
@@ -142,8 +128,8 @@ impl Shape {
             Self::List(item) => (**item).clone(),
             Self::Map(value) if is_index => (**value).clone(),
             Self::Api(kind, path) => match kind.kind_at(path) {
-                ValueKind::List => Self::Api(*kind, with(path, Part::Item)),
-                ValueKind::Map if is_index => Self::Api(*kind, with(path, Part::Value)),
+                ValueKind::List => Self::Api(*kind, with(path, TypeSegment::Item)),
+                ValueKind::Map if is_index => Self::Api(*kind, with(path, TypeSegment::Value)),
                 _ => Any,
             },
             _ => Any,
@@ -161,7 +147,14 @@ impl Shape {
     }
 }
 
-fn with(path: &[Part], part: Part) -> Vec<Part> {
+fn names(path: &[TypeSegment]) -> impl Iterator<Item = &str> {
+    path.iter().filter_map(|segment| match segment {
+        TypeSegment::Field(name) => Some(name.as_str()),
+        TypeSegment::Item | TypeSegment::Value => None,
+    })
+}
+
+fn with(path: &[TypeSegment], part: TypeSegment) -> Vec<TypeSegment> {
     path.iter().cloned().chain([part]).collect()
 }
 

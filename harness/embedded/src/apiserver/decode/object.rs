@@ -42,9 +42,9 @@ pub(in crate::apiserver) fn decode(
     canonicalize(kind, object).map_err(cannot_handle)?;
     let unknown = unknown_fields::find(kind, object).map_err(cannot_handle)?;
     let messages: Vec<String> =
-        unknown.iter().map(|field| format!("unknown field {:?}", field.path())).collect();
+        unknown.iter().map(|field| format!("unknown field {:?}", field.field_path())).collect();
     for field in &unknown {
-        field.remove(object);
+        unknown_fields::remove(&field.path, object);
     }
     match validation {
         FieldValidation::Ignore => Ok(Vec::new()),

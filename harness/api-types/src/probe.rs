@@ -1,96 +1,55 @@
-//! The fields of Kubernetes types, which their deserializers know.
-
 use std::cell::RefCell;
 
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{ContainerStatus, Event, Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::de::value::{Error, StrDeserializer};
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// A Kubernetes type whose fields are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ApiType {
-    ContainerStatus,
-    CronJob,
-    DaemonSet,
-    Deployment,
-    Event,
-    Job,
-    Node,
-    Pod,
-    PodDisruptionBudget,
-    ReplicaSet,
-    StatefulSet,
-}
+use crate::ApiType;
 
-/// A step from a value to a part of it.
+/// A segment of a path through a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub enum TypeSegment {
+    /// The field of an object.
     Field(String),
+    /// Every item of a list.
     Item,
+    /// Every value of a map.
     Value,
 }
 
-/// The kind of a value.
+/// What a type has at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ValueKind {
+pub enum ValueKind {
     /// An object with these fields.
     Object(&'static [&'static str]),
+    /// A list.
     List,
+    /// A map with any keys.
     Map,
+    /// A value without parts, or nothing.
     Other,
 }
 
 impl ApiType {
-    /// Returns the type of objects of a kind.
-    pub(crate) fn of_kind(kind: &str) -> Option<Self> {
-        Some(match kind {
-            "CronJob" => Self::CronJob,
-            "DaemonSet" => Self::DaemonSet,
-            "Deployment" => Self::Deployment,
-            "Job" => Self::Job,
-            "Pod" => Self::Pod,
-            "PodDisruptionBudget" => Self::PodDisruptionBudget,
-            "ReplicaSet" => Self::ReplicaSet,
-            "StatefulSet" => Self::StatefulSet,
-            _ => return None,
-        })
-    }
-
-    /// Returns the kind of the part of a value at a path.
-    pub(super) fn kind_at(self, path: &[Part]) -> ValueKind {
-        match self {
-            Self::ContainerStatus => kind_at::<ContainerStatus>(path),
-            Self::CronJob => kind_at::<CronJob>(path),
-            Self::DaemonSet => kind_at::<DaemonSet>(path),
-            Self::Deployment => kind_at::<Deployment>(path),
-            Self::Event => kind_at::<Event>(path),
-            Self::Job => kind_at::<Job>(path),
-            Self::Node => kind_at::<Node>(path),
-            Self::Pod => kind_at::<Pod>(path),
-            Self::PodDisruptionBudget => kind_at::<PodDisruptionBudget>(path),
-            Self::ReplicaSet => kind_at::<ReplicaSet>(path),
-            Self::StatefulSet => kind_at::<StatefulSet>(path),
-        }
+    /// Returns what the type has at a path.
+    ///
+    /// ```
+    /// use evictlab_api_types::{ApiType, TypeSegment, ValueKind};
+    ///
+    /// let path = [TypeSegment::Field("spec".to_owned()), TypeSegment::Field("containers".to_owned())];
+    /// assert_eq!(ApiType::Pod.kind_at(&path), ValueKind::List);
+    /// ```
+    pub fn kind_at(self, path: &[TypeSegment]) -> ValueKind {
+        let found = RefCell::new(ValueKind::Other);
+        let probe = Probe { path, found: &found };
+        // Always an error: the probe has no values.
+        let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(probe));
+        found.into_inner()
     }
 }
-
-fn kind_at<T: DeserializeOwned>(path: &[Part]) -> ValueKind {
-    let found = RefCell::new(ValueKind::Other);
-    // Always an error: the probe has no values.
-    let _ = T::deserialize(Probe { path, found: &found });
-    found.into_inner()
-}
-
 /// A deserializer that follows a path through a type, and records what the type expects there.
 struct Probe<'a> {
-    path: &'a [Part],
+    path: &'a [TypeSegment],
     found: &'a RefCell<ValueKind>,
 }
 
@@ -125,7 +84,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.path {
-            [Part::Field(name), rest @ ..] => {
+            [TypeSegment::Field(name), rest @ ..] => {
                 visitor.visit_map(Entry { key: Some(name), path: rest, found: self.found })
             }
             _ => self.record(ValueKind::Object(fields)),
@@ -134,7 +93,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.path {
-            [Part::Value, rest @ ..] => {
+            [TypeSegment::Value, rest @ ..] => {
                 visitor.visit_map(Entry { key: Some("key"), path: rest, found: self.found })
             }
             _ => self.record(ValueKind::Map),
@@ -143,7 +102,9 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.path {
-            [Part::Item, rest @ ..] => visitor.visit_seq(Entry { key: None, path: rest, found: self.found }),
+            [TypeSegment::Item, rest @ ..] => {
+                visitor.visit_seq(Entry { key: None, path: rest, found: self.found })
+            }
             _ => self.record(ValueKind::List),
         }
     }
@@ -157,7 +118,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 /// One entry of an object or map, or one item of a list.
 struct Entry<'a> {
     key: Option<&'a str>,
-    path: &'a [Part],
+    path: &'a [TypeSegment],
     found: &'a RefCell<ValueKind>,
 }
 
@@ -188,9 +149,9 @@ mod tests {
 
     fn kind(text: &str) -> ValueKind {
         let part = |name: &str| match name {
-            "[]" => Part::Item,
-            "{}" => Part::Value,
-            name => Part::Field(name.to_owned()),
+            "[]" => TypeSegment::Item,
+            "{}" => TypeSegment::Value,
+            name => TypeSegment::Field(name.to_owned()),
         };
         ApiType::Pod.kind_at(&text.split_terminator('.').map(part).collect::<Vec<_>>())
     }

@@ -1,0 +1,29 @@
+//! What the types of the Kubernetes API know: the fields of each kind of object.
+//!
+//! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept. This
+//! crate compares such objects with the types, and says which fields a type has at a path.
+//!
+//! ```
+//! use evictlab_api_types::ApiType;
+//! use serde_json::json;
+//!
+//! let pod = json!({"spec": {"containers": [{"name": "app", "imagePolicy": "Always"}]}});
+//! let mismatches = ApiType::of_kind("Pod").unwrap().mismatches(&pod);
+//! assert_eq!(mismatches[0].to_string(), "spec.containers[0].imagePolicy: unknown field");
+//! ```
+//!
+//! Deserializers are generic over both the type and the format, and the types of the API are hundreds
+//! of structs: each format would compile all of them again. Here, they are compiled once, for
+//! [`erased_serde`]'s format, which the other formats are converted to.
+
+mod api_type;
+mod mismatch;
+mod newer_fields;
+mod path;
+mod probe;
+
+pub use api_type::ApiType;
+pub use mismatch::{Difference, Mismatch};
+pub use newer_fields::is_newer_field;
+pub use path::PathSegment;
+pub use probe::{TypeSegment, ValueKind};
