@@ -1,4 +1,4 @@
-//! What the types of the Kubernetes API know: the fields of each kind of object.
+//! The types of the Kubernetes API: the fields of each kind of object.
 //!
 //! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept. This
 //! crate compares such objects with the types, and says which fields a type has at a path.

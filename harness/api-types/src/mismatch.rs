@@ -9,13 +9,13 @@ use crate::{ApiType, PathSegment, is_newer_field};
 /// A difference between an object and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where the object differs.
+    /// The place in the object.
     pub path: Vec<PathSegment>,
-    /// How it differs.
+    /// The kind of difference.
     pub difference: Difference,
 }
 
-/// How a part of an object differs from its type.
+/// The kind of difference between a part of an object and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// The type does not have this field.

@@ -17,7 +17,7 @@ pub enum TypeSegment {
     Value,
 }
 
-/// What a type has at a path.
+/// The kind of value that a type has at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// An object with these fields.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::text_input::qualified;
+use crate::objects::qualified;
 
 /// A row of the events: type, reason, age, source and message.
 static EVENT: LazyLock<Regex> = LazyLock::new(|| {

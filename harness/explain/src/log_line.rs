@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::text_input::qualified;
+use crate::objects::qualified;
 
 /// The quote of a mail, of GitHub or of Slack.
 static QUOTE: LazyLock<Regex> =

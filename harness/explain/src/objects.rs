@@ -223,3 +223,8 @@ where
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
+
+/// `namespace/name`, or the name.
+pub(crate) fn qualified(namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
+}

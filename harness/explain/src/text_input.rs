@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::describe::described_pods;
 use crate::log_line::{LogLine, log_lines, unquoted};
 use crate::node_log::{KubeletLog, kernel_oom_kill};
+use crate::objects::qualified;
 use crate::text_cause::cause_in_text;
 
 /// Escape sequences of terminals, such as colours.
@@ -127,9 +128,4 @@ pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) ->
         input.add_cause(Some(pod), why);
     }
     input
-}
-
-/// `namespace/name`, or the name.
-pub(crate) fn qualified(namespace: Option<&str>, name: &str) -> String {
-    namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }

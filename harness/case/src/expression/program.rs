@@ -14,15 +14,12 @@ use serde_json::Value;
 
 use super::error::ExpressionError;
 use super::functions::ENVIRONMENT;
-use super::shape::ObjectTypes;
+use super::shape::{ITERATION, ObjectTypes};
 use super::unknown_fields::{UnknownField, unknown_fields};
 
 /// Maximum number of iterations of all macros in one evaluation. Each copies one item, such as a
 /// pod, which takes up to 50 µs.
 const MAX_ITERATIONS: u64 = 100_000;
-
-/// Variable that each iteration of a macro reads. Expressions cannot contain the name.
-pub(super) const ITERATION: &str = "@iteration";
 
 /// A compiled expression whose iterations are counted.
 #[derive(Clone, Debug)]

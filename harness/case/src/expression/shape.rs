@@ -6,6 +6,9 @@ use evictlab_api_types::{ApiType, TypeSegment, ValueKind, is_newer_field};
 
 use crate::kubelet_fields::kubelet_fields;
 
+/// Variable that each iteration of a macro reads. Expressions cannot contain the name.
+pub(super) const ITERATION: &str = "@iteration";
+
 /// Kinds of the objects of a case, by name.
 pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
 

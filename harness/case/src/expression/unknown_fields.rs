@@ -3,8 +3,7 @@
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 
-use super::program::ITERATION;
-use super::shape::{ObjectTypes, Shape};
+use super::shape::{ITERATION, ObjectTypes, Shape};
 
 /// A field that an object cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_report::words::code_block;
 
-use super::catalogue::{case_page, catalogue_page};
+use super::catalogue::{Verdicts, case_page, catalogue_page};
 use super::links::{Links, broken_links};
 
 /// Directory of the written pages, relative to the repository.
@@ -32,9 +32,6 @@ pub struct Command {
     /// Output of `--help`.
     pub help: String,
 }
-
-/// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
-pub type Verdicts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A book that cannot be assembled or written.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The pages of the cases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,8 @@ use evictlab_case::{KnownBug, LoadedCase};
 use evictlab_report::words::{code_block, count, markdown_cell};
 use regex::Regex;
 
-use super::assemble::Verdicts;
+/// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
+pub type Verdicts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// A path of the Kubernetes source.
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {

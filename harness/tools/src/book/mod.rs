@@ -5,4 +5,5 @@ mod assemble;
 mod catalogue;
 mod links;
 
-pub use assemble::{Book, BookError, Command, Verdicts};
+pub use assemble::{Book, BookError, Command};
+pub use catalogue::Verdicts;

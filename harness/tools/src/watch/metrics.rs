@@ -1,6 +1,5 @@
 //! Metrics of a watch in the text format of OpenMetrics 1.0.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use axum::Router;
@@ -10,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
 
-use super::eviction::{EvictionEvent, Forecast};
+use super::eviction::Forecast;
 use super::state::WatchState;
 
 /// Content type of OpenMetrics.
@@ -39,21 +38,6 @@ async fn scrape(
             [(header::CONTENT_TYPE, "text/plain")],
             "the watch ended\n".to_owned(),
         ),
-    }
-}
-
-/// Numbers of evictions since the start of a watch.
-#[derive(Debug, Default)]
-pub(super) struct EvictionCounters {
-    /// By node and cause.
-    evictions: BTreeMap<(String, &'static str), u64>,
-    forecasts: BTreeMap<Forecast, u64>,
-}
-
-impl EvictionCounters {
-    pub(super) fn add(&mut self, node: &str, eviction: &EvictionEvent, forecast: Forecast) {
-        *self.evictions.entry((node.to_owned(), eviction.cause())).or_default() += 1;
-        *self.forecasts.entry(forecast).or_default() += 1;
     }
 }
 

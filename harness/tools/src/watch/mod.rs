@@ -3,6 +3,7 @@
 
 mod change;
 mod eviction;
+mod eviction_counters;
 mod kubelet_client;
 mod metrics;
 mod node;

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, ChangeKind};
 use super::eviction::EvictionEvent;
-use super::metrics::EvictionCounters;
+use super::eviction_counters::EvictionCounters;
 use super::node::NodeView;
 use super::reading::{Reading, ThresholdStatus};
 use super::recent::Recent;

@@ -1,4 +1,4 @@
-//! Whether a connection is idle, and since when.
+//! Connections that are idle, and since when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
