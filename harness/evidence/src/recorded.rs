@@ -5,6 +5,7 @@ use std::ops::Deref;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_path_to_error::Track;
 
 /// A JSON document as it was received, and the same document decoded once.
 ///
@@ -22,7 +23,7 @@ pub struct Recorded<T> {
 pub struct DecodeError {
     kind: &'static str,
     path: String,
-    source: serde_json::Error,
+    source: erased_serde::Error,
 }
 
 impl<T: DeserializeOwned> Recorded<T> {
@@ -31,13 +32,15 @@ impl<T: DeserializeOwned> Recorded<T> {
     /// # Errors
     /// A field of the document has another type than in `T`.
     pub fn decode(json: Value) -> Result<Self, DecodeError> {
-        match serde_path_to_error::deserialize(&json) {
+        let mut track = Track::new();
+        let located = serde_path_to_error::Deserializer::new(&json, &mut track);
+        let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(located);
+        // Erased, so that the types of the API are compiled for one format.
+        match T::deserialize(&mut erased as &mut dyn erased_serde::Deserializer<'_>) {
             Ok(decoded) => Ok(Self { json, decoded }),
-            Err(error) => Err(DecodeError {
-                kind: short_type_name::<T>(),
-                path: error.path().to_string(),
-                source: error.into_inner(),
-            }),
+            Err(source) => {
+                Err(DecodeError { kind: short_type_name::<T>(), path: track.path().to_string(), source })
+            }
         }
     }
 }
