@@ -238,6 +238,7 @@ fn bytes(quantity: &Quantity) -> Option<u64> {
 fn node_changes(case: &Case) -> Vec<&'static str> {
     let setup = [
         ("memory limit", case.node.memory.is_some()),
+        ("file systems", case.node.file_systems.is_some()),
         ("extended resources", !case.node.capacity.is_empty()),
         ("static pods", !case.static_pods.is_empty()),
     ];
@@ -337,6 +338,7 @@ mod tests {
     fn skips_cases_that_change_more_than_namespaces() {
         let policy = policy(json!({}), None);
         let rows = [
+            ("node: {file-systems: {imagefs: 8Gi}}", "it changes the node (file systems), which is not done"),
             ("node: {memory: 1Gi}", "it changes the node (memory limit), which is not done"),
             (
                 "do: [{taint: {key: a, effect: NoExecute}}, {untaint: a}, {evict: p}]",
