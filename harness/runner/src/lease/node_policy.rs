@@ -185,6 +185,9 @@ impl NodePolicy {
         if case.references("kubeletLog") {
             return Err(SkipReason::NoKubeletLog);
         }
+        if let Some((field, _)) = case.kubelet_config.iter().find(|(_, value)| value.is_null()) {
+            return Err(SkipReason::Configuration(format!("{field}: the default")));
+        }
         // Fields that already have the value of the case need no change.
         let differences = differences(&case.kubelet_config, configz);
         if !differences.is_empty() {
@@ -352,6 +355,7 @@ mod tests {
                 "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
                 "its pods request 1001Mi of memory, and the node has 1000Mi allocatable",
             ),
+            ("kubelet-config: {evictionHard: null}", "needs to change the kubelet's configuration"),
             ("pressure: {signal: pid.available}", "exhausts pid.available"),
             (
                 "pressure: {signal: memory.available, by: kube-reserved}",
