@@ -289,7 +289,7 @@ async fn have_imagefs(docker: &Docker, node: &str) {
         "stat -c %d /var/lib/containerd /var/lib/kubelet | uniq | wc -l",
         "df --output=size -B1M /var/lib/containerd | tail -n 1",
     ]
-    .map(|command| run(command));
+    .map(&run);
     assert_eq!(devices.await, "2\n");
     let capacity: u64 = capacity.await.trim().parse().unwrap();
     assert!((5_500..=6_144).contains(&capacity), "{capacity} MiB");
