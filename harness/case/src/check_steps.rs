@@ -1,5 +1,6 @@
 //! Checks of the steps, node changes and assertions of a case.
 
+use evictlab_rules::quantity::GIB;
 use serde_json::{Map, Value};
 
 use crate::assertion::Assertion;
@@ -14,12 +15,25 @@ use crate::yaml_path;
 /// Prefix of the labels, annotations and taints that evictlab adds to a node.
 pub const LABEL_PREFIX: &str = "evictlab.dev/";
 
+/// Size of an imagefs in bytes: it has the images of a kind node and room for a case, and the
+/// metadata of a larger one would take space of the host.
+const IMAGEFS_SIZE: std::ops::RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
+
 impl Checker<'_> {
     /// Checks that additions to a node have the domain of the harness, so that they can be found
     /// and removed.
     pub(crate) fn check_node(&mut self) {
         for name in self.case.node.capacity.keys() {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
+        }
+        if let Some(file_systems) = &self.case.node.file_systems
+            && !IMAGEFS_SIZE.contains(&file_systems.imagefs.quantity().value())
+        {
+            self.report(
+                yaml_path!["node", "file-systems", "imagefs"],
+                format!("an imagefs cannot have a size of {}", file_systems.imagefs),
+                "state 2Gi to 64Gi: the images of a kind node take about 1Gi",
+            );
         }
         for (at, step) in self.case.steps.iter().enumerate() {
             match step.node_change() {

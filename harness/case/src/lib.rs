@@ -66,8 +66,8 @@ pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
 pub use signal::Signal;
 pub use step::{
-    Action, ApiRequest, ContainerCommand, Deletion, DeletionError, NodeChange, NodeSetup, ObjectKind,
-    ObjectPatch, ObjectReference, PodPlacement, Step, Taint, TwoActions,
+    Action, ApiRequest, ContainerCommand, ContainerfsPlacement, Deletion, DeletionError, FileSystems,
+    NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, Step, Taint, TwoActions,
 };
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,

@@ -174,6 +174,17 @@ fn errors_point_to_the_mistake() {
         ("two thresholds of one signal", "ramp: 15s", "also: {memory.available: 1Gi}"),
         ("a second signal without a distance", "ramp: 15s", "also: {pid.available: \"0\"}"),
         (
+            "an imagefs without room for images",
+            "expect:\n",
+            "node: {file-systems: {imagefs: 512Mi}}\nexpect:\n",
+        ),
+        (
+            "an unknown file system",
+            "expect:\n",
+            "node: {file-systems: {imagefs: 8Gi, containerfs: rootfs}}\nexpect:\n",
+        ),
+        ("file systems without a size", "expect:\n", "node: {file-systems: {}}\nexpect:\n"),
+        (
             "a second signal beside a percentage",
             "ramp: 15s",
             "as-percentage: true, also: {pid.available: \"9\"}",

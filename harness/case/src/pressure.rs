@@ -70,6 +70,6 @@ impl Pressure {
 
     /// Returns whether a threshold is on a file system.
     pub fn is_on_disk(&self) -> bool {
-        self.signals().any(|signal| matches!(signal, Signal::NodefsAvailable | Signal::NodefsInodesFree))
+        self.signals().any(Signal::is_on_disk)
     }
 }

@@ -54,6 +54,11 @@ done
 wait
 "#;
 
+/// Returns a script that fills the directory `/data` of the container's writable layer.
+fn in_layer(script: &str) -> String {
+    format!("mkdir /data\n{script}")
+}
+
 /// A pod with one container, `el1`, that grows past the threshold: memory, the size or the number of
 /// its files, or its processes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -84,7 +89,9 @@ impl PressurePod {
                 "stress", "--mem-alloc-size", "$(STEP)", "--mem-alloc-sleep", "$(PAUSE)", "--mem-total", "$(TOTAL)",
             ]}),
             Signal::NodefsAvailable => shell(WRITE_BYTES),
+            Signal::ImagefsAvailable => shell(&in_layer(WRITE_BYTES)),
             Signal::NodefsInodesFree => shell(CREATE_FILES),
+            Signal::ImagefsInodesFree => shell(&in_layer(CREATE_FILES)),
             Signal::PidAvailable => shell(FORK),
         };
         container["name"] = json!(CONTAINER);
@@ -105,7 +112,8 @@ impl PressurePod {
         if let Some(class) = &self.priority_class {
             spec["priorityClassName"] = json!(class.as_str());
         }
-        if matches!(signal, Signal::NodefsAvailable | Signal::NodefsInodesFree) {
+        // A volume is on nodefs, the writable layer on imagefs.
+        if signal.is_on_nodefs() {
             container["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
             spec["volumes"] = json!([{"name": "data", "emptyDir": {}}]);
         }
@@ -141,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_fills_the_disk_has_a_volume() {
+    fn a_pod_that_fills_nodefs_has_a_volume() {
         for signal in [Signal::NodefsAvailable, Signal::NodefsInodesFree] {
             let manifest = manifest(signal, "{name: hog}");
             assert_eq!(manifest["spec"]["volumes"][0]["name"], "data", "{signal:?}");
@@ -150,7 +158,12 @@ mod tests {
                 "{signal:?}"
             );
         }
-        for signal in [Signal::MemoryAvailable, Signal::PidAvailable] {
+        for signal in [
+            Signal::MemoryAvailable,
+            Signal::PidAvailable,
+            Signal::ImagefsAvailable,
+            Signal::ImagefsInodesFree,
+        ] {
             assert!(manifest(signal, "{name: hog}")["spec"].get("volumes").is_none(), "{signal:?}");
         }
     }

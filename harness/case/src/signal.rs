@@ -17,6 +17,13 @@ pub enum Signal {
     /// Free inodes of nodefs. With kind, nodes share the disk of the host.
     #[serde(rename = "nodefs.inodesFree")]
     NodefsInodesFree,
+    /// Free bytes of imagefs, the file system of images and writable layers. It is nodefs, unless
+    /// the case states `node.file-systems`.
+    #[serde(rename = "imagefs.available")]
+    ImagefsAvailable,
+    /// Free inodes of imagefs. It is nodefs, unless the case states `node.file-systems`.
+    #[serde(rename = "imagefs.inodesFree")]
+    ImagefsInodesFree,
     /// Free process ids. With kind, nodes share the process ids of the host.
     #[serde(rename = "pid.available")]
     PidAvailable,
@@ -34,6 +41,8 @@ impl Signal {
             Self::MemoryAvailable => EvictionSignal::MemoryAvailable,
             Self::NodefsAvailable => EvictionSignal::NodefsAvailable,
             Self::NodefsInodesFree => EvictionSignal::NodefsInodesFree,
+            Self::ImagefsAvailable => EvictionSignal::ImagefsAvailable,
+            Self::ImagefsInodesFree => EvictionSignal::ImagefsInodesFree,
             Self::PidAvailable => EvictionSignal::PidAvailable,
         }
     }
@@ -45,6 +54,21 @@ impl Signal {
 
     /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
     pub fn is_bytes(self) -> bool {
-        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable)
+        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)
+    }
+
+    /// Reports whether the signal is on a file system.
+    pub fn is_on_disk(self) -> bool {
+        self.is_on_nodefs() || self.is_on_imagefs()
+    }
+
+    /// Reports whether the signal is on nodefs.
+    pub fn is_on_nodefs(self) -> bool {
+        matches!(self, Self::NodefsAvailable | Self::NodefsInodesFree)
+    }
+
+    /// Reports whether the signal is on imagefs.
+    pub fn is_on_imagefs(self) -> bool {
+        matches!(self, Self::ImagefsAvailable | Self::ImagefsInodesFree)
     }
 }

@@ -312,6 +312,33 @@ pub struct NodeSetup {
     /// Extended resources of the node, such as `evictlab.dev/slots: "2"`.
     #[serde(default)]
     pub capacity: BTreeMap<String, QuantityText>,
+    /// File systems apart from nodefs. The kubelet is restarted, and detects them.
+    #[serde(default)]
+    pub file_systems: Option<FileSystems>,
+}
+
+/// File systems of a node apart from nodefs, which has volumes and logs.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FileSystems {
+    /// Size of a new file system for images and writable layers (a dedicated imagefs). The images of
+    /// a kind node take about 1Gi of it.
+    pub imagefs: QuantityText,
+    /// File system of the writable layers.
+    #[serde(default)]
+    pub containerfs: ContainerfsPlacement,
+}
+
+/// File system of the writable layers (containerfs) beside a new imagefs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContainerfsPlacement {
+    /// imagefs.
+    #[default]
+    Imagefs,
+    /// nodefs: a split image file system (KEP-4191). containerd does not report it to the kubelet, so
+    /// that only the model has it.
+    Nodefs,
 }
 
 /// Assignment of the pods of a case to the node.

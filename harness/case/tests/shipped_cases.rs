@@ -142,6 +142,7 @@ fn suites_are_complete() {
     }
     let expected = [
         ("end-state", 11),
+        ("file-systems", 6),
         ("limits", 15),
         ("message", 14),
         ("out-of-memory", 8),

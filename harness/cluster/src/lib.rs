@@ -41,6 +41,7 @@ mod docker;
 mod embedded;
 mod error;
 mod existing;
+pub mod file_systems;
 pub mod images;
 mod kind;
 mod kubelet;
@@ -78,8 +79,8 @@ pub use kind::{
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
-    ExternalNode, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend, NodeError,
-    PressureForbidden, is_ready, last_heartbeat,
+    ExternalNode, FileSystems, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node,
+    NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};

@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 };
 use evictlab_cluster::images::stress_image::{self, Built};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
-use evictlab_cluster::{Docker, has_own_disk, separate_disks};
+use evictlab_cluster::{Docker, FileSystems, NodeBackend, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
 
 /// A Docker daemon and the name of a node image.
@@ -256,6 +256,53 @@ async fn fail_to_move(docker: &Docker, node: &str) {
     assert!(error.contains("no room"), "{error}");
     assert!(!has_own_disk(docker, node).await);
     assert_eq!(run("systemctl is-active containerd").await, "active\n");
+}
+
+#[tokio::test]
+async fn images_get_a_file_system_of_their_own_for_a_while() {
+    let (docker, image) = docker_or_return!();
+    let node = systemd_node(&docker, &image).await;
+    let outcome = AssertUnwindSafe(have_imagefs(&docker, &node)).catch_unwind().await;
+    end(&docker, &[&node], outcome).await;
+}
+
+async fn have_imagefs(docker: &Docker, node: &str) {
+    const SIZE: u64 = 6 << 30;
+    let run = async |command: &str| docker.run(node, &["sh", "-ec", command]).await.unwrap();
+    let images = async || run("ctr -n k8s.io images ls -q").await;
+    run("mkdir /var/lib/kubelet").await;
+    let backend = NodeBackend::of_container(docker, node);
+    let set_up = async |imagefs, has_split_layers| {
+        let result = backend.set_up_file_systems(FileSystems { imagefs, has_split_layers }).await;
+        result.map_err(|error| error.to_string())
+    };
+    assert!(!backend.restore_file_systems().await.unwrap(), "the node is as it was created");
+    let unsupported = set_up(SIZE, true).await.unwrap_err();
+    assert!(unsupported.contains("containerd reports one file system"), "{unsupported}");
+    let too_small = set_up(64 << 20, false).await.unwrap_err();
+    assert!(too_small.contains("MiB of images and layers"), "{too_small}");
+    let before = images().await;
+    assert!(!before.is_empty());
+
+    set_up(SIZE, false).await.unwrap();
+    let [devices, capacity] = [
+        "stat -c %d /var/lib/containerd /var/lib/kubelet | uniq | wc -l",
+        "df --output=size -B1M /var/lib/containerd | tail -n 1",
+    ]
+    .map(&run);
+    assert_eq!(devices.await, "2\n");
+    let capacity: u64 = capacity.await.trim().parse().unwrap();
+    assert!((5_500..=6_144).contains(&capacity), "{capacity} MiB");
+    assert_eq!(images().await, before);
+    run("ctr -n k8s.io images ls -q | head -n 3 | xargs ctr -n k8s.io images rm --sync").await;
+    assert_ne!(images().await, before);
+
+    assert!(backend.restore_file_systems().await.unwrap());
+    assert_eq!(images().await, before);
+    assert_eq!(run("systemctl is-active containerd").await, "active\n");
+    assert_eq!(run("ls /kind/evictlab-imagefs.img 2>&1 || true").await.matches("No such file").count(), 1);
+    assert_eq!(run("grep -c evictlab-imagefs /proc/mounts || true").await, "0\n");
+    assert!(!backend.restore_file_systems().await.unwrap(), "restored once");
 }
 
 /// Creates an image with one small file.

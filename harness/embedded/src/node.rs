@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::context::SimContext;
 use crate::kubelet::Kubelet;
-use crate::machine::{ExecError, ExecId, Machine, NoSpace};
+use crate::machine::{ExecError, ExecId, Imagefs, Machine, NoSpace};
 use crate::options::{NodeOptions, OptionsError};
 use crate::sim::{EventQueue, Slot, Time};
 use crate::storage::Change;
@@ -96,6 +96,18 @@ impl Node {
         self.machine.put_file(&path, text.as_ref().map(String::as_bytes))?;
         self.schedule_wakeup(ctx);
         Ok(())
+    }
+
+    /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it
+    /// detects file systems at its start. Changes of images on such a file system end with it.
+    pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, ctx: &mut SimContext) {
+        let images = &mut self.kubelet.status.images;
+        images.restore();
+        if imagefs.is_some() {
+            images.save();
+        }
+        self.machine.set_imagefs(imagefs, images.used());
+        self.kubelet.restart(ctx);
     }
 
     /// Starts a command in a running container. [`Machine::take_exec`] returns its result.

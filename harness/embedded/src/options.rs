@@ -49,7 +49,7 @@ pub struct NodeOptions {
     pub memory: u64,
     /// Working set of the node without pods, in bytes.
     pub memory_used: u64,
-    /// Size of the only file system, in bytes.
+    /// Size of nodefs, the file system of the node, in bytes.
     pub disk: u64,
     /// Used part of the file system without pods, in bytes.
     pub disk_used: u64,

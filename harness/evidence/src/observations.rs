@@ -60,7 +60,7 @@ pub struct Observations {
     #[serde(default)]
     pub summary_before: Recorded<Sample>,
     /// `/stats/summary` about twice a second, each reduced by [`sample`](fn@crate::sample) to
-    /// `{"t": …, "node": {"memory": …, "fs": …, "rlimit": …}, "pods": […]}`.
+    /// `{"t": …, "node": {"memory": …, "fs": …, "runtime": …, "rlimit": …}, "pods": […]}`.
     #[serde(default)]
     pub samples: Samples,
     /// Lines of the eviction manager in the kubelet's log.

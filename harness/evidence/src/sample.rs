@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// Reduces a Summary to a sample in the format of recordings.
 ///
 /// A sample has `t`, in seconds since the first pod was created, rounded to hundredths; of the node
-/// `memory`, `fs` and `rlimit`; of each pod in `namespace` its reference, memory, process count,
+/// `memory`, `fs`, `runtime` and `rlimit`; of each pod in `namespace` its reference, memory, process count,
 /// ephemeral storage and volumes, and of its containers memory, rootfs and logs. Other pods keep
 /// their reference and memory: the kubelet ranks them together with the case's pods.
 pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
@@ -25,7 +25,7 @@ pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
     let pods: Vec<Value> = pods.collect();
     json!({
         "t": (t * 100.0).round() / 100.0,
-        "node": pick(&summary["node"], &["memory", "fs", "rlimit"]),
+        "node": pick(&summary["node"], &["memory", "fs", "runtime", "rlimit"]),
         "pods": pods,
     })
 }
@@ -57,7 +57,8 @@ mod tests {
     #[test]
     fn keeps_only_what_evictions_depend_on() {
         let summary = json!({
-            "node": {"nodeName": "n", "memory": {"availableBytes": 5}, "cpu": {}, "fs": {"availableBytes": 6}},
+            "node": {"nodeName": "n", "memory": {"availableBytes": 5}, "cpu": {}, "fs": {"availableBytes": 6},
+                "runtime": {"imageFs": {"availableBytes": 7}}},
             "pods": [
                 {"podRef": {"name": "a", "namespace": "ns"}, "memory": {"workingSetBytes": 1}, "cpu": {},
                     "containers": [{"name": "c", "cpu": {}, "memory": {"workingSetBytes": 2}}]},
@@ -68,7 +69,8 @@ mod tests {
             sample(1.23456, &summary, "ns"),
             json!({
                 "t": 1.23,
-                "node": {"memory": {"availableBytes": 5}, "fs": {"availableBytes": 6}},
+                "node": {"memory": {"availableBytes": 5}, "fs": {"availableBytes": 6},
+                    "runtime": {"imageFs": {"availableBytes": 7}}},
                 "pods": [
                     {"podRef": {"name": "a", "namespace": "ns"}, "memory": {"workingSetBytes": 1},
                         "containers": [{"name": "c", "memory": {"workingSetBytes": 2}}]},

@@ -220,6 +220,7 @@ fn sample() -> Shape {
     let node = Object(vec![
         ("memory", memory()),
         ("fs", file_system()),
+        ("runtime", Object(vec![("imageFs", file_system()), ("containerFs", file_system())])),
         ("rlimit", any(&["time", "maxpid", "curproc"])),
     ]);
     Object(vec![("t", Any), ("node", node), ("pods", list(pod))])

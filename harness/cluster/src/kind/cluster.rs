@@ -20,6 +20,7 @@ use super::state_dir::StateDir;
 use super::workers::{all_workers, install_kubelets, select_workers, verified_workers};
 use crate::docker::Docker;
 use crate::error::ClusterError;
+use crate::file_systems;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
 use crate::kubelet_config;
@@ -214,6 +215,7 @@ impl Cluster {
             // Loading images may have been interrupted.
             let removed = self.docker.run(&node.name, &["rm", "-f", ARCHIVE_PATH]).await;
             removed.map_err(|error| failed(&error))?;
+            file_systems::restore(node).await.map_err(|error| failed(&error))?;
             kubelet_config::restore(node).await.map_err(|error| failed(&error))
         };
         try_join_all(self.nodes.iter().map(restore)).await.map(drop)

@@ -39,6 +39,8 @@ fn collect(field: &str, requested: &Value, effective: &Value, all: &mut Vec<Diff
             }
         }
         _ if is_equal(requested, effective) => {}
+        // Without a field, the kubelet has its default.
+        (Value::Null, _) => {}
         // configz omits fields that are false by default.
         (Value::Bool(false), Value::Null) => {}
         // The kubelet replaces zero by its default (kubernetes/kubernetes#129548). Cases test this.
@@ -68,8 +70,8 @@ mod tests {
     #[test]
     fn compares_only_requested_fields() {
         let zero = "evictionPressureTransitionPeriod";
-        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "b": true, "c": [1], "e": false, zero: "0s"});
-        let effective = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "0%"}, "a": "1m0s", "b": true, "c": [1], "d": 4, zero: "5m0s"});
+        let requested = json!({"evictionHard": {"memory.available": "1Gi"}, "a": "60s", "b": true, "c": [1], "e": false, "f": null, zero: "0s"});
+        let effective = json!({"evictionHard": {"memory.available": "1Gi", "nodefs.available": "0%"}, "a": "1m0s", "b": true, "c": [1], "d": 4, "f": {"g": 1}, zero: "5m0s"});
         assert_eq!(differences(requested.as_object().unwrap(), &effective), []);
     }
 

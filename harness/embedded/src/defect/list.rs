@@ -84,6 +84,7 @@ defects! {
         DiskRankIgnoresPriority = "Priority does not decide under disk pressure.",
         DiskRankByUsage = "The disk usage decides instead of the excess over the request.",
         DiskRankLeastFirst = "The pod with the smallest excess over its storage request ranks first.",
+        DiskRankIgnoresLayout = "Layers, logs and volumes count for every file system that is short of space.",
         DiskRankOmitsVolumes = "Volumes do not count in the disk usage of a pod.",
         DiskRankOmitsLogs = "Logs do not count in the disk usage of a pod.",
         DiskRankOmitsLayers = "Writable layers do not count in the disk usage of a pod.",
@@ -116,6 +117,7 @@ defects! {
         PercentIgnored = "Thresholds in percent are never met.",
         // Nodes of kind state all default thresholds of older kubelets.
         ThresholdDefaultsMerged since 30 = "Explicit hard thresholds do not replace the default ones.",
+        ImagefsInodesUndefaulted since 30 = "imagefs.inodesFree has no default threshold.",
         TransitionZeroKept = "A transition period of 0 s stays 0 s.",
         AllocatableIgnored = "A hard memory threshold does not apply to the memory that is allocatable to pods.",
         AllocatableUnlimited = "The cgroup of all pods has no memory limit.",
@@ -178,6 +180,7 @@ defects! {
     Reclaim {
         ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",
+        ReclaimIgnoresLayout = "Containers and images are deleted for a file system that does not have them.",
         ReclaimWithoutCheck except 29 to 31 = "A pod is evicted even if deleting containers and images was enough.",
     }
     Metrics {

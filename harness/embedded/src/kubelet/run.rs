@@ -55,7 +55,7 @@ impl Kubelet {
         self.status_start(machine, ctx);
         self.pods_start(machine, ctx);
         self.stats_start(machine, ctx);
-        self.eviction_start(ctx);
+        self.eviction_start(machine, ctx);
     }
 
     /// Stops, as by SIGTERM; containers keep running.

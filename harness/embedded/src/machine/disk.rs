@@ -1,4 +1,4 @@
-//! The disk of a node, with writable layers, logs and volumes; and tmpfs volumes.
+//! The file systems of a node, with writable layers, logs and volumes; and tmpfs volumes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -41,13 +41,57 @@ pub(super) struct File {
     accounted: bool,
 }
 
+/// The file system of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// nodefs, with volumes, logs and the node's own files.
+    #[default]
+    Node,
+    /// The file system of writable layers: nodefs, or a dedicated imagefs.
+    Layers,
+    /// A tmpfs of this size, in bytes.
+    Memory(u64),
+}
+
+/// Space of a file system.
+#[derive(Clone, Copy, Debug)]
+struct Space {
+    capacity: DiskUse,
+    used: DiskUse,
+    /// Space that images take in addition.
+    images: DiskUse,
+}
+
+impl Space {
+    fn available(&self) -> DiskUse {
+        let left = |capacity: u64, used: u64, images: u64| capacity.saturating_sub(used + images);
+        DiskUse {
+            bytes: left(self.capacity.bytes, self.used.bytes, self.images.bytes),
+            inodes: left(self.capacity.inodes, self.used.inodes, self.images.inodes),
+        }
+    }
+
+    fn add(&mut self, more: DiskUse) {
+        self.used.bytes += more.bytes;
+        self.used.inodes += more.inodes;
+    }
+
+    fn subtract(&mut self, less: DiskUse) {
+        self.used.bytes -= less.bytes;
+        self.used.inodes -= less.inodes;
+    }
+
+    fn filesystem(&self) -> Filesystem {
+        Filesystem { capacity: self.capacity, used: self.used }
+    }
+}
+
 /// A writable layer, a volume or the node's own files.
 #[derive(Clone, Debug, Default)]
 struct FileTree {
     names: BTreeMap<String, FileId>,
     used: DiskUse,
-    /// The size of a tmpfs in bytes; `None` for a tree on the disk.
-    tmpfs_size: Option<u64>,
+    place: Place,
     /// Number of changes to its files.
     changes: u64,
 }
@@ -57,11 +101,12 @@ struct FileTree {
 #[error("no space left on the node's disk")]
 pub struct NoSpace;
 
-/// The disk and all file trees of a node.
+/// The file systems and all file trees of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
-    capacity: DiskUse,
-    used: DiskUse,
+    node: Space,
+    /// A file system of their own for writable layers.
+    layers: Option<Space>,
     trees: Vec<Option<FileTree>>,
     files: BTreeMap<FileId, File>,
     next: FileId,
@@ -69,26 +114,57 @@ pub(super) struct Disk {
 
 impl Disk {
     pub fn new(capacity: DiskUse, used: DiskUse) -> Self {
-        Self { capacity, used, trees: Vec::new(), files: BTreeMap::new(), next: 0 }
+        let node = Space { capacity, used, images: DiskUse::default() };
+        Self { node, layers: None, trees: Vec::new(), files: BTreeMap::new(), next: 0 }
     }
 
+    /// Returns the usage of nodefs.
     pub fn filesystem(&self) -> Filesystem {
-        Filesystem { capacity: self.capacity, used: self.used }
+        self.node.filesystem()
     }
 
-    /// Creates an empty tree; `tmpfs_size` is the size of a tmpfs.
-    pub fn create_tree(&mut self, tmpfs_size: Option<u64>) -> TreeId {
-        self.trees.push(Some(FileTree { tmpfs_size, ..FileTree::default() }));
+    /// Returns the usage of the file system of writable layers, without images; `None` if the layers
+    /// are on nodefs.
+    pub fn layers_filesystem(&self) -> Option<Filesystem> {
+        self.layers.as_ref().map(Space::filesystem)
+    }
+
+    /// Moves all writable layers to a new file system, with images of this size. `reserved` is the
+    /// space of layers that is not in trees.
+    pub fn separate_layers(&mut self, capacity: DiskUse, images: DiskUse, reserved: DiskUse) {
+        self.join_layers();
+        let mut new = Space { capacity, used: reserved, images };
+        let trees = self.trees.iter().flatten();
+        trees.filter(|tree| tree.place == Place::Layers).for_each(|tree| new.add(tree.used));
+        self.node.subtract(new.used);
+        self.layers = Some(new);
+    }
+
+    /// Moves all writable layers back to nodefs.
+    pub fn join_layers(&mut self) {
+        if let Some(layers) = self.layers.take() {
+            self.node.add(layers.used);
+        }
+    }
+
+    fn space(&mut self, place: Place) -> Option<&mut Space> {
+        match place {
+            Place::Node => Some(&mut self.node),
+            Place::Layers => Some(self.layers.as_mut().unwrap_or(&mut self.node)),
+            Place::Memory(_) => None,
+        }
+    }
+
+    /// Creates an empty tree.
+    pub fn create_tree(&mut self, place: Place) -> TreeId {
+        self.trees.push(Some(FileTree { place, ..FileTree::default() }));
         self.trees.len() - 1
     }
 
     /// Removes a tree; returns its files.
     pub fn remove_tree(&mut self, id: TreeId) -> Vec<FileId> {
         let Some(tree) = self.trees[id].take() else { return Vec::new() };
-        if tree.tmpfs_size.is_none() {
-            self.used.bytes -= tree.used.bytes;
-            self.used.inodes -= tree.used.inodes;
-        }
+        self.unreserve(tree.place, tree.used);
         let gone: Vec<FileId> =
             self.files.iter().filter(|(_, file)| file.tree == id).map(|(id, _)| *id).collect();
         for file in &gone {
@@ -115,23 +191,29 @@ impl Disk {
 
     /// Returns whether a tree is in memory.
     pub fn is_tmpfs(&self, id: TreeId) -> bool {
-        self.trees[id].as_ref().is_some_and(|tree| tree.tmpfs_size.is_some())
+        matches!(self.place(id), Place::Memory(_))
     }
 
-    /// Reserves space on the disk outside of the trees.
-    pub fn reserve(&mut self, bytes: u64, inodes: u64) -> Result<(), NoSpace> {
-        if self.used.bytes + bytes > self.capacity.bytes || self.used.inodes + inodes > self.capacity.inodes {
+    fn place(&self, id: TreeId) -> Place {
+        self.trees[id].as_ref().map(|tree| tree.place).unwrap_or_default()
+    }
+
+    /// Reserves space outside of the trees.
+    pub fn reserve(&mut self, place: Place, more: DiskUse) -> Result<(), NoSpace> {
+        let Some(space) = self.space(place) else { return Ok(()) };
+        let available = space.available();
+        if more.bytes > available.bytes || more.inodes > available.inodes {
             return Err(NoSpace);
         }
-        self.used.bytes += bytes;
-        self.used.inodes += inodes;
+        space.add(more);
         Ok(())
     }
 
     /// Frees reserved space.
-    pub fn unreserve(&mut self, bytes: u64, inodes: u64) {
-        self.used.bytes -= bytes;
-        self.used.inodes -= inodes;
+    pub fn unreserve(&mut self, place: Place, less: DiskUse) {
+        if let Some(space) = self.space(place) {
+            space.subtract(less);
+        }
     }
 
     pub fn file(&self, id: FileId) -> Option<&File> {
@@ -199,10 +281,12 @@ impl Disk {
     /// Returns how many of `bytes` there is space for in a tree.
     pub fn available(&self, tree: TreeId, bytes: u64) -> u64 {
         let Some(tree) = &self.trees[tree] else { return 0 };
-        match tree.tmpfs_size {
-            Some(size) => bytes.min(size.saturating_sub(tree.used.bytes)),
-            None => bytes.min(self.capacity.bytes.saturating_sub(self.used.bytes)),
-        }
+        let available = match tree.place {
+            Place::Memory(size) => size.saturating_sub(tree.used.bytes),
+            Place::Node => self.node.available().bytes,
+            Place::Layers => self.layers.as_ref().unwrap_or(&self.node).available().bytes,
+        };
+        bytes.min(available)
     }
 
     /// Writes `len` bytes at an offset; returns how many there was space for. `text` is the
@@ -297,9 +381,7 @@ impl Disk {
     }
 
     fn allocate(&mut self, id: TreeId, more: DiskUse) -> Result<(), NoSpace> {
-        if !self.is_tmpfs(id) {
-            self.reserve(more.bytes, more.inodes)?;
-        }
+        self.reserve(self.place(id), more)?;
         if let Some(tree) = &mut self.trees[id] {
             tree.used.bytes += more.bytes;
             tree.used.inodes += more.inodes;
@@ -308,9 +390,7 @@ impl Disk {
     }
 
     fn free(&mut self, id: TreeId, less: DiskUse) {
-        if !self.is_tmpfs(id) {
-            self.unreserve(less.bytes, less.inodes);
-        }
+        self.unreserve(self.place(id), less);
         if let Some(tree) = &mut self.trees[id] {
             tree.used.bytes -= less.bytes;
             tree.used.inodes -= less.inodes;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use evictlab_rules::threshold::FsLayout;
+
 use super::cgroups::{CgroupTree, Pages};
 use super::command::{ExecError, ExecId, ExecResult};
 use super::container::Container;
@@ -9,7 +11,8 @@ use super::disk::{BLOCK, Disk, NoSpace};
 use super::ids::{CgroupId, PODS, ROOT, SIGKILL, SIGTERM};
 use super::kernel::Kernel;
 use super::types::{
-    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, LogLine, MachineEvent, MemoryUse, Signal,
+    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
+    Signal,
 };
 use crate::options::{CgroupVersion, NodeOptions, OptionsError};
 use crate::sim::Rng;
@@ -20,6 +23,8 @@ pub struct Machine {
     /// The cgroup version of its kernel.
     pub cgroup: CgroupVersion,
     kernel: Kernel,
+    /// A file system of their own for images.
+    imagefs: Option<Imagefs>,
     /// The number of tasks outside of pods.
     system_tasks: u64,
 }
@@ -35,7 +40,7 @@ impl Machine {
         let capacity = DiskUse { bytes: options.disk, inodes: options.inodes };
         let used = DiskUse { bytes: options.disk_used, inodes: options.inodes_used };
         let kernel = Kernel::new(options, cgroups, Disk::new(capacity, used));
-        Ok(Self { cgroup: options.cgroup, kernel, system_tasks: options.processes })
+        Ok(Self { cgroup: options.cgroup, kernel, imagefs: None, system_tasks: options.processes })
     }
 
     /// Sets the date at which simulated time begins. Log lines contain dates.
@@ -138,9 +143,49 @@ impl Machine {
         }
     }
 
-    /// Returns the usage of the node's only file system.
+    /// Gives images a file system of their own, or takes it away. Writable layers move with it,
+    /// unless they are to stay on nodefs. `images` is the space of the images.
+    pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, images: DiskUse) {
+        self.imagefs = imagefs;
+        match imagefs.filter(|imagefs| imagefs.has_layers) {
+            Some(imagefs) => {
+                let mount_points = self.kernel.containers.values().map(|container| container.mount_points);
+                let reserved = mount_points.fold(DiskUse::default(), |sum, one| DiskUse {
+                    bytes: sum.bytes + one.bytes,
+                    inodes: sum.inodes + one.inodes,
+                });
+                self.kernel.disk.separate_layers(imagefs.capacity(), images, reserved);
+            }
+            None => self.kernel.disk.join_layers(),
+        }
+    }
+
+    /// Returns the file system that images have for themselves, or with writable layers.
+    pub fn imagefs(&self) -> Option<Imagefs> {
+        self.imagefs
+    }
+
+    /// Returns the layout of the file systems.
+    pub fn fs_layout(&self) -> FsLayout {
+        match self.imagefs {
+            None => FsLayout::Single,
+            Some(Imagefs { has_layers: true, .. }) => FsLayout::DedicatedImagefs,
+            Some(_) => FsLayout::SplitImagefs,
+        }
+    }
+
+    /// Returns the usage of nodefs. It includes images, also those that have a file system of their
+    /// own.
     pub fn filesystem(&self) -> Filesystem {
         self.kernel.disk.filesystem()
+    }
+
+    /// Returns the usage of the file system of images by writable layers; `None` if images are on
+    /// nodefs.
+    pub fn images_filesystem(&self) -> Option<Filesystem> {
+        let capacity = self.imagefs?.capacity();
+        let empty = Filesystem { capacity, used: DiskUse::default() };
+        Some(self.kernel.disk.layers_filesystem().unwrap_or(empty))
     }
 
     /// Returns the usage of a container's writable layer, with the mount points in it.

@@ -8,7 +8,7 @@ use super::calibration;
 use super::cgroups::{CgroupTree, Pages};
 use super::command::{Exec, ExecId};
 use super::container::{Container, Pod};
-use super::disk::Disk;
+use super::disk::{Disk, Place};
 use super::errno::Errno;
 use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
 use super::open_file::OpenFile;
@@ -57,7 +57,7 @@ pub(super) struct Kernel {
 
 impl Kernel {
     pub fn new(options: &NodeOptions, cgroups: CgroupTree, mut disk: Disk) -> Self {
-        let node_files = disk.create_tree(None);
+        let node_files = disk.create_tree(Place::Node);
         let mut kernel = Self {
             now: Time::ZERO,
             epoch: Epoch(jiff::Timestamp::UNIX_EPOCH),

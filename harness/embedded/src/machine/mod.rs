@@ -33,6 +33,6 @@ pub use self::disk::NoSpace;
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
 pub use self::types::{
-    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, LogLine, MachineEvent, MemoryUse, Mount, PodUid,
-    Signal,
+    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
+    Mount, PodUid, Signal,
 };

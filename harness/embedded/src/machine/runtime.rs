@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::calibration;
 use super::cgroups::Pages;
 use super::container::{Container, Pod};
-use super::disk::BLOCK;
+use super::disk::{BLOCK, Place};
 use super::ids::{ContainerKey, MAX_DESCRIPTORS, PODS, ROOT, TreeId};
 use super::kernel::Kernel;
 use super::log::ContainerLog;
@@ -99,10 +99,10 @@ impl Kernel {
         let image_file = self.disk.new_external_file();
         let cache = Pages { inactive: calibration::CONTAINER_CACHE, ..Pages::default() };
         self.cgroups.cache_file(cgroup, image_file, cache);
-        let layer = self.disk.create_tree(None);
+        let layer = self.disk.create_tree(Place::Layers);
         // A container starts on a full disk too: admission is the kubelet's task.
         let mount_points = mount_points(&spec.mounts);
-        let reserved = self.disk.reserve(mount_points.bytes, mount_points.inodes);
+        let reserved = self.disk.reserve(Place::Layers, mount_points);
         let mount_points = reserved.map_or_else(|_| DiskUse::default(), |()| mount_points);
         let key = self.next_container;
         self.next_container += 1;
@@ -135,8 +135,11 @@ impl Kernel {
         }
         // The default size of a tmpfs is half of the memory (mm/shmem.c).
         let half = self.cgroups.total() / 2;
-        let size = mount.memory.then(|| mount.size_limit.unwrap_or(half));
-        let tree = self.disk.create_tree(size);
+        let place = match mount.memory {
+            true => Place::Memory(mount.size_limit.unwrap_or(half)),
+            false => Place::Node,
+        };
+        let tree = self.disk.create_tree(place);
         pod.volumes.insert(mount.volume.clone(), tree);
     }
 
@@ -144,7 +147,7 @@ impl Kernel {
     pub fn shm(&mut self, uid: &str) -> Option<TreeId> {
         let pod = self.pods.get_mut(uid)?;
         if pod.shm.is_none() {
-            pod.shm = Some(self.disk.create_tree(Some(SHM_SIZE)));
+            pod.shm = Some(self.disk.create_tree(Place::Memory(SHM_SIZE)));
         }
         pod.shm
     }
@@ -160,8 +163,9 @@ impl Kernel {
         let Some(key) = self.container_keys.remove(id) else { return };
         let Some(container) = self.containers.remove(&key) else { return };
         self.remove_tree(container.layer);
-        self.disk.unreserve(container.mount_points.bytes, container.mount_points.inodes);
-        self.disk.unreserve(container.log_blocks, u64::from(container.log_blocks > 0));
+        self.disk.unreserve(Place::Layers, container.mount_points);
+        let log = DiskUse { bytes: container.log_blocks, inodes: u64::from(container.log_blocks > 0) };
+        self.disk.unreserve(Place::Node, log);
         self.unlink_log(&container.spec.log_path);
         match self.pods.get_mut(&container.spec.pod) {
             Some(pod) => pod.removed_cpu += container.cpu,
@@ -185,7 +189,8 @@ impl Kernel {
         let Some(container) = self.containers.get_mut(&key) else { return };
         let needed = container.log.size.next_multiple_of(BLOCK);
         let more = needed.saturating_sub(container.log_blocks);
-        if more > 0 && self.disk.reserve(more, u64::from(container.log_blocks == 0)).is_ok() {
+        let more = DiskUse { bytes: more, inodes: u64::from(container.log_blocks == 0) };
+        if more.bytes > 0 && self.disk.reserve(Place::Node, more).is_ok() {
             container.log_blocks = needed;
         }
     }

@@ -66,6 +66,26 @@ pub struct Mount {
     pub host: Option<String>,
 }
 
+/// File system of images, apart from nodefs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imagefs {
+    /// Size, in bytes.
+    pub bytes: u64,
+    /// True for a dedicated imagefs, which has the writable layers, too; false for a split one, as
+    /// of CRI-O with an image store of its own.
+    pub has_layers: bool,
+}
+
+impl Imagefs {
+    /// Bytes per inode of a new ext4 (`inode_ratio` in `/etc/mke2fs.conf`).
+    const BYTES_PER_INODE: u64 = 16 << 10;
+
+    /// Returns the size in bytes and inodes.
+    pub(crate) fn capacity(self) -> DiskUse {
+        DiskUse { bytes: self.bytes, inodes: self.bytes / Self::BYTES_PER_INODE }
+    }
+}
+
 /// A container to start.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerSpec {

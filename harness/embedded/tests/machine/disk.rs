@@ -1,5 +1,8 @@
 //! Writable layers, volumes, logs and a full disk.
 
+use evictlab_embedded::machine::{DiskUse, Imagefs};
+use evictlab_rules::threshold::FsLayout;
+
 use crate::lab::{Lab, MIB, mount, options, sh};
 
 #[test]
@@ -70,4 +73,43 @@ fn fallocate_takes_blocks_and_holes_do_not() {
     let layer = lab.machine.layer("c");
     assert_eq!((layer.bytes >> 20, layer.inodes), (101, 6 + 3));
     assert!(lab.memory("c").usage < 3 * MIB);
+}
+
+#[test]
+fn layers_have_the_file_system_of_images() {
+    let mut lab = Lab::new();
+    let mut writer = sh(
+        "p",
+        "dd if=/dev/zero of=/f bs=1M count=30; dd if=/dev/zero of=/data/f bs=1M count=50; sleep 60; dd if=/dev/zero of=/g bs=1M count=500",
+    );
+    writer.mounts = vec![mount("/data", "data", false)];
+    lab.start("c", writer);
+    lab.seconds(5);
+    let whole = lab.machine.filesystem().used;
+    assert_eq!((lab.machine.images_filesystem(), lab.machine.fs_layout()), (None, FsLayout::Single));
+
+    let images = DiskUse { bytes: 40 * MIB, inodes: 9 };
+    let imagefs = Imagefs { bytes: 160 * MIB, has_layers: true };
+    lab.machine.set_imagefs(Some(imagefs), images);
+    assert_eq!(lab.machine.fs_layout(), FsLayout::DedicatedImagefs);
+    let layer = lab.machine.layer("c");
+    let files = lab.machine.images_filesystem().unwrap();
+    assert_eq!((files.used, files.capacity.bytes, files.capacity.inodes), (layer, 160 * MIB, 10_240));
+    assert_eq!(whole.bytes - lab.machine.filesystem().used.bytes, layer.bytes, "volumes stay");
+
+    lab.seconds(60);
+    assert_eq!(lab.log("c").last().unwrap(), "dd: error writing '/g': No space left on device");
+    let full = lab.machine.images_filesystem().unwrap().used.bytes;
+    assert!((119 * MIB..=120 * MIB).contains(&full), "images take 40 MiB of 160: {full}");
+    let nodefs = lab.machine.filesystem().used.bytes;
+    lab.machine.set_imagefs(None, DiskUse::default());
+    assert_eq!(lab.machine.filesystem().used.bytes, nodefs + full);
+
+    // Only images have a file system of their own.
+    lab.machine.set_imagefs(Some(Imagefs { has_layers: false, ..imagefs }), images);
+    assert_eq!(lab.machine.fs_layout(), FsLayout::SplitImagefs);
+    assert_eq!(lab.machine.images_filesystem().unwrap().used, DiskUse::default());
+    assert_eq!(lab.machine.filesystem().used.bytes, nodefs + full);
+    lab.machine.remove("c");
+    assert!(nodefs - lab.machine.filesystem().used.bytes < 60 * MIB, "the volume remains");
 }

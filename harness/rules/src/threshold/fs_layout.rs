@@ -11,7 +11,7 @@ pub enum FsLayout {
     Single,
     /// A second file system for images and writable layers.
     DedicatedImagefs,
-    /// A second file system for images only (1.29 and newer).
+    /// Different file systems for images and writable layers (1.29 and newer).
     SplitImagefs,
 }
 
@@ -27,16 +27,19 @@ impl FsLayout {
     ///
     /// The kubelet compares devices, which a Summary does not contain. File systems with equal
     /// total bytes and equal total inodes count as the same.
+    ///
+    /// Only the statistics of CRI-O can tell images and layers apart: with containerd, the kubelet
+    /// reports the file system of images twice (`ImageFsStats` of `cri_stats_provider.go`), and
+    /// `HasDedicatedContainerFs` fails. Images on nodefs with layers elsewhere are a dedicated
+    /// imagefs, too (`HasDedicatedImageFs` of `pkg/kubelet/stats/provider.go`).
     pub fn from_node_stats(node: &NodeStats) -> Self {
         let size = |fs: &FsStats| (fs.capacity_bytes, fs.inodes);
         let runtime = node.runtime.as_ref();
         let images = runtime.and_then(|runtime| runtime.image_fs.as_ref()).map(size);
         let containers = runtime.and_then(|runtime| runtime.container_fs.as_ref()).map(size);
         match (node.fs.as_ref().map(size), images, containers) {
-            (Some(nodefs), Some(images), containers) if images != nodefs => match containers {
-                Some(containers) if containers != images => Self::SplitImagefs,
-                _ => Self::DedicatedImagefs,
-            },
+            (_, Some(images), Some(containers)) if containers != images => Self::SplitImagefs,
+            (Some(nodefs), Some(images), _) if images != nodefs => Self::DedicatedImagefs,
             _ => Self::Single,
         }
     }
@@ -60,6 +63,7 @@ mod tests {
             ),
             (json!({"fs": node, "runtime": {"imageFs": third}}), FsLayout::DedicatedImagefs),
             (json!({"fs": node, "runtime": {"imageFs": third, "containerFs": node}}), FsLayout::SplitImagefs),
+            (json!({"fs": node, "runtime": {"imageFs": node, "containerFs": other}}), FsLayout::SplitImagefs),
             (json!({"fs": node}), FsLayout::Single),
             (json!({}), FsLayout::Single),
         ];

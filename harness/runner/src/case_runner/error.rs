@@ -2,10 +2,10 @@
 
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{ApiRejection, ContainerCommand};
-use evictlab_cluster::NodeError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::Stalled;
 use evictlab_cluster::workload::StageError;
+use evictlab_cluster::{FileSystemsError, NodeError};
 use evictlab_evidence::{CommandOutput, DecodeError};
 use evictlab_judge::{CaseResult, InconclusiveReason, Phase, Verdict};
 
@@ -98,6 +98,16 @@ impl From<HostError> for CaseError {
         match error {
             HostError::TooSmall(error) => Self::HostTooSmall(error),
             HostError::Node(error) => Self::Node(error),
+        }
+    }
+}
+
+impl From<FileSystemsError> for CaseError {
+    fn from(error: FileSystemsError) -> Self {
+        match error {
+            FileSystemsError::Unsupported { .. } => Self::Skip(SkipReason::FileSystems(error.to_string())),
+            FileSystemsError::Node(error) => Self::Node(error),
+            FileSystemsError::Configure(error) => Self::Configure(error),
         }
     }
 }

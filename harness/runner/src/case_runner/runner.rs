@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_case::{Case, LoadedCase};
+use evictlab_case::{Case, ContainerfsPlacement, LoadedCase};
+use evictlab_cluster::FileSystems;
 use evictlab_cluster::workload::Namespace;
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
@@ -120,6 +121,7 @@ impl CaseRunner<'_> {
         } else if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
             self.cancel.run_until_cancelled(self.leased.wait_for_steady_memory()).await;
         }
+        self.cancellable(self.set_up_file_systems()).await?;
         let container_start = self.leased.container_start().await;
         let _starved_node = self.acquire_starvation().await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
@@ -164,11 +166,12 @@ impl CaseRunner<'_> {
         concluded
     }
 
-    /// Waits until a case that had the host or its disk for itself has left nothing there: pods were
-    /// deleted at once, so their processes and files may remain for some seconds, and the next case,
-    /// on another node, measures its distance to the threshold first.
+    /// Waits until a case that had the host or its disk for itself, or changed the node's file
+    /// systems, has left nothing there: pods were deleted at once, so their processes and files may
+    /// remain for some seconds, and the next case measures its distance to the threshold first.
     async fn release_host(&self) {
-        let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk);
+        let had_host = matches!(self.exclusivity, Exclusivity::Host | Exclusivity::Disk)
+            || self.case.case.node.file_systems.is_some();
         if had_host && !self.cancel.is_cancelled() && self.leased.is_dirty().await {
             self.report_step(Phase::Reset, "waiting for the node to recover");
             // The next case on the node reports a node that did not recover.
@@ -184,6 +187,17 @@ impl CaseRunner<'_> {
         observations.kubelet_version = node.version.to_string();
         observations.node = node.name.clone();
         observations.cgroup = node.cgroup().as_str().to_owned();
+    }
+
+    /// Gives the node the file systems of the case. The pressure is relative to them.
+    async fn set_up_file_systems(&self) -> Result<(), CaseError> {
+        let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
+        let wanted = FileSystems {
+            imagefs: u64::try_from(stated.imagefs.quantity().value()).unwrap_or(0),
+            has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
+        };
+        self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));
+        Ok(self.leased.set_up_file_systems(wanted).await?)
     }
 
     /// Plans the pressure on an external node, whose threshold is not changed.

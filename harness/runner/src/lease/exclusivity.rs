@@ -35,13 +35,13 @@ pub enum SharedResources {
 /// other cases write much less than the distance to a threshold, but start hundreds of processes.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: Signal| match signal {
-        Signal::NodefsAvailable | Signal::NodefsInodesFree if shared == SharedResources::HostAndDisk => {
-            Exclusivity::Disk
-        }
+        signal if signal.is_on_disk() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
         Signal::PidAvailable if shared >= SharedResources::Host => Exclusivity::Host,
         _ => Exclusivity::Node,
     };
     match &case.pressure {
+        // The copy of containerd's directory changes a shared disk.
+        _ if case.node.file_systems.is_some() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
         Some(pressure) => pressure.signals().map(of_signal).max().unwrap_or(Exclusivity::Node),
         // A kubelet evicts no other pod while it waits for an evicted one to terminate.
         None if case.expect.killed_within.or(case.expect.killed_after).is_some() => Exclusivity::Node,
@@ -60,6 +60,7 @@ fn changes_node(case: &Case) -> bool {
         || !case.static_pods.is_empty()
         || case.node.memory.is_some()
         || !case.node.capacity.is_empty()
+        || case.node.file_systems.is_some()
         || case.node_changes().next().is_some()
 }
 
@@ -85,6 +86,9 @@ mod tests {
                 Exclusivity::Disk,
             ),
             ("pressure: {signal: nodefs.available}", None, Exclusivity::Node),
+            ("pressure: {signal: imagefs.available}", HostAndDisk, Exclusivity::Disk),
+            ("node: {file-systems: {imagefs: 8Gi}}", HostAndDisk, Exclusivity::Disk),
+            ("node: {file-systems: {imagefs: 8Gi}}", Host, Exclusivity::Node),
             ("pressure: {signal: nodefs.available}", Host, Exclusivity::Node),
             ("pressure: {signal: pid.available}", Host, Exclusivity::Host),
         ];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
-use evictlab_cluster::{Node, NodeError, ProbePods};
+use evictlab_cluster::{FileSystems, FileSystemsError, Node, NodeError, ProbePods, file_systems};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
@@ -79,6 +79,8 @@ struct LeaseState {
     baseline: NodeBaseline,
     /// Changes of exclusive cases since the last recovery.
     dirty: DirtyState,
+    /// The node may have file systems of a case.
+    has_file_systems: bool,
     /// Cases shared the node since the last statistics that an exclusive case waited for.
     was_shared: bool,
     /// Reason why no case may use the node any more.
@@ -122,6 +124,7 @@ impl LeasedNode {
             slowdown: Slowdown::NONE,
             baseline,
             dirty: DirtyState::Clean,
+            has_file_systems: false,
             was_shared: false,
             unusable: None,
         });
@@ -172,6 +175,18 @@ impl LeasedNode {
     /// Records that a case is about to change the node.
     pub(crate) async fn mark_dirty(&self) {
         self.state.lock().await.dirty = DirtyState::Dirty;
+    }
+
+    /// Gives the node the file systems of a case, until the next [`reset`](Self::reset).
+    ///
+    /// # Errors
+    /// The node does not support them, or could not be changed.
+    pub(crate) async fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), FileSystemsError> {
+        {
+            let mut state = self.state.lock().await;
+            (state.dirty, state.has_file_systems) = (DirtyState::Dirty, true);
+        }
+        file_systems::set_up(&self.node, wanted).await
     }
 
     /// Records that the case on a dirty node ended as expected, with its container start time.
@@ -270,6 +285,7 @@ impl LeasedNode {
                     state.baseline.rss = read_process_memory(&self.node).await.or(before.baseline.rss);
                 }
                 (state.container_start, state.dirty) = (container_start, DirtyState::Clean);
+                state.has_file_systems = false;
                 Ok(())
             }
             Err(error) => {
@@ -280,6 +296,9 @@ impl LeasedNode {
     }
 
     async fn restore_and_verify(&self, state: &LeaseState) -> Result<Duration, LeaseError> {
+        if state.has_file_systems {
+            file_systems::restore(&self.node).await?;
+        }
         if self.policy.is_none() {
             kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup_v1)).await?;
         }

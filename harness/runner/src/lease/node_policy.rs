@@ -185,6 +185,9 @@ impl NodePolicy {
         if case.references("kubeletLog") {
             return Err(SkipReason::NoKubeletLog);
         }
+        if let Some((field, _)) = case.kubelet_config.iter().find(|(_, value)| value.is_null()) {
+            return Err(SkipReason::Configuration(format!("{field}: the default")));
+        }
         // Fields that already have the value of the case need no change.
         let differences = differences(&case.kubelet_config, configz);
         if !differences.is_empty() {
@@ -238,6 +241,7 @@ fn bytes(quantity: &Quantity) -> Option<u64> {
 fn node_changes(case: &Case) -> Vec<&'static str> {
     let setup = [
         ("memory limit", case.node.memory.is_some()),
+        ("file systems", case.node.file_systems.is_some()),
         ("extended resources", !case.node.capacity.is_empty()),
         ("static pods", !case.static_pods.is_empty()),
     ];
@@ -337,6 +341,7 @@ mod tests {
     fn skips_cases_that_change_more_than_namespaces() {
         let policy = policy(json!({}), None);
         let rows = [
+            ("node: {file-systems: {imagefs: 8Gi}}", "it changes the node (file systems), which is not done"),
             ("node: {memory: 1Gi}", "it changes the node (memory limit), which is not done"),
             (
                 "do: [{taint: {key: a, effect: NoExecute}}, {untaint: a}, {evict: p}]",
@@ -350,6 +355,7 @@ mod tests {
                 "pods: [{spec: {containers: [{name: a, resources: {requests: {memory: 600Mi}}}]}}, {spec: {containers: [{name: a, resources: {requests: {memory: 401Mi}}}]}}]",
                 "its pods request 1001Mi of memory, and the node has 1000Mi allocatable",
             ),
+            ("kubelet-config: {evictionHard: null}", "needs to change the kubelet's configuration"),
             ("pressure: {signal: pid.available}", "exhausts pid.available"),
             (
                 "pressure: {signal: memory.available, by: kube-reserved}",

@@ -110,8 +110,8 @@ impl HostBudget {
         let Budgets { memory, disk } = self.budgets.as_ref()?;
         let budget = match pressure.signal {
             Signal::MemoryAvailable => memory,
-            Signal::NodefsAvailable => disk,
-            Signal::NodefsInodesFree | Signal::PidAvailable => return None,
+            Signal::NodefsAvailable | Signal::ImagefsAvailable => disk,
+            Signal::NodefsInodesFree | Signal::ImagefsInodesFree | Signal::PidAvailable => return None,
         };
         budget.acquire(ramp.case_total()).await
     }
@@ -124,13 +124,13 @@ impl HostBudget {
     pub(crate) async fn check(&self, node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<(), HostError> {
         let (resource, available) = match pressure.signal {
             Signal::MemoryAvailable => ("memory", node.host_memory().await?),
-            Signal::NodefsAvailable => {
+            Signal::NodefsAvailable | Signal::ImagefsAvailable => {
                 let of_node = available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
                 let of_host = node.backend().host_disk().await?;
                 ("disk", of_node.min(of_host.unwrap_or(u64::MAX)))
             }
             // A few thousand inodes or process ids do not affect the reserve, which is in bytes.
-            Signal::NodefsInodesFree | Signal::PidAvailable => return Ok(()),
+            Signal::NodefsInodesFree | Signal::ImagefsInodesFree | Signal::PidAvailable => return Ok(()),
         };
         Ok(check_reserve(resource, available, ramp.case_total(), self.reserve(node))?)
     }

@@ -143,6 +143,8 @@ fn observations(signal: case::Signal, summary: &Value) -> Result<Vec<Observation
         Signal::MemoryAvailable => Observation::from_node_stats(Signal::AllocatableMemoryAvailable, &node),
         Signal::NodefsAvailable => Observation::from_node_stats(Signal::ImagefsAvailable, &node)
             .filter(|images| images.capacity == stated.capacity),
+        Signal::ImagefsAvailable => Observation::from_node_stats(Signal::NodefsAvailable, &node)
+            .filter(|nodefs| nodefs.capacity == stated.capacity),
         _ => None,
     };
     Ok([Some(stated), related].into_iter().flatten().collect())

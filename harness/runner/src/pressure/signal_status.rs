@@ -1,7 +1,7 @@
 //! Available amount and capacity of an eviction signal, read from the Summary API.
 
 use evictlab_case::Signal;
-use evictlab_rules::summary::{MemoryStats, NodeStats};
+use evictlab_rules::summary::{FsStats, MemoryStats, NodeStats};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,11 +21,13 @@ impl SignalStatus {
     pub(crate) fn from_summary(summary: &Value, signal: Signal) -> Self {
         let node = node_stats(summary);
         let available = available_on(&node, signal).unwrap_or(0);
-        let fs = node.fs.as_ref();
+        let fs = file_system(&node, signal);
         let capacity = match signal {
             Signal::MemoryAvailable => available + working_set(node.memory.as_ref()),
-            Signal::NodefsAvailable => unsigned(fs.and_then(|fs| fs.capacity_bytes)),
-            Signal::NodefsInodesFree => unsigned(fs.and_then(|fs| fs.inodes)),
+            Signal::NodefsAvailable | Signal::ImagefsAvailable => {
+                unsigned(fs.and_then(|fs| fs.capacity_bytes))
+            }
+            Signal::NodefsInodesFree | Signal::ImagefsInodesFree => unsigned(fs.and_then(|fs| fs.inodes)),
             Signal::PidAvailable => unsigned(node.rlimit.as_ref().and_then(|rlimit| rlimit.maxpid)),
         };
         let used_by_pods = match signal {
@@ -33,7 +35,7 @@ impl SignalStatus {
                 let pods = node.system_containers.iter().find(|cgroup| cgroup.name == "pods");
                 working_set(pods.and_then(|pods| pods.memory.as_ref()))
             }
-            Signal::NodefsAvailable | Signal::NodefsInodesFree | Signal::PidAvailable => 0,
+            _ => 0,
         };
         Self { available, capacity, used_by_pods }
     }
@@ -53,14 +55,22 @@ pub(crate) fn node_stats(summary: &Value) -> NodeStats {
 fn available_on(node: &NodeStats, signal: Signal) -> Option<u64> {
     let amount = match signal {
         Signal::MemoryAvailable => node.memory.as_ref()?.available_bytes?,
-        Signal::NodefsAvailable => node.fs.as_ref()?.available_bytes?,
-        Signal::NodefsInodesFree => node.fs.as_ref()?.inodes_free?,
+        Signal::NodefsAvailable | Signal::ImagefsAvailable => file_system(node, signal)?.available_bytes?,
+        Signal::NodefsInodesFree | Signal::ImagefsInodesFree => file_system(node, signal)?.inodes_free?,
         Signal::PidAvailable => {
             let rlimit = node.rlimit.as_ref()?;
             rlimit.maxpid?.checked_sub(rlimit.curproc?)?
         }
     };
     u64::try_from(amount).ok()
+}
+
+/// Returns the file system of a signal.
+fn file_system(node: &NodeStats, signal: Signal) -> Option<&FsStats> {
+    match signal.is_on_imagefs() {
+        true => node.runtime.as_ref()?.image_fs.as_ref(),
+        false => node.fs.as_ref(),
+    }
 }
 
 fn working_set(memory: Option<&MemoryStats>) -> u64 {
@@ -83,6 +93,7 @@ mod tests {
         let summary = json!({"node": {
             "memory": memory(600, 400),
             "fs": {"availableBytes": 70, "capacityBytes": 100, "inodesFree": 7, "inodes": 10},
+            "runtime": {"imageFs": {"availableBytes": 50, "capacityBytes": 60, "inodesFree": 5, "inodes": 6}},
             "rlimit": {"maxpid": 1000, "curproc": 900},
             "systemContainers": [{"name": "kubelet"}, {"name": "pods", "memory": memory(500, 300)}],
         }});
@@ -90,6 +101,8 @@ mod tests {
             (Signal::MemoryAvailable, (600, 1000, 300)),
             (Signal::NodefsAvailable, (70, 100, 0)),
             (Signal::NodefsInodesFree, (7, 10, 0)),
+            (Signal::ImagefsAvailable, (50, 60, 0)),
+            (Signal::ImagefsInodesFree, (5, 6, 0)),
             (Signal::PidAvailable, (100, 1000, 0)),
         ];
         for (signal, (available, capacity, used_by_pods)) in rows {

@@ -10,6 +10,9 @@ pub(crate) enum SkipReason {
     /// The node's host has the other cgroup version.
     #[error("it applies to cgroup {}", .0.as_str())]
     Cgroup(Cgroup),
+    /// The node cannot have the file systems of the case.
+    #[error("{0}")]
+    FileSystems(String),
     /// Pressure on the node is forbidden, and the case causes it or could cause it.
     #[error("{cause}, {forbidden}")]
     PressureForbidden {

@@ -20,8 +20,8 @@ impl DefaultDistances {
             Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
             // The kubelet deletes unused images before it evicts pods; the overshoot exceeds what
             // that frees. The same applies to the inodes of those images.
-            Signal::NodefsAvailable => (512 * MIB, 2048 * MIB),
-            Signal::NodefsInodesFree => (20_000, 12_000),
+            Signal::NodefsAvailable | Signal::ImagefsAvailable => (512 * MIB, 2048 * MIB),
+            Signal::NodefsInodesFree | Signal::ImagefsInodesFree => (20_000, 12_000),
             Signal::PidAvailable => (1_000, 200),
         };
         Self { distance, overshoot }

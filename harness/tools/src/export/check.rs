@@ -107,6 +107,8 @@ impl Checker<'_> {
         self.reject_if(!case.static_pods.is_empty(), yaml_path!["static-pods"], what);
         let what = "kind does not limit the memory of a node";
         self.reject_if(case.node.memory.is_some(), yaml_path!["node", "memory"], what);
+        let what = "kind does not give a node an imagefs of its own";
+        self.reject_if(case.node.file_systems.is_some(), yaml_path!["node", "file-systems"], what);
         let what = "extended resources are added to the node while the case runs";
         self.reject_if(!case.node.capacity.is_empty(), yaml_path!["node", "capacity"], what);
         for field in THRESHOLD_FIELDS {

@@ -22,6 +22,8 @@ pub(crate) fn sed_expression(signal: Signal) -> &'static str {
         Signal::MemoryAvailable => r#"s/.*"memory":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
         Signal::NodefsAvailable => r#"s/.*"fs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
         Signal::NodefsInodesFree => r#"s/.*"fs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
+        Signal::ImagefsAvailable => r#"s/.*"imageFs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
+        Signal::ImagefsInodesFree => r#"s/.*"imageFs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
         Signal::PidAvailable => r#"s/.*"maxpid":\([0-9]*\),"curproc":\([0-9]*\).*/\1 - \2/"#,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evictlab_embedded::fault::Scope;
-use evictlab_embedded::machine::Cgroup;
+use evictlab_embedded::machine::{Cgroup, Imagefs};
 use evictlab_embedded::sim::Time;
 use evictlab_embedded::{Cluster, Node, SimContext};
 use evictlab_fault::Fault;
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::docker::ExecOutput;
 use crate::node::error::{ConfigureError, NodeError};
+use crate::node::file_systems::FileSystems;
 
 /// Maximum number of static pods of a case.
 const MAX_STATIC_PODS: usize = 16;
@@ -54,6 +55,21 @@ impl EmbeddedNode {
 
     pub(super) fn restore_config(&self) -> Result<(), NodeError> {
         self.with(|node, ctx| node.kubelet.restore(ctx))
+    }
+
+    pub(super) fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), NodeError> {
+        let imagefs = Imagefs { bytes: wanted.imagefs, has_layers: !wanted.has_split_layers };
+        self.with(|node, ctx| node.set_imagefs(Some(imagefs), ctx))
+    }
+
+    pub(super) fn restore_file_systems(&self) -> Result<bool, NodeError> {
+        self.with(|node, ctx| {
+            let has_imagefs = node.machine.imagefs().is_some();
+            if has_imagefs {
+                node.set_imagefs(None, ctx);
+            }
+            has_imagefs
+        })
     }
 
     pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {

@@ -3,6 +3,7 @@
 mod embedded;
 mod existing;
 mod kind;
+mod kind_imagefs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub(crate) use self::existing::ExistingNode;
 pub(crate) use self::kind::KindNode;
 use super::error::{ConfigureError, NodeError};
 use super::external::ExternalNode;
-use crate::docker::ExecOutput;
+use super::file_systems::{FileSystems, FileSystemsError};
+use crate::docker::{Docker, ExecOutput};
 
 /// Time limit of a command in a container.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,6 +36,11 @@ pub enum NodeBackend {
 }
 
 impl NodeBackend {
+    /// The container of a kind node on the file system of the host.
+    pub fn of_container(docker: &Docker, container: &str) -> Self {
+        Self::Kind(KindNode { node: container.to_owned(), docker: docker.clone(), own_disk: false })
+    }
+
     /// Restrictions of a node that evictlab does not manage; `None` for a managed node.
     pub fn external(&self) -> Option<&ExternalNode> {
         match self {
@@ -111,6 +118,28 @@ impl NodeBackend {
         }
     }
 
+    /// Gives images and writable layers a file system of their own, and restarts the kubelet.
+    ///
+    /// # Errors
+    /// The node does not support it, or could not be changed.
+    pub async fn set_up_file_systems(&self, file_systems: FileSystems) -> Result<(), FileSystemsError> {
+        match self {
+            Self::Embedded(node) => Ok(node.set_up_file_systems(file_systems)?),
+            Self::Kind(node) => node.set_up_file_systems(file_systems).await,
+            Self::Existing(node) => Err(node.not_managed().into()),
+        }
+    }
+
+    /// Restores the original file systems with their images, and restarts the kubelet. Returns
+    /// `false` if the node has no others.
+    pub async fn restore_file_systems(&self) -> Result<bool, NodeError> {
+        match self {
+            Self::Embedded(node) => node.restore_file_systems(),
+            Self::Kind(node) => node.restore_file_systems().await,
+            Self::Existing(_) => Ok(false),
+        }
+    }
+
     /// Lines of the kubelet log since a point in time; `None` if the log is not accessible.
     pub async fn kubelet_log(&self, since: Timestamp) -> Result<Option<Vec<String>>, NodeError> {
         match self {
@@ -147,12 +176,12 @@ impl NodeBackend {
         }
     }
 
-    /// Available disk of the host that the node's own file system takes, in bytes; `None` if the
-    /// node reports the disk of its host itself.
+    /// Available disk of the host that the node's own file systems take, in bytes; `None` if the
+    /// node has the disk of its machine.
     pub async fn host_disk(&self) -> Result<Option<u64>, NodeError> {
         match self {
-            Self::Kind(node) if node.own_disk => node.host_disk().await.map(Some),
-            Self::Embedded(_) | Self::Kind(_) | Self::Existing(_) => Ok(None),
+            Self::Kind(node) => node.host_disk().await.map(Some),
+            Self::Embedded(_) | Self::Existing(_) => Ok(None),
         }
     }
 

@@ -21,6 +21,8 @@ pub enum Gate {
     InPlacePodVerticalScaling,
     /// Pod-level requests and limits count.
     PodLevelResources,
+    /// Images and writable layers may have different file systems. Read since 1.29.
+    KubeletSeparateDiskGC,
 }
 
 /// Gates that a configuration sets.
@@ -46,6 +48,7 @@ impl Gate {
             }
             Self::InPlacePodVerticalScaling => "InPlacePodVerticalScaling",
             Self::PodLevelResources => "PodLevelResources",
+            Self::KubeletSeparateDiskGC => "KubeletSeparateDiskGC",
         }
     }
 }
@@ -62,6 +65,7 @@ impl Gate {
             },
             Self::InPlacePodVerticalScaling => version.at_least(32).then_some(false),
             Self::PodLevelResources => before(34).then_some(true),
+            Self::KubeletSeparateDiskGC => before(29).then_some(true),
         }
     }
 }

@@ -88,8 +88,8 @@ pub(super) fn complete(
 ) -> Result<(Map<String, Value>, Vec<String>), ConfigError> {
     let mut all = defaults(version);
     let mut unknown = Vec::new();
-    if !file.contains_key("evictionHard") {
-        all.insert("evictionHard".to_owned(), default_hard(version));
+    if file.get("evictionHard").is_none_or(Value::is_null) {
+        all.insert("evictionHard".to_owned(), default_hard(version, defects));
     }
     for (field, value) in file {
         match all.get_mut(field) {
@@ -119,7 +119,7 @@ pub(super) fn complete(
     if (merges || defects.has(Defect::ThresholdDefaultsMerged))
         && let Some(Value::Object(hard)) = all.get_mut("evictionHard")
     {
-        for (signal, amount) in map(default_hard(version)) {
+        for (signal, amount) in map(default_hard(version, defects)) {
             hard.entry(signal).or_insert(amount);
         }
     }
@@ -127,10 +127,10 @@ pub(super) fn complete(
 }
 
 /// `eviction.DefaultEvictionHard`.
-fn default_hard(version: &KubeletVersion) -> Value {
+fn default_hard(version: &KubeletVersion, defects: &Defects) -> Value {
     let mut hard = json!({"imagefs.available": "15%", "memory.available": "100Mi", "nodefs.available": "10%",
         "nodefs.inodesFree": "5%"});
-    if version.at_least(30) {
+    if version.at_least(30) && !defects.has(Defect::ImagefsInodesUndefaulted) {
         hard["imagefs.inodesFree"] = json!("5%");
     }
     hard

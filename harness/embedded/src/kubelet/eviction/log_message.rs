@@ -43,6 +43,8 @@ pub(super) enum LogMessage {
     Failed,
     /// The containers of a pod have ended.
     Evicted,
+    /// The layout of the file systems is not supported.
+    NoRanking,
 }
 
 /// Line numbers by version, in the order of [`LogMessage`]: 1.27 and 1.28, 1.29, 1.30, 1.31, 1.32,
@@ -60,6 +62,9 @@ const PLACES: [[u16; 17]; 7] = [
 impl LogMessage {
     /// Returns the line number in `eviction_manager.go`.
     pub(super) fn place(self, version: &KubeletVersion) -> u16 {
+        if self == Self::NoRanking {
+            return Self::MustEvict.place(version) + 5;
+        }
         let row = [29, 30, 31, 32, 33, 35].iter().filter(|minor| version.at_least(**minor)).count();
         PLACES[row][self as usize]
     }
@@ -73,6 +78,7 @@ impl LogMessage {
             | Self::NoContainerfs
             | Self::NoSummary
             | Self::NoPods
+            | Self::NoRanking
             | Self::Critical
             | Self::Failed => Level::Error,
             _ => Level::Info,
@@ -96,6 +102,7 @@ impl LogMessage {
             Self::NoPods => {
                 "Eviction manager: eviction thresholds have been met, but no pods are active to evict"
             }
+            Self::NoRanking => "Eviction manager: no ranking function for signal",
             Self::Ranked => "Eviction manager: pods ranked for eviction",
             Self::Unable => "Eviction manager: unable to evict any pods from the node",
             Self::TimedOut => "Eviction manager: timed out waiting for pods to be cleaned up",

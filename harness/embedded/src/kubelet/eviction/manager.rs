@@ -114,6 +114,9 @@ pub struct Manager {
     /// Additional thresholds of the passes after the one that detects the file systems.
     appended: Vec<Threshold>,
     knows_disks: bool,
+    /// Images and writable layers have different file systems, although the gate
+    /// `KubeletSeparateDiskGC` is off: the kubelet neither reclaims nor ranks.
+    lacks_ranking: bool,
     met: Vec<Threshold>,
     first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
@@ -133,6 +136,7 @@ impl Manager {
             settings,
             appended: Vec::new(),
             knows_disks: false,
+            lacks_ranking: false,
             met: Vec::new(),
             first_met: Vec::new(),
             conditions_met: BTreeMap::new(),
@@ -166,6 +170,31 @@ impl Manager {
     /// Returns whether [`Manager::detect_fs_layout`] was called.
     pub fn knows_fs_layout(&self) -> bool {
         self.knows_disks
+    }
+
+    /// Returns whether the layout of the file systems is detected, but not supported. The pass that
+    /// detects it ends with an error, later ones have neither thresholds on containerfs nor functions
+    /// to reclaim and to rank (`synchronize`).
+    pub fn rejects_fs_layout(&mut self) -> bool {
+        let settings = &self.settings;
+        if self.knows_disks
+            || settings.disks != FsLayout::SplitImagefs
+            || settings.gates.applies(Gate::KubeletSeparateDiskGC, &self.version)
+        {
+            return false;
+        }
+        (self.knows_disks, self.lacks_ranking) = (true, true);
+        true
+    }
+
+    /// Returns whether images and writable layers have different file systems.
+    pub fn has_split_layers(&self) -> bool {
+        self.settings.disks == FsLayout::SplitImagefs
+    }
+
+    /// Returns whether the kubelet cannot rank pods for the layout of the file systems.
+    pub fn lacks_ranking(&self) -> bool {
+        self.lacks_ranking
     }
 
     /// Detects the layout of the file systems. The first call returns the log message about ignored
@@ -297,7 +326,11 @@ impl Manager {
 
     /// Returns the actions that are tried before a pod is evicted.
     pub fn node_level_reclaim(&self, pressure: &Pressure) -> &'static [ReclaimAction] {
-        reclaim_actions(&self.version, pressure.signal(), self.settings.disks)
+        let layout = match self.has(Defect::ReclaimIgnoresLayout) {
+            true => FsLayout::Single,
+            false => self.settings.disks,
+        };
+        if self.lacks_ranking { &[] } else { reclaim_actions(&self.version, pressure.signal(), layout) }
     }
 
     /// Plans the eviction for a threshold. Equal candidates keep their order.

@@ -49,6 +49,7 @@ pub(super) fn rank(
     if !defects.are_in(Area::Ranking) {
         return rank_pods(version, signal, layout, pods);
     }
+    let layout = if defects.has(Defect::DiskRankIgnoresLayout) { FsLayout::Single } else { layout };
     let version = match defects.has(Defect::RankOmitsSidecarRequests) {
         true => KubeletVersion::from_minor(33),
         false => version.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
-use evictlab_rules::threshold::Resource;
+use evictlab_rules::threshold::{FsLayout, Resource};
 use rand::seq::SliceRandom;
 
 use super::log_message::{LogMessage, name, names};
@@ -26,8 +26,13 @@ use crate::sim::Time;
 /// Start of the eviction manager, after cAdvisor's first measurement.
 const WARM_UP: Duration = Duration::from_millis(250);
 impl Kubelet {
-    pub(in crate::kubelet) fn eviction_start(&mut self, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn eviction_start(&mut self, machine: &Machine, ctx: &mut SimContext) {
         let settings = &self.config.settings;
+        let disks = match machine.fs_layout() {
+            // `HasDedicatedImageFs` compares devices; older kubelets do not know containerfs.
+            FsLayout::SplitImagefs if !self.identity.version.at_least(29) => FsLayout::DedicatedImagefs,
+            layout => layout,
+        };
         let manager = Manager::new(
             self.identity.version.clone(),
             Settings {
@@ -36,7 +41,7 @@ impl Kubelet {
                 max_pod_grace: settings.max_pod_grace,
                 local_storage: settings.local_storage,
                 gates: settings.gates.clone(),
-                disks: evictlab_rules::threshold::FsLayout::Single,
+                disks,
                 defects: self.identity.options.defects.clone(),
             },
         );
@@ -100,7 +105,7 @@ impl Kubelet {
     ///
     /// `HasDedicatedImageFs` needs cAdvisor's first measurement of the root cgroup; without it the
     /// next pass tries again. Since 1.32, `HasDedicatedContainerFs` logs an error on containerd,
-    /// for which cAdvisor has no label.
+    /// for which cAdvisor has no label; a split layout is that of CRI-O.
     fn detect_fs_layout(&mut self, index: usize, manager: &mut Manager, ctx: &SimContext) -> bool {
         let version = self.identity.version.clone();
         if manager.knows_fs_layout() {
@@ -119,7 +124,14 @@ impl Kubelet {
             }
             return false;
         }
-        if version.at_least(32) {
+        if manager.rejects_fs_layout() {
+            if index == SYNC_LOOP {
+                let error = "KubeletSeparateDiskGC is turned off but we still have a split filesystem";
+                self.log_eviction(LogMessage::NotSynchronized, &format!("err={error:?}"), ctx);
+            }
+            return false;
+        }
+        if version.at_least(32) && !manager.has_split_layers() {
             let error = "no imagefs label for configured runtime";
             self.log_eviction(LogMessage::NoContainerfs, &format!("err={error:?}"), ctx);
         }
@@ -200,6 +212,14 @@ impl Kubelet {
         active: &[ActivePod],
         ctx: &mut SimContext,
     ) -> Option<Plan> {
+        if manager.lacks_ranking() {
+            self.log_eviction(
+                LogMessage::NoRanking,
+                &format!("threshold={:?}", pressure.signal().as_str()),
+                ctx,
+            );
+            return None;
+        }
         if active.is_empty() {
             self.log_eviction(LogMessage::NoPods, "", ctx);
             return None;
@@ -363,7 +383,7 @@ mod tests {
                 let node = nodes.get_mut("n1").unwrap();
                 node.kubelet.log = Default::default();
                 node.kubelet.stats = Stats::default();
-                node.kubelet.eviction_start(ctx);
+                node.kubelet.eviction_start(&node.machine, ctx);
                 let mut lines = Vec::new();
                 for measured in [false, true] {
                     if measured {

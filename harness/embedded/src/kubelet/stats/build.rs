@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_rules::threshold::Resource;
+use evictlab_rules::threshold::{FsLayout, Resource};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta;
 use rand::seq::SliceRandom;
@@ -111,8 +111,14 @@ impl<'a> SummaryBuilder<'a> {
         let time = self.meta_time(root.at);
         let layers_at = stats.layers_at.map_or(time, |at| self.meta_time(at));
         let images = self.kubelet.status.images.used();
-        let image_fs = self.fs(layers_at, images);
-        let container_fs = self.kubelet.identity.version.at_least(29).then_some(image_fs);
+        let image_fs = self.images_fs(layers_at, images);
+        // containerd has one file system for images and layers (`ImageFsStats` of
+        // `cri_stats_provider.go`); cAdvisor, for CRI-O, tells them apart.
+        let container_fs = match self.machine.fs_layout() {
+            FsLayout::SplitImagefs => self.fs(time, stats.filesystem.used),
+            FsLayout::Single | FsLayout::DedicatedImagefs => image_fs,
+        };
+        let container_fs = self.kubelet.identity.version.at_least(29).then_some(container_fs);
         Node {
             node_name: self.kubelet.identity.node.clone(),
             system_containers: self.system(),
@@ -243,7 +249,7 @@ impl<'a> SummaryBuilder<'a> {
             start_time: self.meta_time(running.started),
             cpu,
             memory,
-            rootfs: self.fs(measured, layer.unwrap_or_default()),
+            rootfs: self.layers_fs(measured, layer.unwrap_or_default()),
             logs: self.fs(self.meta_time(self.now), logs),
         };
         (container, count)
@@ -336,10 +342,29 @@ impl<'a> SummaryBuilder<'a> {
         }
     }
 
-    /// Returns statistics of a part of the node's file system. Capacity and free space are from the
-    /// node's last measurement.
+    /// Returns statistics of a part of nodefs.
     fn fs(&self, time: MetaTime, used: DiskUse) -> Fs {
-        let Filesystem { capacity, used: all } = self.kubelet.stats.filesystem;
+        Self::part_of(self.kubelet.stats.filesystem, time, used)
+    }
+
+    /// Returns statistics of a part of the file system of images.
+    fn images_fs(&self, time: MetaTime, used: DiskUse) -> Fs {
+        let stats = &self.kubelet.stats;
+        Self::part_of(stats.images_filesystem.unwrap_or(stats.filesystem), time, used)
+    }
+
+    /// Returns statistics of a part of the file system of writable layers.
+    fn layers_fs(&self, time: MetaTime, used: DiskUse) -> Fs {
+        match self.machine.fs_layout() {
+            FsLayout::SplitImagefs => self.fs(time, used),
+            FsLayout::Single | FsLayout::DedicatedImagefs => self.images_fs(time, used),
+        }
+    }
+
+    /// Returns statistics of a part of a file system. Capacity and free space are from the node's
+    /// last measurement.
+    fn part_of(whole: Filesystem, time: MetaTime, used: DiskUse) -> Fs {
+        let Filesystem { capacity, used: all } = whole;
         Fs {
             time,
             available_bytes: capacity.bytes.saturating_sub(all.bytes),

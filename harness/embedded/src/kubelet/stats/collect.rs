@@ -117,9 +117,19 @@ impl Kubelet {
         known.next = ctx.now + jittered(known.interval, ctx.rng);
         let next = known.next;
         if *group == Cgroup::Root {
-            self.stats.filesystem = self.status.images.adjust(machine.filesystem());
+            self.measure_filesystems(machine);
         }
         self.stats_at(next, StatsEvent::Housekeeping(group.clone()), ctx);
+    }
+
+    /// Measures the file systems, as cAdvisor does with the root cgroup.
+    fn measure_filesystems(&mut self, machine: &Machine) {
+        let (images, whole) = (&self.status.images, machine.filesystem());
+        self.stats.images_filesystem = machine.images_filesystem().map(|layers| images.include(layers));
+        self.stats.filesystem = match self.stats.images_filesystem {
+            Some(_) => images.exclude(whole),
+            None => images.adjust(whole),
+        };
     }
 
     pub(super) fn measure_layers(&mut self, machine: &Machine, now: Time) {

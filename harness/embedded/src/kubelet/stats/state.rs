@@ -13,8 +13,10 @@ use crate::sim::{Rng, Time};
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     pub(super) groups: BTreeMap<Cgroup, Group>,
-    /// File system at the node's last measurement.
+    /// nodefs at the node's last measurement.
     pub(super) filesystem: Filesystem,
+    /// File system of images at the node's last measurement, if it is another one.
+    pub(super) images_filesystem: Option<Filesystem>,
     pub(super) layers: BTreeMap<ContainerId, DiskUse>,
     pub(super) layers_at: Option<Time>,
     pub(super) volumes: BTreeMap<PodUid, PodVolumes>,

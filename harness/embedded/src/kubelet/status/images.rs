@@ -34,6 +34,8 @@ pub struct Images {
     detected: BTreeMap<String, Option<Time>>,
     /// Time of the next periodic detection.
     next_detection: Time,
+    /// Images on nodefs, and deleted ones, while a file system of their own hides them.
+    hidden: Option<(Vec<Image>, Vec<Image>)>,
 }
 
 /// Bytes per file in images, as counted on kind's nodes.
@@ -85,6 +87,36 @@ impl Images {
             inodes: (whole.used.inodes + loaded.inodes).saturating_sub(freed.inodes),
         };
         Filesystem { used, ..whole }
+    }
+
+    /// Returns nodefs without images, which have a file system of their own.
+    pub fn exclude(&self, whole: Filesystem) -> Filesystem {
+        let on_nodefs = disk_use(self.all.iter().chain(&self.deleted).filter(|image| image.is_included));
+        let used = DiskUse {
+            bytes: whole.used.bytes.saturating_sub(on_nodefs.bytes),
+            inodes: whole.used.inodes.saturating_sub(on_nodefs.inodes),
+        };
+        Filesystem { used, ..whole }
+    }
+
+    /// Returns the file system of images with them.
+    pub fn include(&self, others: Filesystem) -> Filesystem {
+        let images = self.used();
+        let used =
+            DiskUse { bytes: others.used.bytes + images.bytes, inodes: others.used.inodes + images.inodes };
+        Filesystem { used, ..others }
+    }
+
+    /// Saves the images, until [`restore`](Self::restore).
+    pub fn save(&mut self) {
+        self.hidden = Some((self.all.clone(), self.deleted.clone()));
+    }
+
+    /// Restores saved images.
+    pub fn restore(&mut self) {
+        if let Some((all, deleted)) = self.hidden.take() {
+            (self.all, self.deleted) = (all, deleted);
+        }
     }
 
     /// Returns whether the node has an image that is listed.
