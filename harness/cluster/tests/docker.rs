@@ -279,7 +279,7 @@ async fn cluster_node(docker: &Docker, image: &str, cluster: &str) -> String {
     let node =
         systemd_node(docker, image, &[("io.x-k8s.kind.cluster", cluster), ("io.x-k8s.kind.role", "worker")])
             .await;
-    let fake = "mkdir -p /var/lib/kubelet /etc/kubernetes; echo 'kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nimageGCHighThresholdPercent: 101' > /var/lib/kubelet/config.yaml";
+    let fake = "mkdir -p /var/lib/kubelet /etc/kubernetes; echo 'kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nimageGCHighThresholdPercent: 101\nfailCgroupV1: false' > /var/lib/kubelet/config.yaml";
     docker.run(&node, &["sh", "-ec", fake]).await.unwrap();
     node
 }
