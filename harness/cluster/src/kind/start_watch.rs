@@ -223,6 +223,8 @@ fn group(found: Vec<NodeProblem>) -> Vec<StartProblem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ClusterError;
+    use crate::kind::KindError;
 
     const INOTIFY: &str = r#"E0702 14:44:35.994664   42304 kubelet.go:1466] "Failed to start cAdvisor" err="inotify_init: too many open files""#;
 
@@ -277,5 +279,23 @@ mod tests {
         assert!(exited.starts_with(start), "{exited}");
         // Docker is still starting it.
         assert_eq!(text(Restarts::default().problem("a", NodeLog::Exited(String::new()), None)), "");
+    }
+
+    #[test]
+    fn problems_are_part_of_the_final_error_and_of_the_decision_to_try_again() {
+        let with = |log: &str| {
+            let output = "timed out waiting for the condition".to_owned();
+            let failed = ClusterError::Kind(KindError::Failed { command: "create".to_owned(), output });
+            let problem = Restarts::default().problem("a", NodeLog::Kubelet(2, log.to_owned()), None);
+            let found: Vec<_> =
+                problem.into_iter().map(|(state, cause)| ("a".to_owned(), state, cause)).collect();
+            failed.with_problems(group(found))
+        };
+        let [none, unknown, known] = ["", "Error: why", INOTIFY].map(with);
+        assert!(none.is_slow_host() && unknown.is_slow_host(), "the host may be slow");
+        assert!(!known.is_slow_host(), "a second attempt has the same limit");
+        assert_eq!(none.to_string(), "`kind create` failed:\ntimed out waiting for the condition");
+        assert_eq!(unknown.to_string(), format!("{none}\na: the kubelet exits at every start: Error: why"));
+        assert!(known.to_string().contains("inotify_init") && known.to_string().contains("\nhelp: raise"));
     }
 }
