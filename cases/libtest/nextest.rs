@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
-    Backend, Cluster, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig, KindOptions,
-    KubeletGroup, NewCluster, Owner, StateDir,
+    Backend, Cluster, ClusterProgress, ClusterRecord, ClusterSource, KeepPolicy, KindBackend, KindConfig,
+    KindOptions, KubeletGroup, NewCluster, Owner, StateDir,
 };
 use evictlab_judge::CaseResult;
 use evictlab_report::RunState;
@@ -101,7 +101,7 @@ fn create_cluster(
         state,
         NewCluster { record, group, base: &base, nodes: 1 },
         &never,
-        |_| {},
+        ClusterProgress::SILENT,
     ));
     if let Err(error) = created {
         let deleted = runtime.block_on(evictlab_cluster::delete(docker, state, &name));

@@ -4,6 +4,7 @@
 use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,15 @@ pub const SCHEMA_FILE: &str = "case.schema.json";
 
 /// Prefix of the displayed path of a built-in case.
 const BUILT_IN: &str = "(built-in) ";
+
+/// Path of the standard input in commands.
+pub(crate) const STDIN: &str = "-";
+
+/// Displayed path of a case from the standard input.
+const SHOWN_STDIN: &str = "<stdin>";
+
+/// Suite of a case from the standard input.
+const STDIN_SUITE: &str = "stdin";
 
 /// Source of suites.
 #[derive(Clone, Debug)]
@@ -94,7 +104,10 @@ impl ParsedCase {
         let mut case: Case = serde_saphyr::from_str(&text)
             .map_err(|error| LoadErrors(vec![yaml_problem(shown, &text, error.without_snippet())]))?;
         case.add_pressure_pod();
-        let [suite, file, shown] = [suite, relative, shown].map(str::to_owned);
+        // A case from the standard input has the file that its name requires.
+        let named = || format!("{STDIN_SUITE}/{}.yaml", case.name);
+        let file = if shown == SHOWN_STDIN { named() } else { relative.to_owned() };
+        let [suite, shown] = [suite, shown].map(str::to_owned);
         Ok(Self { suite, file, shown, case, text })
     }
 
@@ -129,6 +142,9 @@ impl ParsedCase {
     /// Returns the path to pass to `evictlab run`. `None` if the name of the case suffices: for a
     /// built-in case and for one in `./cases`.
     pub fn path(&self) -> Option<&str> {
+        if self.shown == SHOWN_STDIN {
+            return Some(STDIN);
+        }
         let has_name =
             self.shown.starts_with(BUILT_IN) || Path::new(&self.shown) == Path::new("cases").join(&self.file);
         (!has_name).then_some(&self.shown)
@@ -191,11 +207,15 @@ impl CaseFiles {
         }
     }
 
-    /// Reads case files, suites (folders of case files) and folders of suites. A file that is named
-    /// more than once is read once.
+    /// Reads case files, suites (folders of case files), folders of suites, and a case from the standard
+    /// input ([`STDIN`]). A file that is named more than once is read once.
     pub fn read_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
         let (mut files, mut problems) = (vec![], vec![]);
-        for path in paths.iter().map(AsRef::as_ref) {
+        let is_stdin = |path: &&Path| *path == Path::new(STDIN);
+        if paths.iter().map(AsRef::as_ref).any(|path| is_stdin(&path)) {
+            files.push(standard_input());
+        }
+        for path in paths.iter().map(AsRef::as_ref).filter(|path| !is_stdin(path)) {
             match files_of_path(path) {
                 Ok(found) => files.extend(found),
                 Err(LoadErrors(more)) => problems.extend(more),
@@ -367,6 +387,15 @@ fn file_on_disk(path: &Path) -> File {
     let text = fs::read(path).map(Cow::Owned).map_err(|why| format!("failed to read: {why}"));
     let relative = format!("{suite}/{}", name(Some(path)));
     File { suite, relative, shown: path.display().to_string(), text }
+}
+
+/// Reads the standard input to its end.
+fn standard_input() -> File {
+    let mut text = vec![];
+    let read = std::io::stdin().lock().read_to_end(&mut text);
+    let text = read.map(|_| Cow::Owned(text)).map_err(|why| format!("failed to read: {why}"));
+    let (suite, shown) = (STDIN_SUITE.to_owned(), SHOWN_STDIN.to_owned());
+    File { suite, relative: String::new(), shown, text }
 }
 
 fn built_in(path: &str, text: &'static str) -> File {

@@ -58,8 +58,13 @@ pub(crate) async fn execute(
     if interrupts.is_interrupted() && !finished.failures.is_empty() {
         finished.exit_code = INTERRUPTED;
     }
+    print_failures(&finished);
+    Ok(finished)
+}
+
+/// Prints the errors of reports to standard error.
+pub(crate) fn print_failures(finished: &Finished) {
     for failure in &finished.failures {
         print_stderr(format_args!("error: {failure}"));
     }
-    Ok(finished)
 }

@@ -6,6 +6,7 @@ use evictlab_cluster::{
 };
 
 use crate::failure::{Failure, bad_input, infrastructure};
+use crate::output::print_warning;
 
 /// Docker and the state directory.
 pub(crate) struct KindContext {
@@ -28,7 +29,9 @@ impl KindContext {
 
     /// Returns the kubelets of a kept cluster.
     pub(crate) async fn kubelets_of(&self, name: &str) -> Result<Vec<Kubelet>, Failure> {
-        evictlab_cluster::kubelets_of(&self.docker, &self.state, name).await.map_err(cluster_failure)
+        evictlab_cluster::kubelets_of(&self.docker, &self.state, name, &print_warning)
+            .await
+            .map_err(cluster_failure)
     }
 
     /// Returns the backend for a run on these kubelets. Creates no resources.
@@ -41,7 +44,9 @@ impl KindContext {
     ) -> Result<KindBackend, Failure> {
         let groups = match &clusters {
             ClusterSource::Kept(name) => {
-                Cluster::open(&self.docker, &self.state, name, &kubelets).await.map_err(cluster_failure)?;
+                Cluster::open(&self.docker, &self.state, name, &kubelets, &print_warning)
+                    .await
+                    .map_err(cluster_failure)?;
                 evictlab_cluster::single_group(kubelets)
             }
             ClusterSource::New { .. } => evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?,

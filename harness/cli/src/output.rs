@@ -44,3 +44,8 @@ pub(crate) fn print_stderr(text: impl Display) {
     let text = text.to_string();
     let _ignored = writeln!(io::stderr().lock(), "{}", without_workflow_commands(&visible(&text)));
 }
+
+/// Writes a warning to standard error, as [`print_stderr`] does.
+pub(crate) fn print_warning(text: &str) {
+    print_stderr(format!("warning: {text}"));
+}

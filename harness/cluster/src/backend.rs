@@ -9,7 +9,7 @@ use crate::error::ClusterError;
 use crate::existing::{ExistingBackend, ExistingHandle};
 use crate::kind::{KindBackend, KindHandle};
 use crate::node::Node;
-use crate::plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
+use crate::plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 
 /// A source of clusters.
 pub enum Backend {
@@ -83,19 +83,22 @@ impl Backend {
         }
     }
 
-    /// Creates or opens a cluster and prepares all its nodes. `step` receives one line per step.
+    /// Creates or opens a cluster and prepares all its nodes.
     pub async fn open(
         &self,
         plan: &ClusterPlan,
         requirements: &NodeRequirements,
         cancel: &CancellationToken,
-        step: &dyn Fn(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<ClusterHandle, ClusterError> {
+        let step = progress.step;
         match self {
             Self::Embedded(backend) => backend.open(plan, cancel, step).await.map(ClusterHandle::Embedded),
-            Self::Kind(backend) => {
-                backend.open(plan, requirements, cancel, step).await.map(Box::new).map(ClusterHandle::Kind)
-            }
+            Self::Kind(backend) => backend
+                .open(plan, requirements, cancel, progress)
+                .await
+                .map(Box::new)
+                .map(ClusterHandle::Kind),
             Self::Existing(backend) => {
                 backend.open(&requirements.images, cancel, step).await.map(ClusterHandle::Existing)
             }

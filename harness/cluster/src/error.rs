@@ -7,7 +7,7 @@ use evictlab_rules::KubeletVersion;
 use crate::docker::DockerError;
 use crate::existing::ExistingError;
 use crate::images::ImageLoadError;
-use crate::kind::{ConfigError, KindError, StateError};
+use crate::kind::{ConfigError, KindError, StartProblem, StateError};
 use crate::kubelet_config::ConfigureError;
 use crate::wait::Stalled;
 
@@ -73,6 +73,14 @@ pub enum ClusterError {
         /// Last observation.
         #[source]
         stalled: Stalled,
+    },
+    /// The nodes do not become ready, and their logs state why.
+    #[error("{error}\n{}", lines(problems))]
+    NotStarted {
+        /// Failure of kind or of waiting for the nodes.
+        error: Box<ClusterError>,
+        /// Problems of the nodes.
+        problems: Vec<StartProblem>,
     },
     /// A kubelet reports another version than expected.
     #[error(
@@ -152,4 +160,31 @@ pub enum ClusterError {
     /// The operation was cancelled.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl ClusterError {
+    /// Adds the problems of the nodes to a failure to start them.
+    pub(crate) fn with_problems(self, problems: Vec<StartProblem>) -> Self {
+        match self {
+            Self::Kind(KindError::Failed { .. }) | Self::NotReady { .. } if !problems.is_empty() => {
+                Self::NotStarted { error: Box::new(self), problems }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns whether kind timed out for no other reason than a slow host.
+    pub(crate) fn is_slow_host(&self) -> bool {
+        match self {
+            Self::Kind(error) => error.is_slow_host(),
+            Self::NotStarted { error, problems } => {
+                error.is_slow_host() && !problems.iter().any(StartProblem::is_known)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn lines(problems: &[StartProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

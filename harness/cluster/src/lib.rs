@@ -73,9 +73,9 @@ pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,
     KubeletGroup, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError,
-    StateDir, StateError, claim, collect, containers, delete, ensure_names_unused, find, group_by_skew,
-    has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value, remove_scratch, separate_disks,
-    single_group,
+    StartProblem, StartWatch, StateDir, StateError, claim, collect, containers, delete, ensure_names_unused,
+    find, group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value,
+    remove_scratch, separate_disks, single_group,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use node::{
@@ -83,7 +83,7 @@ pub use node::{
     NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
-pub use plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
+pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
 pub use served::{ServedCluster, ServedError};

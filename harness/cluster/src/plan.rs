@@ -24,6 +24,21 @@ pub struct NodeRequirements {
     pub own_disks: bool,
 }
 
+/// Receivers of the progress of a cluster that is being created or opened.
+#[derive(Clone, Copy)]
+pub struct ClusterProgress<'a> {
+    /// Receives one line per step.
+    pub step: &'a dyn Fn(&str),
+    /// Receives each problem that delays the nodes, in one line, and an instruction in a second one.
+    /// Waiting continues.
+    pub warning: &'a dyn Fn(&str),
+}
+
+impl ClusterProgress<'static> {
+    /// Receives nothing.
+    pub const SILENT: Self = Self { step: &|_| {}, warning: &|_| {} };
+}
+
 /// State of a run at the teardown of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct TeardownContext {

@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 };
 use evictlab_cluster::images::stress_image::{self, Built};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
-use evictlab_cluster::{Docker, FileSystems, NodeBackend, has_own_disk, separate_disks};
+use evictlab_cluster::{Docker, FileSystems, NodeBackend, StartWatch, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
 
 /// A Docker daemon and the name of a node image.
@@ -170,10 +170,12 @@ async fn load_stress_image(docker: &Docker, node: &str) {
 
 /// Starts a node that runs systemd and containerd, but has not joined a cluster. It ends after three
 /// minutes even if the test fails.
-async fn systemd_node(docker: &Docker, image: &str) -> String {
+async fn systemd_node(docker: &Docker, image: &str, labels: &[(&str, &str)]) -> String {
     let tmpfs = ["/tmp", "/run"].map(|path| (path.to_owned(), String::new()));
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
+        labels: Some(labels.collect()),
         volumes: Some(vec!["/var".to_owned()]),
         host_config: Some(HostConfig {
             privileged: Some(true),
@@ -193,7 +195,7 @@ async fn systemd_node(docker: &Docker, image: &str) -> String {
 #[tokio::test]
 async fn nodes_get_file_systems_of_their_own() {
     let (docker, image) = docker_or_return!();
-    let nodes = tokio::join!(systemd_node(&docker, &image), systemd_node(&docker, &image));
+    let nodes = tokio::join!(systemd_node(&docker, &image, &[]), systemd_node(&docker, &image, &[]));
     let nodes = [nodes.0.as_str(), nodes.1.as_str()];
     let outcome = AssertUnwindSafe(move_to_own_disks(&docker, nodes)).catch_unwind().await;
     end(&docker, &nodes, outcome).await;
@@ -242,7 +244,7 @@ async fn move_to_own_disks(docker: &Docker, [first, second]: [&str; 2]) {
 #[tokio::test]
 async fn a_node_without_a_file_system_of_its_own_continues() {
     let (docker, image) = docker_or_return!();
-    let node = systemd_node(&docker, &image).await;
+    let node = systemd_node(&docker, &image, &[]).await;
     let outcome = AssertUnwindSafe(fail_to_move(&docker, &node)).catch_unwind().await;
     end(&docker, &[&node], outcome).await;
 }
@@ -317,4 +319,41 @@ async fn create_image(docker: &Docker, name: &str) {
     let body = bollard::body_full(archive.into_inner().unwrap().into());
     let results: Vec<_> = docker.api().create_image(Some(options), Some(body), None).collect().await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// Starts a node of a cluster that does not exist, with the kubelet of the image.
+async fn cluster_node(docker: &Docker, image: &str, cluster: &str) -> String {
+    let node =
+        systemd_node(docker, image, &[("io.x-k8s.kind.cluster", cluster), ("io.x-k8s.kind.role", "worker")])
+            .await;
+    let fake = "mkdir -p /var/lib/kubelet /etc/kubernetes; echo 'kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nimageGCHighThresholdPercent: 101\nfailCgroupV1: false' > /var/lib/kubelet/config.yaml";
+    docker.run(&node, &["sh", "-ec", fake]).await.unwrap();
+    node
+}
+
+#[tokio::test]
+async fn the_log_of_a_kubelet_tells_why_it_does_not_start() {
+    let (docker, image) = docker_or_return!();
+    let cluster = format!("evictlab-test-{}", std::process::id());
+    let node = cluster_node(&docker, &image, &cluster).await;
+    let outcome = AssertUnwindSafe(find_reason(&docker, &node, &cluster)).catch_unwind().await;
+    end(&docker, &[&node], outcome).await;
+}
+
+async fn find_reason(docker: &Docker, node: &str, cluster: &str) {
+    let mut watch = StartWatch::new(docker, cluster);
+    assert!(watch.problems(None).await.is_empty(), "the kubelet has not been started");
+    docker.run(node, &["systemctl", "start", "kubelet"]).await.unwrap();
+    let mut found = vec![];
+    for _ in 0..300 {
+        found = watch.problems(None).await;
+        if !found.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let text = found.iter().map(ToString::to_string).collect::<String>();
+    assert!(text.contains(": the kubelet exits at every start: "), "{text}");
+    assert!(text.contains("imageGCHighThresholdPercent"), "{text}");
+    assert!(found[0].is_known() && text.contains("\nhelp: correct the KubeletConfiguration"), "{text}");
 }

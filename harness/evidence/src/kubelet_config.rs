@@ -1,6 +1,7 @@
 //! The configuration of a kubelet, as far as the evidence of a case depends on it.
 
-use evictlab_rules::threshold::{Threshold, ThresholdConfig, parse_threshold_config};
+use evictlab_rules::KubeletVersion;
+use evictlab_rules::threshold::{MissingDefaults, Threshold, ThresholdConfig, parse_threshold_config};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -30,6 +31,12 @@ impl KubeletConfig {
     }
 }
 
+/// Returns the default thresholds that a kubelet does not have, by its complete configuration from
+/// `configz`. `None` if the configuration cannot be read.
+pub fn missing_defaults(version: &KubeletVersion, configz: &Value) -> Option<MissingDefaults> {
+    MissingDefaults::find(version, &KubeletConfig::deserialize(configz).ok()?.0)
+}
+
 /// Returns the eviction thresholds of a kubelet's configuration, with or without the wrapper
 /// `kubeletconfig` that `configz` adds. Empty if the kubelet would reject them.
 pub fn thresholds(config: &Value) -> Vec<Threshold> {
@@ -40,6 +47,50 @@ pub fn thresholds(config: &Value) -> Vec<Threshold> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn finds_default_thresholds_that_an_explicit_map_disables() {
+        let all = json!({"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%"});
+        let rows = [
+            (
+                36,
+                json!({"evictionHard": {"memory.available": "500Mi"}}),
+                "evictionHard sets only memory.available: no threshold for nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree",
+            ),
+            (
+                29,
+                json!({"evictionHard": {"memory.available": "500Mi", "pid.available": "10%"}}),
+                "evictionHard sets only memory.available, pid.available: no threshold for nodefs.available, nodefs.inodesFree, imagefs.available",
+            ),
+            // kind disables the thresholds on its disks by name.
+            (
+                36,
+                json!({"evictionHard": {"nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"}}),
+                "evictionHard sets only imagefs.available, nodefs.available, nodefs.inodesFree: no threshold for memory.available, imagefs.inodesFree",
+            ),
+            (
+                36,
+                json!({}),
+                "evictionHard is empty: no threshold for memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree",
+            ),
+            (
+                36,
+                json!({"evictionHard": all}),
+                "evictionHard sets only imagefs.available, memory.available, nodefs.available, nodefs.inodesFree: no threshold for imagefs.inodesFree",
+            ),
+            (29, json!({"evictionHard": all}), ""),
+            // A soft threshold is a threshold.
+            (36, json!({"evictionHard": all, "evictionSoft": {"imagefs.inodesFree": "5%"}}), ""),
+        ];
+        for (minor, config, warning) in rows {
+            let version = KubeletVersion::from_minor(minor);
+            for config in [json!({"kubeletconfig": config}), config] {
+                let found = missing_defaults(&version, &config);
+                let text = found.map(|found| found.to_string()).unwrap_or_default();
+                assert_eq!(text, warning, "{config}");
+            }
+        }
+    }
 
     #[test]
     fn reads_a_configuration_with_and_without_its_wrapper() {

@@ -38,7 +38,7 @@ mod scope;
 mod yaml;
 
 pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
-pub use kubelet_config::{KubeletConfig, thresholds};
+pub use kubelet_config::{KubeletConfig, missing_defaults, thresholds};
 pub use live_state::{LiveState, WatchedKind};
 pub use metric::Metric;
 pub use missing::{EvidenceSource, MissingEvidence, UnknownSource};

@@ -94,6 +94,7 @@ pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
 pub(super) fn redact_event(what: &mut RunEventKind) {
     match what {
         RunEventKind::ClusterStep { text, .. }
+        | RunEventKind::ClusterWarning { text, .. }
         | RunEventKind::ClusterFailed { error: text, .. }
         | RunEventKind::CaseStep { text, .. }
         | RunEventKind::CaseProgress { text, .. } => redact_text(text),

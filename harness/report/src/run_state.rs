@@ -107,6 +107,7 @@ impl RunState {
             RunEventKind::RunStarted { .. } => self.run = RunStart::from_event(event),
             RunEventKind::ClusterStarted { .. }
             | RunEventKind::ClusterStep { .. }
+            | RunEventKind::ClusterWarning { .. }
             | RunEventKind::ClusterReady { .. }
             | RunEventKind::ClusterFailed { .. }
             | RunEventKind::ClusterDeleted { .. } => self.apply_cluster_event(at, &event.what),

@@ -80,6 +80,13 @@ pub enum RunEventKind {
         /// The current step, in one line.
         text: String,
     },
+    /// A problem delays the nodes of a cluster. Waiting continues.
+    ClusterWarning {
+        /// Name of the cluster.
+        cluster: String,
+        /// The problem in one line, and an instruction in a second one, if it is well known.
+        text: String,
+    },
     /// A cluster is ready.
     ClusterReady {
         /// Name of the cluster.

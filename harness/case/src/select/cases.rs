@@ -10,14 +10,14 @@ use regex::Regex;
 
 use super::Shard;
 use super::label_filter::LabelFilter;
-use crate::load::order;
+use crate::load::{STDIN, order};
 use crate::{CaseFiles, LoadErrors, LoadedCase, ParsedCase, Source, Upstream, duplicate_names, nearest};
 
 /// Selection criteria. Each applies to the cases that the previous ones selected.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Suites, cases, `suite/case`, case files and folders of case files. Empty selects all cases
-    /// of the source.
+    /// Suites, cases, `suite/case`, case files, folders of case files, and `-` for a case from the
+    /// standard input. Empty selects all cases of the source.
     pub names: Vec<String>,
     /// Filter on labels.
     pub label_filter: Option<LabelFilter>,
@@ -258,7 +258,9 @@ fn no_such_name<C: Borrow<ParsedCase>>(source: &Source, known: &[Arc<C>], name: 
 
 /// Reports whether a name can only be a path.
 fn is_path(name: &str) -> bool {
-    [".yaml", ".yml", "/"].iter().any(|end| name.ends_with(end)) || name.starts_with(['.', '/'])
+    name == STDIN
+        || [".yaml", ".yml", "/"].iter().any(|end| name.ends_with(end))
+        || name.starts_with(['.', '/'])
 }
 
 /// Returns a unique path of the case's file.

@@ -28,7 +28,8 @@ impl SourceArgs {
 /// The selected cases.
 #[derive(clap::Args)]
 pub(crate) struct SelectionArgs {
-    /// Suites, cases, `suite/case`, case files or directories [default: all cases]
+    /// Suites, cases, `suite/case`, case files, directories, or - for a case from standard input
+    /// [default: all cases]
     #[arg(value_name = "SELECTION", add = ArgValueCandidates::new(candidates::selections))]
     names: Vec<String>,
     /// Select only cases whose labels match a Ginkgo label filter, such as

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
-    Cluster, ClusterRecord, ClusterSource, ClusterState, Docker, EmbeddedOptions, KnownCluster, KubeletGroup,
-    NewCluster, Owner, ServedCluster, StateDir,
+    Cluster, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker, EmbeddedOptions,
+    KnownCluster, KubeletGroup, NewCluster, Owner, ServedCluster, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_stderr, print_warning};
 use evictlab_report::words::count;
 
 /// Create, list and delete clusters that outlive a run
@@ -168,17 +168,17 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = ClusterRecord::new(docker.id(), &name, &run, Owner::this(), labels);
     evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
-    let progress = |text: &str| print_stderr(text.trim());
+    let step = |text: &str| print_stderr(text.trim());
     let create = async {
         let mut cluster = Cluster::create(
             &docker,
             state,
             NewCluster { record, group: &group, base: &base, nodes },
             &interrupt.stop,
-            progress,
+            ClusterProgress { step: &step, warning: &print_warning },
         )
         .await?;
-        let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&progress)).await;
+        let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&step)).await;
         separated.unwrap_or(Err(evictlab_cluster::ClusterError::Interrupted))?;
         cluster.keep().await?;
         match interrupt.stop.is_cancelled() {

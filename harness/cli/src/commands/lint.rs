@@ -27,7 +27,7 @@ use evictlab_tools::model_limits::model_limits;
   evictlab lint
   evictlab lint mine.yaml cases/message")]
 pub(crate) struct Args {
-    /// Case files or directories [default: all suites]
+    /// Case files, directories, or - for a case from standard input [default: all suites]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Print the problems and warnings as a JSON object

@@ -9,7 +9,7 @@ use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, reports};
 
 use crate::args::baseline::BaselineArgs;
 use crate::args::output::OutputArgs;
-use crate::execute::run_directory;
+use crate::execute::{print_failures, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
@@ -59,8 +59,6 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
         print_stderr(format_args!("note: {note}"));
     }
     let finished = merge.write(&run_dir, reports).map_err(infrastructure)?;
-    for failure in &finished.failures {
-        print_stderr(format_args!("error: {failure}"));
-    }
+    print_failures(&finished);
     Ok(finished.exit_code.into())
 }

@@ -1,6 +1,6 @@
 //! Use of a profile: its values become the defaults of options.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ErrorKind};
@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::ProfileError;
 use super::file::ProfileFile;
+use super::negation::{unset_flags, with_negations};
 
 /// Profile whose values every other profile has, too.
 const DEFAULT: &str = "default";
@@ -18,11 +19,19 @@ const DEFAULT: &str = "default";
 const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
 
 /// Returns the command with the defaults of a profile: that of `--profile`, else of
-/// `EVICTLAB_PROFILE`, else `default`.
+/// `EVICTLAB_PROFILE`, else `default`. `--no-FLAG` among the arguments unsets a flag of the profile.
 ///
 /// # Errors
 /// The file is invalid, or does not have the profile.
 pub(crate) fn with_profile(
+    command: Command,
+    arguments: &[OsString],
+    environment: Option<String>,
+) -> Result<Command, ProfileError> {
+    with_defaults(command, arguments, environment).map(with_negations)
+}
+
+fn with_defaults(
     command: Command,
     arguments: &[OsString],
     environment: Option<String>,
@@ -36,6 +45,8 @@ pub(crate) fn with_profile(
     };
     let name = name.unwrap_or_else(|| DEFAULT.to_owned());
     let table = file.table()?;
+    let unset = unset_flags(arguments);
+    let applied = Profile { file: &file, unset: &unset };
     let mut selected: BTreeMap<&str, &DeTable<'_>> = BTreeMap::new();
     for (key, profiles) in &table {
         if key.get_ref() != "profile" {
@@ -44,7 +55,7 @@ pub(crate) fn with_profile(
         for (profile, commands) in file.table_of("profile", profiles)? {
             // All profiles are checked, not only the selected ones.
             let commands = file.table_of(profile.get_ref(), commands)?;
-            Profile { file: &file }.apply(command.clone(), commands)?;
+            applied.apply(command.clone(), commands)?;
             selected.insert(profile.get_ref(), commands);
         }
     }
@@ -54,7 +65,7 @@ pub(crate) fn with_profile(
         return Err(ProfileError::Unknown { name, file: file.shown.clone(), profiles });
     }
     let mut layers = [DEFAULT, &name].into_iter().filter_map(|layer| selected.get(layer));
-    layers.try_fold(command, |command, layer| Profile { file: &file }.apply(command, layer))
+    layers.try_fold(command, |command, layer| applied.apply(command, layer))
 }
 
 /// Returns the value of `--profile` among the arguments.
@@ -75,6 +86,8 @@ fn unknown_key(file: &ProfileFile, key: &Spanned<std::borrow::Cow<'_, str>>, kno
 /// The values of a profile.
 struct Profile<'a> {
     file: &'a ProfileFile,
+    /// Flags that the command line unsets.
+    unset: &'a BTreeSet<&'a str>,
 }
 
 impl Profile<'_> {
@@ -99,6 +112,9 @@ impl Profile<'_> {
             };
             let values = self.values(arg, value)?;
             self.check(&command, name, value, (arg, &values))?;
+            if !arg.get_action().takes_values() && self.unset.contains(name) {
+                continue;
+            }
             command = set_default(command.clone(), arg.get_id().as_str(), values);
         }
         Ok(command)

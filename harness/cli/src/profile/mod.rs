@@ -6,5 +6,6 @@
 mod apply;
 mod error;
 mod file;
+mod negation;
 
 pub(crate) use apply::with_profile;

@@ -1,8 +1,9 @@
 //! `evictlab list`, `lint` and `schema`
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -33,6 +34,63 @@ fn write(dir: &TempDir, file: &str, text: &str) {
     let path = dir.path().join(file);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
+}
+
+/// Runs `evictlab` with a standard input.
+fn piped(dir: &TempDir, args: &[&str], input: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+    command.current_dir(dir).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR").args(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), out, err)
+}
+
+#[test]
+fn a_case_comes_from_standard_input() {
+    let dir = elsewhere();
+    let (status, out, err) = piped(&dir, &["lint", "-"], CASE);
+    assert_eq!((status, out.as_str()), (0, "1 case in 1 suite: no problems\nrun: evictlab run -\n"), "{err}");
+    // It is read once.
+    let (status, out, err) = piped(&dir, &["list", "-", "-"], CASE);
+    assert!(status == 0 && out.contains("stdin") && out.contains("1 case"), "{out}{err}");
+    let (status, out, err) = piped(&dir, &["run", "-", "--output-dir", "out"], CASE);
+    assert!(status == 0 && out.contains("1 passed"), "{out}{err}");
+    let events = fs::read_to_string(dir.path().join("out/artifacts/events.jsonl")).unwrap();
+    assert!(events.contains("\"file\":\"stdin/mine.yaml\",\"path\":\"-\""), "{events}");
+    // With other cases.
+    let arguments = ["list", "-", "message/sidecars-are-named"];
+    let (status, out, err) = piped(&dir, &arguments, CASE);
+    assert!(status == 0 && out.contains("It is mine.") && out.contains("2 cases"), "{out}{err}");
+}
+
+#[test]
+fn errors_of_standard_input_have_a_position() {
+    let dir = elsewhere();
+    let unknown = CASE.replace("labels:", "lables:");
+    let unchecked = CASE.replace("expect:", "until: size(evnts) > 0\nexpect:");
+    for (text, position, message) in [
+        (unknown.as_str(), "<stdin>:3:1", "unknown key `lables`: did you mean `labels`?"),
+        (&unchecked, "<stdin>:7:8", "unknown variable `evnts`"),
+        ("", "<stdin>:1:1", ""),
+        ("name: [", "<stdin>:1:", ""),
+    ] {
+        for (command, expected) in [("lint", 1), ("run", 2)] {
+            let (status, _, err) = piped(&dir, &[command, "-"], text);
+            assert_eq!(status, expected, "{command} {text:?}: {err}");
+            assert!(err.contains(position), "{command} {text:?}: {err}");
+            assert!(message.split(": ").all(|part| err.contains(part)), "{command} {text:?}: {err}");
+        }
+    }
+    let (_, out, _) = piped(&dir, &["lint", "-", "--json"], &unknown);
+    let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let problem = &printed["problems"][0];
+    assert_eq!(
+        (&problem["file"], &problem["line"], &problem["column"]),
+        (&"<stdin>".into(), &3.into(), &1.into())
+    );
 }
 
 /// Counts the case files of this repository, as the last line of `evictlab list`.

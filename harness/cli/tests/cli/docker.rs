@@ -2,9 +2,10 @@
 //! removed.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -32,13 +33,18 @@ struct Container {
 struct Daemon {
     address: String,
     containers: Arc<Mutex<BTreeMap<&'static str, Container>>>,
+    /// Tags of the local images of `kindest/node`.
+    tags: &'static [&'static str],
+    /// Images that were requested from a registry.
+    pulled: Arc<Mutex<Vec<String>>>,
 }
 
 impl Daemon {
-    fn start(containers: &[(&'static str, Container)]) -> Self {
+    fn start(containers: &[(&'static str, Container)], tags: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
-        let daemon = Self { address, containers: Arc::new(Mutex::new(containers.iter().cloned().collect())) };
+        let containers = Arc::new(Mutex::new(containers.iter().cloned().collect()));
+        let daemon = Self { address, containers, tags, pulled: Arc::default() };
         let served = daemon.clone();
         std::thread::spawn(move || {
             listener.incoming().for_each(|stream| served.answer(stream.unwrap()));
@@ -57,7 +63,7 @@ impl Daemon {
         lines.take_while(|line| !line.is_empty()).for_each(drop);
         let mut words = request.split(' ');
         let (method, target) = (words.next().unwrap(), words.next().unwrap());
-        let path = target.split('?').next().unwrap();
+        let path = target.split('?').next().unwrap().replace("%2F", "/").replace("%3A", ":");
         // The version of the API comes first: /v1.47/containers/json.
         let parts: Vec<&str> =
             path.split('/').filter(|part| !part.is_empty() && !part.starts_with("v1.")).collect();
@@ -70,6 +76,23 @@ impl Daemon {
                 Some(_) => (204, Vec::new()),
                 None => (404, b"{\"message\": \"no such container\"}".to_vec()),
             },
+            ("GET", ["images", "json"]) => {
+                let tags = self.tags.iter().map(|tag| format!("kindest/node:{tag}"));
+                ok(
+                    &json!([{"Id": "image", "ParentId": "", "RepoTags": tags.collect::<Vec<_>>(), "RepoDigests": [],
+                    "Created": 0, "Size": 0, "SharedSize": -1, "Labels": {}, "Containers": -1}]),
+                )
+            }
+            ("GET", ["images", "kindest", tag, "json"]) => {
+                match tag.strip_prefix("node:").is_some_and(|tag| self.tags.contains(&tag)) {
+                    true => ok(&json!({"Id": "image"})),
+                    false => (404, b"{\"message\": \"no such image\"}".to_vec()),
+                }
+            }
+            ("POST", ["images", "create"]) => {
+                self.pulled.lock().unwrap().push(target.to_owned());
+                (500, b"{\"message\": \"no network\"}".to_vec())
+            }
             _ => (500, format!("{{\"message\": \"unexpected request {request}\"}}").into_bytes()),
         };
         let head = format!(
@@ -126,7 +149,7 @@ impl Host {
             let file = folder.path().join(format!("{}.json", record.cluster));
             fs::write(file, serde_json::to_vec(record).unwrap()).unwrap();
         }
-        Self { folder, daemon: Daemon::start(containers) }
+        Self { folder, daemon: Daemon::start(containers, &[]) }
     }
 
     /// Exit status and output of a command.
@@ -239,4 +262,40 @@ fn gc_removes_scratch_containers_of_dead_processes() {
     let (status, text) = host.evictlab(&["gc"]);
     assert_eq!(status, 0, "{text}");
     assert_eq!(host.daemon.names(), ["elsewhere", "live", "unreadable"], "{text}");
+}
+
+/// A directory with a `kind` that only has a version, and a kubelet binary.
+fn programs() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let kind = "#!/bin/sh\n[ $1 = version ] && echo 'kind v0.32.0 go1.25 linux/amd64'\n";
+    for (name, script) in [("kind", kind), ("kubelet", "#!/bin/sh\necho Kubernetes v1.33.13\n")] {
+        let path = folder.path().join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_binary_runs_in_a_local_image_of_its_minor_version() {
+    let rows: [(&'static [&'static str], usize, &str); 3] = [
+        (&["v1.33.1", "v1.36.2"], 0, "create a container of kindest/node:v1.33.1:"),
+        // The closest patch of the minor version, and nothing else.
+        (&["v1.32.13"], 1, "failed to pull image kindest/node:v1.33.12@"),
+        // It is better than a newer minor version, but not necessary.
+        (&["v1.36.2"], 1, "create a container of kindest/node:v1.36.2:"),
+    ];
+    for (tags, pulls, end) in rows {
+        let programs = programs();
+        let host = Host { folder: tempfile::tempdir().unwrap(), daemon: Daemon::start(&[], tags) };
+        let kubelet = format!("v1.33.13={}", programs.path().join("kubelet").display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
+        command.current_dir(programs.path()).env_clear().env("PATH", programs.path());
+        command.env("DOCKER_HOST", &host.daemon.address).env("EVICTLAB_STATE_DIR", host.folder.path());
+        let arguments = ["cluster", "create", "--backend", "kind", "--name", "lab", "--kubelet", &kubelet];
+        let output = command.args(arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(host.daemon.pulled.lock().unwrap().len(), pulls, "{tags:?}: {text}");
+        assert!(!output.status.success() && text.contains(end), "{tags:?}: {text}");
+    }
 }

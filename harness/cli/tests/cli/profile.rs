@@ -82,6 +82,28 @@ fn the_command_line_precedes_the_environment_and_the_profiles() {
 }
 
 #[test]
+fn the_command_line_unsets_flags() {
+    let root = repository("[profile.default.list]\njson = true\n");
+    let other = repository("");
+    let rows: [(&Path, &[&str], bool); 6] = [
+        (root.path(), &[], true),
+        (root.path(), &["--no-json"], false),
+        (root.path(), &["--no-json", "--json"], true),
+        (other.path(), &["--no-json"], false),
+        (other.path(), &["--json"], true),
+        (other.path(), &["--json", "--no-json"], false),
+    ];
+    for (dir, arguments, is_json) in rows {
+        let (_, out, err) = evictlab(dir, None, &[&["list", "requests-decide"], arguments].concat());
+        assert_eq!(out.starts_with('['), is_json, "{arguments:?}: {out} {err}");
+    }
+    let (status, _, err) = evictlab(root.path(), None, &["list", "--no-jsn"]);
+    assert!(status == 2 && err.contains("'--no-json'"), "{err}");
+    let (_, out, _) = evictlab(root.path(), None, &["list", "--help"]);
+    assert!(!out.contains("--no-json"), "{out}");
+}
+
+#[test]
 fn a_file_beyond_the_repository_is_not_read() {
     let root = repository("[profile.default.run]\nnodes = 2\n");
     let below = root.path().join("a");

@@ -9,7 +9,7 @@ use bollard::models::{
     ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, SystemInfo, SystemInfoCgroupVersionEnum,
 };
 use bollard::query_parameters::{
-    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder,
 };
 use futures::StreamExt;
@@ -152,6 +152,18 @@ impl Docker {
             code: output.code,
             stderr: message.trim().to_owned(),
         })
+    }
+
+    /// Returns the last lines that the first process of a container has printed, also after its end.
+    pub async fn log_tail(&self, container: &str, lines: &str) -> Result<String, DockerError> {
+        let options = LogsOptionsBuilder::default().stdout(true).stderr(true).tail(lines).build();
+        let mut output = self.api.logs(container, Some(options));
+        let mut log = Vec::new();
+        while let Some(chunk) = output.next().await {
+            let failed = |source| DockerError::request(format!("read the log of {container}"), source);
+            log.extend_from_slice(chunk.map_err(failed)?.as_ref());
+        }
+        Ok(String::from_utf8_lossy(&log).into_owned())
     }
 
     /// Lists all containers with a label (`KEY` or `KEY=VALUE`), including stopped ones.

@@ -66,11 +66,7 @@ impl Plan<'_> {
                 check_claim(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
                 let (host, image) = match self.overrides.get(&version) {
                     Some(image) => (self.version_of(image, None).await?, image.clone()),
-                    None => {
-                        let host = self.host_version(path, &version).await?;
-                        let image = self.image_name(&host).await?;
-                        (host, image)
-                    }
+                    None => self.host_image(path, &version).await?,
                 };
                 Ok(Kubelet { image_version: host, binary: Some(path.clone()), ..of_image(version, image) })
             }
@@ -114,23 +110,20 @@ impl Plan<'_> {
         claimed.cloned().or_else(tag).ok_or_else(|| ResolveError::UnknownVersion { image: image.to_owned() })
     }
 
-    /// Version whose node image runs a binary of this version.
-    async fn host_version(
+    /// Node image that runs a binary of this version, and its version.
+    async fn host_image(
         &self,
         path: &Path,
         version: &KubeletVersion,
-    ) -> Result<KubeletVersion, ResolveError> {
-        let versions = match self.resolver {
-            Some(resolver) => resolver.host_versions(version).await?,
-            None => {
-                let newer = |known: &&KubeletVersion| known.minor >= version.minor;
-                let mut listed: Vec<_> = self.lock.nodes.keys().filter(newer).cloned().collect();
-                listed.sort_by_key(|known| distance(known, version));
-                listed
-            }
-        };
+    ) -> Result<(KubeletVersion, String), ResolveError> {
         let none = || ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() };
-        versions.into_iter().next().ok_or_else(none)
+        let Some(resolver) = self.resolver else {
+            let newer = self.lock.nodes.keys().filter(|known| known.minor >= version.minor);
+            let host = newer.min_by_key(|known| distance(known, version)).ok_or_else(none)?;
+            return Ok((host.clone(), self.image_name(host).await?));
+        };
+        let images = resolver.host_images(version).await?;
+        images.into_iter().next().map(|(host, lookup)| (host, lookup.image)).ok_or_else(none)
     }
 
     fn no_image(&self, version: &KubeletVersion) -> ResolveError {

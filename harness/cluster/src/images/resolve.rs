@@ -139,10 +139,15 @@ impl KubeletResolver<'_> {
             KubeletSource::Binary(path) => {
                 let version = binary_version(path, VERSION_TIMEOUT)?;
                 check_claim(&path.display().to_string(), version.clone(), spec.claimed.as_ref())?;
-                match (self.overrides.get(&version), self.host_versions(&version).await?.first()) {
-                    (Some(image), _) => image.clone(),
-                    (None, Some(host)) => self.image_name(host).await?,
-                    (None, None) => return Err(ResolveError::NoHostImage { path: path.clone(), version }),
+                match self.overrides.get(&version) {
+                    Some(image) => image.clone(),
+                    None => {
+                        let hosts = self.host_images(&version).await?;
+                        let Some((_, host)) = hosts.into_iter().next() else {
+                            return Err(ResolveError::NoHostImage { path: path.clone(), version });
+                        };
+                        return Ok(host);
+                    }
                 }
             }
         };
@@ -175,36 +180,54 @@ impl KubeletResolver<'_> {
         Ok(())
     }
 
-    /// Node image for a binary: of its own minor version, else of the closest newer minor version
-    /// with a local image.
+    /// Node image for a binary. Pulls at most one image: that of the closest patch of its minor version,
+    /// if no image of this minor version is local.
     async fn image_for_binary(&self, path: &Path, version: &KubeletVersion) -> Result<String, ResolveError> {
         if let Some(image) = self.overrides.get(version) {
             self.ensure_local(image).await?;
             return Ok(image.clone());
         }
-        let mut first_error = None;
-        for host in self.host_versions(version).await? {
-            match self.image(&host).await {
-                Ok(image) => return Ok(image),
-                Err(error) => first_error = first_error.or(Some(error)),
+        let mut pull_error = None;
+        for (_, ImageLookup { image, is_local }) in self.host_images(version).await? {
+            if is_local {
+                return Ok(image);
+            }
+            if pull_error.is_none() {
+                match self.ensure_local(&image).await {
+                    Ok(()) => return Ok(image),
+                    Err(error) => pull_error = Some(error),
+                }
             }
         }
         // The error of the best version names the image to provide.
-        if let Some(error) = first_error {
-            return Err(error);
-        }
-        Err(ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() })
+        let none = || ResolveError::NoHostImage { path: path.to_owned(), version: version.clone() };
+        Err(pull_error.unwrap_or_else(none))
     }
 
-    /// Versions whose node image can run a binary of this version, in order of preference.
-    pub(super) async fn host_versions(
+    /// Node images that can run a binary of this version, with their versions, in order of preference:
+    /// local ones of its minor version, those to pull, local ones of newer minor versions.
+    pub(super) async fn host_images(
         &self,
         version: &KubeletVersion,
-    ) -> Result<Vec<KubeletVersion>, ResolveError> {
+    ) -> Result<Vec<(KubeletVersion, ImageLookup)>, ResolveError> {
+        let mut images = Vec::new();
+        for host in self.host_versions(version).await? {
+            let image = self.image_name(&host).await?;
+            let is_local = has_image(self.docker, &image).await?;
+            images.push((host, ImageLookup { image, is_local }));
+        }
+        // Stable: the closest version comes first.
+        images.sort_by_key(|(host, image)| (host.minor, !image.is_local));
+        Ok(images)
+    }
+
+    /// Versions whose node image can run a binary of this version, the closest first.
+    async fn host_versions(&self, version: &KubeletVersion) -> Result<Vec<KubeletVersion>, ResolveError> {
         let mut versions = self.local_versions().await?;
         versions.extend(self.lock.nodes.keys().filter(|known| known.minor == version.minor).cloned());
         versions.retain(|known| known.major == version.major && known.minor >= version.minor);
         versions.sort_by_key(|known| distance(known, version));
+        versions.dedup();
         Ok(versions)
     }
 

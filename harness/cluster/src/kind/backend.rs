@@ -16,7 +16,7 @@ use crate::error::ClusterError;
 use crate::images;
 use crate::node::Node;
 use crate::owner::Owner;
-use crate::plan::{ClusterPlan, NodeRequirements, TeardownContext, TeardownOutcome};
+use crate::plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 
 /// Number of attempts to create a cluster on a host that is too slow for the timeouts of kind.
 const CREATE_ATTEMPTS: u32 = 3;
@@ -124,13 +124,15 @@ impl KindBackend {
         plan: &ClusterPlan,
         requirements: &NodeRequirements,
         cancel: &CancellationToken,
-        step: &dyn Fn(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<KindHandle, ClusterError> {
         let cluster = match &self.shared.options.clusters {
-            ClusterSource::Kept(_) => self.shared.open_kept(plan, &requirements.images, cancel, step).await?,
+            ClusterSource::Kept(_) => {
+                self.shared.open_kept(plan, &requirements.images, cancel, progress).await?
+            }
             ClusterSource::New { base, nodes, .. } => {
                 let new = self.shared.claim(plan, base, *nodes).await?;
-                self.shared.create(new, requirements, cancel, step).await?
+                self.shared.create(new, requirements, cancel, progress).await?
             }
         };
         let nodes = cluster.nodes.iter().map(|node| with_requested_label(node, plan)).collect();
@@ -144,7 +146,7 @@ impl KindBackend {
         teardown: TeardownContext,
     ) -> Option<TeardownOutcome> {
         let cluster = match plan.reused && teardown.usable {
-            true => match self.shared.open_cluster(plan).await {
+            true => match self.shared.open_cluster(plan, ClusterProgress::SILENT).await {
                 Ok(cluster) => Some(cluster),
                 Err(error) => {
                     return Some(TeardownOutcome { kept: Some(REUSED), error: Some(error) });
@@ -164,8 +166,12 @@ fn with_requested_label(node: &Node, plan: &ClusterPlan) -> Node {
 }
 
 impl Shared {
-    async fn open_cluster(&self, plan: &ClusterPlan) -> Result<Cluster, ClusterError> {
-        Cluster::open(&self.docker, &self.state, &plan.name, &plan.kubelets).await
+    async fn open_cluster(
+        &self,
+        plan: &ClusterPlan,
+        progress: ClusterProgress<'_>,
+    ) -> Result<Cluster, ClusterError> {
+        Cluster::open(&self.docker, &self.state, &plan.name, &plan.kubelets, progress.warning).await
     }
 
     /// Opens a kept cluster, installs kubelets and loads images.
@@ -174,11 +180,12 @@ impl Shared {
         plan: &ClusterPlan,
         images: &[String],
         cancel: &CancellationToken,
-        step: &dyn Fn(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
-        let mut cluster = self.open_cluster(plan).await?;
+        let mut cluster = self.open_cluster(plan, progress).await?;
         cluster.take(self.options.owner.clone()).await?;
         let preparation = async {
+            let step = progress.step;
             cluster.install_kubelets(&plan.kubelets, step).await?;
             let nodes: Vec<&str> = cluster.nodes.iter().map(|node| node.name.as_str()).collect();
             Ok(images::ensure_loaded(&self.docker, &nodes, images, step).await?)
@@ -210,25 +217,25 @@ impl Shared {
         new: NewCluster<'_>,
         requirements: &NodeRequirements,
         cancel: &CancellationToken,
-        step: &dyn Fn(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
         let Self { docker, state, .. } = self;
         let context = KindContext { docker, state, requirements };
         for _ in 1..CREATE_ATTEMPTS {
-            match context.create(new.clone(), cancel, step).await {
+            match context.create(new.clone(), cancel, progress).await {
                 Err(ClusterError::Exists(name)) => {
                     state.forget(&name)?;
                     return Err(ClusterError::Exists(name));
                 }
-                Err(ClusterError::Kind(error)) if error.is_slow_host() => {
-                    step("the nodes did not start within kind's 30 s; trying again");
+                Err(error) if error.is_slow_host() => {
+                    (progress.step)("the nodes did not start within kind's 30 s; trying again");
                     delete(docker, state, &new.record.cluster).await?;
                     state.write(&new.record)?;
                 }
                 created => return created,
             }
         }
-        context.create(new, cancel, step).await
+        context.create(new, cancel, progress).await
     }
 
     /// Deletes the cluster, or restores its nodes and keeps it.

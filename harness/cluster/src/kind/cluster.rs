@@ -1,5 +1,6 @@
 //! A kind cluster with its workers: creation, reuse, clean-up.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,14 +11,15 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 
 use super::command::{self, KindError};
-use super::config::{KindConfig, label_value};
+use super::config::KindConfig;
 use super::delete::containers;
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::skew::KubeletGroup;
+use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
-use super::workers::{all_workers, install_kubelets, select_workers, verified_workers};
+use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::file_systems;
@@ -26,6 +28,7 @@ use crate::kubelet::Kubelet;
 use crate::kubelet_config;
 use crate::node::{API_READ_TIMEOUT, Node, NodeBackend, wait_until_ready};
 use crate::owner::Owner;
+use crate::plan::ClusterProgress;
 use crate::run_lease::active_runs;
 use crate::workload::Namespace;
 
@@ -58,6 +61,8 @@ pub struct Cluster {
     pub nodes: Vec<Node>,
     /// Record of the cluster.
     pub record: ClusterRecord,
+    /// Kubelet labels of the workers that are not in `nodes`.
+    other_kubelets: Vec<String>,
     state: StateDir,
     docker: Docker,
     heartbeat: Option<Heartbeat>,
@@ -73,7 +78,7 @@ impl Cluster {
         state: &StateDir,
         new: NewCluster<'_>,
         cancel: &CancellationToken,
-        mut progress: impl FnMut(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<Self, ClusterError> {
         let NewCluster { record, group, base, nodes } = new;
         let name = record.cluster.clone();
@@ -81,51 +86,62 @@ impl Cluster {
         let config = state.kind_config(&name);
         std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
         let kubeconfig = state.create_kubeconfig(&name)?;
-        let creation = command::create(&name, &config, &kubeconfig, cancel, &mut progress);
+        let ClusterProgress { step, warning } = progress;
+        let mut watch = StartWatch::new(docker, &name);
+        let creation = command::create(&name, &config, &kubeconfig, cancel, step);
         let created = tokio::select! {
             created = creation => created,
             never = record_node_ids(docker, state, record.clone()) => match never {},
+            never = watch.report(None, warning) => match never {},
         };
-        created.map_err(|error| cluster_error(error, &name))?;
+        if let Err(error) = created {
+            return Err(cluster_error(error, &name).with_problems(watch.problems(None).await));
+        }
         store_record_on_nodes(docker, &record).await?;
         let heartbeat = Heartbeat::start(docker, &containers(docker, &name).await?);
         let client = client(state, &name).await?;
         let preparation = async {
-            progress("waiting for the nodes");
-            wait_for_nodes(&client, &name, 1 + group.kubelets.len() * nodes).await?;
-            let created = all_workers(docker, &client, cgroup_v1).await?;
-            install_kubelets(docker, &client, &group.kubelets, &created, &mut progress).await?;
-            verified_workers(docker, &client, &group.kubelets, cgroup_v1).await
+            step("waiting for the nodes");
+            wait_for_nodes(&client, &mut watch, 1 + group.kubelets.len() * nodes, warning).await?;
+            let mut workers = all_workers(docker, &client, cgroup_v1).await?;
+            install_kubelets(docker, &client, &group.kubelets, &mut workers, step).await?;
+            verify_versions(&workers, &group.kubelets).map(|()| workers)
         };
         let nodes = tokio::select! {
             biased;
             nodes = preparation => nodes?,
             () = cancel.cancelled() => return Err(ClusterError::Interrupted),
         };
-        Ok(Self { name, client, nodes, record, state: state.clone(), docker: docker.clone(), heartbeat })
+        let (other_kubelets, state, docker) = (vec![], state.clone(), docker.clone());
+        Ok(Self { name, client, nodes, record, other_kubelets, state, docker, heartbeat })
     }
 
     /// Opens an existing cluster with the workers of these kubelets; with all workers if `kubelets`
-    /// is empty.
+    /// is empty. `warning` receives the problems of nodes that are not ready.
     pub async fn open(
         docker: &Docker,
         state: &StateDir,
         name: &str,
         kubelets: &[Kubelet],
+        warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
         let cgroup_v1 = docker.cgroup_v1().await?;
         let client = client(state, name).await?;
-        wait_for_nodes(&client, name, 2).await?;
+        wait_for_nodes(&client, &mut StartWatch::new(docker, name), 2, warning).await?;
         let all = all_workers(docker, &client, cgroup_v1).await?;
-        let available = distinct_labels(&all).join(", ");
-        let nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
+        let workers: Vec<(String, String)> =
+            all.iter().map(|node| (node.name.clone(), node.kubelet.clone())).collect();
+        let mut nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
             cluster: name.to_owned(),
             kubelet,
-            available,
+            available: distinct(workers.iter().map(|(_, label)| label)).join(", "),
         })?;
-        let (state, docker) = (state.clone(), docker.clone());
-        Ok(Self { name: name.to_owned(), client, nodes, record, state, docker, heartbeat: None })
+        find_own_disks(docker, &mut nodes).await;
+        let is_other = |(name, _): &&(String, String)| nodes.iter().all(|node| node.name != *name);
+        let other_kubelets = workers.iter().filter(is_other).map(|(_, label)| label.clone()).collect();
+        let (name, state, docker) = (name.to_owned(), state.clone(), docker.clone());
+        Ok(Self { name, client, nodes, record, other_kubelets, state, docker, heartbeat: None })
     }
 
     /// Makes a process the owner of the cluster, and removes the leftovers of a dead owner.
@@ -156,18 +172,12 @@ impl Cluster {
         kubelets: &[Kubelet],
         progress: &dyn Fn(&str),
     ) -> Result<(), ClusterError> {
-        let binaries: Vec<&Kubelet> = kubelets.iter().filter(|kubelet| kubelet.binary.is_some()).collect();
-        if binaries.is_empty() {
+        if kubelets.iter().all(|kubelet| kubelet.binary.is_none()) {
             return Ok(());
         }
-        install_kubelets(&self.docker, &self.client, kubelets, &self.nodes, progress).await?;
-        for node in &mut self.nodes {
-            if let Some(kubelet) = binaries.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
-            {
-                node.version = kubelet.version.clone();
-            }
-        }
-        let labels = distinct_labels(&all_workers(&self.docker, &self.client, false).await?);
+        install_kubelets(&self.docker, &self.client, kubelets, &mut self.nodes, progress).await?;
+        let used = self.nodes.iter().map(|node| &node.kubelet);
+        let labels = distinct(used.chain(&self.other_kubelets));
         if labels != self.record.kubelets {
             self.record.kubelets = labels;
             self.save_record().await?;
@@ -247,20 +257,21 @@ async fn leftover_namespaces(client: &Client) -> Result<Vec<Namespace>, Box<dyn 
     Ok(Namespace::list_except(client, &guests).await?)
 }
 
-fn distinct_labels(nodes: &[Node]) -> Vec<String> {
-    let mut labels: Vec<String> = nodes.iter().map(|node| node.kubelet.clone()).collect();
-    labels.dedup();
-    labels
+/// Returns each label once, sorted.
+fn distinct<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
+    labels.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// Kubelets of the workers of an existing cluster, with their labels and reported versions.
+/// Kubelets of the workers of an existing cluster, with their labels and reported versions. `warning`
+/// receives the problems of nodes that are not ready.
 pub async fn kubelets_of(
     docker: &Docker,
     state: &StateDir,
     name: &str,
+    warning: &dyn Fn(&str),
 ) -> Result<Vec<Kubelet>, ClusterError> {
     let mut kubelets: Vec<Kubelet> = Vec::new();
-    for node in Cluster::open(docker, state, name, &[]).await?.nodes {
+    for node in Cluster::open(docker, state, name, &[], warning).await?.nodes {
         if kubelets.iter().all(|kubelet| kubelet.label != node.kubelet) {
             let (label, version) = (node.kubelet, node.version);
             let image_version = version.clone();
@@ -270,9 +281,20 @@ pub async fn kubelets_of(
     Ok(kubelets)
 }
 
-async fn wait_for_nodes(client: &Client, cluster: &str, count: usize) -> Result<(), ClusterError> {
-    let ready = wait_until_ready(client, count).await;
-    ready.map_err(|stalled| ClusterError::NotReady { cluster: cluster.to_owned(), stalled })
+/// Waits until `count` nodes are ready. `warning` receives the problems that delay them.
+async fn wait_for_nodes(
+    client: &Client,
+    watch: &mut StartWatch<'_>,
+    count: usize,
+    warning: &dyn Fn(&str),
+) -> Result<(), ClusterError> {
+    let ready = tokio::select! {
+        ready = wait_until_ready(client, count) => ready,
+        never = watch.report(Some(client), warning) => match never {},
+    };
+    let Err(stalled) = ready else { return Ok(()) };
+    let error = ClusterError::NotReady { cluster: watch.cluster().to_owned(), stalled };
+    Err(error.with_problems(watch.problems(Some(client)).await))
 }
 
 /// Creates a client from the kubeconfig that kind wrote.

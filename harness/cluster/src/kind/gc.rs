@@ -132,7 +132,7 @@ pub async fn collect(
             Ok(Removal::Left("it is kept, and its kubeconfig is in another state directory"))
         }
         ClusterState::Kept if !kept && !found.containers.is_empty() => {
-            let mut cluster = Cluster::open(docker, state, &found.record.cluster, &[]).await?;
+            let mut cluster = Cluster::open(docker, state, &found.record.cluster, &[], &|_| {}).await?;
             cluster.take(Owner::this()).await?;
             cluster.keep().await?;
             Ok(Removal::Swept)

@@ -13,6 +13,8 @@ mod new_cluster;
 mod node_disk;
 mod record;
 mod skew;
+mod start_cause;
+mod start_watch;
 mod state_dir;
 mod workers;
 
@@ -27,4 +29,5 @@ pub use name::{ClusterName, ClusterNameError};
 pub use node_disk::{NodeDiskError, has_own_disk, separate_disks};
 pub use record::{ClusterRecord, ClusterState, NODE_FILE};
 pub use skew::{KubeletGroup, OLDEST_KUBELET, SkewError, group_by_skew, is_skew_allowed, single_group};
+pub use start_watch::{StartProblem, StartWatch};
 pub use state_dir::{StateDir, StateError};

@@ -1,5 +1,6 @@
 //! Creates a cluster for a run and loads the images of its cases meanwhile.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,7 @@ use super::state_dir::StateDir;
 use crate::docker::{Container, Docker};
 use crate::error::ClusterError;
 use crate::images;
-use crate::plan::NodeRequirements;
+use crate::plan::{ClusterProgress, NodeRequirements};
 use crate::wait::{self, Probe};
 
 /// Step of kind that uses all CPUs of a small host. The later steps, until the workers join, leave
@@ -37,19 +38,20 @@ impl KindContext<'_> {
         self,
         new: NewCluster<'_>,
         cancel: &CancellationToken,
-        step: &dyn Fn(&str),
+        progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
+        let step = progress.step;
         let name = new.record.cluster.clone();
         let (stop, host_is_idle) = (cancel.child_token(), CancellationToken::new());
         let creation = async {
-            let mut previous = String::new();
-            let progress = |text: &str| {
-                if previous == CONTROL_PLANE_STEP {
+            let previous = RefCell::new(String::new());
+            let step = |text: &str| {
+                if previous.replace(text.to_owned()) == CONTROL_PLANE_STEP {
                     host_is_idle.cancel();
                 }
-                text.clone_into(&mut previous);
                 step(text);
             };
+            let progress = ClusterProgress { step: &step, ..progress };
             let created = Cluster::create(self.docker, self.state, new, &stop, progress).await;
             // Images are loaded even if the steps of kind have other names.
             let signal = if created.is_ok() { &host_is_idle } else { &stop };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::config::{KUBELET_LABEL, label_value};
 use super::node_disk::has_own_disk;
+use super::start_cause::StartCause;
 use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::kubelet::Kubelet;
@@ -26,14 +27,14 @@ fn reported_version(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
 }
 
-/// Installs the binaries among these kubelets into the workers with their labels. `progress`
-/// receives one line per binary.
+/// Installs the binaries among these kubelets into the workers with their labels, which then have the
+/// versions of the binaries. `progress` receives one line per binary.
 pub(super) async fn install_kubelets(
     docker: &Docker,
     client: &Client,
     kubelets: &[Kubelet],
-    workers: &[Node],
-    mut progress: impl FnMut(&str),
+    workers: &mut [Node],
+    progress: &dyn Fn(&str),
 ) -> Result<(), ClusterError> {
     for kubelet in kubelets {
         let Some(path) = &kubelet.binary else { continue };
@@ -41,14 +42,18 @@ pub(super) async fn install_kubelets(
         let bytes =
             std::fs::read(path).map_err(|source| ClusterError::Binary { path: path.clone(), source })?;
         let label = label_value(&kubelet.label);
-        for worker in workers.iter().filter(|worker| worker.kubelet == label) {
+        for worker in workers.iter_mut().filter(|worker| worker.kubelet == label) {
             replace_binary(docker, &worker.name, &bytes).await?;
             if let Err(stalled) = wait_for_version(client, &worker.name, kubelet).await {
                 let (binary, node) = (path.clone(), worker.name.clone());
-                let log = worker.backend.log_tail().await.unwrap_or_else(|error| error.to_string());
+                let mut log = worker.backend.log_tail().await.unwrap_or_else(|error| error.to_string());
+                if let Some(help) = StartCause::of_log(&log).and_then(|cause| cause.help) {
+                    log = format!("{}\nhelp: {help}", log.trim_end());
+                }
                 return Err(ClusterError::KubeletNotStarted { binary, node, stalled, log });
             }
             set_kubelet_label(client, &worker.name, &label).await?;
+            worker.version = kubelet.version.clone();
         }
     }
     Ok(())
@@ -127,20 +132,11 @@ fn assign(workers: &[&str], kubelets: &[Kubelet]) -> Result<BTreeMap<String, Str
     Ok(assigned)
 }
 
-/// Lists all workers and verifies the versions of the requested kubelets.
-pub(super) async fn verified_workers(
-    docker: &Docker,
-    client: &Client,
-    kubelets: &[Kubelet],
-    cgroup_v1: bool,
-) -> Result<Vec<Node>, ClusterError> {
-    let nodes = all_workers(docker, client, cgroup_v1).await?;
-    for node in &nodes {
-        let Some(kubelet) = kubelets.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet)
-        else {
-            continue;
-        };
-        if kubelet.version != node.version {
+/// Verifies the versions of the workers of these kubelets.
+pub(super) fn verify_versions(workers: &[Node], kubelets: &[Kubelet]) -> Result<(), ClusterError> {
+    for node in workers {
+        let kubelet = kubelets.iter().find(|kubelet| label_value(&kubelet.label) == node.kubelet);
+        if let Some(kubelet) = kubelet.filter(|kubelet| kubelet.version != node.version) {
             return Err(ClusterError::VersionMismatch {
                 node: node.name.clone(),
                 found: node.version.to_string(),
@@ -148,10 +144,10 @@ pub(super) async fn verified_workers(
             });
         }
     }
-    Ok(nodes)
+    Ok(())
 }
 
-/// Lists all nodes with a kubelet label.
+/// Lists all nodes with a kubelet label. Their disks count as shared until [`find_own_disks`].
 pub(super) async fn all_workers(
     docker: &Docker,
     client: &Client,
@@ -162,14 +158,13 @@ pub(super) async fn all_workers(
         .list(&ListParams::default().labels(KUBELET_LABEL))
         .await
         .map_err(|error| ClusterError::Workers(error.to_string()))?;
-    let workers = listed.into_iter().map(async |node| {
+    let worker = |node: ApiNode| {
         let version = reported_version(&node)
             .unwrap_or_default()
             .parse()
             .map_err(|error| ClusterError::Workers(format!("{error}")))?;
         let name = node.name_any();
-        let own_disk = has_own_disk(docker, &name).await;
-        let backend = KindNode { node: name.clone(), docker: docker.clone(), own_disk };
+        let backend = KindNode { node: name.clone(), docker: docker.clone(), own_disk: false };
         Ok(Node {
             name,
             kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
@@ -178,8 +173,18 @@ pub(super) async fn all_workers(
             client: client.clone(),
             backend: NodeBackend::Kind(backend),
         })
-    });
-    try_join_all(workers).await
+    };
+    listed.into_iter().map(worker).collect()
+}
+
+/// Finds the workers with file systems of their own.
+pub(super) async fn find_own_disks(docker: &Docker, workers: &mut [Node]) {
+    let find = async |worker: &mut Node| {
+        if let NodeBackend::Kind(kind) = &mut worker.backend {
+            kind.own_disk = has_own_disk(docker, &worker.name).await;
+        }
+    };
+    join_all(workers.iter_mut().map(find)).await;
 }
 
 #[cfg(test)]

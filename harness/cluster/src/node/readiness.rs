@@ -1,5 +1,6 @@
 //! Readiness of nodes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -40,6 +41,18 @@ pub(crate) async fn wait_until_ready(client: &Client, count: usize) -> Result<()
         }
     })
     .await
+}
+
+/// Message of the condition `Ready` of each registered node; `None` of nodes that are ready.
+pub(crate) async fn ready_messages(client: &Client) -> kube::Result<BTreeMap<String, Option<String>>> {
+    let nodes: Api<ApiNode> = Api::all(client.clone());
+    let listed = nodes.list(&ListParams::default()).await?;
+    let message = |node: &ApiNode| ready_condition(node).and_then(|condition| condition.message.clone());
+    let of = |node: ApiNode| {
+        let message = (!is_ready(&node)).then(|| message(&node).unwrap_or_default());
+        (node.name_any(), message)
+    };
+    Ok(listed.into_iter().map(of).collect())
 }
 
 /// Returns whether the condition `Ready` of a node is `True`.

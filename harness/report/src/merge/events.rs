@@ -57,6 +57,7 @@ fn adapted(
         RunEventKind::Interrupted { .. } | RunEventKind::TimedOut => return keeps_end.then_some(what),
         RunEventKind::ClusterStarted { cluster, .. }
         | RunEventKind::ClusterStep { cluster, .. }
+        | RunEventKind::ClusterWarning { cluster, .. }
         | RunEventKind::ClusterReady { cluster, .. }
         | RunEventKind::ClusterFailed { cluster, .. }
         | RunEventKind::ClusterDeleted { cluster, .. } => {

@@ -121,6 +121,7 @@ fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
         RunEventKind::ClusterDeleted { kept, error, .. } => kept.is_some() || error.is_some(),
         RunEventKind::CaseEnded { judgement, .. } => needs_attention(judgement.verdict),
         RunEventKind::RunStarted { .. }
+        | RunEventKind::ClusterWarning { .. }
         | RunEventKind::ClusterFailed { .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => true,
@@ -242,6 +243,21 @@ mod tests {
         let expected: usize = drawn.trim_end().lines().map(rows).sum();
         assert!(expected > drawn.trim_end().lines().count(), "no line is wrapped: {drawn:?}");
         assert_eq!(last[1], expected.to_string(), "{text:?}");
+    }
+
+    #[test]
+    fn warnings_of_a_cluster_remain_above_the_region() {
+        let cluster = || "evictlab-7f3a".to_owned();
+        let events = [
+            fixtures::run_started(&["v1.32.13"], &["requests-decide"]),
+            RunEventKind::ClusterStarted { cluster: cluster(), kubelets: vec![], reused: false },
+            RunEventKind::ClusterWarning { cluster: cluster(), text: "why\nhelp: what to do".to_owned() },
+            RunEventKind::ClusterStep { cluster: cluster(), text: "the next step".to_owned() },
+        ];
+        let events: Vec<_> = events.into_iter().map(|what| fixtures::event(1.5, what)).collect();
+        let rows = shown(wide, &events, false).rows;
+        let row = |text: &str| rows.iter().position(|row| row.contains(text)).unwrap();
+        assert!(row("warning  why") < row("help: what to do") && row("help: what") < row("the next step"));
     }
 
     fn is_end(event: &RunEvent) -> bool {

@@ -51,6 +51,7 @@ impl LogFormatter {
             }
             RunEventKind::ClusterStarted { .. }
             | RunEventKind::ClusterStep { .. }
+            | RunEventKind::ClusterWarning { .. }
             | RunEventKind::ClusterReady { .. }
             | RunEventKind::ClusterFailed { .. }
             | RunEventKind::ClusterDeleted { .. } => self.add_cluster_event(&mut log, &event.what),
@@ -117,6 +118,9 @@ impl LogFormatter {
             RunEventKind::ClusterStep { cluster, text } => {
                 self.add_cluster(log, cluster, "", Style::Plain, text);
             }
+            RunEventKind::ClusterWarning { cluster, text } => {
+                self.add_cluster(log, cluster, "warning", Style::Yellow, text);
+            }
             RunEventKind::ClusterReady { cluster, seconds, nodes } => {
                 let nodes: Vec<_> = nodes.iter().map(|(node, kubelet)| format!("{node} {kubelet}")).collect();
                 let text = format!("in {}: {}", duration(*seconds), nodes.join(", "));
@@ -160,7 +164,8 @@ fn min_verbosity(what: &RunEventKind) -> Verbosity {
         RunEventKind::CaseStarted { .. }
         | RunEventKind::CaseStep { .. }
         | RunEventKind::CaseProgress { .. } => Verbosity::Verbose,
-        RunEventKind::ClusterFailed { .. }
+        RunEventKind::ClusterWarning { .. }
+        | RunEventKind::ClusterFailed { .. }
         | RunEventKind::ClusterDeleted { error: Some(_), .. }
         | RunEventKind::Interrupted { .. }
         | RunEventKind::TimedOut => Verbosity::Quiet,
@@ -312,6 +317,10 @@ mod tests {
                 cluster: cluster(),
                 kubelets: vec!["v1.32.13".to_owned()],
                 reused: true,
+            },
+            RunEventKind::ClusterWarning {
+                cluster: cluster(),
+                text: "el-worker: the kubelet exits at every start: why\nhelp: what to do".to_owned(),
             },
             failed,
             deleted(Some("--keep"), None),

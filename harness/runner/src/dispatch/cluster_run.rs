@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use evictlab_case::Pressure;
 use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{
-    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, Node, NodeRequirements, ProbePods,
-    TeardownContext, TeardownOutcome,
+    CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, ClusterProgress, Node, NodeRequirements,
+    ProbePods, TeardownContext, TeardownOutcome,
 };
 use evictlab_report::RunEventKind;
 use futures::{StreamExt, stream};
@@ -105,10 +105,15 @@ impl RunContext {
         cluster: &mut Option<ClusterHandle>,
     ) -> Result<Vec<Arc<LeasedNode>>, PrepareError> {
         let step = |text: &str| self.report_cluster_step(&plan.name, text);
+        let warning = |text: &str| {
+            let (cluster, text) = (plan.name.clone(), text.to_owned());
+            self.events.send(RunEventKind::ClusterWarning { cluster, text });
+        };
+        let progress = ClusterProgress { step: &step, warning: &warning };
         let cases = self.request.cases.iter();
         let own_disks = cases.filter_map(|case| case.case.pressure.as_ref()).any(Pressure::is_on_disk);
         let requirements = NodeRequirements { images: self.case_images(), own_disks };
-        let opened = self.request.backend.open(plan, &requirements, &self.cancel, &step).await?;
+        let opened = self.request.backend.open(plan, &requirements, &self.cancel, progress).await?;
         self.prepare_nodes(&plan.name, cluster.insert(opened)).await
     }
 

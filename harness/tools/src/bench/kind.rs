@@ -7,8 +7,9 @@ use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::{
-    Backend, Cluster, ClusterError, ClusterRecord, ClusterSource, Docker, KeepPolicy, KindBackend,
-    KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError, is_skew_allowed,
+    Backend, Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterSource, Docker, KeepPolicy,
+    KindBackend, KindConfig, KindOptions, KubeletGroup, NewCluster, Node, Owner, StateDir, StateError,
+    is_skew_allowed,
 };
 use evictlab_report::clock::Clock;
 use evictlab_report::{InterruptStage, Report, ReportError, ReportOptions, Reports, RunDir, reports};
@@ -113,7 +114,9 @@ impl KindBench {
         self.state.write(&record)?;
         let base = KindConfig::load(None).map_err(ClusterError::from)?;
         let new = NewCluster { record, group: &self.group, base: &base, nodes: 1 };
-        let cluster = Cluster::create(&self.docker, &self.state, new, &interrupt.stop, progress).await?;
+        let warning = |text: &str| progress(&format!("warning: {text}"));
+        let steps = ClusterProgress { step: progress, warning: &warning };
+        let cluster = Cluster::create(&self.docker, &self.state, new, &interrupt.stop, steps).await?;
         let creation = began.elapsed().as_secs_f64();
         let times = self.measure_run((run, name), log, interrupt).await?;
         if interrupt.stop.is_cancelled() {

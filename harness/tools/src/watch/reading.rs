@@ -6,7 +6,7 @@ use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{
-    FsLayout, Observation, Signal, Threshold, ThresholdValue, update_containerfs_thresholds,
+    FsLayout, MissingDefaults, Observation, Signal, Threshold, ThresholdValue, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::kubelet_client::KubeletSnapshot;
 use super::node_input::NodeInput;
 use super::pod_fields::WatchedPod;
 use super::ranking::{EvictionCandidate, ExemptPod, rank};
-use evictlab_evidence::thresholds;
+use evictlab_evidence::{missing_defaults, thresholds};
 
 /// Signals and thresholds of a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +31,9 @@ pub struct Reading {
     pub capacity: Option<Quantity>,
     /// Thresholds of the signal, hard ones first.
     pub thresholds: Vec<ThresholdStatus>,
+    /// Default thresholds that the configuration disables without naming their signals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_defaults: Option<MissingDefaults>,
     /// Other signals that are below a threshold.
     pub also_met: Vec<Signal>,
     /// Thresholds of all signals, for metrics.
@@ -134,6 +137,7 @@ impl Reading {
             available,
             capacity: capacity.flatten(),
             thresholds: statuses,
+            missing_defaults: missing_defaults(version, config),
             also_met,
             distances,
             order,

@@ -29,6 +29,8 @@ struct Fixture {
     signal: Signal,
     conditions: Value,
     hard: Value,
+    /// The other signals with default thresholds are disabled by name.
+    disables_others: bool,
     soft: Value,
     available: i64,
     pods: Vec<Value>,
@@ -42,6 +44,7 @@ impl Fixture {
             signal: Signal::MemoryAvailable,
             conditions: json!([{"type": "Ready", "status": "True"}]),
             hard: json!({"memory.available": "100Mi", "nodefs.available": "10%"}),
+            disables_others: true,
             soft: json!({}),
             available: 900,
             pods: Vec::new(),
@@ -82,8 +85,20 @@ impl Fixture {
             "pods": self.stats,
         });
         let grace = json!({"memory.available": "1m30s"});
+        let mut hard = self.hard.clone();
+        for signal in [
+            "memory.available",
+            "nodefs.available",
+            "nodefs.inodesFree",
+            "imagefs.available",
+            "imagefs.inodesFree",
+        ] {
+            if self.disables_others && hard.get(signal).is_none() {
+                hard[signal] = json!("0%");
+            }
+        }
         let config =
-            json!({"evictionHard": self.hard, "evictionSoft": self.soft, "evictionSoftGracePeriod": grace});
+            json!({"evictionHard": hard, "evictionSoft": self.soft, "evictionSoftGracePeriod": grace});
         KubeletSnapshot { config, sample: Sample::deserialize(summary).unwrap() }
     }
 
@@ -474,4 +489,30 @@ fn redraws_the_table_below_the_log() {
     let rows: Vec<String> = screen.rows(0, 100).map(|row| row.trim_end().to_owned()).collect();
     insta::assert_snapshot!(rows.join("\n").trim_end());
     assert_eq!((screen.cursor_position().1, screen.hide_cursor()), (0, false));
+}
+
+#[test]
+fn nodes_without_default_thresholds_have_a_warning() {
+    let fixture = Fixture { disables_others: false, ..Fixture::new() };
+    let mut state = WatchState::default();
+    for name in ["a", "b", "c", "d", "e"] {
+        let view = NodeView { name: name.to_owned(), ..fixture.current_view() };
+        state.apply(view, START);
+    }
+    state.apply(NodeView { name: "f".to_owned(), ..Fixture::new().current_view() }, START);
+    let lines = |rows| -> Vec<String> {
+        super::view::frame(&state, &plain(3), rows, START).iter().map(|line| line.text(false)).collect()
+    };
+    let warning = "warning  a, b, c and 2 more: evictionHard sets only memory.available, nodefs.available: no threshold for nodefs.inodesFree, imagefs.available, imagefs.inodesFree";
+    assert_eq!(lines(24)[1], warning);
+    for rows in 3..24 {
+        assert!(lines(rows).len() < rows, "{rows}");
+    }
+    let json = serde_json::to_value(&state.nodes["a"]).unwrap();
+    assert_eq!(
+        json["reading"]["missingDefaults"],
+        json!({"configured": ["memory.available", "nodefs.available"],
+            "missing": ["nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"]})
+    );
+    assert!(serde_json::to_value(&state.nodes["f"]).unwrap()["reading"].get("missingDefaults").is_none());
 }

@@ -1,6 +1,7 @@
 //! The view of a watch: on a terminal a table that is redrawn below a log, otherwise the table once
 //! and then the log.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +13,7 @@ use super::node_table::{ColumnWidths, NodeRows, node_rows};
 use super::options::ViewOptions;
 use super::state::WatchState;
 use evictlab_report::{Line, Screen, Style};
+use evictlab_rules::threshold::MissingDefaults;
 
 /// The output of a watch.
 #[derive(Debug)]
@@ -22,6 +24,9 @@ pub struct WatchView<W> {
     /// Time of the last drawing of the live table.
     drawn: Option<Timestamp>,
 }
+
+/// Maximum number of nodes that a warning names.
+const MAX_NAMES: usize = 3;
 
 /// Minimum time between two drawings without a new line in the log.
 const REDRAW_INTERVAL: SignedDuration = SignedDuration::from_millis(100);
@@ -91,6 +96,7 @@ impl<W: Write> WatchView<W> {
     fn table(&self, state: &WatchState, now: Timestamp) -> String {
         let widths = ColumnWidths::of(state);
         let mut text = self.text(&title(state, &self.options, 0, now));
+        text.extend(warnings(state).iter().map(|line| self.text(line)));
         for view in state.nodes.values() {
             let rows = NodeRows { view, evictions: &[], widths, pods: self.options.pods, now };
             let lines = node_rows(&rows, usize::MAX);
@@ -110,6 +116,9 @@ impl<W: Write> WatchView<W> {
 pub(super) fn frame(state: &WatchState, options: &ViewOptions, rows: usize, now: Timestamp) -> Vec<Line> {
     // One line for the title, one for the cursor.
     let room = rows.saturating_sub(2);
+    let mut warnings = warnings(state);
+    warnings.truncate(room / 4);
+    let room = room - warnings.len();
     let widths = ColumnWidths::of(state);
     let mut shown: Vec<&NodeView> = state.nodes.values().collect();
     let hidden = shown.len().saturating_sub(room);
@@ -127,7 +136,32 @@ pub(super) fn frame(state: &WatchState, options: &ViewOptions, rows: usize, now:
         let rows = NodeRows { view, evictions, widths, pods: options.pods, now };
         lines.extend(node_rows(&rows, share));
     }
+    lines.splice(1..1, warnings);
     lines
+}
+
+/// Returns a line for each set of default thresholds that nodes do not have.
+fn warnings(state: &WatchState) -> Vec<Line> {
+    let mut nodes: BTreeMap<&MissingDefaults, Vec<&str>> = BTreeMap::new();
+    for view in state.nodes.values() {
+        let missing = view.reading.as_ref().and_then(|reading| reading.missing_defaults.as_ref());
+        if let Some(missing) = missing {
+            nodes.entry(missing).or_default().push(&view.name);
+        }
+    }
+    let warning = |(missing, nodes): (&MissingDefaults, Vec<&str>)| {
+        let (named, others) = nodes.split_at(nodes.len().min(MAX_NAMES));
+        let others = match others.len() {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        let mut line = Line::default();
+        line.push("warning", Style::Yellow);
+        line.gap();
+        line.push(&format!("{}{others}: {missing}", named.join(", ")), Style::Plain);
+        line
+    };
+    nodes.into_iter().map(warning).collect()
 }
 
 fn title(state: &WatchState, options: &ViewOptions, hidden: usize, now: Timestamp) -> Line {
