@@ -24,8 +24,8 @@ use tokio::runtime::{Builder, Runtime};
 use args::backend::BackendName;
 use args::output::ColorArgs;
 use commands::{
-    bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list, man,
-    mutants, new, report, run, schema, stress, verify, watch,
+    bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list,
+    man, mutants, new, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, bad_input, infrastructure};
 

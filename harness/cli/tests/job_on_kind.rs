@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
+#[expect(dead_code, reason = "other tests use the rest")]
 mod laboratory;
 
 use std::collections::BTreeSet;
@@ -111,7 +112,9 @@ fn verdicts(run: &Path) -> BTreeSet<String> {
     let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
     let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let ended = events.filter(|event| event["what"] == "case-ended");
-    ended.map(|event| format!("{} {} {}", event["case"], event["kubelet"], event["judgement"]["verdict"])).collect()
+    ended
+        .map(|event| format!("{} {} {}", event["case"], event["kubelet"], event["judgement"]["verdict"]))
+        .collect()
 }
 
 /// A pod of an index that runs a case, once there is one.
@@ -135,7 +138,8 @@ fn running_pod(kubectl: &Kubectl) -> String {
 fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
     let laboratory = Laboratory::new();
     let (cluster, image) = (laboratory.cluster.clone(), Image::build());
-    let create = ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
+    let create =
+        ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
     laboratory.evictlab(&[&create[..], &["--nodes", "4"]].concat());
     let kubectl = Kubectl(format!("{cluster}-control-plane"));
     succeed("kind", &["load", "docker-image", &image.0, case_image, "--name", &cluster]);
@@ -161,7 +165,15 @@ fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
     assert_eq!(kubectl.left(), before, "left after `job delete`");
 
     let whole = at("whole");
-    let run = ["run", "--backend", "existing", "--node-selector", SELECTOR, "--output-dir", whole.to_str().unwrap()];
+    let run = [
+        "run",
+        "--backend",
+        "existing",
+        "--node-selector",
+        SELECTOR,
+        "--output-dir",
+        whole.to_str().unwrap(),
+    ];
     laboratory.evictlab(&[&run[..], &access, &CASES].concat());
     assert_eq!(verdicts(&at("collected/merged")), verdicts(&whole));
     laboratory.evictlab(&["cluster", "delete", &cluster]);

@@ -65,9 +65,9 @@ pub use embedded::{
 };
 pub use error::ClusterError;
 pub use existing::{
-    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError, ExistingOptions, Leftover,
-    NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers,
-    leftovers,
+    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError,
+    ExistingOptions, Leftover, NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS,
+    WATCH_PERMISSIONS, collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
 pub use job_index::{JOB_VARIABLE, JobIndex, JobName};

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{ClusterClient, JobName};
-use evictlab_report::words::count;
 use evictlab_report::exit_code;
+use evictlab_report::words::count;
 use evictlab_tools::job::{
     IndexState, IndexStatus, JobError, JobPhase, JobView, collect, delete, follow_status, read_status,
 };
@@ -52,7 +52,8 @@ pub(super) struct JobNameArgs {
     /// Name of the Job
     #[arg(long, value_name = "NAME", default_value = "evictlab", value_parser = label)]
     name: String,
-    /// Namespace of the Job [default: evictlab]
+    /// Namespace of the Job; one that is named must exist [default: evictlab, which the manifest
+    /// contains]
     #[arg(long, value_name = "NAME", value_parser = label)]
     namespace: Option<String>,
 }

@@ -41,7 +41,6 @@ pub(super) struct ManifestArgs {
     /// Create the objects
     #[arg(long)]
     apply: bool,
-    /// A given namespace must exist; the manifest contains only the default one
     #[command(flatten)]
     job: JobNameArgs,
     /// Image of evictlab
@@ -136,7 +135,9 @@ impl ManifestArgs {
             )));
         }
         if self.selection.shard().is_some() {
-            return Err(bad_input("each index of the job is a shard\nhelp: use --indexes instead of --shard"));
+            return Err(bad_input(
+                "each index of the job is a shard\nhelp: use --indexes instead of --shard",
+            ));
         }
         Ok(select(&self.selection.source(), &self.selection.selection())?.len())
     }

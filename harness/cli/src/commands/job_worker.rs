@@ -43,7 +43,9 @@ pub(super) fn run_args(words: &[String], shard: Shard, output_dir: &str) -> Resu
     run::Args::parse(&words).map_err(|error| {
         let text = error.to_string();
         let problem = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-        bad_input(format!("failed to parse the options of the runs: {problem}\nhelp: see `evictlab run --help`"))
+        bad_input(format!(
+            "failed to parse the options of the runs: {problem}\nhelp: see `evictlab run --help`"
+        ))
     })
 }
 
@@ -55,8 +57,12 @@ pub(super) async fn work(args: WorkerArgs) -> Result<ExitCode, Failure> {
     let result = run::run(run_args).await;
     if args.output_dir.join("artifacts").is_dir() {
         let reported = worker.report(&args.output_dir, &new_run_id(), &args.termination_message);
-        if reported.map_err(|error| infrastructure(format!("failed to write the results to the log: {error}")))? {
-            print_stderr("warning: the evidence is too large for the log, which contains the verdicts only\nhelp: use more --indexes");
+        if reported
+            .map_err(|error| infrastructure(format!("failed to write the results to the log: {error}")))?
+        {
+            print_stderr(
+                "warning: the evidence is too large for the log, which contains the verdicts only\nhelp: use more --indexes",
+            );
         }
     }
     result

@@ -34,7 +34,9 @@ impl ClusterAccess {
     /// The kubeconfig is missing or invalid, or does not have the context; the pod has no service
     /// account token.
     pub async fn reach(&self) -> Result<ClusterClient, ExistingError> {
-        let (name, mut config) = match self.read()? {
+        let kubeconfig = self.read()?;
+        let is_kubeconfig = kubeconfig.is_some();
+        let (name, mut config) = match kubeconfig {
             // The client reads the token again before it expires.
             None => (IN_CLUSTER.to_owned(), Config::incluster().map_err(ExistingError::service_account)?),
             Some(kubeconfig) => {
@@ -49,7 +51,10 @@ impl ClusterAccess {
         // kube would retry a refused eviction (429) for minutes.
         config.default_retry = false;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let client = limited_client(config).map_err(ExistingError::kubeconfig)?;
+        let client = limited_client(config).map_err(|error| match is_kubeconfig {
+            true => ExistingError::kubeconfig(error),
+            false => ExistingError::service_account(error),
+        })?;
         Ok(ClusterClient { name, server, client })
     }
 

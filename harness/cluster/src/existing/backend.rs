@@ -549,7 +549,8 @@ mod tests {
         let one = held(Some(1), "a");
         let is_old = |name: &&String| **name < "n5".to_owned();
         assert_eq!((one.len(), one.iter().filter(is_old).count()), (2, 1), "{one:?}");
-        let first: BTreeSet<BTreeSet<String>> = "abcdefgh".chars().map(|run| held(Some(1), &run.to_string())).collect();
+        let first: BTreeSet<BTreeSet<String>> =
+            "abcdefgh".chars().map(|run| held(Some(1), &run.to_string())).collect();
         assert!(first.len() > 1, "runs begin with different nodes");
     }
 

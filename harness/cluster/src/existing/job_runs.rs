@@ -71,7 +71,8 @@ impl ClusterClient {
         let with_lease: BTreeSet<&str> = leases.iter().map(|lease| lease.run.as_str()).collect();
         let active: BTreeSet<&str> =
             leases.iter().filter(|lease| lease.is_live(now)).map(|lease| lease.run.as_str()).collect();
-        let is_active = |record: &NamespaceRecord| match record.owner.as_ref().filter(|owner| owner.is_here()) {
+        let is_active = |record: &NamespaceRecord| match record.owner.as_ref().filter(|owner| owner.is_here())
+        {
             Some(owner) => owner.alive(),
             None if with_lease.contains(record.run.as_str()) => active.contains(record.run.as_str()),
             // A run that is killed between the creation of its namespace and that of its Lease.

@@ -29,7 +29,7 @@ pub const RUN_PERMISSIONS: [Permission; 8] = [
     ("nodes", &["get", "list", "watch"]),
     ("nodes/proxy", &["get"]),
     ("namespaces", &["create", "list", "delete"]),
-    ("pods", &["create", "get", "list", "watch", "delete", "deletecollection"]),
+    ("pods", &["create", "list", "watch", "delete", "deletecollection"]),
     ("pods/ephemeralcontainers", &["patch"]),
     ("events", &["list", "watch"]),
     ("leases.coordination.k8s.io", &["create", "list", "patch"]),

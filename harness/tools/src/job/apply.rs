@@ -21,8 +21,9 @@ pub async fn apply(
 ) -> Result<(), JobError> {
     for object in objects {
         let description = describe(object);
-        let typed: DynamicObject = serde_json::from_value(object.clone())
-            .map_err(|source| JobError::api(format!("create {description}"), kube::Error::SerdeError(source)))?;
+        let typed: DynamicObject = serde_json::from_value(object.clone()).map_err(|source| {
+            JobError::api(format!("create {description}"), kube::Error::SerdeError(source))
+        })?;
         let answer = api_of(&cluster.client, object).create(&PostParams::default(), &typed).await;
         match answer {
             Ok(_) => created(&description),

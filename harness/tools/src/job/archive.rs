@@ -30,7 +30,9 @@ const MAX_UNPACKED: u64 = 2 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// Lines are missing.
-    #[error("{found} of {expected} lines are there: the kubelet rotated the log\nhelp: raise containerLogMaxSize, or use more --indexes")]
+    #[error(
+        "{found} of {expected} lines are there: the kubelet rotated the log\nhelp: raise containerLogMaxSize, or use more --indexes"
+    )]
     Rotated {
         /// Number of lines that were found.
         found: usize,
@@ -191,7 +193,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "finished.json", b"{}");
         write(dir.path(), "artifacts/events.jsonl", b"{}\n");
-        let evidence: Vec<u8> = (0..4000_u32).flat_map(|n| *digest(&SHA256, &n.to_le_bytes()).as_ref().first_chunk::<8>().unwrap()).collect();
+        let evidence: Vec<u8> = (0..4000_u32)
+            .flat_map(|n| *digest(&SHA256, &n.to_le_bytes()).as_ref().first_chunk::<8>().unwrap())
+            .collect();
         write(dir.path(), "artifacts/message/a/v1.32.13/pod.yaml", &evidence);
         dir
     }
@@ -206,7 +210,11 @@ mod tests {
     fn results_survive_a_log() {
         let (run, target) = (run_dir(), tempfile::tempdir().unwrap());
         // An earlier attempt in the same log, and lines of somebody who knows the format.
-        let log = format!("{}evictlab-results x QUJD\nevictlab-results end\n{}", log(run.path(), "first"), log(run.path(), "second"));
+        let log = format!(
+            "{}evictlab-results x QUJD\nevictlab-results end\n{}",
+            log(run.path(), "first"),
+            log(run.path(), "second")
+        );
         assert!(unpack(&log, target.path()).unwrap());
         for file in ["finished.json", "artifacts/events.jsonl", "artifacts/message/a/v1.32.13/pod.yaml"] {
             let read = |dir: &Path| fs::read(dir.join(file)).unwrap();
@@ -238,7 +246,10 @@ mod tests {
         let mut log = Vec::new();
         packed.write_lines("id", &mut log).unwrap();
         assert!(unpack(&String::from_utf8(log).unwrap(), target.path()).unwrap());
-        assert!(target.path().join("artifacts/events.jsonl").exists() && !target.path().join("artifacts/message").exists());
+        assert!(
+            target.path().join("artifacts/events.jsonl").exists()
+                && !target.path().join("artifacts/message").exists()
+        );
     }
 
     #[test]

@@ -56,13 +56,20 @@ pub async fn collect(
                 Ok(()) => {
                     let target = dir.join(format!("index-{index}"));
                     replace(&partial, &target).map_err(failed)?;
-                    step(&format!("index {index}: results of pod {} are in {}", pod.name_any(), target.display()));
+                    step(&format!(
+                        "index {index}: results of pod {} are in {}",
+                        pod.name_any(),
+                        target.display()
+                    ));
                     runs.insert(*index, target);
                 }
-                Err(problem) => step(&format!("index {index}: pod {} has no results: {problem}", pod.name_any())),
+                Err(problem) => {
+                    step(&format!("index {index}: pod {} has no results: {problem}", pod.name_any()))
+                }
             }
         }
-        let is_over = state.view.phase != JobPhase::Running && state.pods.iter().all(|(_, pod)| has_ended(pod));
+        let is_over =
+            state.view.phase != JobPhase::Running && state.pods.iter().all(|(_, pod)| has_ended(pod));
         if is_over || !wait {
             let indexes = state.view.indexes.iter().map(|index| index.index);
             let missing = indexes.filter(|index| !runs.contains_key(index)).collect();

@@ -39,9 +39,12 @@ pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str))
     }
     let name = cluster_name(job);
     let mut count = usize::from(found);
-    count += usize::from(delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?);
+    count += usize::from(
+        delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?,
+    );
     count += usize::from(delete_labelled(&Api::<ClusterRole>::all(client.clone()), &name, job, step).await?);
-    count += usize::from(delete_labelled(&Api::<PriorityClass>::all(client.clone()), &name, job, step).await?);
+    count +=
+        usize::from(delete_labelled(&Api::<PriorityClass>::all(client.clone()), &name, job, step).await?);
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), &job.namespace);
     count += usize::from(delete_labelled(&accounts, &job.name, job, step).await?);
     if count == 0 && namespaces == 0 {
@@ -51,7 +54,12 @@ pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str))
 }
 
 /// Deletes an object whose label names the Job; returns whether it existed.
-async fn delete_labelled<K>(api: &Api<K>, name: &str, job: &JobName, step: &dyn Fn(&str)) -> Result<bool, JobError>
+async fn delete_labelled<K>(
+    api: &Api<K>,
+    name: &str,
+    job: &JobName,
+    step: &dyn Fn(&str),
+) -> Result<bool, JobError>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
@@ -93,7 +101,11 @@ async fn wait_for_pods(cluster: &ClusterClient, job: &JobName) -> Result<(), Job
 
 /// Deletes the namespace of the Job, and waits until it is gone, if evictlab created it for Jobs and no
 /// Job and no pod remains.
-async fn delete_namespace(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str)) -> Result<(), JobError> {
+async fn delete_namespace(
+    cluster: &ClusterClient,
+    job: &JobName,
+    step: &dyn Fn(&str),
+) -> Result<(), JobError> {
     let client = &cluster.client;
     let name = &job.namespace;
     let failed = |source| JobError::api(format!("delete namespace {name}"), source);
@@ -103,8 +115,10 @@ async fn delete_namespace(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(
     if !found.as_ref().is_some_and(is_own) {
         return Ok(());
     }
-    let jobs = Api::<Job>::namespaced(client.clone(), name).list(&ListParams::default()).await.map_err(failed)?;
-    let pods = Api::<Pod>::namespaced(client.clone(), name).list(&ListParams::default()).await.map_err(failed)?;
+    let jobs =
+        Api::<Job>::namespaced(client.clone(), name).list(&ListParams::default()).await.map_err(failed)?;
+    let pods =
+        Api::<Pod>::namespaced(client.clone(), name).list(&ListParams::default()).await.map_err(failed)?;
     if !jobs.items.is_empty() || !pods.items.is_empty() {
         step(&format!("namespace {name} is kept: it contains other jobs or pods"));
         return Ok(());

@@ -9,7 +9,9 @@ use evictlab_cluster::{ExistingError, JobName, api_error_message};
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// The Job does not exist.
-    #[error("job {0} does not exist\nhelp: name another one, and its --namespace; `evictlab job manifest --apply` creates a job")]
+    #[error(
+        "job {0} does not exist\nhelp: name another one, and its --namespace; `evictlab job manifest --apply` creates a job"
+    )]
     NoJob(JobName),
     /// The Job was not created by evictlab.
     #[error("job {0} was not created by evictlab\nhelp: name another one, and its --namespace")]

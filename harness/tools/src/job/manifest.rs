@@ -211,7 +211,9 @@ mod tests {
         let options =
             JobOptions { with_namespace: false, priority_class: Some("high".to_owned()), ..options() };
         let objects = manifest(&options);
-        assert!(objects.iter().all(|object| object["kind"] != "Namespace" && object["kind"] != "PriorityClass"));
+        assert!(
+            objects.iter().all(|object| object["kind"] != "Namespace" && object["kind"] != "PriorityClass")
+        );
         let job = objects.last().unwrap();
         assert_eq!(job["spec"]["template"]["spec"]["priorityClassName"], "high");
     }
@@ -219,7 +221,8 @@ mod tests {
     #[test]
     fn the_role_has_the_documented_permissions() {
         let page = include_str!("../../../guides/reference/clusters.md");
-        let paragraph = page.split("*Required RBAC permissions*").nth(1).unwrap().split("\n\n").next().unwrap();
+        let paragraph =
+            page.split("*Required RBAC permissions*").nth(1).unwrap().split("\n\n").next().unwrap();
         let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
         for (resource, verbs) in RUN_PERMISSIONS.iter().chain(&CASE_PERMISSIONS) {
             let verbs: Vec<String> = verbs.iter().map(|verb| format!("`{verb}`")).collect();

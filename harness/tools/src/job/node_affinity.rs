@@ -107,8 +107,7 @@ mod tests {
 
     #[test]
     fn keeps_pods_off_the_selected_nodes() {
-        let expression =
-            |key: &str, operator: &str, values: Value| json!({"key": key, "operator": operator, "values": values});
+        let expression = |key: &str, operator: &str, values: Value| json!({"key": key, "operator": operator, "values": values});
         let rows = [
             ("pool=evictions", vec![expression("pool", "NotIn", json!(["evictions"]))]),
             ("a==b", vec![expression("a", "NotIn", json!(["b"]))]),

@@ -58,7 +58,8 @@ impl FromStr for Toleration {
             Some((key, value)) => (key, Some(value.to_owned())),
             None => (taint, None),
         };
-        let is_effect = |effect: &String| ["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect.as_str());
+        let is_effect =
+            |effect: &String| ["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect.as_str());
         if key.is_empty() || !effect.as_ref().is_none_or(is_effect) {
             return Err(format!("{text:?} is not KEY[=VALUE][:EFFECT], such as dedicated=ci:NoSchedule"));
         }
@@ -77,15 +78,25 @@ mod tests {
     fn parses_taints() {
         let rows = [
             ("a", Some(json!({"key": "a", "operator": "Exists"}))),
-            ("x.io/a:NoSchedule", Some(json!({"key": "x.io/a", "operator": "Exists", "effect": "NoSchedule"}))),
-            ("a=b:NoExecute", Some(json!({"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute"}))),
+            (
+                "x.io/a:NoSchedule",
+                Some(json!({"key": "x.io/a", "operator": "Exists", "effect": "NoSchedule"})),
+            ),
+            (
+                "a=b:NoExecute",
+                Some(json!({"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute"})),
+            ),
             ("a=b", Some(json!({"key": "a", "operator": "Equal", "value": "b"}))),
             ("a:Sometimes", None),
             ("", None),
         ];
         for (text, expected) in rows {
             let parsed = text.parse::<Toleration>().ok();
-            assert_eq!(parsed.map(|parsed| serde_json::to_value(parsed).unwrap_or(Value::Null)), expected, "{text}");
+            assert_eq!(
+                parsed.map(|parsed| serde_json::to_value(parsed).unwrap_or(Value::Null)),
+                expected,
+                "{text}"
+            );
         }
     }
 }
