@@ -142,7 +142,9 @@ fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
         ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
     laboratory.evictlab(&[&create[..], &["--nodes", "4"]].concat());
     let kubectl = Kubectl(format!("{cluster}-control-plane"));
-    succeed("kind", &["load", "docker-image", &image.0, case_image, "--name", &cluster]);
+    let load = ["load", "docker-image", "--name", &cluster];
+    succeed("kind", &[&load[..], &[case_image]].concat());
+    succeed("kind", &[&load[..], &[&image.0, "--nodes", &format!("{cluster}-worker4")]].concat());
     // The fourth worker is for the pods of the Job.
     let workers = ["", "2", "3"].map(|number| format!("{cluster}-worker{number}"));
     let workers: Vec<&str> = workers.iter().map(String::as_str).collect();
