@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(held(None, "a").len(), 10);
         assert_eq!(held(Some(2), "a").len(), 4);
         let one = held(Some(1), "a");
-        let is_old = |name: &&String| **name < "n5".to_owned();
+        let is_old = |name: &&String| name.as_str() < "n5";
         assert_eq!((one.len(), one.iter().filter(is_old).count()), (2, 1), "{one:?}");
         let first: BTreeSet<BTreeSet<String>> =
             "abcdefgh".chars().map(|run| held(Some(1), &run.to_string())).collect();

@@ -101,7 +101,7 @@ pub fn unpack(log: &str, dir: &Path) -> Result<bool, ArchiveError> {
         words.next().filter(|word| *word == "end")?;
         Some((id, words.next()?.parse().ok()?, words.next()?.to_owned()))
     };
-    let Some((id, expected, sum)) = lines().filter_map(end).last() else { return Ok(false) };
+    let Some((id, expected, sum)) = lines().rev().find_map(end) else { return Ok(false) };
     let content = |line: &str| {
         let (of, content) = line.split_once(' ')?;
         (of == id && !content.contains(' ')).then(|| content.to_owned())
