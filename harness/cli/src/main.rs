@@ -24,8 +24,8 @@ use tokio::runtime::{Builder, Runtime};
 use args::backend::BackendName;
 use args::output::ColorArgs;
 use commands::{
-    bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, lint, list, man,
-    mutants, new, report, run, schema, stress, verify, watch,
+    bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list,
+    man, mutants, new, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, bad_input, infrastructure};
 
@@ -72,6 +72,7 @@ enum Command {
     Report(report::Args),
     History(history::Args),
     Doctor(doctor::Args),
+    Job(job::Args),
     Cluster(cluster::Args),
     Bench(bench::Args),
     #[command(alias = "images")]
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
         Command::Watch(args) => block_on_wall_clock(watch::run(&args)),
         Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),
+        Command::Job(args) => block_on_wall_clock(job::run(args)),
         Command::Doctor(args) => block_on_wall_clock(doctor::run(&args)),
         Command::Bench(args) => block_on_wall_clock(bench::run(&args)),
         Command::Cluster(args) => block_on_wall_clock(cluster::run(&args)),

@@ -43,6 +43,7 @@ mod error;
 mod existing;
 pub mod file_systems;
 pub mod images;
+mod job_index;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
@@ -65,10 +66,12 @@ pub use embedded::{
 };
 pub use error::ClusterError;
 pub use existing::{
-    CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError, ExistingOptions, Leftover,
-    NodePermissions, Permission, READ_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers, leftovers,
+    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError,
+    ExistingOptions, Leftover, NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS,
+    WATCH_PERMISSIONS, collect_leftovers, leftovers,
 };
 pub use images::CANARY_IMAGE;
+pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
     KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::job_index::JobIndex;
+
 /// File with the id of the boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -25,22 +27,22 @@ pub struct Owner {
     /// host names.
     #[serde(default)]
     pub scope: String,
+    /// Index of a Job, if the process runs in one of its pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobIndex>,
 }
 
 impl Owner {
     /// The current process.
     pub fn this() -> Self {
-        Self::of(std::process::id()).unwrap_or_else(|| Self {
-            pid: std::process::id(),
-            started: String::new(),
-            host: host_name(),
-            scope: scope(),
-        })
+        let pid = std::process::id();
+        let started = start_time(pid).unwrap_or_default();
+        Self { pid, started, host: host_name(), scope: scope(), job: JobIndex::of_this_pod().ok() }
     }
 
     /// The process with this id, if it is running.
     pub fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, started: start_time(pid)?, host: host_name(), scope: scope() })
+        Some(Self { pid, started: start_time(pid)?, host: host_name(), scope: scope(), job: None })
     }
 
     /// Returns whether the process has the host and the process ids of this one, so that its state

@@ -1,4 +1,4 @@
-//! Commands built on runs: verify, bisect, mutants, bench, export, watch and doctor.
+//! Commands built on runs: verify, bisect, mutants, bench, export, job, watch and doctor.
 //!
 //! Each module is one command without its command line, which is in the crate `evictlab`. For
 //! example, [`bisect::Search`] finds the first kubelet with another verdict, given a function that
@@ -35,6 +35,7 @@ pub mod bisect;
 pub mod book;
 pub mod doctor;
 pub mod export;
+pub mod job;
 pub mod model_limits;
 pub mod mutants;
 pub mod verify;

@@ -64,12 +64,46 @@ pub(crate) struct ExistingArgs {
     /// Put at most this many nodes under pressure at a time [default: 1]
     #[arg(long, value_name = "N", requires = "allow_disruption", value_parser = clap::value_parser!(u16).range(1..))]
     max_starved_nodes: Option<u16>,
+    /// Hold at most this many nodes of each kubelet version, and leave the others to other runs
+    /// [default: all that are selected]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    nodes_per_version: Option<u16>,
     /// Skip cases that would allocate more than this of a node's memory or disk [default: 2Gi]
     #[arg(long, value_name = "SIZE", requires = "allow_disruption")]
     pressure_cap: Option<ByteSize>,
 }
 
 impl ExistingArgs {
+    /// Returns the access to the cluster.
+    pub(crate) fn access(&self) -> ClusterAccess {
+        self.access.access()
+    }
+
+    /// Returns the label selector of the nodes.
+    pub(crate) fn node_selector(&self) -> Option<&str> {
+        self.node_selector.as_deref()
+    }
+
+    /// Returns the arguments from the command line, without the access to the cluster.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let switches = [
+            ("--allow-disruption", self.allow_disruption),
+            ("--allow-other-pods", self.allow_other_pods),
+            ("--allow-control-plane", self.allow_control_plane),
+            ("--allow-privileged", self.allow_privileged),
+        ];
+        let number = |number: Option<u16>| number.map(|number| number.to_string());
+        let values = [
+            ("--node-selector", self.node_selector.clone()),
+            ("--max-starved-nodes", number(self.max_starved_nodes)),
+            ("--nodes-per-version", number(self.nodes_per_version)),
+            ("--pressure-cap", self.pressure_cap.as_ref().map(|cap| cap.text.clone())),
+        ];
+        let values = values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten();
+        let switches = switches.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned());
+        values.chain(switches).collect()
+    }
+
     /// Returns the options of the backend.
     pub(crate) fn options(&self) -> ExistingOptions {
         ExistingOptions {
@@ -83,11 +117,12 @@ impl ExistingArgs {
             },
             max_pressure_bytes: self.pressure_cap.as_ref().map_or(DEFAULT_PRESSURE_CAP, |cap| cap.bytes),
             max_starved_nodes: self.max_starved_nodes.unwrap_or(1).into(),
+            nodes_per_version: self.nodes_per_version.map(Into::into),
         }
     }
 
     /// Returns each option with whether it is present.
-    pub(crate) fn given(&self) -> [(bool, &'static str); 9] {
+    pub(crate) fn given(&self) -> [(bool, &'static str); 10] {
         let [kubeconfig, context] = self.access.given();
         [
             kubeconfig,
@@ -99,6 +134,7 @@ impl ExistingArgs {
             (self.allow_control_plane, "--allow-control-plane"),
             (self.allow_privileged, "--allow-privileged"),
             (self.max_starved_nodes.is_some(), "--max-starved-nodes"),
+            (self.nodes_per_version.is_some(), "--nodes-per-version"),
         ]
     }
 }

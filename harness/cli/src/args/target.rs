@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_case::select::{Selection, Shard, select};
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::{Backend, ClusterSource, EmbeddedBackend, ExistingBackend};
+use evictlab_cluster::{Backend, ClusterAccess, ClusterSource, EmbeddedBackend, ExistingBackend};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 use evictlab_runner::{OfShard, Repeat, RunRequest, new_run_id};
@@ -49,6 +49,11 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Returns the access to an existing cluster.
+    pub(crate) fn access(&self) -> ClusterAccess {
+        self.existing.access()
+    }
+
     pub(crate) fn nodes(&self) -> u16 {
         self.nodes.unwrap_or(1)
     }

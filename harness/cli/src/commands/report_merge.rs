@@ -2,7 +2,7 @@
 
 use std::io;
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evictlab_report::{InterruptStage, Merge, ReportOptions, Summary, reports};
@@ -41,20 +41,30 @@ pub(super) struct MergeArgs {
 
 /// Merges the runs and prints the summary.
 pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
-    args.baseline.check(iter::empty())?;
-    let baseline = args.baseline.read()?;
-    let merge = Merge::read(&args.dirs, baseline.as_ref()).map_err(bad_input)?;
-    let run_dir = run_directory(args.output_dir.as_deref())?;
+    merge_runs(&args.dirs, args.output_dir.as_deref(), &args.baseline, &args.output)
+}
+
+/// Merges the runs in these directories and prints the summary.
+pub(crate) fn merge_runs(
+    dirs: &[PathBuf],
+    output_dir: Option<&Path>,
+    baseline_args: &BaselineArgs,
+    output: &OutputArgs,
+) -> Result<ExitCode, Failure> {
+    baseline_args.check(iter::empty())?;
+    let baseline = baseline_args.read()?;
+    let merge = Merge::read(dirs, baseline.as_ref()).map_err(bad_input)?;
+    let run_dir = run_directory(output_dir)?;
     let mut reports = reports(ReportOptions {
         run_dir: run_dir.clone(),
         stdout: None,
         stress: false,
         record: None,
-        write_baseline: args.baseline.write_baseline.clone(),
+        write_baseline: baseline_args.write_baseline.clone(),
         interrupts: InterruptStage::default(),
     })
     .map_err(bad_input)?;
-    reports.push(Box::new(Summary::new(io::stdout(), args.output.options(), run_dir.clone())));
+    reports.push(Box::new(Summary::new(io::stdout(), output.options(), run_dir.clone())));
     for note in merge.notes() {
         print_stderr(format_args!("note: {note}"));
     }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::{Args as _, FromArgMatches};
+use evictlab_cluster::ClusterAccess;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, delete_run, old_runs};
@@ -98,6 +100,20 @@ impl From<FlakyArg> for FlakyResult {
 }
 
 impl Args {
+    /// Parses the arguments of a run.
+    ///
+    /// # Errors
+    /// The message for the user.
+    pub(crate) fn parse(words: &[String]) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("evictlab run").no_binary_name(true));
+        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
+    /// Returns the access to the existing cluster of the run.
+    pub(crate) fn access(&self) -> ClusterAccess {
+        self.target.access()
+    }
+
     fn repeat(&self) -> Repeat {
         if self.until_failure { Repeat::UntilFailure } else { Repeat::Times(self.repeat) }
     }

@@ -12,26 +12,26 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A case whose pods state no limits.
-const DELETION: &str = "relatives/graceful-delete";
+pub(crate) const DELETION: &str = "relatives/graceful-delete";
 /// A case that evicts no pod.
-const QUICK: &str = "message/ephemeral-resources-are-refused";
+pub(crate) const QUICK: &str = "message/ephemeral-resources-are-refused";
 
-fn evictlab(folder: &Path) -> Command {
+pub(crate) fn evictlab(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder).env_clear().env("PATH", "/nonexistent").stdin(Stdio::null());
     command
 }
 
 /// A served embedded cluster.
-struct ServedCluster {
-    folder: TempDir,
+pub(crate) struct ServedCluster {
+    pub(crate) folder: TempDir,
     server: Child,
-    kubeconfig: String,
+    pub(crate) kubeconfig: String,
 }
 
 impl ServedCluster {
     /// Serves two nodes of 1.32 and two of 1.31.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut server = evictlab(folder.path())
             .args(["cluster", "create", "--backend", "embedded"])
@@ -88,7 +88,7 @@ impl ServedCluster {
         (run, results)
     }
 
-    fn gc(&self) -> String {
+    pub(crate) fn gc(&self) -> String {
         let (status, out, err) = self.run_to_end(&["gc"]);
         assert_eq!(status, 0, "{out}{err}");
         out
@@ -103,7 +103,7 @@ impl Drop for ServedCluster {
     }
 }
 
-fn events(results: &Path) -> Vec<Value> {
+pub(crate) fn events(results: &Path) -> Vec<Value> {
     let events = fs::read_to_string(results.join("artifacts/events.jsonl")).unwrap_or_default();
     events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -329,6 +329,58 @@ fn one_node_at_a_time_is_under_pressure() {
         most
     };
     assert_eq!((run(&[]), run(&["--max-starved-nodes", "2"])), (1, 2));
+}
+
+/// As in a pod: no kubeconfig, the address in the environment, and the files of the service account, in a
+/// mount namespace of its own.
+#[test]
+fn uses_the_service_account_of_its_pod() {
+    let in_pod = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-euc", script, env!("CARGO_BIN_EXE_evictlab")]).stdin(Stdio::null());
+        command
+    };
+    let mount = "mount -t tmpfs none /var/run; mkdir -p /var/run/secrets/kubernetes.io/serviceaccount";
+    if !in_pod(mount).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        eprintln!("Skipped: this user must not mount file systems.");
+        return;
+    }
+    let cluster = ServedCluster::new();
+    let kubeconfig: serde_yaml::Value =
+        serde_yaml::from_str(&fs::read_to_string(&cluster.kubeconfig).unwrap()).unwrap();
+    let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap();
+    let (host, port) = server.strip_prefix("https://").unwrap().split_once(':').unwrap();
+    let certificate = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"].as_str().unwrap();
+    let run = |token: &str, arguments: &str| {
+        let account = "cd /var/run/secrets/kubernetes.io/serviceaccount";
+        let files = format!(
+            "echo {certificate} | base64 -d > ca.crt; printf default > namespace; {token}; cd \"$FOLDER\""
+        );
+        let output = in_pod(&format!("{mount}; {account}; {files}; exec \"$0\" {arguments}"))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+            .env("FOLDER", cluster.folder.path())
+            .env("HOME", cluster.folder.path())
+            .env("KUBERNETES_SERVICE_HOST", host)
+            .env("KUBERNETES_SERVICE_PORT", port)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.code().unwrap(), text)
+    };
+    let token = format!("printf %s {} > token", kubeconfig["users"][0]["user"]["token"].as_str().unwrap());
+    let case = format!("run {QUICK} --backend existing");
+    let (status, text) = run(&token, &case);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains(&format!("4 nodes at {server}")) && text.contains("in-cluster"), "{text}");
+    let (status, text) = run("true", &case);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("failed to load the service account of this pod: "), "{text}");
+    assert!(text.contains("help: set automountServiceAccountToken: true in the pod"), "{text}");
+    // A context is one of a kubeconfig.
+    let (status, text) = run(&token, &format!("{case} --context a"));
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("failed to load the kubeconfig"), "{text}");
 }
 
 #[test]

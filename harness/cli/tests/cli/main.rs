@@ -26,6 +26,9 @@ mod image;
 mod image_update;
 mod installed;
 mod interrupted;
+mod job;
+#[cfg(target_os = "linux")]
+mod job_permissions;
 mod merge;
 mod model;
 mod new_minor;

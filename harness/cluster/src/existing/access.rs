@@ -1,5 +1,7 @@
 //! Access to a cluster like kubectl: by kubeconfig and context, or from a pod of the cluster.
 
+use std::env;
+use std::io;
 use std::path::PathBuf;
 
 use kube::Config;
@@ -11,6 +13,9 @@ use crate::node::API_READ_TIMEOUT;
 
 /// Environment variable that Kubernetes sets in every container.
 const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Name of the cluster of the pod in which this process runs.
+const IN_CLUSTER: &str = "in-cluster";
 
 /// Kubeconfig and context of a cluster.
 #[derive(Clone, Debug, Default)]
@@ -26,10 +31,14 @@ impl ClusterAccess {
     /// Creates a client of the cluster. Sends no request yet.
     ///
     /// # Errors
-    /// The kubeconfig is missing or invalid, or does not have the context.
+    /// The kubeconfig is missing or invalid, or does not have the context; the pod has no service
+    /// account token.
     pub async fn reach(&self) -> Result<ClusterClient, ExistingError> {
-        let (name, mut config) = match self.read()? {
-            None => ("in-cluster".to_owned(), Config::incluster().map_err(ExistingError::kubeconfig)?),
+        let kubeconfig = self.read()?;
+        let is_kubeconfig = kubeconfig.is_some();
+        let (name, mut config) = match kubeconfig {
+            // The client reads the token again before it expires.
+            None => (IN_CLUSTER.to_owned(), Config::incluster().map_err(ExistingError::service_account)?),
             Some(kubeconfig) => {
                 let name = self.context_name(&kubeconfig)?;
                 let options =
@@ -42,22 +51,22 @@ impl ClusterAccess {
         // kube would retry a refused eviction (429) for minutes.
         config.default_retry = false;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let client = limited_client(config).map_err(ExistingError::kubeconfig)?;
+        let client = limited_client(config).map_err(|error| match is_kubeconfig {
+            true => ExistingError::kubeconfig(error),
+            false => ExistingError::service_account(error),
+        })?;
         Ok(ClusterClient { name, server, client })
     }
 
-    /// Reads the kubeconfig; `None` if it does not exist and this process runs in a pod.
+    /// Reads the kubeconfig; `None` if none is named, the default one does not exist, and this process
+    /// runs in a pod.
     fn read(&self) -> Result<Option<Kubeconfig>, ExistingError> {
         if let Some(path) = &self.kubeconfig {
             return Kubeconfig::read_from(path).map(Some).map_err(ExistingError::kubeconfig);
         }
         match Kubeconfig::read() {
             Ok(kubeconfig) => Ok(Some(kubeconfig)),
-            Err(KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath)
-                if self.context.is_none() && std::env::var_os(IN_CLUSTER_VARIABLE).is_some() =>
-            {
-                Ok(None)
-            }
+            Err(error) if is_missing(&error) && self.context.is_none() && is_in_pod() => Ok(None),
             Err(error) => Err(ExistingError::kubeconfig(error)),
         }
     }
@@ -70,6 +79,18 @@ impl ClusterAccess {
             named => Err(ExistingError::NoContext { named, available: available() }),
         }
     }
+}
+
+fn is_missing(error: &KubeconfigError) -> bool {
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(error, _) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+fn is_in_pod() -> bool {
+    env::var_os(IN_CLUSTER_VARIABLE).is_some()
 }
 
 #[cfg(test)]

@@ -55,6 +55,9 @@ pub struct ExistingOptions {
     pub max_pressure_bytes: u64,
     /// Maximum number of nodes under pressure at a time.
     pub max_starved_nodes: usize,
+    /// Maximum number of nodes of each version that the run holds at a time; others are left to other
+    /// runs. `None` for all that it selects.
+    pub nodes_per_version: Option<usize>,
 }
 
 /// Permissions of a run on the nodes of an existing cluster, given anew for each run.
@@ -92,6 +95,7 @@ pub struct ExistingBackend {
     excluded: Vec<String>,
     pub(crate) one_host: bool,
     pub(crate) max_starved_nodes: usize,
+    nodes_per_version: Option<usize>,
     probe_image: String,
     pub(crate) plans: Vec<ClusterPlan>,
 }
@@ -130,6 +134,7 @@ impl ExistingBackend {
             excluded,
             one_host,
             max_starved_nodes: options.max_starved_nodes,
+            nodes_per_version: options.nodes_per_version,
             probe_image,
             plans,
         })
@@ -206,11 +211,20 @@ impl ExistingBackend {
         let failed = |error: kube::Error| self.cluster.error("hold nodes by a Lease", &error);
         let lease = RunLease::create(pods.namespace(), &self.run).await.map_err(failed)?;
         let wanted: BTreeSet<String> = self.selected.iter().map(|node| node.name.clone()).collect();
-        let held = lease.hold(&wanted, |nodes| self.has_each_version(nodes), step).await.map_err(failed)?;
+        let held = lease.hold(&wanted, |free| self.choose_nodes(free), step).await.map_err(failed)?;
         for (node, run) in &held.given_up {
             step(&format!("{node} is not used: run {run} uses it"));
         }
         Ok(HeldLease { lease: Arc::new(lease), nodes: held.held })
+    }
+
+    /// Returns the nodes to hold of free ones; `None` if a version is missing.
+    fn choose_nodes(&self, free: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+        if !self.has_each_version(free) {
+            return None;
+        }
+        let free = self.selected.iter().filter(|node| free.contains(&node.name)).collect();
+        Some(limit_held(free, self.nodes_per_version, &self.run))
     }
 
     fn has_each_version(&self, nodes: &BTreeSet<String>) -> bool {
@@ -356,6 +370,21 @@ fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
     }
 }
 
+/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so that
+/// they seldom claim the same.
+fn limit_held(mut nodes: Vec<&SelectedNode>, limit: Option<usize>, run: &str) -> BTreeSet<String> {
+    let first = run.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let length = nodes.len().max(1);
+    nodes.rotate_left(first % length);
+    let mut counts: BTreeMap<&KubeletVersion, usize> = BTreeMap::new();
+    nodes.retain(|node| {
+        let count = counts.entry(&node.version).or_default();
+        *count += 1;
+        limit.is_none_or(|limit| *count <= limit)
+    });
+    nodes.into_iter().map(|node| node.name.clone()).collect()
+}
+
 fn no_nodes(options: &ExistingOptions, cluster: String, excluded: &str) -> ExistingError {
     match &options.node_selector {
         Some(selector) => ExistingError::Selector {
@@ -489,6 +518,7 @@ mod tests {
             permissions: NodePermissions::default(),
             max_pressure_bytes: 0,
             max_starved_nodes: 1,
+            nodes_per_version: None,
         };
         let mut nodes: Vec<ApiNode> = (0..1000).map(|nth| node(&format!("a{nth}"), "v1.32.13")).collect();
         nodes.extend([node("b", "v1.31.14"), node("c", "v1.32.0-\u{1b}[2J")]);
@@ -497,6 +527,31 @@ mod tests {
         assert!(excluded.iter().any(|reason| reason.starts_with("996 other nodes (")), "{excluded:?}");
         assert!(excluded.iter().any(|reason| reason.starts_with("c has an unknown kubelet")), "{excluded:?}");
         assert_eq!(select(&options(Some("pool=a")), &nodes, &[]).0.len(), 1001);
+    }
+
+    #[test]
+    fn a_run_holds_some_nodes_of_each_version() {
+        let options = ExistingOptions {
+            access: ClusterAccess::default(),
+            node_selector: Some("pool=a".to_owned()),
+            permissions: NodePermissions::default(),
+            max_pressure_bytes: 0,
+            max_starved_nodes: 1,
+            nodes_per_version: None,
+        };
+        let nodes: Vec<ApiNode> = (0..10)
+            .map(|nth| node(&format!("n{nth}"), if nth < 5 { "v1.32.13" } else { "v1.33.1" }))
+            .collect();
+        let selected = select(&options, &nodes, &[]).0;
+        let held = |limit, run: &str| limit_held(selected.iter().collect(), limit, run);
+        assert_eq!(held(None, "a").len(), 10);
+        assert_eq!(held(Some(2), "a").len(), 4);
+        let one = held(Some(1), "a");
+        let is_old = |name: &&String| name.as_str() < "n5";
+        assert_eq!((one.len(), one.iter().filter(is_old).count()), (2, 1), "{one:?}");
+        let first: BTreeSet<BTreeSet<String>> =
+            "abcdefgh".chars().map(|run| held(Some(1), &run.to_string())).collect();
+        assert!(first.len() > 1, "runs begin with different nodes");
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,11 @@ pub enum ExistingError {
     /// The kubeconfig is missing or invalid.
     #[error("failed to load the kubeconfig: {0}\nhelp: name it with --kubeconfig, or set KUBECONFIG")]
     Kubeconfig(String),
+    /// The service account of the pod, in which this process runs, cannot be used.
+    #[error(
+        "failed to load the service account of this pod: {0}\nhelp: set automountServiceAccountToken: true in the pod, or name a kubeconfig with --kubeconfig"
+    )]
+    ServiceAccount(String),
     /// The kubeconfig does not have the context.
     #[error("failed to select a context: {}", no_context(named.as_deref(), available))]
     NoContext {
@@ -112,16 +117,12 @@ pub enum ExistingError {
 impl ExistingError {
     /// Error of a kubeconfig, with the causes that its own text does not contain.
     pub(super) fn kubeconfig(error: impl std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(inner) = source {
-            let more = inner.to_string();
-            if !text.contains(&more) {
-                text = format!("{text}: {more}");
-            }
-            source = inner.source();
-        }
-        Self::Kubeconfig(text)
+        Self::Kubeconfig(with_causes(error))
+    }
+
+    /// Error of the service account of a pod.
+    pub(super) fn service_account(error: impl std::error::Error) -> Self {
+        Self::ServiceAccount(with_causes(error))
     }
 
     /// Returns whether the command line is wrong, not the cluster.
@@ -129,12 +130,27 @@ impl ExistingError {
         matches!(
             self,
             Self::Kubeconfig(_)
+                | Self::ServiceAccount(_)
                 | Self::NoContext { .. }
                 | Self::Selector { .. }
                 | Self::NoSuchNode { .. }
                 | Self::NoNodes { .. }
         )
     }
+}
+
+/// Text of an error, with the causes that its own text does not contain.
+fn with_causes(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = inner.source();
+    }
+    text
 }
 
 fn no_context(named: Option<&str>, available: &[String]) -> String {

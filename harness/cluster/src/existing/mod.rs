@@ -6,6 +6,7 @@ mod backend;
 mod client;
 mod error;
 mod gc;
+mod job_runs;
 mod nodes;
 mod permissions;
 
@@ -16,4 +17,4 @@ pub use client::ClusterClient;
 pub use error::ExistingError;
 pub use gc::{Leftover, collect_leftovers, leftovers};
 pub use nodes::CORDONED;
-pub use permissions::{Permission, READ_PERMISSIONS, WATCH_PERMISSIONS};
+pub use permissions::{CASE_PERMISSIONS, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS};

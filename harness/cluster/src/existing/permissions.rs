@@ -23,17 +23,26 @@ pub const WATCH_PERMISSIONS: [Permission; 4] = [
     ("events", &["list", "watch"]),
 ];
 
-/// Permissions of a run. They apply to every namespace, because the names of its namespaces are
+/// Permissions of all runs. They apply to every namespace, because the names of its namespaces are
 /// generated.
-pub(super) const RUN_PERMISSIONS: [Permission; 8] = [
+pub const RUN_PERMISSIONS: [Permission; 8] = [
     ("nodes", &["get", "list", "watch"]),
     ("nodes/proxy", &["get"]),
     ("namespaces", &["create", "list", "delete"]),
-    ("pods", &["create", "get", "list", "watch", "delete", "deletecollection"]),
+    ("pods", &["create", "list", "watch", "delete", "deletecollection"]),
     ("pods/ephemeralcontainers", &["patch"]),
     ("events", &["list", "watch"]),
     ("leases.coordination.k8s.io", &["create", "list", "patch"]),
     ("resourcequotas", &["create"]),
+];
+
+/// Permissions that only some cases need, in their namespaces.
+pub const CASE_PERMISSIONS: [Permission; 5] = [
+    ("pods/log", &["get"]),
+    ("pods/eviction", &["create"]),
+    ("deployments.apps", &["create", "get"]),
+    ("jobs.batch", &["create", "get"]),
+    ("poddisruptionbudgets.policy", &["create", "get", "patch"]),
 ];
 
 /// Returns the permissions that the client lacks, as `VERB RESOURCE`. A permission that the cluster

@@ -26,7 +26,7 @@ use crate::workload::{Namespace, OWNER_ANNOTATION, RUN_LABEL};
 
 /// Time without renewal after which a run counts as dead. It exceeds an outage of the API server of
 /// a minute.
-const LEASE_DURATION: Duration = Duration::from_secs(120);
+pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(120);
 /// Interval of renewals.
 const RENEW_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval of checks while another run decides about its claim.
@@ -132,6 +132,15 @@ fn decide(run: &str, claimed: &BTreeSet<String>, others: &[LeaseRecord]) -> Deci
     decision
 }
 
+/// Returns the wanted nodes that other runs claim or hold, with the runs.
+fn taken(wanted: &BTreeSet<String>, others: &[LeaseRecord]) -> BTreeMap<String, String> {
+    let taken = |other: &LeaseRecord| {
+        let nodes: Vec<String> = wanted.intersection(&other.nodes).cloned().collect();
+        nodes.into_iter().map(|node| (node, other.run.clone())).collect::<Vec<_>>()
+    };
+    others.iter().flat_map(taken).collect()
+}
+
 /// The nodes that a run holds, and those that it gave up, with the runs that have them.
 pub(crate) struct HeldNodes {
     pub(crate) held: BTreeSet<String>,
@@ -177,20 +186,20 @@ impl RunLease {
         Ok(Self { run: run.to_owned(), client, api, clock, renewal, lost })
     }
 
-    /// Holds the nodes among `wanted` that no other run holds, if they are enough; else waits for
-    /// the other runs.
+    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the free
+    /// ones, or `None` if they are not enough: then, waits for the other runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
     pub(crate) async fn hold(
         &self,
         wanted: &BTreeSet<String>,
-        is_enough: impl Fn(&BTreeSet<String>) -> bool,
+        choose: impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
         step: &dyn Fn(&str),
     ) -> Result<HeldNodes, kube::Error> {
         let mut is_wait_reported = false;
         loop {
-            match self.claim(wanted, &is_enough).await? {
+            match self.claim(wanted, &choose).await? {
                 Claim::Held(held) => return Ok(held),
                 Claim::Taken(taken) if !is_wait_reported => {
                     is_wait_reported = true;
@@ -204,29 +213,44 @@ impl RunLease {
         }
     }
 
-    /// Claims the wanted nodes once.
+    /// Claims free nodes, until no other run claims them.
     async fn claim(
         &self,
         wanted: &BTreeSet<String>,
-        is_enough: &impl Fn(&BTreeSet<String>) -> bool,
+        choose: &impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
     ) -> Result<Claim, kube::Error> {
-        let (mut claimed, mut given_up) = (wanted.clone(), BTreeMap::new());
+        loop {
+            let taken = taken(wanted, &self.other_active_runs().await?);
+            let free = wanted.iter().filter(|node| !taken.contains_key(*node)).cloned().collect();
+            let Some(chosen) = choose(&free) else { return Ok(Claim::Taken(taken)) };
+            if let Some(held) = self.settle(chosen, choose).await? {
+                return Ok(Claim::Held(HeldNodes { held, given_up: taken }));
+            }
+        }
+    }
+
+    /// Claims these nodes, and gives up those that another run has claimed before; `None` if the rest
+    /// is not enough.
+    async fn settle(
+        &self,
+        mut claimed: BTreeSet<String>,
+        choose: &impl Fn(&BTreeSet<String>) -> Option<BTreeSet<String>>,
+    ) -> Result<Option<BTreeSet<String>>, kube::Error> {
         self.write(CLAIMING, &claimed).await?;
         loop {
             let decision = decide(&self.run, &claimed, &self.other_active_runs().await?);
             if !decision.give_up.is_empty() {
                 claimed.retain(|node| !decision.give_up.contains_key(node));
-                given_up.extend(decision.give_up);
-                if !is_enough(&claimed) {
+                if choose(&claimed).is_none() {
                     self.write(CLAIMING, &BTreeSet::new()).await?;
-                    return Ok(Claim::Taken(given_up));
+                    return Ok(None);
                 }
                 self.write(CLAIMING, &claimed).await?;
             } else if decision.wait {
                 tokio::time::sleep(CLAIM_INTERVAL).await;
             } else {
                 self.write(HOLDING, &claimed).await?;
-                return Ok(Claim::Held(HeldNodes { held: claimed, given_up }));
+                return Ok(Some(claimed));
             }
         }
     }

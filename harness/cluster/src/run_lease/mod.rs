@@ -4,5 +4,5 @@ mod lease;
 mod server_clock;
 
 pub use lease::RunLease;
-pub(crate) use lease::{LeaseRecord, active_runs, list_leases};
+pub(crate) use lease::{LEASE_DURATION, LeaseRecord, active_runs, list_leases};
 pub(crate) use server_clock::ServerClock;

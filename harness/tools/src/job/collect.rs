@@ -1,0 +1,109 @@
+//! The results of a Job's indexes, from the logs of their pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use evictlab_cluster::{ClusterClient, JobName, api_error_message};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::LogParams;
+use kube::{Api, ResourceExt};
+
+use super::archive::unpack;
+use super::error::JobError;
+use super::status::{JobPhase, has_ended, read_job_through_outages};
+
+/// Interval of looks at the pods.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The results of a Job.
+#[derive(Debug)]
+pub struct Collected {
+    /// Directories of the runs, by index.
+    pub runs: BTreeMap<usize, PathBuf>,
+    /// Indexes without results.
+    pub missing: Vec<usize>,
+}
+
+/// Writes the results of each index to a directory in `dir`, as soon as its pod has ended; with `wait`
+/// until the Job has ended. Of several attempts of an index, the last one with results counts. `step`
+/// receives a line for each.
+///
+/// # Errors
+/// The Job does not exist; `dir` is not empty or cannot be written; the API server does not answer.
+pub async fn collect(
+    cluster: &ClusterClient,
+    job: &JobName,
+    dir: &Path,
+    wait: bool,
+    step: &dyn Fn(&str),
+) -> Result<Collected, JobError> {
+    let failed = |source| JobError::Write { dir: dir.to_owned(), source };
+    create_empty(dir)?;
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &job.namespace);
+    let mut read = BTreeSet::new();
+    let mut runs = BTreeMap::new();
+    loop {
+        let state = read_job_through_outages(cluster, job).await?;
+        for (index, pod) in state.pods.iter().filter(|(_, pod)| has_ended(pod)) {
+            if !read.insert(pod.uid()) {
+                continue;
+            }
+            let partial = dir.join(format!(".index-{index}"));
+            match read_results(&pods, &pod.name_any(), &partial).await {
+                Ok(()) => {
+                    let target = dir.join(format!("index-{index}"));
+                    replace(&partial, &target).map_err(failed)?;
+                    step(&format!(
+                        "index {index}: results of pod {} are in {}",
+                        pod.name_any(),
+                        target.display()
+                    ));
+                    runs.insert(*index, target);
+                }
+                Err(problem) => {
+                    step(&format!("index {index}: pod {} has no results: {problem}", pod.name_any()))
+                }
+            }
+        }
+        let is_over =
+            state.view.phase != JobPhase::Running && state.pods.iter().all(|(_, pod)| has_ended(pod));
+        if is_over || !wait {
+            let indexes = state.view.indexes.iter().map(|index| index.index);
+            let missing = indexes.filter(|index| !runs.contains_key(index)).collect();
+            return Ok(Collected { runs, missing });
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Writes the results in the log of a pod to a directory.
+async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), String> {
+    let log = pods.logs(pod, &LogParams::default()).await;
+    let log = log.map_err(|error| format!("failed to read its log: {}", api_error_message(&error)))?;
+    match unpack(&log, dir) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("it was killed".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn create_empty(dir: &Path) -> Result<(), JobError> {
+    let failed = |source| JobError::Write { dir: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(failed)?;
+    match fs::read_dir(dir).map_err(failed)?.next() {
+        None => Ok(()),
+        Some(_) => Err(JobError::NotEmpty(dir.to_owned())),
+    }
+}
+
+/// Moves a directory to a path at which the results of an earlier attempt may be.
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::rename(from, to)
+}
