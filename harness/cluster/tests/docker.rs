@@ -263,7 +263,7 @@ async fn fail_to_move(docker: &Docker, node: &str) {
 #[tokio::test]
 async fn images_get_a_file_system_of_their_own_for_a_while() {
     let (docker, image) = docker_or_return!();
-    let node = systemd_node(&docker, &image).await;
+    let node = systemd_node(&docker, &image, &[]).await;
     let outcome = AssertUnwindSafe(have_imagefs(&docker, &node)).catch_unwind().await;
     end(&docker, &[&node], outcome).await;
 }
