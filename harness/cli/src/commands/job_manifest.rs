@@ -60,7 +60,7 @@ pub(super) struct ManifestArgs {
     /// End the Job after this time
     #[arg(long, value_name = "DURATION", default_value = "6h", value_parser = duration)]
     deadline: Duration,
-    /// Taint that the pods of the Job tolerate, as KEY[=VALUE][:EFFECT] (repeatable)
+    /// Taint that the pods of the Job tolerate, as `KEY[=VALUE][:EFFECT]` (repeatable)
     #[arg(long = "tolerate", value_name = "TAINT")]
     tolerations: Vec<Toleration>,
     /// Existing priority class of the pods of the Job [default: a new one, which does not preempt]
