@@ -208,7 +208,7 @@ impl CaseFiles {
     }
 
     /// Reads case files, suites (folders of case files), folders of suites, and a case from the standard
-    /// input ([`STDIN`]). A file that is named more than once is read once.
+    /// input (`-`). A file that is named more than once is read once.
     pub fn read_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
         let (mut files, mut problems) = (vec![], vec![]);
         let is_stdin = |path: &&Path| *path == Path::new(STDIN);
