@@ -47,6 +47,7 @@ mod job_index;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
+mod loop_file_system;
 mod meminfo;
 mod node;
 mod owner;

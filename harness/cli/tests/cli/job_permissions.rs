@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+use crate::size::write_kubeconfig;
+
 /// Cases that need all permissions, and put no node under pressure.
 const CASES: [&str; 5] = [
     "message/ephemeral-resources-are-refused",
@@ -138,11 +140,7 @@ fn the_role_of_a_job_is_sufficient_and_minimal() {
     let cluster = Cluster::new(Options::new(7, Timestamp::now(), nodes.collect())).unwrap();
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
-    let kubeconfig = json!({
-        "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server}}], "users": [{"name": "c", "user": {}}],
-    });
-    fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
+    write_kubeconfig(&folder.path().join("kubeconfig"), &server);
     fs::create_dir(folder.path().join("mine")).unwrap();
     fs::write(folder.path().join(CASES[4]), JOB).unwrap();
     let (granted, used) = (Arc::new(granted()), Arc::new(Mutex::new(Granted::new())));

@@ -42,6 +42,15 @@ struct LargeCluster {
     _runtime: Runtime,
 }
 
+/// Writes a kubeconfig for an API server without credentials.
+pub(crate) fn write_kubeconfig(path: &Path, server: &str) {
+    let kubeconfig = json!({
+        "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}], "users": [{"name": "c", "user": {}}],
+    });
+    fs::write(path, kubeconfig.to_string()).unwrap();
+}
+
 impl LargeCluster {
     /// Serves nodes `n0`, `n1`… The API server rejects the pods on `n1`, and does not reach the
     /// kubelet of `n2`.
@@ -53,11 +62,7 @@ impl LargeCluster {
         let cluster = Cluster::new(options).unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
-        let kubeconfig = json!({
-            "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-            "clusters": [{"name": "c", "cluster": {"server": server}}], "users": [{"name": "c", "user": {}}],
-        });
-        fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
+        write_kubeconfig(&folder.path().join("kubeconfig"), &server);
         let requests = Arc::new(Concurrency::default());
         let counted = requests.clone();
         let router: Router = cluster.router().layer(from_fn(fail));

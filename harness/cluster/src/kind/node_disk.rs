@@ -9,6 +9,7 @@ use evictlab_rules::quantity::{GIB, MIB};
 use futures::future::{join_all, try_join_all};
 
 use crate::docker::{Docker, DockerError};
+use crate::loop_file_system::script;
 
 /// Size of a new file system, in bytes. The file of the device takes only the space of its content.
 const SIZE: u64 = 64 * GIB;
@@ -32,24 +33,17 @@ const MEASURE: &str = "df --output=avail -B1 /kind | tail -n 1; du -sxB1 /var | 
 /// Moves `/var` to a new file system, given its size and that of a file which takes no space on the
 /// host. Pods may request what is in use below an eviction threshold (node allocatable), so the file
 /// makes room for requests. Containers continue to run, and containerd and the kubelet start in any
-/// case. A container has only the loop devices that existed when it was started. Empty inode tables
-/// are not written (`noinit_itable`). The journal would go on in the file that it has open.
+/// case. The journal would go on in the file that it has open.
 const MOVE: &str = r#"
 image=/kind/evictlab-var.img new=/kind/evictlab-var
-command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
+require_mkfs
 trap 'systemctl start containerd kubelet' EXIT
 systemctl stop kubelet containerd
-truncate -s "$1" $image
-mkfs.ext4 -q -F -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=1 $image
-for number in $(seq 0 255); do
-  [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
-done
-mkdir -p $new
-mount -o loop,discard,noinit_itable $image $new
+mount_new_image "$1" $image $new
 cp -a /var/. $new/
 [ "$2" = 0 ] || fallocate -l "$2" $new/evictlab-in-use
 umount $new
-mount -o loop,discard,noinit_itable $image /var
+mount_image $image /var
 systemctl restart systemd-journald
 "#;
 
@@ -103,7 +97,7 @@ pub async fn separate_disks(docker: &Docker, workers: &[&str]) -> Result<(), Nod
         let in_use = SIZE.saturating_sub(disk.used + FREE_SPACE);
         let size = disk.used + in_use + FREE_SPACE;
         let [size, in_use] = [size, in_use].map(|bytes| bytes.to_string());
-        docker.run(worker, &["bash", "-ec", MOVE, "move-var", &size, &in_use]).await
+        docker.run(worker, &["bash", "-ec", &script(MOVE), "move-var", &size, &in_use]).await
     });
     // Every command ends before the first error is returned: it starts its kubelet again.
     join_all(moved).await.into_iter().collect::<Result<Vec<_>, _>>()?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_report::words::count;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -31,23 +32,19 @@ const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(120);
 pub async fn delete(cluster: &ClusterClient, job: &JobName, step: &dyn Fn(&str)) -> Result<(), JobError> {
     let client = &cluster.client;
     let jobs: Api<Job> = Api::namespaced(client.clone(), &job.namespace);
-    let found = delete_labelled(&jobs, &job.name, job, step).await?;
+    let mut found = delete_labelled(&jobs, &job.name, job, step).await?;
     wait_for_pods(cluster, job).await?;
     let namespaces = cluster.remove_runs_of_job(job).await?;
     if namespaces > 0 {
-        step(&format!("deleted {namespaces} namespaces of killed runs"));
+        step(&format!("deleted {} of killed runs", count(namespaces, "namespace")));
     }
     let name = cluster_name(job);
-    let mut count = usize::from(found);
-    count += usize::from(
-        delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?,
-    );
-    count += usize::from(delete_labelled(&Api::<ClusterRole>::all(client.clone()), &name, job, step).await?);
-    count +=
-        usize::from(delete_labelled(&Api::<PriorityClass>::all(client.clone()), &name, job, step).await?);
+    found |= delete_labelled(&Api::<ClusterRoleBinding>::all(client.clone()), &name, job, step).await?;
+    found |= delete_labelled(&Api::<ClusterRole>::all(client.clone()), &name, job, step).await?;
+    found |= delete_labelled(&Api::<PriorityClass>::all(client.clone()), &name, job, step).await?;
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), &job.namespace);
-    count += usize::from(delete_labelled(&accounts, &job.name, job, step).await?);
-    if count == 0 && namespaces == 0 {
+    found |= delete_labelled(&accounts, &job.name, job, step).await?;
+    if !found && namespaces == 0 {
         return Err(JobError::NoJob(job.clone()));
     }
     delete_namespace(cluster, job, step).await

@@ -5,16 +5,15 @@
 //! node either.
 
 use super::kind::KindNode;
+use crate::loop_file_system::script;
 use crate::node::error::NodeError;
 use crate::node::file_systems::{FileSystems, FileSystemsError};
 
 /// Creates a file system of a given size in bytes, and mounts it beside containerd's directory.
-/// Changes nothing else, so that a failure only means that the node cannot have one. A container has
-/// only the loop devices that existed when it was started. Empty inode tables are not written
-/// (`noinit_itable`).
+/// Changes nothing else, so that a failure only means that the node cannot have one.
 const PREPARE: &str = r#"
 size=$1 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
-command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
+require_mkfs
 used=$(du -sxB1 $directory | cut -f 1)
 available=$(df --output=avail -B1 /kind | tail -n 1)
 [ "$size" -ge $((used + 512 * 1024 * 1024)) ] || {
@@ -27,13 +26,7 @@ available=$(df --output=avail -B1 /kind | tail -n 1)
 trap '[ $? = 0 ] || rm -f $image' EXIT
 umount $new 2> /dev/null || true
 rm -f $image
-truncate -s "$size" $image
-mkfs.ext4 -q -F -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=1 $image
-for number in $(seq 0 255); do
-  [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
-done
-mkdir -p $new
-mount -o loop,discard,noinit_itable $image $new
+mount_new_image "$size" $image $new
 "#;
 
 /// Copies containerd's directory to the new file system, and mounts it there. Containers continue to
@@ -51,7 +44,7 @@ trap undo EXIT
 systemctl stop kubelet containerd
 cp -a $directory/. $new/
 umount $new
-mount -o loop,discard,noinit_itable $image $directory
+mount_image $image $directory
 "#;
 
 /// Uncovers the original directory. A container that was started meanwhile and still runs keeps the
@@ -77,12 +70,12 @@ impl KindNode {
             return Err(unsupported(reason.to_owned()));
         }
         let size = wanted.imagefs.to_string();
-        let prepare = ["bash", "-ec", PREPARE, "prepare-imagefs", &size];
+        let prepare = ["bash", "-ec", &script(PREPARE), "prepare-imagefs", &size];
         let prepared = self.docker.exec(&self.node, &prepare).await.map_err(NodeError::from)?;
         if prepared.code != 0 {
             return Err(unsupported(prepared.stderr));
         }
-        let moved = self.docker.run(&self.node, &["bash", "-ec", MOVE, "move-imagefs"]).await;
+        let moved = self.docker.run(&self.node, &["bash", "-ec", &script(MOVE), "move-imagefs"]).await;
         Ok(moved.map(drop).map_err(NodeError::from)?)
     }
 

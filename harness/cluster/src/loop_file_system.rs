@@ -1,0 +1,27 @@
+//! File systems in files of kind nodes.
+
+/// Functions for scripts of bash, which put them first. A container has only the loop devices that
+/// existed when it was started. Empty inode tables are not written (`noinit_itable`).
+const FUNCTIONS: &str = r#"
+require_mkfs() {
+  command -v mkfs.ext4 > /dev/null || { echo "the node image has no mkfs.ext4" >&2; exit 1; }
+}
+mount_image() { # IMAGE DIRECTORY
+  mount -o loop,discard,noinit_itable "$1" "$2"
+}
+mount_new_image() { # SIZE IMAGE DIRECTORY
+  truncate -s "$1" "$2"
+  mkfs.ext4 -q -F -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=1 "$2"
+  for number in $(seq 0 255); do
+    [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
+  done
+  mkdir -p "$3"
+  mount_image "$2" "$3"
+}
+"#;
+
+/// Returns a script that can call `require_mkfs`, `mount_image IMAGE DIRECTORY`, and `mount_new_image
+/// SIZE IMAGE DIRECTORY`, with the size in bytes.
+pub(crate) fn script(body: &str) -> String {
+    [FUNCTIONS, body].concat()
+}
