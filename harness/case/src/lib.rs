@@ -48,6 +48,7 @@ pub mod select;
 mod signal;
 mod step;
 mod values;
+mod words;
 
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
@@ -72,6 +73,7 @@ pub use step::{
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,
 };
+pub use words::count;
 
 #[cfg(test)]
 mod load_tests;
