@@ -6,7 +6,7 @@ use evictlab_case::KnownBug;
 use serde::{Deserialize, Serialize};
 
 /// Outcome of a case on one kubelet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The expectation of the case holds.

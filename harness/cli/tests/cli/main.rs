@@ -33,6 +33,7 @@ mod merge;
 mod model;
 mod new_minor;
 mod output;
+mod parity;
 mod profile;
 mod report;
 mod size;

@@ -4,6 +4,8 @@
 mod assemble;
 mod catalogue;
 mod links;
+mod real_verdicts;
 
 pub use assemble::{Book, BookError, Command};
 pub use catalogue::Verdicts;
+pub use real_verdicts::real_verdicts;

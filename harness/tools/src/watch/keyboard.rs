@@ -85,7 +85,7 @@ impl Keyboard {
     /// # Errors
     /// The mode of the terminal cannot be changed, or the thread that reads cannot be started.
     pub fn open() -> io::Result<Option<(Self, UnboundedReceiver<Key>)>> {
-        if !io::stdin().is_terminal() || tcgetpgrp(stdin())? != getpgrp() {
+        if !io::stdin().is_terminal() || tcgetpgrp(stdin()) != Ok(getpgrp()) {
             return Ok(None);
         }
         let before = tcgetattr(stdin())?;

@@ -44,7 +44,8 @@ pub(super) fn node_page(page: &NodePage<'_>, room: usize) -> Vec<Line> {
 /// Returns `rows` lines of the list of pods: the candidates in their order, then those that are never
 /// evicted.
 fn pods(reading: &Reading, selected: Option<&str>, rows: usize) -> Vec<Line> {
-    let width = pod_width(&reading.order);
+    let names = reading.order.iter().map(|own| &own.pod).chain(reading.exempt.iter().map(|own| &own.pod));
+    let width = pod_width(names);
     let candidates =
         reading.order.iter().map(|candidate| (candidate.uid.as_str(), pod_row(reading, candidate, width)));
     let exempt = reading.exempt.iter().map(|exempt| (exempt.uid.as_str(), exempt_row(exempt, width)));

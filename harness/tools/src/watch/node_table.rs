@@ -144,7 +144,7 @@ fn pod_rows(reading: &Reading, pods: usize, room: usize) -> Vec<Line> {
     let summary_lines = usize::from(!reading.exempt.is_empty() || reading.order.len() > pods.min(room));
     let listed = reading.order.len().min(pods).min(room - summary_lines.min(room - 1));
     let first = &reading.order[..listed];
-    let width = pod_width(first);
+    let width = pod_width(first.iter().map(|own| &own.pod));
     lines.extend(first.iter().map(|candidate| pod_row(reading, candidate, width)));
     if reading.order.is_empty() {
         let mut line = Line::default();
@@ -159,8 +159,8 @@ fn pod_rows(reading: &Reading, pods: usize, room: usize) -> Vec<Line> {
 }
 
 /// Width of the column of the pods' names.
-pub(super) fn pod_width(pods: &[EvictionCandidate]) -> usize {
-    pods.iter().map(|own| own.pod.chars().count()).max().unwrap_or(0).min(MAX_NAME_WIDTH)
+pub(super) fn pod_width<'a>(pods: impl Iterator<Item = &'a String>) -> usize {
+    pods.map(|name| name.chars().count()).max().unwrap_or(0).min(MAX_NAME_WIDTH)
 }
 
 /// Returns the line of a pod that can be evicted, with its rank and the reason.
