@@ -99,14 +99,19 @@ impl Node {
     }
 
     /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it
-    /// detects file systems at its start. Changes of images on such a file system end with it.
+    /// detects file systems at its start. Changes of images and dead containers on such a file system end
+    /// with it.
     pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, ctx: &mut SimContext) {
         let images = &mut self.kubelet.status.images;
         images.restore();
         if imagefs.is_some() {
             images.save();
         }
-        self.machine.set_imagefs(imagefs, images.used());
+        let used = images.used();
+        if self.machine.imagefs().is_some() {
+            self.kubelet.collect_containers(&mut self.machine);
+        }
+        self.machine.set_imagefs(imagefs, used);
         self.kubelet.restart(ctx);
     }
 

@@ -128,6 +128,24 @@ fn the_summary_has_the_layout() {
 }
 
 #[test]
+fn dead_containers_end_with_their_file_system() {
+    const NODEFS: &str = "/node/fs/availableBytes";
+    let mut lab = Lab::new(36);
+    let before = mib(&lab.summary(), NODEFS);
+    lab.set_imagefs(Some(DEDICATED));
+    lab.pod("writer", "fallocate -l 1000M /f");
+    lab.seconds(10);
+    assert_eq!(
+        lab.simulation.store.get(Kind::Pod, "default", "writer").unwrap()["status"]["phase"],
+        "Succeeded"
+    );
+    lab.set_imagefs(None);
+    lab.seconds(12);
+    let after = mib(&lab.summary(), NODEFS);
+    assert!((before - 2..=before).contains(&after), "{before} MiB before, {after} MiB after");
+}
+
+#[test]
 fn deleted_images_return_with_the_original_file_system() {
     const COREDNS: &str = "registry.k8s.io/coredns/coredns:v1.12.0";
     const LOADED: &str = "registry.example/tool:1";

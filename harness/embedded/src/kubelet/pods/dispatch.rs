@@ -93,7 +93,7 @@ impl Kubelet {
     /// evicted, have terminated or are unknown (`ShouldPodContentBeRemoved`,
     /// `ShouldPodRuntimeBeRemoved`). Of other pods, also of terminating ones, one per name is kept
     /// (`MaxPerPodContainerCount`).
-    pub(in crate::kubelet) fn collect_containers(&mut self, machine: &mut Machine) {
+    pub(crate) fn collect_containers(&mut self, machine: &mut Machine) {
         let pods: Vec<(PodUid, usize)> = self
             .pods
             .runtime
