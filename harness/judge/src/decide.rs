@@ -155,6 +155,10 @@ impl Decision<'_> {
         }
         let summary = summarize(expectation, self.evidence);
         let Some(bug) = self.bug else { return verdict_with(Verdict::Passed, summary, &results.checks) };
+        // The bug may be one of the ranking.
+        if let Some(cause) = inconclusive::ranking_outrun(self.evidence) {
+            return inconclusive_with(cause, &results.checks);
+        }
         let why = format!("{} should have shown and did not: {summary}", bug_label(bug));
         let result = verdict_with(Verdict::Fixed, why, &results.checks);
         CaseResult { known_bug: Some(bug_label(bug)), ..result }

@@ -613,3 +613,39 @@ fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
         assert_inconclusive(&of(reason, others), InconclusiveReason::PodNeverStarted, reason);
     }
 }
+
+/// A pod that is ranked by a measurement from before its container grew explains a wrong victim, and that
+/// a known bug of the ranking did not show.
+#[test]
+fn a_ranking_by_old_statistics_is_inconclusive() {
+    const LOW: &str = "The node was low on resource: memory. Container el1 was using 200Mi, request is 0, has larger consumption of memory. ";
+    let with_ranked_usage = |mib: i64| {
+        let memory = |mib: i64| json!({"workingSetBytes": mib << 20});
+        let stats = |uid: &str, pod: i64, container: i64| {
+            json!({"podRef": {"name": uid, "uid": uid}, "memory": memory(pod),
+                "containers": [{"name": "el1", "memory": memory(container)}]})
+        };
+        let mut sample = sample(44, &[]);
+        sample["pods"] = json!([stats("web", 190, 200), stats("db", mib, 88)]);
+        // After the eviction, the statistics of all pods are new.
+        let mut after = self::sample(47, &[]);
+        after["pods"] = json!([stats("db", 88, 88)]);
+        let mut observed = with_eviction();
+        observed["samples"] = json!([sample, after]);
+        observed["podsFinal"][0]["status"]["message"] = json!(LOW);
+        observed["events"][0]["message"] = json!(LOW);
+        observed["events"][0]["metadata"]["annotations"] = json!({"offending_containers": "el1",
+            "offending_containers_usage": "200Mi", "starved_resource": "memory"});
+        observed
+    };
+    let fails = case("{evicted: [db]}", "");
+    let why = "the statistics of db: the kubelet ranked it by 10Mi, when its containers used 88Mi";
+    assert_inconclusive(&result(&fails, with_ranked_usage(10)), InconclusiveReason::StatsOutrun, why);
+    assert_eq!(result(&fails, with_ranked_usage(80)).verdict, Verdict::Failed);
+    let bug = ", known-bugs: [{kubelet: '>=1.30', about: b, evicted: [db]}]";
+    let fixed = case("{evicted: [web]}", bug);
+    assert_inconclusive(&result(&fixed, with_ranked_usage(10)), InconclusiveReason::StatsOutrun, why);
+    assert_eq!(result(&fixed, with_ranked_usage(80)).verdict, Verdict::Fixed);
+    // Without a known bug, the victim that the case expects is not doubtful.
+    assert_eq!(result(&case("{evicted: [web]}", ""), with_ranked_usage(10)).verdict, Verdict::Passed);
+}

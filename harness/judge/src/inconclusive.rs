@@ -3,7 +3,7 @@
 use evictlab_rules::invariant::{EvictedEvent, Invariant};
 use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
 use evictlab_rules::quantity::Quantity;
-use evictlab_rules::summary::Sample;
+use evictlab_rules::summary::{ContainerStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use jiff::{SignedDuration, Timestamp};
 
@@ -128,6 +128,7 @@ pub(crate) fn of_failure(
         .or_else(|| expected().find_map(|pod| missing_statistics(pod, evidence)))
         .or_else(|| unmeasured_victim(evidence))
         .or_else(|| stats_outrun(expectation, evidence))
+        .or_else(|| ranking_outrun(evidence))
         .or_else(|| unlisted_pod(case, evidence))
 }
 
@@ -362,6 +363,36 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
             return None;
         }
         let why = describe_outrun(name, pod, named, (before, after));
+        Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
+    })
+}
+
+/// Finds a pod that the kubelet ranked by old statistics: when it evicted for memory, the usage of the
+/// pod's cgroup was less than half of that of its containers. The kubelet ranks by the former, and
+/// measures the two at different times.
+pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    const MIN_DIFFERENCE: i64 = 16 << 20;
+    let is_for_memory = |pod: &&PodEvidence<'_>| {
+        let message = pod.message().and_then(|text| text.parse().ok());
+        matches!(message, Some(EvictionMessage::NodePressure(message)) if message.resource == Resource::Memory)
+    };
+    let at = evidence.pods.iter().filter(is_for_memory).filter_map(PodEvidence::evicted_at).min()?;
+    let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
+    let sample = evidence.samples.iter().rfind(before)?;
+    evidence.pods.iter().find_map(|pod| {
+        let stats = sample.pod(&pod.pod.metadata.uid)?;
+        let containers: i64 = stats.containers.iter().filter_map(ContainerStats::working_set).sum();
+        let ranked = stats.working_set()?;
+        if ranked > containers / 2 || containers - ranked < MIN_DIFFERENCE {
+            return None;
+        }
+        let print = |bytes: i64| Quantity::from_bytes(bytes).to_string();
+        let why = format!(
+            "pressure outran the statistics of {}: the kubelet ranked it by {}, when its containers used {}",
+            pod.name,
+            print(ranked),
+            print(containers)
+        );
         Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
     })
 }
