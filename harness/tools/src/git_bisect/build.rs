@@ -65,7 +65,7 @@ impl Build {
         remove_if_exists(&kubelet)?;
         let command = in_directory(duct::cmd!("sh", "-c", &self.command), worktree);
         // The processes of the build inherit the lock with the file.
-        let command = command.stdin_null().stdout_file(output.try_clone()?).stderr_to_stdout().unchecked();
+        let command = command.stdin_null().stderr_to_stdout().stdout_file(output.try_clone()?).unchecked();
         let build = command.start()?;
         let Some(status) = wait(&build, stop)? else { return Ok(BuildOutcome::Interrupted) };
         if !status.success() {

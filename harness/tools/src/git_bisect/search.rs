@@ -147,9 +147,10 @@ impl CommitSearch {
 
 /// Returns the index of the candidate to test, of `untested` ones, the best one first. The neighbours
 /// of a commit that does not build often do not build either, so the index after `skipped` ones is
-/// somewhere else, mostly among the better ones; git's `skip` chooses it at random.
+/// somewhere else, with the better ones preferred as git's `skip` prefers them (`skip_away` in
+/// git's bisect.c), but not at random.
 fn position(untested: usize, skipped: usize) -> usize {
-    let share = (skipped as f64 * GOLDEN_RATIO).fract().powi(2);
+    let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
     ((untested as f64 * share) as usize).min(untested - 1)
 }
 
@@ -166,7 +167,7 @@ mod tests {
     fn candidates_away_from_skipped_ones_are_preferred() {
         assert_eq!(position(40, 0), 0);
         let after_skips: Vec<usize> = (1..=5).map(|skipped| position(40, skipped)).collect();
-        assert_eq!(after_skips, [15, 2, 29, 8, 0]);
+        assert_eq!(after_skips, [19, 4, 31, 12, 1]);
         assert_eq!(position(1, 3), 0);
     }
 
