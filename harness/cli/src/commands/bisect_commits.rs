@@ -11,8 +11,8 @@ use evictlab_report::{RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::Interrupt;
 use evictlab_tools::git_bisect::{
-    BuildOutcome, Commit, CommitResult, CommitSearch, Culprit, KubeletCache, Repository, SearchFile,
-    SearchOptions, SearchOutcome, Step, TestedCommit, Tries, Worktree, progress, render, short,
+    BuildLog, BuildOutcome, Commit, CommitResult, CommitSearch, Culprit, KubeletCache, Repository,
+    SearchFile, SearchOptions, SearchOutcome, Step, TestedCommit, Tries, Worktree, progress, render, short,
 };
 use serde_json::json;
 
@@ -143,10 +143,14 @@ impl<'a> SearchRun<'a> {
         let (worktree, id, stop) = (self.worktree.clone(), commit.id.clone(), self.interrupt.stop.clone());
         let (cache, in_worktree) = (self.cache.clone(), build.clone());
         let built = tokio::task::spawn_blocking(move || {
-            worktree.check_out(&id).map_err(infrastructure)?;
-            let built = build.run(worktree.path(), &log, &stop).map_err(|error| {
+            let failed = |error: std::io::Error| {
                 infrastructure(format!("failed to run the build of {}: {error}", short(&id)))
-            })?;
+            };
+            let Some(log) = BuildLog::open(&log, &stop).map_err(failed)? else {
+                return Err(Failure::interrupted());
+            };
+            worktree.check_out(&id).map_err(infrastructure)?;
+            let built = build.run(worktree.path(), log, &stop).map_err(failed)?;
             match built {
                 BuildOutcome::Built(path) => {
                     cache.put(&id, &in_worktree, &path).map(Ok).map_err(infrastructure)

@@ -176,3 +176,30 @@ fn is_start_failure(observer: &VerdictObserver, kubelet: &Kubelet) -> bool {
     let names = |binary: &PathBuf, error: String| error.contains(&*binary.to_string_lossy());
     kubelet.binary.as_ref().zip(observer.cluster_error()).is_some_and(|(binary, error)| names(binary, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_fits_kubelets_of_its_minor_version() {
+        let kept = KeptCluster { name: "evictlab-a".to_owned(), version: "v1.34.2".parse().unwrap() };
+        // Version of the kubelet, version of its node image.
+        for (version, image, expected) in [
+            ("v1.34.2", "v1.34.2", true),
+            ("v1.34.0-alpha.1.5+3f2a", "v1.34.0", true),
+            ("v1.33.4-12+3f2a", "v1.34.2", true),
+            ("v1.33.4", "v1.33.4", false),
+            ("v1.35.0-alpha.0.7+3f2a", "v1.35.0", false),
+        ] {
+            let kubelet = Kubelet {
+                label: version.to_owned(),
+                version: version.parse().unwrap(),
+                image: format!("kindest/node:{image}"),
+                image_version: image.parse().unwrap(),
+                binary: Some("/cache/kubelet".into()),
+            };
+            assert_eq!(fits(&kept, &kubelet), expected, "{version} on {image}");
+        }
+    }
+}

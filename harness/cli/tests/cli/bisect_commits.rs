@@ -340,6 +340,8 @@ fn a_search_continues_after_a_kill_when_the_last_build_has_ended() {
     let mut child = laboratory.search_until_the_fourth_build();
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
+    // A killed git leaves its lock.
+    fs::write(laboratory.repository().join(".git/worktrees/worktree/index.lock"), "").unwrap();
     let mut command = laboratory.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat());
     let mut resumed = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(resumed.stdout.take().unwrap()).lines().map(Result::unwrap);

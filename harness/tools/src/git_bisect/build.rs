@@ -42,34 +42,65 @@ pub enum BuildOutcome {
     Interrupted,
 }
 
-impl Build {
-    /// Builds the commit that is checked out in `worktree`, and writes the output to `log`. Blocks.
-    ///
-    /// A build of a killed evictlab holds the lock on its log; this build waits for its end.
+/// The log of a build, locked by its processes.
+#[derive(Debug)]
+pub struct BuildLog {
+    file: File,
+}
+
+impl BuildLog {
+    /// Opens an empty log; `None` after an interrupt. Blocks: a build of a killed evictlab holds the
+    /// lock on its log until its end, and changes the worktree until then.
     ///
     /// # Errors
-    /// The command cannot be started, or the log not be written.
-    pub fn run(&self, worktree: &Path, log: &Path, stop: &CancellationToken) -> io::Result<BuildOutcome> {
-        let mut output = OpenOptions::new().create(true).append(true).read(true).open(log)?;
+    /// The log cannot be written.
+    pub fn open(path: &Path, stop: &CancellationToken) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
         loop {
-            match output.try_lock() {
+            match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if stop.is_cancelled() => return Ok(BuildOutcome::Interrupted),
+                Err(TryLockError::WouldBlock) if stop.is_cancelled() => return Ok(None),
                 Err(TryLockError::WouldBlock) => thread::sleep(CHECK_INTERVAL),
             }
         }
-        output.set_len(0)?;
+        file.set_len(0)?;
+        Ok(Some(Self { file }))
+    }
+
+    /// Returns the last line that is not empty.
+    fn last_line(&mut self) -> io::Result<String> {
+        let length = self.file.metadata()?.len();
+        self.file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
+        let mut tail = Vec::new();
+        self.file.read_to_end(&mut tail)?;
+        let tail = String::from_utf8_lossy(&tail);
+        let last = tail.lines().rfind(|line| !line.trim().is_empty());
+        Ok(last.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned()))
+    }
+}
+
+impl Build {
+    /// Builds the commit that is checked out in `worktree`. Blocks.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn run(
+        &self,
+        worktree: &Path,
+        mut log: BuildLog,
+        stop: &CancellationToken,
+    ) -> io::Result<BuildOutcome> {
         let kubelet = worktree.join(&self.kubelet);
         // The kubelet of another commit must not count as the result of this build.
         remove_if_exists(&kubelet)?;
         let command = in_directory(duct::cmd!("sh", "-c", &self.command), worktree);
         // The processes of the build inherit the lock with the file.
-        let command = command.stdin_null().stderr_to_stdout().stdout_file(output.try_clone()?).unchecked();
+        let command = command.stdin_null().stderr_to_stdout().stdout_file(log.file.try_clone()?).unchecked();
         let build = command.start()?;
         let Some(status) = wait(&build, stop)? else { return Ok(BuildOutcome::Interrupted) };
         if !status.success() {
-            let last = last_line(&mut output)?;
+            let last = log.last_line()?;
             return Ok(BuildOutcome::NotBuilt(format!("the build ended with {status}: {last}")));
         }
         Ok(match problem_of_kubelet(&kubelet) {
@@ -125,17 +156,6 @@ fn wait(build: &Handle, stop: &CancellationToken) -> io::Result<Option<std::proc
     Ok(None)
 }
 
-/// Returns the last line of a log that is not empty.
-fn last_line(log: &mut File) -> io::Result<String> {
-    let length = log.metadata()?.len();
-    log.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))?;
-    let mut tail = Vec::new();
-    log.read_to_end(&mut tail)?;
-    let tail = String::from_utf8_lossy(&tail);
-    let last = tail.lines().rfind(|line| !line.trim().is_empty());
-    Ok(last.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
@@ -146,7 +166,9 @@ mod tests {
         let worktree = tempfile::tempdir().unwrap();
         fs::write(worktree.path().join("kubelet"), "of another commit").unwrap();
         let build = Build { command: command.to_owned(), kubelet: "kubelet".into() };
-        let outcome = build.run(worktree.path(), &worktree.path().join("log"), &CancellationToken::new());
+        let stop = CancellationToken::new();
+        let log = BuildLog::open(&worktree.path().join("log"), &stop).unwrap().unwrap();
+        let outcome = build.run(worktree.path(), log, &stop);
         (worktree, outcome)
     }
 
@@ -174,8 +196,9 @@ mod tests {
         let stop = CancellationToken::new();
         let command = "sleep 600 & touch started; wait";
         let build = Build { command: command.to_owned(), kubelet: "kubelet".into() };
-        let (dir, log, token) = (worktree.path().to_owned(), worktree.path().join("log"), stop.clone());
-        let running = thread::spawn(move || build.run(&dir, &log, &token).unwrap());
+        let log = BuildLog::open(&worktree.path().join("log"), &stop).unwrap().unwrap();
+        let (dir, token) = (worktree.path().to_owned(), stop.clone());
+        let running = thread::spawn(move || build.run(&dir, log, &token).unwrap());
         while !worktree.path().join("started").exists() {
             thread::sleep(CHECK_INTERVAL);
         }

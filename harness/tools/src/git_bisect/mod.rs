@@ -11,7 +11,7 @@ mod search_file;
 mod tries;
 mod worktree;
 
-pub use build::{Build, BuildOutcome};
+pub use build::{Build, BuildLog, BuildOutcome};
 pub use cache::{CacheError, KubeletCache};
 pub use culprit::Culprit;
 pub use render::{progress, render};
