@@ -95,6 +95,7 @@ mod tests {
         let rows = [
             (3, 0, good, good),
             (2, 1, bad, good),
+            (1, 2, bad, good),
             (0, 3, bad, bad),
             (2, 0, None, good),
             (0, 2, bad, None),
