@@ -118,7 +118,9 @@ impl<'a> SearchRun<'a> {
             Ok(version) => version,
             Err(error) => return Ok((None, CommitResult::NotBuilt(first_line(&error)))),
         };
-        let kubelet = match self.worker.kubelet(&path, &version).await {
+        // A node image may be pulled.
+        let resolved = self.interrupt.or_none(self.worker.kubelet(&path, &version)).await;
+        let kubelet = match resolved.ok_or_else(Failure::interrupted)? {
             Ok(kubelet) => kubelet,
             Err(failure) => {
                 return Ok((Some(version), CommitResult::Inconclusive(first_line(&failure.message))));
