@@ -54,8 +54,6 @@ pub(crate) struct BisectArgs {
     #[arg(long = "kubelet", short = 'k', value_name = "KUBELET", value_delimiter = ',', add = ArgValueCandidates::new(candidates::kubelets))]
     pub(crate) kubelets: Vec<KubeletArg>,
     #[command(flatten)]
-    pub(crate) commits: CommitArgs,
-    #[command(flatten)]
     pub(crate) images: ImageArgs,
     #[command(flatten)]
     source: SourceArgs,
@@ -66,13 +64,15 @@ pub(crate) struct BisectArgs {
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     pub(crate) output_dir: Option<PathBuf>,
+    /// Print the result as JSON, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) commits: CommitArgs,
     #[command(flatten)]
     pub(crate) embedded: EmbeddedArgs,
     #[command(flatten)]
     pub(crate) new_cluster: NewClusterArgs,
-    /// Print the result as JSON, and nothing else
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -49,6 +49,24 @@ impl CommitArgs {
         self.repository.as_deref()
     }
 
+    /// Returns the arguments of a search for a commit, except its ends and its run directory.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let repository = self.repository.as_ref().map(|dir| dir.display().to_string());
+        let bad_if = match self.bad_if {
+            BadIfArg::Any => "any",
+            BadIfArg::All => "all",
+        };
+        let options = [
+            ("--git", repository.unwrap_or_default()),
+            ("--build", self.build.clone()),
+            ("--kubelet-path", self.kubelet_path.display().to_string()),
+            ("--tries", self.tries.to_string()),
+            ("--bad-if", bad_if.to_owned()),
+        ];
+        let words = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+        words.chain(self.first_parent.then(|| "--first-parent".to_owned())).collect()
+    }
+
     /// Returns how commits are built.
     ///
     /// # Errors

@@ -156,12 +156,12 @@ impl<'a> CommitWorker<'a> {
 
     /// Returns the command that does the same on kind.
     fn kind_command(&self) -> String {
-        let repository = self.args.commits.repository().map(|dir| dir.display().to_string());
-        let words =
-            ["evictlab", "bisect", &self.args.case, "--good", &self.args.good, "--bad", &self.args.bad];
-        let git = ["--git".to_owned(), repository.unwrap_or_default()];
-        let backend = ["--backend", "kind"].map(str::to_owned);
-        shell_quote(&words.map(str::to_owned).into_iter().chain(git).chain(backend).collect::<Vec<_>>())
+        let args = self.args;
+        let words = ["evictlab", "bisect", &args.case, "--good", &args.good, "--bad", &args.bad];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.extend(args.commits.words());
+        words.extend(["--backend", "kind"].map(str::to_owned));
+        shell_quote(&words)
     }
 }
 

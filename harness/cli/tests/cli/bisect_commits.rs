@@ -242,6 +242,10 @@ fn finds_a_commit_of_a_branch_with_few_builds() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    let run = laboratory.folder.path().join("results/latest/artifacts").join(&culprit[..12]);
+    let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
+    let on_kind = "evictlab bisect sidecars-are-named --good 'main~31' --bad main --git kubernetes --build 'sh build.sh' --kubelet-path _output/bin/kubelet --tries 1 --bad-if any --backend kind";
+    assert!(events.contains(on_kind), "{events}");
     // Both ends, and the logarithm of the 38 commits between them.
     let builds = laboratory.builds();
     assert!(builds.len() <= 2 + 6, "{builds:?}");
