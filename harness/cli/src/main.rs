@@ -22,6 +22,7 @@ use mimalloc::MiMalloc;
 use tokio::runtime::{Builder, Runtime};
 
 use args::backend::BackendName;
+use args::bisect::BisectArgs;
 use args::output::ColorArgs;
 use commands::{
     bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list,
@@ -60,7 +61,7 @@ enum Command {
     Run(Box<run::Args>),
     Stress(Box<stress::Args>),
     Verify(Box<verify::Args>),
-    Bisect(Box<bisect::Args>),
+    Bisect(Box<BisectArgs>),
     Mutants(mutants::Args),
     Parity(parity::Args),
     List(list::Args),
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
         Command::Run(args) => block_on(args.backend, run::run(*args)),
         Command::Stress(args) => block_on(args.backend, stress::run(&args)),
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
-        Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),
+        Command::Bisect(args) => block_on(args.backend().into(), bisect::run(&args)),
         Command::Mutants(args) => mutants::run(&args),
         Command::Parity(args) => block_on(BackendName::Embedded, parity::run(&args)),
         Command::List(args) => list::run(&args),

@@ -124,7 +124,7 @@ fn longest_backticks(text: &str) -> usize {
 }
 
 /// Formats `text` as a code span, verbatim, including leading and trailing spaces.
-pub(crate) fn markdown_code(text: &str) -> String {
+pub fn markdown_code(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let fence = "`".repeat(longest_backticks(&text) + 1);
     match text.as_str() {

@@ -30,7 +30,7 @@
 //! #     events: EventSender,
 //! # ) -> std::io::Result<()> {
 //! let request = RunRequest {
-//!     repeat: Repeat::UntilConclusive(3),
+//!     repeat: Repeat::UntilConclusive { verdicts: 1, attempts: 3 },
 //!     timeout: Some(Duration::from_secs(30 * 60)),
 //!     ..RunRequest::new(new_run_id(), cases, backend, image_catalog)
 //! };

@@ -35,6 +35,7 @@ pub mod bisect;
 pub mod book;
 pub mod doctor;
 pub mod export;
+pub mod git_bisect;
 pub mod job;
 pub mod model_limits;
 pub mod mutants;

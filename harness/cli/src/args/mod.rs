@@ -2,7 +2,9 @@
 
 pub(crate) mod backend;
 pub(crate) mod baseline;
+pub(crate) mod bisect;
 pub(crate) mod candidates;
+pub(crate) mod commits;
 pub(crate) mod embedded;
 pub(crate) mod existing;
 pub(crate) mod kind_cluster;

@@ -1,127 +1,36 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::LoadedCase;
-use evictlab_case::select::{Selection, select};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Backend, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
 use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
-use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
+use evictlab_report::{RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
-use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
-use evictlab_tools::bisect::{
-    Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
-};
+use evictlab_runner::{Interrupt, new_run_id};
+use evictlab_tools::bisect::{Candidate, Outcome, ProbeOutcome, Search, SearchRange, ordered, render};
 use serde_json::{Value, json};
 
+use super::bisect_commits;
+use super::bisect_probe::Probe;
 use crate::args::backend::{BackendName, ManagedBackend};
-use crate::args::candidates;
-use crate::args::embedded::EmbeddedArgs;
-use crate::args::kind_cluster::NewClusterArgs;
-use crate::args::kubelets::ImageArgs;
+use crate::args::bisect::BisectArgs;
 use crate::args::kubelets::KubeletArg;
-use crate::args::output::OutputArgs;
-use crate::args::selection::SourceArgs;
-use crate::args::target::reject_foreign_managed_options;
-use crate::execute::{execute, run_directory};
+use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
 use crate::output::{print_stderr, print_until_interrupt};
-
-/// Maximum number of runs of a kubelet whose verdicts are inconclusive.
-const MAX_ATTEMPTS: u32 = 3;
-
-/// Find the first kubelet whose verdict on a case differs
-///
-/// Searches between a kubelet on which the case is good (passed, fixed) and one on which it is bad
-/// (failed, reproduced), whichever is older. Runs up to five kubelets per cluster, in as few
-/// clusters as the version skew allows: an API server supports kubelets up to three minors older. A
-/// kubelet that is inconclusive three times is skipped and reported.
-///
-/// Exit status: 0 found; 1 a given end has the other verdict; 2 invalid input; 3 inconclusive
-/// kubelets remain in between; 4 error of the harness, a cluster or the host; 130 interrupted.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:
-  evictlab bisect sidecars-are-named --bad v1.31 --good v1.36
-  evictlab bisect sidecars-are-named --good v1.36 --bad v1.31 --kubelet v1.31,v1.32,v1.36
-  evictlab bisect ./mine.yaml --backend kind --good ./kubelet-1 --bad ./kubelet-9 --kubelet ./kubelet-1,./kubelet-4,./kubelet-9")]
-pub(crate) struct Args {
-    /// Case: its name, `suite/case`, or its file
-    #[arg(value_name = "CASE", add = ArgValueCandidates::new(candidates::case_names))]
-    case: String,
-    /// Kubelet on which the case is good: a version, a node image, or a binary
-    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
-    good: KubeletArg,
-    /// Kubelet on which the case is bad
-    #[arg(long, value_name = "KUBELET", add = ArgValueCandidates::new(candidates::kubelets))]
-    bad: KubeletArg,
-    /// Kubelet to search (repeatable, or separated by commas); binaries of the same version in
-    /// order, the oldest first [default: one of every minor; on kind, the versions in
-    /// images/images.lock]
-    #[arg(long = "kubelet", short = 'k', value_name = "KUBELET", value_delimiter = ',', add = ArgValueCandidates::new(candidates::kubelets))]
-    kubelets: Vec<KubeletArg>,
-    #[command(flatten)]
-    images: ImageArgs,
-    #[command(flatten)]
-    source: SourceArgs,
-    /// Backend that provides the nodes
-    #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
-    pub(crate) backend: ManagedBackend,
-    /// Run directory [default: results/TIME]
-    #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
-    output_dir: Option<PathBuf>,
-    #[command(flatten)]
-    embedded: EmbeddedArgs,
-    #[command(flatten)]
-    new_cluster: NewClusterArgs,
-    /// Print the result as JSON, and nothing else
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Returns the candidate for a kubelet; a release is named by its version.
 fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> Candidate {
     let is_release = matches!(kubelet.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
     let name = if is_release { version.to_string() } else { kubelet.text.clone() };
     Candidate { name, spec: kubelet.spec.clone(), version }
-}
-
-impl Args {
-    fn case(&self) -> Result<Arc<LoadedCase>, Failure> {
-        let selection = Selection { names: vec![self.case.clone()], ..Selection::default() };
-        let mut cases = select(&self.source.source(), &selection)?;
-        match (cases.pop(), cases.len()) {
-            (Some(case), 0) => Ok(case),
-            (_, more) => Err(bad_input(format!(
-                "`{}` selects {} cases, and a search needs one\nhelp: list their names with `evictlab list {0}`",
-                self.case,
-                more + 1
-            ))),
-        }
-    }
-
-    /// Returns the kubelets to search, from old to new.
-    async fn search_range(&self, context: &SearchContext) -> Result<SearchRange, Failure> {
-        let good = context.candidate(&self.good).await?;
-        let bad = context.candidate(&self.bad).await?;
-        let list = match self.kubelets.is_empty() {
-            true => context.all(),
-            false => self.kubelets.clone(),
-        };
-        let mut between = Vec::new();
-        for kubelet in &list {
-            between.push(context.candidate(kubelet).await?);
-        }
-        ordered(good, bad, between).map_err(bad_input)
-    }
 }
 
 /// Image sources of the candidates.
@@ -133,8 +42,8 @@ struct SearchContext {
 }
 
 impl SearchContext {
-    async fn new(args: &Args) -> Result<Self, Failure> {
-        let kind = match args.backend {
+    async fn new(args: &BisectArgs) -> Result<Self, Failure> {
+        let kind = match args.backend() {
             ManagedBackend::Embedded => None,
             ManagedBackend::Kind => Some(KindContext::connect().await?),
         };
@@ -150,6 +59,22 @@ impl SearchContext {
             None => evictlab_cluster::every_minor(),
         };
         specs.into_iter().map(|spec| KubeletArg { text: String::new(), spec }).collect()
+    }
+
+    /// Returns the kubelets to search, from old to new.
+    async fn search_range(&self, args: &BisectArgs) -> Result<SearchRange, Failure> {
+        let [good, bad] = args.ends()?;
+        let good = self.candidate(&good).await?;
+        let bad = self.candidate(&bad).await?;
+        let list = match args.kubelets.is_empty() {
+            true => self.all(),
+            false => args.kubelets.clone(),
+        };
+        let mut between = Vec::new();
+        for kubelet in &list {
+            between.push(self.candidate(kubelet).await?);
+        }
+        ordered(good, bad, between).map_err(bad_input)
     }
 
     async fn candidate(&self, kubelet: &KubeletArg) -> Result<Candidate, Failure> {
@@ -173,7 +98,7 @@ impl SearchContext {
     }
 
     /// Returns the kubelet of each candidate, or the reason why it is unavailable.
-    async fn kubelets(&self, args: &Args, candidates: &[Candidate]) -> Vec<Result<Kubelet, String>> {
+    async fn kubelets(&self, args: &BisectArgs, candidates: &[Candidate]) -> Vec<Result<Kubelet, String>> {
         let mut all: Vec<Result<Kubelet, String>> = Vec::new();
         for candidate in candidates {
             let spec = std::slice::from_ref(&candidate.spec);
@@ -191,13 +116,13 @@ impl SearchContext {
 
     async fn backend(
         &self,
-        args: &Args,
+        args: &BisectArgs,
         run: &str,
         kubelets: Vec<Kubelet>,
         clock: &Clock,
     ) -> Result<Backend, Failure> {
         let Some(kind) = &self.kind else {
-            let (good, bad) = (args.good.text.as_str(), args.bad.text.as_str());
+            let (good, bad) = (args.good.as_str(), args.bad.as_str());
             let words = ["evictlab", "bisect", &args.case, "--good", good, "--bad", bad, "--backend", "kind"];
             let command = shell_quote(&words.map(str::to_owned));
             return args.embedded.backend(kubelets, 1, command, clock).map(Backend::Embedded);
@@ -208,14 +133,21 @@ impl SearchContext {
 }
 
 /// Runs the search. Simulated time requires a paused runtime clock.
-pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(args: &BisectArgs) -> Result<ExitCode, Failure> {
     // Signals are handled before any resource is created.
     let interrupt = Interrupt::listen().map_err(infrastructure)?;
+    match args.commits.repository() {
+        Some(repository) => bisect_commits::run(args, repository, interrupt).await,
+        None => search_kubelets(args, interrupt).await,
+    }
+}
+
+async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<ExitCode, Failure> {
     let prepared = async {
-        reject_foreign_managed_options(args.backend, &args.embedded, &args.new_cluster, &args.images)?;
+        args.reject_foreign_options()?;
         let case = args.case()?;
         let context = SearchContext::new(args).await?;
-        let range = args.search_range(&context).await?;
+        let range = context.search_range(args).await?;
         Ok::<_, Failure>((case, context, range))
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
@@ -255,13 +187,13 @@ fn to_json(search: &Search, outcome: &Outcome, case: &str, report: &Path) -> Val
 
 /// Runs the case on candidates that share a cluster.
 async fn run_on_cluster(
-    args: &Args,
+    args: &BisectArgs,
     case: &Arc<LoadedCase>,
     context: &SearchContext,
     (nth, candidates): (usize, &[Candidate]),
     (root, interrupt): (&RunDir, &Interrupt),
 ) -> Result<Vec<ProbeOutcome>, Failure> {
-    let clock = BackendName::from(args.backend).clock();
+    let clock = BackendName::from(args.backend()).clock();
     let run = new_run_id();
     let prepared = async {
         let kubelets = context.kubelets(args, candidates).await;
@@ -273,36 +205,22 @@ async fn run_on_cluster(
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (kubelets, backend) = prepared?;
-    let observer = VerdictObserver::default();
+    let mut observer = None;
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         if !args.json {
             print_until_interrupt(format!("cluster {nth}: {}", names.join(", ")), &interrupt.stage)?;
         }
-        let catalog = Arc::new(context.catalog.clone());
-        let request = RunRequest {
-            repeat: Repeat::UntilConclusive(MAX_ATTEMPTS),
-            ..RunRequest::new(run, vec![case.clone()], backend, catalog)
-        };
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
-        let options = ReportOptions {
-            run_dir,
-            stdout: (!args.json).then(|| args.output.options()),
-            stress: false,
-            record: None,
-            write_baseline: None,
-            interrupts: InterruptStage::default(),
-        };
-        execute(request, options, vec![observer.report()], clock, interrupt.clone()).await?;
+        let catalog = context.catalog.clone();
+        let probe = Probe { run, case: case.clone(), backend, catalog, tries: 1, run_dir };
+        observer = Some(probe.execute(args, clock, interrupt).await?);
     }
-    if interrupt.stop.is_cancelled() {
-        return Err(Failure::interrupted());
-    }
-    Ok(kubelets
-        .into_iter()
-        .map(|kubelet| match kubelet {
-            Ok(kubelet) => observer.outcome(&kubelet.label),
-            Err(reason) => ProbeOutcome::Unavailable(reason),
-        })
-        .collect())
+    let outcome = |kubelet: Result<Kubelet, String>| match (kubelet, &observer) {
+        (Ok(kubelet), Some(observer)) => observer.outcome(&kubelet.label),
+        // Unreachable: an available kubelet was run.
+        (Ok(_), None) => ProbeOutcome::Inconclusive("not run".to_owned()),
+        (Err(reason), _) => ProbeOutcome::Unavailable(reason),
+    };
+    Ok(kubelets.into_iter().map(outcome).collect())
 }

@@ -2,6 +2,9 @@
 
 pub(crate) mod bench;
 pub(crate) mod bisect;
+mod bisect_commits;
+mod bisect_probe;
+mod bisect_worker;
 pub(crate) mod book;
 pub(crate) mod cluster;
 pub(crate) mod completions;

@@ -145,7 +145,7 @@ impl Args {
             [ComparedKubelet::new(&self.before.text, before), ComparedKubelet::new(&self.after.text, after)];
         let recipes = recipes(&cases, &kubelets, host.as_ref(), &catalog);
         let context = ReportContext { sides, environment, recipes, repro_command: self.kind_command() };
-        let repeat = Repeat::UntilConclusive(MAX_ATTEMPTS);
+        let repeat = Repeat::UntilConclusive { verdicts: 1, attempts: MAX_ATTEMPTS };
         let request = RunRequest { repeat, ..RunRequest::new(run, cases, backend, Arc::new(catalog)) };
         Ok((request, context))
     }

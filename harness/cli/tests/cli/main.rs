@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bisect;
+mod bisect_commits;
 mod book;
 mod broken;
 mod cases;

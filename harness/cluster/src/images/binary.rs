@@ -96,6 +96,14 @@ pub(super) fn check_claim(
     }
 }
 
+/// Returns the version of a kubelet binary on this machine: the output of its `--version`.
+///
+/// # Errors
+/// The binary cannot be run here, or is not a kubelet.
+pub fn kubelet_version(path: &Path) -> Result<KubeletVersion, ResolveError> {
+    binary_version(path, VERSION_TIMEOUT)
+}
+
 /// Runs `--version` of a local binary and parses its output, `Kubernetes v1.32.13`.
 pub(super) fn binary_version(path: &Path, timeout: Duration) -> Result<KubeletVersion, ResolveError> {
     let not_a_kubelet = |problem: String| ResolveError::NotAKubelet { path: path.to_owned(), problem };

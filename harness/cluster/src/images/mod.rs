@@ -10,7 +10,7 @@ mod resolve;
 pub mod stress_image;
 pub mod update;
 
-pub use binary::ResolveError;
+pub use binary::{ResolveError, kubelet_version};
 pub use catalog::{CANARY_IMAGE, ImageCatalog, ImageCatalogError, ImageLocations};
 pub(crate) use containerd::ARCHIVE_PATH;
 pub use containerd::ContainerdError;

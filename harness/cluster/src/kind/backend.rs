@@ -49,6 +49,8 @@ pub enum KeepPolicy {
     OnFailure,
     /// Always.
     Always,
+    /// Always: the next run of the same command reuses it.
+    ForNextRun,
 }
 
 /// Options of the kind backend.
@@ -256,6 +258,7 @@ impl Shared {
         let kept = match options.keep {
             _ if reused => Some(REUSED),
             KeepPolicy::Always => Some("--keep"),
+            KeepPolicy::ForNextRun => Some("for the next run"),
             KeepPolicy::OnFailure if teardown.failed => Some("--keep-on-failure"),
             _ => None,
         };

@@ -132,8 +132,9 @@ impl RunContext {
         attempt: u32,
     ) -> Option<QueuedCase<CaseJob>> {
         let id = case_id(case, kubelet, attempt);
-        let is_retry = attempt > 1 && matches!(self.request.repeat, Repeat::UntilConclusive(_));
-        if is_retry && self.is_conclusive(&id) {
+        if let Repeat::UntilConclusive { verdicts, .. } = self.request.repeat
+            && self.conclusive_verdicts(&id) >= verdicts
+        {
             return None;
         }
         match usable_nodes(&self.request.backend, case, kubelet, nodes) {

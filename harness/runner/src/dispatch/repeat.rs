@@ -9,8 +9,14 @@ pub enum Repeat {
     Times(u32),
     /// Until a verdict is other than passed, reproduced or skipped.
     UntilFailure,
-    /// Repeats cases whose verdict is `inconclusive` or `error`, up to this number of attempts.
-    UntilConclusive(u32),
+    /// Repeats each case on each kubelet until it has this number of verdicts other than
+    /// `inconclusive` and `error`.
+    UntilConclusive {
+        /// Number of conclusive verdicts.
+        verdicts: u32,
+        /// Maximum number of attempts.
+        attempts: u32,
+    },
     /// Repeats each case independently on every node until the limit.
     Stress(StressLimit),
 }
@@ -32,7 +38,7 @@ impl Repeat {
     pub(crate) fn planned_runs(self) -> Option<u32> {
         match self {
             Self::Times(times) => Some(times),
-            Self::UntilConclusive(_) => Some(1),
+            Self::UntilConclusive { verdicts, .. } => Some(verdicts),
             Self::Stress(StressLimit { max_runs, max_time: None, .. }) => max_runs,
             Self::UntilFailure | Self::Stress(_) => None,
         }
@@ -41,7 +47,7 @@ impl Repeat {
     /// Returns whether an attempt is due, counted from 1. `failed`: any verdict was a failure.
     pub(crate) fn allows_attempt(self, attempt: u32, failed: bool) -> bool {
         match self {
-            Self::Times(times) | Self::UntilConclusive(times) => attempt <= times,
+            Self::Times(times) | Self::UntilConclusive { attempts: times, .. } => attempt <= times,
             Self::UntilFailure => !failed,
             Self::Stress(_) => attempt == 1,
         }
@@ -66,7 +72,7 @@ mod tests {
         assert!(Repeat::Times(2).allows_attempt(2, true) && !Repeat::Times(2).allows_attempt(3, false));
         let until_failure = Repeat::UntilFailure;
         assert!(until_failure.allows_attempt(100, false) && !until_failure.allows_attempt(2, true));
-        let until_conclusive = Repeat::UntilConclusive(3);
+        let until_conclusive = Repeat::UntilConclusive { verdicts: 2, attempts: 3 };
         assert!(until_conclusive.allows_attempt(3, true) && !until_conclusive.allows_attempt(4, true));
     }
 

@@ -1,7 +1,7 @@
 //! A run: the clusters of a backend, one after the other.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,8 +33,8 @@ pub(crate) struct RunContext {
     pub failed: AtomicBool,
     /// A verdict was failed or error; ends a stress run that stops on failure.
     pub broken: AtomicBool,
-    /// Cases with a conclusive verdict, by the id of their first attempt.
-    pub conclusive: RefCell<HashSet<CaseId>>,
+    /// Number of conclusive verdicts of each case, by the id of its first attempt.
+    pub conclusive: RefCell<HashMap<CaseId, u32>>,
     /// Memory budget of the host.
     pub host: HostBudget,
     /// One permit per node that may be under pressure; `None` for clusters of evictlab.

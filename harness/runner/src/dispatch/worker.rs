@@ -126,9 +126,9 @@ impl RunContext {
         (is_due && !self.cancel.is_cancelled()).then_some(next)
     }
 
-    /// Returns whether an attempt of a case on a kubelet had a conclusive verdict.
-    pub(super) fn is_conclusive(&self, id: &CaseId) -> bool {
-        self.conclusive.borrow().contains(&CaseId { attempt: 1, ..id.clone() })
+    /// Returns the number of conclusive verdicts of a case on a kubelet.
+    pub(super) fn conclusive_verdicts(&self, id: &CaseId) -> u32 {
+        self.conclusive.borrow().get(&CaseId { attempt: 1, ..id.clone() }).copied().unwrap_or(0)
     }
 
     /// Reports the verdict of a case and updates the state of the run.
@@ -154,7 +154,7 @@ impl RunContext {
             self.broken.store(true, Ordering::Relaxed);
         }
         if !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
-            self.conclusive.borrow_mut().insert(CaseId { attempt: 1, ..id.clone() });
+            *self.conclusive.borrow_mut().entry(CaseId { attempt: 1, ..id.clone() }).or_default() += 1;
         }
         let judgement = Arc::new(result);
         self.events.send(RunEventKind::CaseEnded { id, node, seconds, judgement, evidence });

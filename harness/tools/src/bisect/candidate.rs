@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use evictlab_rules::KubeletVersion;
 use semver::Version;
+use serde::{Deserialize, Serialize};
 
 use evictlab_cluster::KubeletSpec;
 use evictlab_judge::Verdict;
@@ -20,7 +21,8 @@ pub struct Candidate {
 }
 
 /// Classification of a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// `passed`, `flaky` or `fixed`.
     Good,
@@ -35,6 +37,14 @@ impl Standing {
             Verdict::Passed | Verdict::Flaky | Verdict::Fixed => Some(Self::Good),
             Verdict::Failed | Verdict::Reproduced => Some(Self::Bad),
             Verdict::Inconclusive | Verdict::Skipped | Verdict::Error => None,
+        }
+    }
+
+    /// Returns the other standing.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Good => Self::Bad,
+            Self::Bad => Self::Good,
         }
     }
 

@@ -164,10 +164,7 @@ impl Search {
 impl SearchRange {
     /// Returns the given standing of the last kubelet.
     pub fn last(&self) -> Standing {
-        match self.first {
-            Standing::Good => Standing::Bad,
-            Standing::Bad => Standing::Good,
-        }
+        self.first.opposite()
     }
 }
 

@@ -28,25 +28,46 @@ impl VerdictObserver {
 
     /// Returns the outcome for a kubelet label: its first conclusive verdict.
     pub fn outcome(&self, kubelet: &str) -> ProbeOutcome {
-        let observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let results =
-            || observed.verdicts.iter().filter(|(label, _)| label == kubelet).map(|(_, judgement)| judgement);
-        let conclusive = results()
-            .find_map(|judgement| Some((Standing::from_verdict(judgement.verdict)?, judgement.verdict)));
-        match (conclusive, results().next_back()) {
-            (Some((standing, verdict)), _) => ProbeOutcome::Conclusive(standing, verdict.to_string()),
-            (None, Some(last)) => {
-                let times = match results().count() {
-                    1 => String::new(),
-                    times => format!(" {times} times"),
-                };
-                ProbeOutcome::Inconclusive(format!("{}{times}, {}", last.verdict, last.why.trim_end()))
-            }
-            (None, None) => {
-                let reason = observed.cluster_error.clone().unwrap_or_else(|| "not run".to_owned());
-                ProbeOutcome::Inconclusive(reason)
-            }
+        let conclusive = self
+            .results(kubelet)
+            .iter()
+            .find_map(|result| Some((Standing::from_verdict(result.verdict)?, result.verdict)));
+        match conclusive {
+            Some((standing, verdict)) => ProbeOutcome::Conclusive(standing, verdict.to_string()),
+            None => ProbeOutcome::Inconclusive(self.inconclusive_reason(kubelet)),
         }
+    }
+
+    /// Returns the standings of all conclusive verdicts on a kubelet, by its label.
+    pub fn standings(&self, kubelet: &str) -> Vec<Standing> {
+        self.results(kubelet).iter().filter_map(|result| Standing::from_verdict(result.verdict)).collect()
+    }
+
+    /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one, the
+    /// reason why there is no verdict.
+    pub fn inconclusive_reason(&self, kubelet: &str) -> String {
+        let mut inconclusive = self.results(kubelet);
+        inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());
+        let times = match inconclusive.len() {
+            1 => String::new(),
+            times => format!(" {times} times"),
+        };
+        match inconclusive.last() {
+            Some(last) => format!("{}{times}, {}", last.verdict, last.why.trim_end()),
+            None => self.cluster_error().unwrap_or_else(|| "not run".to_owned()),
+        }
+    }
+
+    /// Returns the error of a cluster that could not be created or opened.
+    pub fn cluster_error(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).cluster_error.clone()
+    }
+
+    /// Returns all results on a kubelet, in order.
+    fn results(&self, kubelet: &str) -> Vec<Arc<CaseResult>> {
+        let observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_kubelet = observed.verdicts.iter().filter(|(label, _)| label == kubelet);
+        of_kubelet.map(|(_, result)| result.clone()).collect()
     }
 }
 

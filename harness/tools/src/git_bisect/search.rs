@@ -1,0 +1,178 @@
+//! The search: which commit is tested next, and the outcome.
+
+use super::repository::{GitError, Repository};
+use super::search_file::{CommitResult, SearchFile, TestedCommit};
+use super::tries::{Confidence, Tries};
+use crate::bisect::Standing;
+
+/// Fractional part of the golden ratio: its multiples are spread evenly.
+const GOLDEN_RATIO: f64 = 0.618_033_988_75;
+
+/// A search in the history of a repository.
+#[derive(Clone, Debug)]
+pub struct CommitSearch {
+    /// The repository.
+    pub repository: Repository,
+    /// Options and tested commits.
+    pub file: SearchFile,
+    /// Id of the older end.
+    pub old: String,
+    /// Id of the newer end.
+    pub new: String,
+    /// Given standing of the older end; the newer one has the opposite.
+    pub first: Standing,
+}
+
+/// The next step of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Test a commit.
+    Test {
+        /// Id of the commit.
+        commit: String,
+        /// Number of commits that are left, including this one.
+        left: usize,
+    },
+    /// The search has ended.
+    Ended(SearchOutcome),
+}
+
+/// Outcome of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchOutcome {
+    /// The first commit with the standing of the newer end.
+    Found(String),
+    /// It is one of these commits; all but the last were skipped.
+    OneOf(Vec<String>),
+    /// An end has another standing than given.
+    EndMismatch(String),
+    /// An end was skipped.
+    EndSkipped(String),
+    /// Neither end builds.
+    NoEndBuilds,
+}
+
+impl CommitSearch {
+    /// Returns the search between the ends in `file`. `names`: the good and the bad revision.
+    ///
+    /// # Errors
+    /// Neither end is an ancestor of the other one.
+    pub fn new(repository: Repository, file: SearchFile, names: (&str, &str)) -> Result<Self, GitError> {
+        let (good, bad) = (file.options.good.clone(), file.options.bad.clone());
+        if repository.is_ancestor(&good, &bad)? {
+            return Ok(Self { repository, file, old: good, new: bad, first: Standing::Good });
+        }
+        if repository.is_ancestor(&bad, &good)? {
+            return Ok(Self { repository, file, old: bad, new: good, first: Standing::Bad });
+        }
+        Err(repository.unrelated(names))
+    }
+
+    /// Returns the next commit to test, or the outcome. Both ends are tested first: a search between
+    /// ends with other verdicts than given would be in vain.
+    ///
+    /// # Errors
+    /// git fails.
+    pub fn next(&self) -> Result<Step, GitError> {
+        let ends = [(&self.new, self.first.opposite()), (&self.old, self.first)];
+        for (end, expected) in ends {
+            match self.result(end) {
+                None => return Ok(Step::Test { commit: end.clone(), left: self.candidates()?.len() }),
+                Some(CommitResult::Judged { standing, .. }) if *standing != expected => {
+                    return Ok(Step::Ended(SearchOutcome::EndMismatch(end.clone())));
+                }
+                Some(CommitResult::Inconclusive(_)) => {
+                    return Ok(Step::Ended(SearchOutcome::EndSkipped(end.clone())));
+                }
+                Some(CommitResult::Judged { .. } | CommitResult::NotBuilt(_)) => {}
+            }
+        }
+        let is_not_built = |end: &&String| matches!(self.result(end), Some(CommitResult::NotBuilt(_)));
+        match ends.map(|(end, _)| end).into_iter().filter(is_not_built).collect::<Vec<_>>()[..] {
+            [] => self.next_between(),
+            [end] => Ok(Step::Ended(SearchOutcome::EndSkipped(end.clone()))),
+            _ => Ok(Step::Ended(SearchOutcome::NoEndBuilds)),
+        }
+    }
+
+    /// Returns the next step between two ends with the given standings.
+    fn next_between(&self) -> Result<Step, GitError> {
+        let candidates = self.candidates()?;
+        let newest = self.newest().to_owned();
+        if candidates.is_empty() {
+            return Ok(Step::Ended(SearchOutcome::Found(newest)));
+        }
+        let (untested, mut skipped): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|commit| self.result(commit).is_none());
+        if untested.is_empty() {
+            skipped.push(newest);
+            return Ok(Step::Ended(SearchOutcome::OneOf(skipped)));
+        }
+        let commit = untested[position(untested.len(), skipped.len())].clone();
+        Ok(Step::Test { commit, left: untested.len() })
+    }
+
+    /// Returns the commits that may be the result besides the newest one, the best to test first.
+    fn candidates(&self) -> Result<Vec<String>, GitError> {
+        let of_old = self.with_standing(self.first).map(|tested| tested.commit.as_str());
+        let old: Vec<&str> = of_old.chain([self.old.as_str()]).collect();
+        self.repository.candidates(self.newest(), &old, self.file.options.first_parent)
+    }
+
+    /// Returns the oldest commit with the standing of the newer end so far: each is an ancestor of
+    /// the one before.
+    fn newest(&self) -> &str {
+        let of_new = self.with_standing(self.first.opposite()).last();
+        of_new.map_or(&self.new, |tested| &tested.commit)
+    }
+
+    fn with_standing(&self, standing: Standing) -> impl Iterator<Item = &TestedCommit> {
+        self.file.tested.iter().filter(move |tested| tested.standing() == Some(standing))
+    }
+
+    fn result(&self, commit: &str) -> Option<&CommitResult> {
+        self.file.tested.iter().find(|tested| tested.commit == commit).map(|tested| &tested.result)
+    }
+
+    /// Returns the confidence in the outcome.
+    pub fn confidence(&self) -> Confidence {
+        let judged = |tested: &TestedCommit| match tested.result {
+            CommitResult::Judged { standing, tries } => Some((standing, tries)),
+            CommitResult::NotBuilt(_) | CommitResult::Inconclusive(_) => None,
+        };
+        let tested: Vec<(Standing, Tries)> = self.file.tested.iter().filter_map(judged).collect();
+        Confidence::estimate(&tested, self.file.options.tries, self.file.options.bad_if)
+    }
+}
+
+/// Returns the index of the candidate to test, of `untested` ones, the best one first. The neighbours
+/// of a commit that does not build often do not build either, so the index after `skipped` ones is
+/// somewhere else, with the better ones preferred as git's `skip` prefers them (`skip_away` in
+/// git's bisect.c), but not at random.
+fn position(untested: usize, skipped: usize) -> usize {
+    let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
+    ((untested as f64 * share) as usize).min(untested - 1)
+}
+
+/// Returns the number of commits that remain to be tested if all build, about.
+pub fn steps(left: usize) -> u32 {
+    (left + 1).next_power_of_two().trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_away_from_skipped_ones_are_preferred() {
+        assert_eq!(position(40, 0), 0);
+        let after_skips: Vec<usize> = (1..=5).map(|skipped| position(40, skipped)).collect();
+        assert_eq!(after_skips, [19, 4, 31, 12, 1]);
+        assert_eq!(position(1, 3), 0);
+    }
+
+    #[test]
+    fn steps_are_the_logarithm_of_the_commits() {
+        assert_eq!([0, 1, 2, 3, 4, 7, 8, 40].map(steps), [0, 1, 2, 2, 3, 3, 4, 6]);
+    }
+}

@@ -1,0 +1,235 @@
+//! The file of a search, from which another process resumes it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evictlab_rules::KubeletVersion;
+use serde::{Deserialize, Serialize};
+
+use super::tries::{BadIf, Tries};
+use crate::bisect::Standing;
+
+/// Name of the file in the run directory.
+const FILE: &str = "bisect.json";
+
+/// Version of the file format.
+const VERSION: u32 = 1;
+
+/// What is searched, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchOptions {
+    /// Case, such as `message/sidecars-are-named`.
+    pub case: String,
+    /// Backend of the runs.
+    pub backend: String,
+    /// Git directory of the repository.
+    pub repository: PathBuf,
+    /// Id of the commit that is given as good.
+    pub good: String,
+    /// Id of the commit that is given as bad.
+    pub bad: String,
+    /// Build command.
+    pub build: String,
+    /// Path of the kubelet in the worktree.
+    pub kubelet_path: PathBuf,
+    /// Number of conclusive tries of each commit.
+    pub tries: u32,
+    /// The number of bad tries that makes a commit bad.
+    pub bad_if: BadIf,
+    /// Only the first parent of a merge counts.
+    pub first_parent: bool,
+}
+
+/// A tested commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestedCommit {
+    /// Full id.
+    pub commit: String,
+    /// First line of the message.
+    pub subject: String,
+    /// Version of its kubelet, if it was built.
+    pub version: Option<String>,
+    /// The result.
+    pub result: CommitResult,
+}
+
+/// Result of a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommitResult {
+    /// It has a standing.
+    Judged {
+        /// The standing.
+        standing: Standing,
+        /// Its conclusive tries.
+        tries: Tries,
+    },
+    /// It does not build, with the reason.
+    NotBuilt(String),
+    /// Its kubelet has no conclusive verdict, with the reason.
+    Inconclusive(String),
+}
+
+impl TestedCommit {
+    /// Standing of the commit; `None` if it was skipped.
+    pub fn standing(&self) -> Option<Standing> {
+        match self.result {
+            CommitResult::Judged { standing, .. } => Some(standing),
+            CommitResult::NotBuilt(_) | CommitResult::Inconclusive(_) => None,
+        }
+    }
+}
+
+/// The file of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchFile {
+    version: u32,
+    /// What is searched, and how.
+    pub options: SearchOptions,
+    /// Tested commits, in order.
+    pub tested: Vec<TestedCommit>,
+    /// Number of builds.
+    pub builds: u32,
+    /// The kind cluster whose kubelet is replaced.
+    pub cluster: Option<KeptCluster>,
+}
+
+/// A kind cluster that the runs of a search share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptCluster {
+    /// Name of the cluster.
+    pub name: String,
+    /// Version of its node images.
+    pub version: KubeletVersion,
+}
+
+/// A search cannot be resumed, or its file not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchFileError {
+    /// The file could not be written.
+    #[error("failed to write {path}: {source}")]
+    Write {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The directory does not contain a search.
+    #[error(
+        "failed to resume {dir}: {problem}\nhelp: name the run directory of an interrupted `bisect --git` with --resume=DIR"
+    )]
+    NotASearch {
+        /// The directory.
+        dir: PathBuf,
+        /// Problem of its file.
+        problem: String,
+    },
+    /// The directory contains another search.
+    #[error(
+        "failed to resume {dir}: its search has another {option}, {recorded}\nhelp: repeat the command of that search with --resume, or start another search without it"
+    )]
+    OtherSearch {
+        /// The directory.
+        dir: PathBuf,
+        /// Name of the option.
+        option: String,
+        /// Value in the file.
+        recorded: String,
+    },
+}
+
+impl SearchFile {
+    /// Returns the file of a new search.
+    pub fn new(options: SearchOptions) -> Self {
+        Self { version: VERSION, options, tested: vec![], builds: 0, cluster: None }
+    }
+
+    /// Reads the file of a search that has these options.
+    ///
+    /// # Errors
+    /// The directory does not contain this search.
+    pub fn resume(dir: &Path, options: &SearchOptions) -> Result<Self, SearchFileError> {
+        let not_a_search = |problem: String| SearchFileError::NotASearch { dir: dir.to_owned(), problem };
+        let text = fs::read(dir.join(FILE)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => not_a_search(format!("it has no {FILE}")),
+            _ => not_a_search(format!("failed to read {FILE}: {error}")),
+        })?;
+        let invalid = |error: serde_json::Error| not_a_search(format!("failed to read {FILE}: {error}"));
+        let found: Self = serde_json::from_slice(&text).map_err(invalid)?;
+        if found.version != VERSION {
+            return Err(not_a_search(format!("{FILE} has version {}, not {VERSION}", found.version)));
+        }
+        let (recorded, given) = (fields(&found.options), fields(options));
+        match recorded.into_iter().find(|(option, value)| given.get(option) != Some(value)) {
+            None => Ok(found),
+            Some((option, recorded)) => {
+                let recorded = recorded.as_str().map_or_else(|| recorded.to_string(), str::to_owned);
+                Err(SearchFileError::OtherSearch { dir: dir.to_owned(), option, recorded })
+            }
+        }
+    }
+
+    /// Writes the file to a run directory, atomically.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<(), SearchFileError> {
+        let path = dir.join(FILE);
+        let write = || {
+            let mut file = tempfile::NamedTempFile::new_in(dir)?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.persist(&path).map(drop).map_err(|error| error.error)
+        };
+        write().map_err(|source| SearchFileError::Write { path: path.clone(), source })
+    }
+}
+
+/// The options by their names in the file.
+fn fields(options: &SearchOptions) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(options) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        // Unreachable: the options are a struct of texts and numbers.
+        _ => serde_json::Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_search_is_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SearchOptions {
+            case: "message/a".to_owned(),
+            backend: "kind".to_owned(),
+            repository: "/src/.git".into(),
+            good: "1".repeat(40),
+            bad: "2".repeat(40),
+            build: "make".to_owned(),
+            kubelet_path: "kubelet".into(),
+            tries: 3,
+            bad_if: BadIf::Any,
+            first_parent: false,
+        };
+        let error = SearchFile::resume(folder.path(), &options).unwrap_err().to_string();
+        assert!(error.contains("it has no bisect.json\nhelp: "), "{error}");
+        let mut file = SearchFile::new(options.clone());
+        file.tested.push(TestedCommit {
+            commit: "3".repeat(40),
+            subject: "c".to_owned(),
+            version: None,
+            result: CommitResult::NotBuilt("exit status 2".to_owned()),
+        });
+        file.write(folder.path()).unwrap();
+        assert_eq!(SearchFile::resume(folder.path(), &options).unwrap(), file);
+        let other = SearchOptions { tries: 4, ..options };
+        let error = SearchFile::resume(folder.path(), &other).unwrap_err().to_string();
+        assert!(error.contains("its search has another tries, 3\nhelp: "), "{error}");
+    }
+}

@@ -1,0 +1,131 @@
+//! The tries of a commit: which standing they give it, and how sure it is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bisect::Standing;
+
+/// The number of tries with a bad verdict that makes a commit bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BadIf {
+    /// One bad try suffices: the case is bad only sometimes.
+    Any,
+    /// All tries are bad: the case is also bad sometimes on good commits.
+    All,
+}
+
+/// Conclusive tries of a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tries {
+    /// Tries with a good verdict.
+    pub good: u32,
+    /// Tries with a bad verdict.
+    pub bad: u32,
+}
+
+impl Tries {
+    /// Counts standings.
+    pub fn count(standings: &[Standing]) -> Self {
+        let bad = standings.iter().filter(|standing| **standing == Standing::Bad).count() as u32;
+        Self { good: standings.len() as u32 - bad, bad }
+    }
+
+    /// Returns the standing of the commit; `None` if tries are missing that could change it. `needed`:
+    /// number of conclusive tries.
+    pub fn standing(self, needed: u32, bad_if: BadIf) -> Option<Standing> {
+        let is_complete = self.good + self.bad >= needed;
+        match bad_if {
+            BadIf::Any if self.bad > 0 => Some(Standing::Bad),
+            BadIf::Any => is_complete.then_some(Standing::Good),
+            BadIf::All if self.good > 0 => Some(Standing::Good),
+            BadIf::All => is_complete.then_some(Standing::Bad),
+        }
+    }
+}
+
+/// The probability that the tries have found the right commit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confidence {
+    /// Tries of the commits whose tries may differ: of the bad commits if any bad try makes a commit
+    /// bad, of the good ones if all must be bad.
+    pub tries: u32,
+    /// Those among them with the verdict of their commits.
+    pub agreeing: u32,
+    /// Estimated probability that a try of such a commit has the verdict of the commit.
+    pub rate: f64,
+    /// Probability that not all tries of such a commit have the other verdict.
+    pub confidence: f64,
+}
+
+impl Confidence {
+    /// Estimates the confidence from the tries of all commits with a standing.
+    ///
+    /// With [`BadIf::Any`], a wrong search has called a bad commit good next to the result: all its
+    /// tries were good. If a try of a bad commit is bad with probability `p`, this happens with
+    /// probability `(1 - p)^tries`. With [`BadIf::All`], the same applies to a good commit whose
+    /// tries were all bad. `p` is estimated by the rule of succession, `(k + 1) / (n + 2)`.
+    pub fn estimate(tested: &[(Standing, Tries)], tries_per_commit: u32, bad_if: BadIf) -> Self {
+        let uncertain = match bad_if {
+            BadIf::Any => Standing::Bad,
+            BadIf::All => Standing::Good,
+        };
+        let (mut tries, mut agreeing) = (0, 0);
+        for (_, of_commit) in tested.iter().filter(|(standing, _)| *standing == uncertain) {
+            tries += of_commit.good + of_commit.bad;
+            agreeing += match uncertain {
+                Standing::Bad => of_commit.bad,
+                Standing::Good => of_commit.good,
+            };
+        }
+        let rate = f64::from(agreeing + 1) / f64::from(tries + 2);
+        let missed = (1.0 - rate).powf(f64::from(tries_per_commit));
+        Self { tries, agreeing, rate, confidence: 1.0 - missed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standing_needs_the_tries_that_could_change_it() {
+        let (good, bad) = (Some(Standing::Good), Some(Standing::Bad));
+        // Good tries, bad tries, standing if any is bad, standing if all are bad; of 3.
+        let rows = [
+            (3, 0, good, good),
+            (2, 1, bad, good),
+            (1, 2, bad, good),
+            (0, 3, bad, bad),
+            (2, 0, None, good),
+            (0, 2, bad, None),
+            (0, 0, None, None),
+        ];
+        for (of_good, of_bad, any, all) in rows {
+            let tries = Tries { good: of_good, bad: of_bad };
+            assert_eq!(
+                (tries.standing(3, BadIf::Any), tries.standing(3, BadIf::All)),
+                (any, all),
+                "{tries:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_confidence_grows_with_the_rate_and_the_tries() {
+        let tries = |good, bad| Tries { good, bad };
+        let tested = [
+            (Standing::Good, tries(4, 0)),
+            (Standing::Bad, tries(2, 2)),
+            (Standing::Bad, tries(1, 3)),
+            (Standing::Good, tries(4, 0)),
+        ];
+        let estimate = Confidence::estimate(&tested, 4, BadIf::Any);
+        assert_eq!((estimate.tries, estimate.agreeing, estimate.rate), (8, 5, 0.6));
+        assert!((estimate.confidence - (1.0 - 0.4_f64.powi(4))).abs() < 1e-9, "{estimate:?}");
+        let estimate = Confidence::estimate(&tested, 4, BadIf::All);
+        assert_eq!((estimate.tries, estimate.agreeing), (8, 8));
+        let once = Confidence::estimate(&tested, 1, BadIf::All);
+        assert_eq!(once.confidence, once.rate);
+    }
+}
