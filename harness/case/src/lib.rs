@@ -32,6 +32,7 @@ mod check_pressure;
 mod check_steps;
 mod checks;
 mod deadline;
+mod document_schema;
 mod expect;
 pub mod expression;
 mod kubelet_fields;
@@ -52,6 +53,7 @@ mod values;
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
+pub use document_schema::{closed_schema, input_schema, output_schema};
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };

@@ -1,6 +1,7 @@
 //! Preview of a run: its cases in their order, without a cluster.
 
 use evictlab_cluster::{Backend, Kubelet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::dispatch::plan_cases::{exclusivity_on, unsuitable_kubelet};
@@ -8,7 +9,7 @@ use crate::dispatch::request::RunRequest;
 use crate::lease::exclusivity::Exclusivity;
 
 /// A case that a run would execute on a kubelet, or skip.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedCase {
     /// Name of the cluster.

@@ -1,10 +1,11 @@
 //! Figures and their targets.
 
 use evictlab_report::median;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Seconds.
@@ -35,7 +36,7 @@ pub struct Figure {
 }
 
 /// Time and memory at one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GrowthPoint {
     /// Number of nodes, or of events.
     pub size: usize,

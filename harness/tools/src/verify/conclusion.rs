@@ -3,10 +3,11 @@
 use super::context::ComparedKubelet;
 use crate::bisect::Standing;
 use evictlab_judge::CaseResult;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Change of a case from one kubelet to the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "conclusion", content = "detail")]
 pub enum Conclusion {
     /// Fails before and passes after, with the known bug if any.
