@@ -37,6 +37,7 @@ mod expect;
 pub mod expression;
 mod kubelet_fields;
 mod kubelet_metrics;
+mod listed_case;
 mod load;
 mod new_case;
 mod pod_specs;
@@ -57,6 +58,7 @@ pub use document_schema::{closed_schema, input_schema, output_schema};
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
+pub use listed_case::ListedCase;
 pub use load::{
     CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
 };

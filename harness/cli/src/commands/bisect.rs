@@ -1,7 +1,7 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -16,9 +16,8 @@ use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::bisect::{
-    Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
+    BisectResult, Candidate, Outcome, ProbeOutcome, Search, SearchRange, VerdictObserver, ordered, render,
 };
-use serde_json::{Value, json};
 
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::candidates;
@@ -32,7 +31,7 @@ use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print_stderr, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
 
 /// Maximum number of runs of a kubelet whose verdicts are inconclusive.
 const MAX_ATTEMPTS: u32 = 3;
@@ -230,27 +229,24 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let text = render(&search, &outcome, &case.id());
     root.write("bisect.md", &text).map_err(infrastructure)?;
     let report = root.path().join("bisect.md");
-    let text = match args.json {
-        true => format!("{:#}", to_json(&search, &outcome, &case.id(), &report)),
-        false => format!("\n{text}\nReport to paste into an issue: {}", report.display()),
-    };
-    print_until_interrupt(text, &interrupt.stage)?;
+    match args.json {
+        true => {
+            print_json_until_interrupt(
+                &BisectResult::new(&search, &outcome, case.id(), &report),
+                &interrupt.stage,
+            )?;
+        }
+        false => {
+            let text = format!("\n{text}\nReport to paste into an issue: {}", report.display());
+            print_until_interrupt(text, &interrupt.stage)?;
+        }
+    }
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
         Outcome::EndMismatch(_) => exit_code::FAILED,
         Outcome::Found { .. } | Outcome::EndInconclusive(_) => exit_code::INCONCLUSIVE,
     }
     .into())
-}
-
-fn to_json(search: &Search, outcome: &Outcome, case: &str, report: &Path) -> Value {
-    let name = |index: &usize| &search.range.candidates[*index].name;
-    let (kind, kubelets) = match outcome {
-        Outcome::Found { last, first } => ("found", vec![name(last), name(first)]),
-        Outcome::EndMismatch(end) => ("end-mismatch", vec![name(end)]),
-        Outcome::EndInconclusive(end) => ("end-inconclusive", vec![name(end)]),
-    };
-    json!({"case": case, "outcome": kind, "kubelets": kubelets, "clusters": search.clusters, "report": report})
 }
 
 /// Runs the case on candidates that share a cluster.

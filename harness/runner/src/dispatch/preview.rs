@@ -31,6 +31,33 @@ pub struct PlannedCase {
     pub skipped: Option<String>,
 }
 
+/// The preview of a run, as `--dry-run --json` prints it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunPreview {
+    /// `kind`, `existing` or `embedded`.
+    pub backend: String,
+    /// The cases in the order in which nodes take them, and those that the run would skip.
+    pub cases: Vec<PreviewedCase>,
+    /// Number of runs of each case; `null` if it depends on verdicts or on time.
+    pub repeat: Option<u32>,
+    /// Number of earlier runs in `results` on the backend, on which the estimate is based.
+    pub earlier_runs: usize,
+    /// Estimated real time of all cases, in seconds; `null` if too few of them have run before.
+    pub estimated_seconds: Option<f64>,
+}
+
+/// A case of a preview, with its earlier duration.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewedCase {
+    /// The case.
+    #[serde(flatten)]
+    pub planned: PlannedCase,
+    /// Duration in the newest earlier run, in seconds; simulated time on a model.
+    pub earlier_seconds: Option<f64>,
+}
+
 /// Returns the cases of a run in the order in which nodes take them, and those that the run would
 /// skip. Reasons that depend on the state of a node, such as its thresholds, are not known before the
 /// run. Creates no resources.

@@ -46,6 +46,33 @@ pub struct GrowthPoint {
     pub mebibytes: Option<f64>,
 }
 
+/// A figure with its outcome, as `evictlab bench --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FigureResult {
+    /// Description.
+    figure: String,
+    /// Unit of the values.
+    unit: Unit,
+    /// The target: at most this value.
+    at_most: f64,
+    /// The measured value; `null` if the measurement failed, for the reason in the note.
+    measured: Option<f64>,
+    /// True if the target is reached; `null` without a value.
+    reached: Option<bool>,
+    /// The method, or the reason for the failure, in one line.
+    note: String,
+    /// Time and memory up to the size of the figure; empty for a figure without sizes.
+    growth: Vec<GrowthPoint>,
+}
+
+impl From<&Figure> for FigureResult {
+    fn from(figure: &Figure) -> Self {
+        let Figure { figure: name, unit, at_most, measured, note, growth } = figure.clone();
+        Self { figure: name, unit, at_most, measured, reached: figure.reached(), note, growth }
+    }
+}
+
 impl Figure {
     /// Returns the median of the values. Without values the measurement failed for this reason.
     pub fn median(
