@@ -1,4 +1,4 @@
-//! JSON Schemas of documents that evictlab writes or reads.
+//! JSON Schemas of the documents that evictlab writes.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -11,18 +11,11 @@ const APPLICATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 ///
 /// It allows other keys: a later version of evictlab may add some.
 pub fn output_schema<T: JsonSchema>() -> Value {
-    inlined::<T>(SchemaSettings::draft2020_12().for_serialize())
-}
-
-/// Returns the JSON Schema (draft 2020-12) of a document that evictlab reads, without references.
-pub fn input_schema<T: JsonSchema>() -> Value {
-    inlined::<T>(SchemaSettings::draft2020_12())
-}
-
-fn inlined<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     unwrap_descriptions(&mut schema);
+    name_absent_values(&mut schema);
     schema
 }
 
@@ -36,6 +29,27 @@ pub(crate) fn unwrap_descriptions(schema: &mut Value) {
             fields.values_mut().for_each(unwrap_descriptions);
         }
         Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
+        _ => {}
+    }
+}
+
+/// Replaces `None` in the descriptions of keys by its form in JSON.
+fn name_absent_values(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let required = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            for (name, property) in
+                fields.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten()
+            {
+                if let Some(Value::String(description)) = property.get_mut("description") {
+                    let is_required = required.iter().any(|one| one == name);
+                    *description =
+                        description.replace("`None`", if is_required { "`null`" } else { "missing" });
+                }
+            }
+            fields.values_mut().for_each(name_absent_values);
+        }
+        Value::Array(items) => items.iter_mut().for_each(name_absent_values),
         _ => {}
     }
 }

@@ -54,7 +54,7 @@ mod values;
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
-pub use document_schema::{closed_schema, input_schema, output_schema};
+pub use document_schema::{closed_schema, output_schema};
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };

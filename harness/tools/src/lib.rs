@@ -34,6 +34,7 @@ pub mod bench;
 pub mod bisect;
 pub mod book;
 pub mod doctor;
+pub mod documents;
 pub mod export;
 pub mod gc;
 pub mod job;

@@ -2,19 +2,36 @@
 
 use std::process::ExitCode;
 
-use evictlab_case::json_schema;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use evictlab_tools::documents::{DOCUMENTS, Document};
 
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Print the JSON Schema of case files
+/// Print the JSON Schema of case files, or of another document
+///
+/// A document has the name of its file, or of the command whose `--json` prints it. The schema describes
+/// every key; later versions of evictlab may add keys to the documents that they write.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab schema > case.schema.json")]
-pub(crate) struct Args {}
+  evictlab schema > case.schema.json
+  evictlab schema events.jsonl
+  evictlab schema dry-run")]
+pub(crate) struct Args {
+    /// Document
+    #[arg(value_name = "DOCUMENT", default_value = "case", value_parser = document())]
+    document: &'static Document,
+}
+
+/// Accepts the names of documents.
+fn document() -> impl TypedValueParser<Value = &'static Document> {
+    let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
+    let names = PossibleValuesParser::new(DOCUMENTS.iter().map(value));
+    names.try_map(|name| Document::named(&name).ok_or("unknown document"))
+}
 
 /// Prints the schema.
-pub(crate) fn run(_: &Args) -> Result<ExitCode, Failure> {
-    print(format!("{:#}", json_schema()))?;
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    print(format!("{:#}", args.document.schema()))?;
     Ok(ExitCode::SUCCESS)
 }
