@@ -12,6 +12,7 @@ mod ci_files;
 mod cluster;
 mod docker;
 mod doctor;
+mod documents;
 mod dry_run;
 mod embedded;
 mod examples;
