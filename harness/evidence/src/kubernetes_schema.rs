@@ -29,6 +29,7 @@ kubernetes_objects! {
     PodSchema: "Kubernetes object `Pod` (v1)",
     EventSchema: "Kubernetes object `Event` (v1)",
     NodeSchema: "Kubernetes object `Node` (v1)",
+    StatusSchema: "Kubernetes object `Status` (v1)",
     NodeConditionSchema: "`NodeCondition` of a Kubernetes `Node` (v1)",
     TaintSchema: "`Taint` of a Kubernetes `Node` (v1)",
     ObjectSchema: "Kubernetes object of any kind",

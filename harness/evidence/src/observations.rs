@@ -13,7 +13,7 @@ use crate::history::{NodeHistoryEntry, PodHistoryEntry};
 use crate::kubelet_config::{KubeletConfig, thresholds};
 use crate::kubernetes_schema::{
     EventSchema, KubeletConfigurationSchema, NodeConditionSchema, NodeSchema, ObjectSchema, PodSchema,
-    SummarySchema, TaintSchema,
+    StatusSchema, SummarySchema, TaintSchema,
 };
 use crate::metric::Metric;
 use crate::missing::MissingEvidence;
@@ -71,8 +71,7 @@ pub struct Observations {
     #[serde(default)]
     #[schemars(with = "Option<SummarySchema>")]
     pub summary_before: Recorded<Sample>,
-    /// `/stats/summary` about twice a second, each reduced by [`sample`](fn@crate::sample) to
-    /// `{"t": …, "node": {"memory": …, "fs": …, "runtime": …, "rlimit": …}, "pods": […]}`.
+    /// `/stats/summary` about twice a second, reduced to the statistics that evictions depend on.
     #[serde(default)]
     #[schemars(with = "Vec<SampleDocument<'static>>")]
     pub samples: Samples,
@@ -131,6 +130,7 @@ pub struct Observations {
     pub trigger_observed: bool,
     /// The API's Status for an ephemeral container that it rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<StatusSchema>")]
     pub refused: Option<Recorded<ApiAnswer>>,
 }
 

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
-
 use crate::documents;
 
 fn evictlab(arguments: &[&str], state: &Path) -> Output {

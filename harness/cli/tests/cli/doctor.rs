@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::documents;
 
 #[test]

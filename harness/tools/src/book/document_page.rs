@@ -42,8 +42,8 @@ pub(super) fn document_page(document: &Document) -> String {
 
 fn section_text(section: &Section) -> String {
     let mut text = String::new();
-    if let Some((path, value)) = &section.alternative {
-        let _ = write!(text, "\n## `{path}`: `{value}`\n\n");
+    if let Some(heading) = &section.heading {
+        let _ = write!(text, "\n## {heading}\n\n");
     }
     if !section.about.is_empty() {
         let _ = writeln!(text, "{}", section.about);
