@@ -24,7 +24,7 @@ pub(crate) fn unwrap_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if let Some(Value::String(description)) = fields.get_mut("description") {
-                *description = description.replace('\n', " ");
+                *description = description.replace("\n\n", " ").replace('\n', " ");
             }
             fields.values_mut().for_each(unwrap_descriptions);
         }

@@ -58,7 +58,7 @@ pub struct EndLimits {
     pub settle_time: Duration,
 }
 
-/// A [`Duration`] in JSON.
+/// A duration.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "describes the fields")]
 struct DurationSchema {

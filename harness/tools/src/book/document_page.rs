@@ -43,15 +43,15 @@ pub(super) fn document_page(document: &Document) -> String {
 fn section_text(section: &Section) -> String {
     let mut text = String::new();
     if let Some(heading) = &section.heading {
-        let _ = write!(text, "\n## {heading}\n\n");
+        let _ = write!(text, "\n## {heading}\n");
     }
     if !section.about.is_empty() {
-        let _ = writeln!(text, "{}", section.about);
+        let _ = write!(text, "\n{}\n", section.about);
     }
     if section.keys.is_empty() {
         return text;
     }
-    text.push_str("\n| key | type | always present | meaning |\n|-|-|-|-|\n");
+    text.push_str("\n| key | type | required | meaning |\n|-|-|-|-|\n");
     for key in &section.keys {
         let presence = if key.required { "yes" } else { "no" };
         let (path, form) = (&key.path, markdown_cell(&key.form));

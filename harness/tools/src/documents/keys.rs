@@ -1,5 +1,7 @@
 //! The keys of a document, read from its JSON Schema.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// A key of a document.
@@ -84,7 +86,10 @@ impl SchemaReader<'_> {
             let path = joined(path, "*");
             // The keys of a document that is a map have no other row.
             if path.chars().all(|c| "*.".contains(c)) {
-                let key = self.key(path.clone(), &value, false);
+                let mut key = self.key(path.clone(), &value, false);
+                if value.contains_key("additionalProperties") {
+                    key.values.clear();
+                }
                 self.sections[section].keys.push(key);
             }
             self.add_value(section, &path, &value);
@@ -104,7 +109,7 @@ impl SchemaReader<'_> {
             }
             let property = self.resolved(property);
             let path = joined(path, name);
-            let required = required.iter().any(|one| one == name);
+            let required = required.iter().any(|one| one == name) && !is_named_by_its_key(fields);
             let mut key = self.key(path.clone(), &property, required);
             // The value of a tuple variant has the description of the variant.
             if key.about.is_empty() {
@@ -169,7 +174,8 @@ impl SchemaReader<'_> {
             .collect();
         let has_null = types.contains(&"null")
             || self.list(fields, "anyOf").iter().any(|one| one.get("type").is_some_and(|of| of == "null"));
-        forms.dedup();
+        let mut seen = BTreeSet::new();
+        forms.retain(|form| seen.insert(form.clone()));
         match (forms.is_empty(), fields.get("const").or(fields.get("enum"))) {
             (true, Some(_)) => forms.push("string".to_owned()),
             (true, None) => forms.push("any value".to_owned()),
@@ -189,7 +195,7 @@ impl SchemaReader<'_> {
             }
             ("string", Some(title)) => format!("string: {title}"),
             ("array", _) => match (fields.get("items"), &self.list(fields, "prefixItems")[..]) {
-                (Some(items), []) => format!("list of {}", self.form(&self.resolved(items))),
+                (Some(items), []) => format!("list of {}", self.form_of_items(items)),
                 (_, items) => {
                     let forms: Vec<String> = items.iter().map(|item| self.form(item)).collect();
                     format!("[{}]", forms.join(", "))
@@ -198,11 +204,16 @@ impl SchemaReader<'_> {
             ("object", _) if fields.contains_key("properties") => "object".to_owned(),
             ("object", Some(title)) => title.to_owned(),
             ("object", None) => match fields.get("additionalProperties").filter(|of| of.is_object()) {
-                Some(value) => format!("map of {}", self.form(&self.resolved(value))),
+                Some(value) => format!("map of {}", self.form_of_items(value)),
                 None => "object".to_owned(),
             },
             _ => name.to_owned(),
         }
+    }
+
+    fn form_of_items(&self, schema: &Value) -> String {
+        let form = self.form(&self.resolved(schema));
+        if form.contains(" or ") { format!("({form})") } else { form }
     }
 
     /// Returns the values of an enumeration, also in a list or a map.
