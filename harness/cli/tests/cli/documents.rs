@@ -172,6 +172,9 @@ fn every_key_of_records_and_figures_is_described() {
     Checker::new("cluster-record").check(&json!(record));
     Checker::new("job-report").check(&json!(report));
     Checker::new("bench").check(&json!(figures));
+    let images = concat!(env!("CARGO_MANIFEST_DIR"), "/../../images/images.lock");
+    let images: Value = serde_yaml::from_str(&fs::read_to_string(images).unwrap()).unwrap();
+    Checker::new("images.lock").check(&images);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use evictlab_case::{ListedCase, json_schema, output_schema};
+use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{ClusterRecord, ListedCluster, Owner, ServedCluster};
 use evictlab_evidence::{Observations, SampleDocument, StepAnswer};
 use evictlab_explain::Explanation;
@@ -60,6 +61,12 @@ pub const DOCUMENTS: &[Document] = &[
         about: "Expected verdicts of cases",
         place: "written by `evictlab run --write-baseline[=FILE]`, read with `--baseline`",
         schema: output_schema::<Baseline>,
+    },
+    Document {
+        name: "images.lock",
+        about: "Images by name and digest",
+        place: "`images/images.lock`, or the file that `--image-lock` names",
+        schema: output_schema::<ImageCatalog>,
     },
     Document {
         name: "events.jsonl",
