@@ -107,8 +107,11 @@ mod tests {
         /// The kind.
         #[serde(flatten)]
         kind: Kind,
-        /// A part.
+        /// A part; `None` if it is missing.
         part: Option<Part>,
+        /// Another part; `None` in old documents.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        other: Option<Part>,
         /// More parts.
         parts: Vec<Part>,
     }
@@ -159,9 +162,18 @@ mod tests {
             assert_eq!(is_valid(&closed, &document), is_known, "{document}");
         }
         assert!(!is_valid(&open, &json!({"kind": "one", "number": "1", "part": null, "parts": []})));
-        assert_eq!(
-            open["properties"]["parts"]["items"]["properties"]["name"]["description"],
-            "A name, in two lines."
-        );
+    }
+
+    #[test]
+    fn descriptions_are_lines_and_name_absent_values() {
+        let schema = output_schema::<Document>();
+        let properties = &schema["properties"];
+        for (property, description) in [
+            (&properties["part"], "A part; `null` if it is missing."),
+            (&properties["other"], "Another part; missing in old documents."),
+            (&properties["parts"]["items"]["properties"]["name"], "A name, in two lines."),
+        ] {
+            assert_eq!(property["description"], description);
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::output::print;
   evictlab schema events.jsonl
   evictlab schema dry-run")]
 pub(crate) struct Args {
-    /// Document
+    /// Name of the document
     #[arg(value_name = "DOCUMENT", default_value = "case", value_parser = document())]
     document: &'static Document,
 }
@@ -34,4 +34,30 @@ fn document() -> impl TypedValueParser<Value = &'static Document> {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     print(format!("{:#}", args.document.schema()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use evictlab_tools::documents::DOCUMENTS;
+
+    /// Returns the commands that have `--json`.
+    fn with_json(command: &clap::Command, name: &str) -> Vec<String> {
+        let has_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+        let below = command
+            .get_subcommands()
+            .flat_map(|below| with_json(below, &format!("{name} {}", below.get_name())));
+        has_json.then(|| name.to_owned()).into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn the_json_of_every_command_is_a_document() {
+        let commands = with_json(&crate::Cli::command(), "evictlab");
+        assert!(commands.contains(&"evictlab cluster list".to_owned()), "{commands:?}");
+        for command in commands {
+            let is_described =
+                DOCUMENTS.iter().any(|document| document.place.contains(&format!("`{command} ")));
+            assert!(is_described, "no document is the output of {command} --json");
+        }
+    }
 }
