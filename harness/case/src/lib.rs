@@ -50,6 +50,7 @@ pub mod select;
 mod signal;
 mod step;
 mod values;
+mod words;
 
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
@@ -76,6 +77,7 @@ pub use step::{
 pub use values::{
     Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,
 };
+pub use words::count;
 
 #[cfg(test)]
 mod load_tests;

@@ -1,5 +1,6 @@
 //! Problems of case files, displayed with the line that they are in.
 
+use crate::words::count;
 use std::fmt;
 
 /// One problem.
@@ -104,7 +105,6 @@ impl fmt::Display for LoadErrors {
             self.0.iter().flat_map(|one| one.spans.first()).map(|one| &one.file).collect();
         files.sort();
         files.dedup();
-        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         write!(f, "{} in {}", count(self.0.len(), "problem"), count(files.len(), "file"))
     }
 }

@@ -25,7 +25,7 @@ use args::backend::BackendName;
 use args::output::ColorArgs;
 use commands::{
     bench, bisect, book, cluster, completions, doctor, explain, export, gc, history, image, job, lint, list,
-    man, mutants, new, report, run, schema, stress, verify, watch,
+    man, mutants, new, parity, report, run, schema, stress, verify, watch,
 };
 use failure::{Failure, bad_input, infrastructure};
 
@@ -62,6 +62,7 @@ enum Command {
     Verify(Box<verify::Args>),
     Bisect(Box<bisect::Args>),
     Mutants(mutants::Args),
+    Parity(parity::Args),
     List(list::Args),
     New(new::Args),
     Lint(lint::Args),
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => block_on(args.backend.into(), verify::run(&args)),
         Command::Bisect(args) => block_on(args.backend.into(), bisect::run(&args)),
         Command::Mutants(args) => mutants::run(&args),
+        Command::Parity(args) => block_on(BackendName::Embedded, parity::run(&args)),
         Command::List(args) => list::run(&args),
         Command::New(args) => new::run(&args),
         Command::Lint(args) => lint::run(&args),

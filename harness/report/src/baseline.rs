@@ -92,7 +92,7 @@ impl Baseline {
 }
 
 /// The version in a kubelet's label: `v1.32.13` of `v1.32.13` and of `v1.32.13=./kubelet`.
-fn version(label: &str) -> Option<KubeletVersion> {
+pub(crate) fn version(label: &str) -> Option<KubeletVersion> {
     label.split(['=', ' ', ':']).find_map(|part| part.parse().ok())
 }
 

@@ -45,6 +45,7 @@ mod merge;
 mod output_options;
 mod output_queue;
 mod page;
+mod parity;
 mod prow;
 mod recorded;
 mod recording;
@@ -84,6 +85,10 @@ pub use merge::{Merge, MergeError};
 pub use output_options::{OutputFormat, OutputOptions, OutputPreferences, Verbosity};
 pub use output_queue::write_until_interrupt;
 pub use page::{EvidenceBase, html_document, markdown_page, page, search_field};
+pub use parity::{
+    Agreement, CaseAgreement, CaseResults, KubeletParity, KubeletResults, KubeletResultsError, parity,
+    parity_details, parity_table,
+};
 pub use prow::{Prow, ProwFinished, ProwStarted};
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;

@@ -1,5 +1,6 @@
 //! Text for a shell, for a Markdown table and for columns; counts with their nouns, and durations.
 
+pub use evictlab_case::count;
 use std::borrow::Cow;
 
 use evictlab_judge::Verdict;
@@ -133,19 +134,6 @@ pub(crate) fn markdown_code(text: &str) -> String {
     }
 }
 
-/// Returns `n` with its noun in the singular or plural: `1 case`, `0 cases`, `2 entries`.
-pub fn count(n: usize, noun: &str) -> String {
-    if n == 1 {
-        return format!("1 {noun}");
-    }
-    let ends_with = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
-    match noun.strip_suffix('y') {
-        Some(stem) if !ends_with(&["ay", "ey", "oy", "uy"]) => format!("{n} {stem}ies"),
-        _ if ends_with(&["s", "x", "ch", "sh"]) => format!("{n} {noun}es"),
-        _ => format!("{n} {noun}s"),
-    }
-}
-
 /// Truncates `text` to `width` columns; truncated text ends with an ellipsis.
 pub(crate) fn truncate(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -219,23 +207,6 @@ mod tests {
     #[test]
     fn cell_is_one_line_with_escaped_pipes() {
         assert_eq!(markdown_cell("one|two\nthree\n"), r"one\|two three");
-    }
-
-    #[test]
-    fn nouns_follow_the_count() {
-        let rows = [
-            (0, "pod", "0 pods"),
-            (1, "pod", "1 pod"),
-            (2, "known bug", "2 known bugs"),
-            (3, "entry", "3 entries"),
-            (2, "day", "2 days"),
-            (2, "process", "2 processes"),
-            (1, "batch", "1 batch"),
-            (2, "batch", "2 batches"),
-        ];
-        for (n, noun, text) in rows {
-            assert_eq!(count(n, noun), text);
-        }
     }
 
     #[test]

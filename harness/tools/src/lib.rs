@@ -1,4 +1,4 @@
-//! Commands built on runs: verify, bisect, mutants, bench, export, job, watch and doctor.
+//! Commands built on runs: verify, bisect, mutants, parity, bench, export, job, watch and doctor.
 //!
 //! Each module is one command without its command line, which is in the crate `evictlab`. For
 //! example, [`bisect::Search`] finds the first kubelet with another verdict, given a function that
@@ -41,5 +41,6 @@ pub mod job;
 pub mod lint;
 pub mod model_limits;
 pub mod mutants;
+pub mod parity;
 pub mod verify;
 pub mod watch;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evictlab_case::Source;
+use evictlab_report::KubeletResults;
 use evictlab_report::words::count;
-use evictlab_tools::book::{Book, Command, Verdicts};
+use evictlab_tools::book::{Book, Command, Verdicts, real_verdicts};
 
 use crate::args::baseline::BUILT_IN_BASELINE;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -15,7 +16,8 @@ use crate::output::print;
 /// Write the documentation as an mdBook
 ///
 /// Copies the pages of harness/guides and other manuals of a checkout, adds a page for each command
-/// and each case, and checks all links between them. `mdbook build DIR` renders the pages.
+/// and each case, with the verdicts of real kubelets from results/real, and checks all links between
+/// them. `mdbook build DIR` renders the pages.
 ///
 /// Exit status: 0 written; 2 a page is missing or a link is broken; 4 the pages could not be written.
 #[derive(clap::Args)]
@@ -46,6 +48,10 @@ fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 pub(crate) fn run(args: &Args, evictlab: clap::Command) -> Result<ExitCode, Failure> {
     let cases = evictlab_case::load(&Source::Dir(args.checkout.join("cases")))?;
     let mut verdicts = vec![("model".to_owned(), parse(BUILT_IN_BASELINE, Path::new("built-in baseline"))?)];
+    let real = args.checkout.join("results/real");
+    if real.is_dir() {
+        verdicts.extend(real_verdicts(&KubeletResults::read_dir(&real).map_err(bad_input)?));
+    }
     for (name, file) in &args.verdicts {
         let text = fs::read_to_string(file)
             .map_err(|error| bad_input(format!("failed to read {}: {error}", file.display())))?;

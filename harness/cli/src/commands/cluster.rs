@@ -1,12 +1,13 @@
 //! `evictlab cluster`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
-    Cluster, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker, EmbeddedOptions,
-    KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
+    Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker,
+    EmbeddedOptions, KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
@@ -136,7 +137,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Kubeconfig { name } => {
             let path = state.kubeconfig(name);
             if !path.is_file() {
-                return Err(bad_input(evictlab_cluster::ClusterError::Unknown(name.clone())));
+                return Err(bad_input(ClusterError::Unknown(name.clone())));
             }
             print(path.display())?;
             Ok(ExitCode::SUCCESS)
@@ -167,32 +168,16 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     let labels = group.kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
     let record = ClusterRecord::new(docker.id(), &name, &run, Owner::this(), labels);
     evictlab_cluster::claim(&docker, state, &record).await.map_err(infrastructure)?;
-    let step = |text: &str| print_stderr(text.trim());
-    let create = async {
-        let mut cluster = Cluster::create(
-            &docker,
-            state,
-            NewCluster { record, group: &group, base: &base, nodes },
-            &interrupt.stop,
-            ClusterProgress { step: &step, warning: &print_warning },
-        )
-        .await?;
-        let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&step)).await;
-        separated.unwrap_or(Err(evictlab_cluster::ClusterError::Interrupted))?;
-        cluster.keep().await?;
-        match interrupt.stop.is_cancelled() {
-            true => Err(evictlab_cluster::ClusterError::Interrupted),
-            false => Ok(cluster.kubeconfig()),
-        }
-    };
-    let error = match create.await {
+    let new = NewCluster { record, group: &group, base: &base, nodes };
+    let created = create_nodes(&docker, state, new, &interrupt).await;
+    let error = match created {
         Ok(kubeconfig) => {
             print(format!("cluster {name} is ready; kubeconfig: {}", kubeconfig.display()))?;
             print(format!("run cases: evictlab run --backend kind --cluster {name}"))?;
             return Ok(ExitCode::SUCCESS);
         }
         // The name belongs to another cluster.
-        Err(error @ evictlab_cluster::ClusterError::Exists(_)) => {
+        Err(error @ ClusterError::Exists(_)) => {
             state.forget(&name).map_err(infrastructure)?;
             return Err(bad_input(error));
         }
@@ -205,6 +190,25 @@ async fn create(args: &CreateArgs, state: &StateDir) -> Result<ExitCode, Failure
     match interrupt.stop.is_cancelled() {
         true => Err(Failure::interrupted()),
         false => Err(infrastructure(error)),
+    }
+}
+
+/// Creates and keeps a cluster on kind. Returns the path of its kubeconfig.
+async fn create_nodes(
+    docker: &Docker,
+    state: &StateDir,
+    new: NewCluster<'_>,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, ClusterError> {
+    let step = |text: &str| print_stderr(text.trim());
+    let progress = ClusterProgress { step: &step, warning: &print_warning };
+    let mut cluster = Cluster::create(docker, state, new, &interrupt.stop, progress).await?;
+    let separated = interrupt.stop.run_until_cancelled(cluster.separate_disks(&step)).await;
+    separated.unwrap_or(Err(ClusterError::Interrupted))?;
+    cluster.keep().await?;
+    match interrupt.stop.is_cancelled() {
+        true => Err(ClusterError::Interrupted),
+        false => Ok(cluster.kubeconfig()),
     }
 }
 
@@ -229,7 +233,7 @@ async fn find_cluster(docker: &Docker, state: &StateDir, name: &str) -> Result<K
     let all = evictlab_cluster::find(docker, state).await.map_err(infrastructure)?;
     all.into_iter()
         .find(|found| found.record.cluster == name)
-        .ok_or_else(|| bad_input(evictlab_cluster::ClusterError::Unknown(name.to_owned())))
+        .ok_or_else(|| bad_input(ClusterError::Unknown(name.to_owned())))
 }
 
 /// Returns the embedded cluster with this name, if it is served.

@@ -21,6 +21,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mutants;
 pub(crate) mod new;
+pub(crate) mod parity;
 pub(crate) mod report;
 mod report_merge;
 pub(crate) mod run;

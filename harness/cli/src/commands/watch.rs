@@ -10,11 +10,13 @@ use evictlab_report::{TerminalCaps, exit_code};
 use evictlab_rules::threshold::Signal;
 use evictlab_runner::Interrupt;
 use evictlab_tools::watch::{
-    Scrapes, ViewOptions, WatchError, WatchOptions, WatchView, inspect, serve_metrics, watch,
+    Key, Keyboard, Scrapes, ViewOptions, WatchError, WatchInputs, WatchOptions, WatchView, inspect,
+    serve_metrics, watch,
 };
 use jiff::Timestamp;
 use terminal_size::terminal_size;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use crate::args::existing::{AccessArgs, existing_failure};
@@ -32,8 +34,9 @@ const READER_TIMEOUT: Duration = Duration::from_secs(5);
 /// a new first pod, evictions with their parsed message and whether the ranking predicted them, and
 /// pods that end. Changes nothing.
 ///
-/// On a terminal, the table is updated below the changes; otherwise the table is printed once, then
-/// one line for each change.
+/// On a terminal, the table is updated below the changes, and keys select a node (arrows), show all of
+/// its pods with the reason for the rank of each (Enter, Esc), change the signal (s, S) and quit (q);
+/// otherwise the table is printed once, then one line for each change.
 ///
 /// The thresholds come from the configuration of each kubelet, and the ranking follows the rules of
 /// its version. The usage comes from the kubelet's Summary: values of pods are up to 20 s old, as
@@ -110,14 +113,18 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     // A reader that does not read, such as a pager, blocks the output. There is nothing to clean up.
     let (stop, status) =
         (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
+    let (keyboard, keys) = keyboard(args).map_err(infrastructure)?.unzip();
+    let restore = keyboard.as_ref().map(Keyboard::restorer);
     tokio::spawn(async move {
         stop.cancelled().await;
         sleep(READER_TIMEOUT).await;
+        restore.inspect(|restore| restore());
         exit(status.into());
     });
+    let inputs = WatchInputs { scrapes, keys };
     let result = match args.once {
         true => interrupt.stop.run_until_cancelled(print_once(args, &client, &options)).await,
-        false => Some(watch_until_interrupted(args, (&client, &options), scrapes, &interrupt).await),
+        false => Some(watch_until_interrupted(args, (&client, &options), inputs, &interrupt).await),
     };
     match result {
         None => Err(Failure::interrupted()),
@@ -156,13 +163,19 @@ async fn listen(address: SocketAddr) -> Result<Scrapes, Failure> {
 async fn watch_until_interrupted(
     args: &Args,
     (client, options): (&ClusterClient, &WatchOptions),
-    scrapes: Option<Scrapes>,
+    inputs: WatchInputs,
     interrupt: &Interrupt,
 ) -> Result<(), WatchError> {
     let every = humantime::format_duration(args.interval);
     let view = view_options(args, &format!("{}, every {every} until Ctrl-C", client.name));
     let mut view = WatchView::new(io::stdout(), terminal_size, view);
-    watch(client, options, &mut view, scrapes, &interrupt.stop).await
+    watch(client, options, &mut view, inputs, &interrupt.stop).await
+}
+
+/// Opens the keyboard of a live view.
+fn keyboard(args: &Args) -> io::Result<Option<(Keyboard, UnboundedReceiver<Key>)>> {
+    let is_live = TerminalCaps::of_stdout(args.color.choice()).live && !args.once;
+    if is_live { Keyboard::open() } else { Ok(None) }
 }
 
 fn view_options(args: &Args, title: &str) -> ViewOptions {

@@ -175,6 +175,10 @@ fn every_key_of_records_and_figures_is_described() {
     let images = concat!(env!("CARGO_MANIFEST_DIR"), "/../../images/images.lock");
     let images: Value = serde_yaml::from_str(&fs::read_to_string(images).unwrap()).unwrap();
     Checker::new("images.lock").check(&images);
+    let real = Checker::new("kubelet-results");
+    for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/real")) {
+        documents(&path).iter().for_each(|results| real.check(results));
+    }
 }
 
 #[test]

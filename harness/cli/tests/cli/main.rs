@@ -34,6 +34,7 @@ mod merge;
 mod model;
 mod new_minor;
 mod output;
+mod parity;
 mod profile;
 mod report;
 mod size;

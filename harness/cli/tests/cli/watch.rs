@@ -310,3 +310,53 @@ fn serves_metrics_of_thresholds_and_evictions() {
     let (status, _, err) = lab.said(&["--once", "--metrics", "127.0.0.1:0"]);
     assert!(status == 2 && err.contains("cannot be used with"), "{err}");
 }
+
+/// A watch on a pseudoterminal of 24 rows and 120 columns, which is its controlling terminal.
+#[cfg(target_os = "linux")]
+fn watch_on_terminal(lab: &Lab) -> (Watch, fs::File, fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    tcsetwinsize(&ours, Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let path = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    let theirs = fs::File::options().read(true).write(true).open(path).unwrap();
+    let watch = lab.command(&["--interval", "200ms", "--color", "never"]);
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(watch.get_program()).args(watch.get_args()).env("TERM", "xterm");
+    let [stdin, stdout, stderr] = [(); 3].map(|()| theirs.try_clone().unwrap());
+    let process = command.stdin(stdin).stdout(stdout).stderr(stderr).spawn().unwrap();
+    let ours = fs::File::from(ours);
+    let out = BufReader::new(ours.try_clone().unwrap());
+    let (tell, lines) = channel();
+    std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    (Watch { process, lines, lines_so_far: Vec::new() }, ours, theirs)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn keys_select_a_pod_and_the_signal() {
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    let lab = Lab::new();
+    lab.create("idle", "50Mi", &["pause"]);
+    lab.until("idle pod", |node| !node["reading"]["order"][0]["why"].is_null());
+    let (mut watch, mut keys, terminal) = watch_on_terminal(&lab);
+    let has_lines =
+        |terminal| tcgetattr(terminal).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO);
+    watch.until(&["Enter its pods", "q quit"]);
+    assert!(!has_lines(&terminal));
+    keys.write_all(b"\x1b[B").unwrap();
+    watch.until(&["▸ worker", "memory.available"]);
+    keys.write_all(b"\nj").unwrap();
+    watch.until(&["rank 1 of 1"]);
+    watch.until(&["order: pods that exceed their request of memory"]);
+    keys.write_all(b"ss").unwrap();
+    watch.until(&["worker", "nodefs.available"]);
+    watch.until(&["order: pods that exceed their request of ephemeral-storage"]);
+    keys.write_all(b"q").unwrap();
+    assert_eq!(watch.process.wait().unwrap().code(), Some(0));
+    assert!(has_lines(&terminal));
+}

@@ -19,6 +19,8 @@ pub struct AppliedConfig {
     pub configz: Value,
     /// Duration of the configuration in seconds.
     pub seconds: f64,
+    /// Time from the start of the configuration until the kubelet with the earlier one had exited.
+    pub stopped_after: Duration,
 }
 
 /// Applies changes to the node's original kubelet configuration, restarts the kubelet, and returns
@@ -29,8 +31,9 @@ pub struct AppliedConfig {
 pub async fn configure(node: &Node, changes: &Map<String, Value>) -> Result<AppliedConfig, ConfigureError> {
     let started = Instant::now();
     node.backend().configure(changes).await?;
+    let stopped_after = started.elapsed();
     let configz = wait_until_applied(node, changes).await?;
-    Ok(AppliedConfig { configz, seconds: started.elapsed().as_secs_f64() })
+    Ok(AppliedConfig { configz, seconds: started.elapsed().as_secs_f64(), stopped_after })
 }
 
 /// Returns whether the running kubelet already has these fields and the short housekeeping

@@ -97,6 +97,13 @@ impl Line {
         self.0.push((text.to_owned(), Style::Plain));
     }
 
+    /// Puts the mark of a selected line, or the same width of spaces, before the line.
+    pub fn marked(mut self, is_selected: bool) -> Self {
+        let mark = if is_selected { "▸ " } else { "  " };
+        self.0.insert(0, (mark.to_owned(), Style::Cyan));
+        self
+    }
+
     /// Width of the line in columns.
     pub fn width(&self) -> usize {
         self.0.iter().map(|(text, _)| text.width()).sum()

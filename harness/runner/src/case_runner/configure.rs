@@ -10,6 +10,7 @@ use evictlab_cluster::{is_ready, last_heartbeat};
 use evictlab_evidence::{Observations, Recorded};
 use evictlab_judge::Phase;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Map, Value};
 
 use crate::case_runner::error::CaseError;
@@ -101,7 +102,7 @@ impl CaseRunner<'_> {
         loop {
             let began = self.events.now();
             let applied = kubelet_config::configure(node, config).await?;
-            self.wait_until_ready(began).await?;
+            self.wait_until_ready(began + applied.stopped_after).await?;
             let log = if needs_notification { node.kubelet_log(began).await? } else { None };
             let missed_first_sync = log.is_some_and(|log| kubelet_config::missed_first_sync(&log));
             if starts == MAX_KUBELET_STARTS || !missed_first_sync {
@@ -112,21 +113,13 @@ impl CaseRunner<'_> {
         }
     }
 
-    /// Waits until a kubelet that was restarted at `since` has reported a ready node without the
-    /// `not-ready` taint, so that the case does not observe the effects of the restart.
+    /// Waits until the kubelet that replaced one that exited at `since` has reported a ready node
+    /// without the `not-ready` taint, so that the case does not observe the effects of the restart.
     async fn wait_until_ready(&self, since: Timestamp) -> Result<(), CaseError> {
         let node = &self.leased.node;
         let poll = Duration::from_millis(200);
         let ready = wait::until(NODE_READY_TIMEOUT, poll, async || match node.object().await {
-            Ok(object) if !is_ready(&object) => Probe::Pending("condition Ready is not True".to_owned()),
-            // A status from before the restart remains until the kubelet reports a new one.
-            Ok(object) if last_heartbeat(&object).is_none_or(|heartbeat| heartbeat <= since) => {
-                Probe::Pending("the kubelet has not reported its status".to_owned())
-            }
-            Ok(object) if system_taints(&object).iter().any(|key| key == NOT_READY_TAINT) => {
-                Probe::Pending(format!("taint {NOT_READY_TAINT} remains"))
-            }
-            Ok(_) => Probe::Done(()),
+            Ok(object) => restart_effect(&object, since).map_or(Probe::Done(()), Probe::Pending),
             Err(error) => Probe::Pending(error.to_string()),
         });
         ready.await.map_err(|stalled| CaseError::NotReady { node: node.name.clone(), stalled })
@@ -161,5 +154,55 @@ impl CaseRunner<'_> {
         let text = format!("{signal} is {available}, soft threshold {threshold}, hard threshold {hard}");
         self.report_step(Phase::Tune, text);
         Ok(kubelet_config::with_threshold(changes, signal, &hard, None))
+    }
+}
+
+/// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before it
+/// exited at `since`.
+fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
+    if !is_ready(node) {
+        return Some("condition Ready is not True".to_owned());
+    }
+    // The last status of the kubelet before remains until the new one reports its own. Heartbeats are in
+    // whole seconds, rounded down.
+    if last_heartbeat(node).is_none_or(|heartbeat| heartbeat <= since) {
+        return Some("the kubelet has not reported its status".to_owned());
+    }
+    let is_tainted = system_taints(node).iter().any(|key| key == NOT_READY_TAINT);
+    is_tainted.then(|| format!("taint {NOT_READY_TAINT} remains"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn status_of_the_kubelet_before_does_not_count() {
+        let node = |ready: &str, heartbeat: &str, taints: &[&str]| -> Node {
+            let taints: Vec<_> =
+                taints.iter().map(|key| json!({"key": key, "effect": "NoSchedule"})).collect();
+            from_value(json!({
+                "spec": {"taints": taints},
+                "status": {"conditions": [
+                    {"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat}
+                ]},
+            }))
+            .unwrap()
+        };
+        let stopped: Timestamp = "2026-11-25T07:03:40.2Z".parse().unwrap();
+        // The kubelet before reported its last status while it was being stopped.
+        let before = "2026-11-25T07:03:40Z";
+        let after = "2026-11-25T07:03:41Z";
+        for (node, expected) in [
+            (node("True", before, &[]), Some("the kubelet has not reported its status")),
+            (node("False", after, &[NOT_READY_TAINT]), Some("condition Ready is not True")),
+            (node("True", after, &[NOT_READY_TAINT]), Some("taint node.kubernetes.io/not-ready remains")),
+            (node("True", after, &["node.kubernetes.io/memory-pressure"]), None),
+            (node("True", after, &[]), None),
+        ] {
+            assert_eq!(restart_effect(&node, stopped).as_deref(), expected);
+        }
     }
 }

@@ -5,6 +5,8 @@ mod assemble;
 mod catalogue;
 mod document_page;
 mod links;
+mod real_verdicts;
 
 pub use assemble::{Book, BookError, Command};
 pub use catalogue::Verdicts;
+pub use real_verdicts::real_verdicts;

@@ -9,7 +9,10 @@ use evictlab_evidence::{Observations, SampleDocument, StepAnswer};
 use evictlab_explain::Explanation;
 use evictlab_judge::CaseResult;
 use evictlab_report::baseline::Baseline;
-use evictlab_report::{Comparison, Facts, History, ObjectHistory, ProwFinished, ProwStarted, RunEvent};
+use evictlab_report::{
+    Comparison, Facts, History, KubeletParity, KubeletResults, ObjectHistory, ProwFinished, ProwStarted,
+    RunEvent,
+};
 use evictlab_runner::RunPreview;
 use serde_json::Value;
 
@@ -117,6 +120,12 @@ pub const DOCUMENTS: &[Document] = &[
         schema: output_schema::<SampleDocument<'static>>,
     },
     Document {
+        name: "kubelet-results",
+        about: "Results of real kubelets of a version",
+        place: "`results/real/VERSION-cgroup-CGROUP.json`, written by `evictlab parity record`, read by `evictlab parity`",
+        schema: output_schema::<KubeletResults>,
+    },
+    Document {
         name: "recording",
         about: "All evidence of a case in one object",
         place: "`DIR/VERSION/CASE.json`, written by `evictlab run --record DIR`",
@@ -199,6 +208,12 @@ pub const DOCUMENTS: &[Document] = &[
         about: "Defects of the model's kubelet",
         place: "output of `evictlab mutants list --json`",
         schema: output_schema::<Vec<DefectInfo>>,
+    },
+    Document {
+        name: "parity",
+        about: "Agreement of the model with real kubelets",
+        place: "output of `evictlab parity --json`",
+        schema: output_schema::<Vec<KubeletParity>>,
     },
     Document {
         name: "report-compare",

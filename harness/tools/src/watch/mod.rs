@@ -4,10 +4,13 @@
 mod change;
 mod eviction;
 mod eviction_counters;
+mod focus;
+mod keyboard;
 mod kubelet_client;
 mod metrics;
 mod node;
 mod node_input;
+mod node_page;
 mod node_table;
 mod options;
 mod pod_fields;
@@ -23,10 +26,11 @@ mod tests;
 mod view;
 mod watches;
 
+pub use keyboard::{Key, Keyboard};
 pub use metrics::{Scrapes, serve_metrics};
 pub use node::NodeView;
 pub use options::{ViewOptions, WatchOptions};
 pub use ranking::{EvictionCandidate, ExemptPod};
 pub use reading::{Reading, ThresholdStatus};
-pub use run::{WatchError, inspect, watch};
+pub use run::{WatchError, WatchInputs, inspect, watch};
 pub use view::WatchView;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::node::NodeView;
+use super::ranking::{EvictionCandidate, ExemptPod};
 use super::reading::{Reading, ThresholdStatus};
 use super::state::{ReportedEviction, WatchState};
 use evictlab_explain::amount;
@@ -27,6 +28,10 @@ impl ColumnWidths {
         };
         Self { node: widest(|view| &view.name), kubelet: widest(|view| &view.kubelet) }
     }
+
+    pub(super) fn of_node(view: &NodeView) -> Self {
+        Self { node: view.name.chars().count(), kubelet: view.kubelet.chars().count() }
+    }
 }
 
 /// A node with its evictions, and the parameters of its lines.
@@ -43,7 +48,7 @@ pub(super) struct NodeRows<'a> {
 /// Returns the lines of a node: at least its header, at most `room` lines.
 pub(super) fn node_rows(rows: &NodeRows<'_>, room: usize) -> Vec<Line> {
     let NodeRows { view, evictions, widths, pods, now } = *rows;
-    let mut lines = vec![header(view, widths, now)];
+    let mut lines = vec![node_header(view, widths, now)];
     let left = room.saturating_sub(1);
     // Recent evictions are more important than the end of the ranking.
     let shown = evictions.len().min(left.div_ceil(3));
@@ -54,7 +59,8 @@ pub(super) fn node_rows(rows: &NodeRows<'_>, room: usize) -> Vec<Line> {
     lines
 }
 
-fn header(view: &NodeView, widths: ColumnWidths, now: Timestamp) -> Line {
+/// Returns the line with the conditions, the available amount and the thresholds of a node.
+pub(super) fn node_header(view: &NodeView, widths: ColumnWidths, now: Timestamp) -> Line {
     let mut line = Line::default();
     line.push_padded(&view.name, Style::Bold, widths.node);
     line.gap();
@@ -138,20 +144,8 @@ fn pod_rows(reading: &Reading, pods: usize, room: usize) -> Vec<Line> {
     let summary_lines = usize::from(!reading.exempt.is_empty() || reading.order.len() > pods.min(room));
     let listed = reading.order.len().min(pods).min(room - summary_lines.min(room - 1));
     let first = &reading.order[..listed];
-    let name = first.iter().map(|own| own.pod.chars().count()).max().unwrap_or(0).min(MAX_NAME_WIDTH);
-    let has_pressure = reading.thresholds.iter().any(|status| status.met);
-    for candidate in first {
-        let mut line = Line::default();
-        line.push_padded_left(&candidate.rank.to_string(), 4);
-        line.gap();
-        let style = if has_pressure && candidate.rank == 1 { Style::Red } else { Style::Bold };
-        line.push_padded(&candidate.pod, style, name);
-        line.gap();
-        line.push_padded(&format!("{:?}", candidate.qos), Style::Dim, "BestEffort".len());
-        line.gap();
-        line.push(&candidate.reason, Style::Plain);
-        lines.push(line);
-    }
+    let width = pod_width(first.iter().map(|own| &own.pod));
+    lines.extend(first.iter().map(|candidate| pod_row(reading, candidate, width)));
     if reading.order.is_empty() {
         let mut line = Line::default();
         line.raw("      ");
@@ -162,6 +156,37 @@ fn pod_rows(reading: &Reading, pods: usize, room: usize) -> Vec<Line> {
         lines.extend(remaining_row(reading, listed));
     }
     lines
+}
+
+/// Width of the column of the pods' names.
+pub(super) fn pod_width<'a>(pods: impl Iterator<Item = &'a String>) -> usize {
+    pods.map(|name| name.chars().count()).max().unwrap_or(0).min(MAX_NAME_WIDTH)
+}
+
+/// Returns the line of a pod that can be evicted, with its rank and the reason.
+pub(super) fn pod_row(reading: &Reading, candidate: &EvictionCandidate, width: usize) -> Line {
+    let has_pressure = reading.thresholds.iter().any(|status| status.met);
+    let mut line = Line::default();
+    line.push_padded_left(&candidate.rank.to_string(), 4);
+    line.gap();
+    let style = if has_pressure && candidate.rank == 1 { Style::Red } else { Style::Bold };
+    line.push_padded(&candidate.pod, style, width);
+    line.gap();
+    line.push_padded(&format!("{:?}", candidate.qos), Style::Dim, "BestEffort".len());
+    line.gap();
+    line.push(&candidate.reason, Style::Plain);
+    line
+}
+
+/// Returns the line of a pod that is never evicted.
+pub(super) fn exempt_row(exempt: &ExemptPod, width: usize) -> Line {
+    let mut line = Line::default();
+    line.push_padded_left("-", 4);
+    line.gap();
+    line.push_padded(&exempt.pod, Style::Dim, width);
+    line.gap();
+    line.push(&format!("never evicted: {}", exempt.reason), Style::Dim);
+    line
 }
 
 fn remaining_row(reading: &Reading, listed: usize) -> Option<Line> {
@@ -181,7 +206,8 @@ fn remaining_row(reading: &Reading, listed: usize) -> Option<Line> {
     (!parts.is_empty()).then_some(line)
 }
 
-fn eviction_row(eviction: &ReportedEviction) -> Line {
+/// Returns the line of an eviction.
+pub(super) fn eviction_row(eviction: &ReportedEviction) -> Line {
     let mut line = Line::default();
     line.raw("      ");
     line.push(&format!("evicted {}", eviction.at.strftime("%H:%M:%SZ")), Style::Magenta);

@@ -32,6 +32,20 @@ pub(super) fn rank_reason(
     }
 }
 
+/// Describes the order of the pods for a signal.
+pub(super) fn ranking_order(signal: Signal) -> &'static str {
+    match signal.resource() {
+        Resource::Memory => {
+            "order: pods that exceed their request of memory, then lower priority, then the larger excess"
+        }
+        Resource::EphemeralStorage => {
+            "order: pods that exceed their request of ephemeral-storage, then lower priority, then the larger excess"
+        }
+        Resource::Inodes => "order: pods that use inodes, then lower priority, then more inodes",
+        Resource::Pids => "order: lower priority, then more processes",
+    }
+}
+
 fn against_request(measure: &RequestComparison, resource: Resource) -> String {
     let say = |value: i64| amount(value, resource);
     let (usage, request, excess) = (measure.usage.value(), measure.request.value(), measure.excess.value());

@@ -14,7 +14,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::utils::Backoff;
 use kube::{Client, ResourceExt};
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::change::Change;
 use super::eviction::EvictionEvent;
+use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
 use super::metrics::{Scrapes, render};
 use super::node::NodeView;
@@ -67,7 +68,16 @@ pub async fn inspect(client: &ClusterClient, options: &WatchOptions) -> Result<V
     Ok(views)
 }
 
-/// Watches until `stop` is cancelled, and answers requests for metrics.
+/// Requests to a running watch.
+#[derive(Debug, Default)]
+pub struct WatchInputs {
+    /// Requests for metrics.
+    pub scrapes: Option<Scrapes>,
+    /// Keys; a terminal without them shows no selection.
+    pub keys: Option<UnboundedReceiver<Key>>,
+}
+
+/// Watches until `stop` is cancelled or a key quits, and answers requests for metrics.
 ///
 /// # Errors
 ///
@@ -76,7 +86,7 @@ pub async fn watch<W: Write>(
     client: &ClusterClient,
     options: &WatchOptions,
     view: &mut WatchView<W>,
-    scrapes: Option<Scrapes>,
+    inputs: WatchInputs,
     stop: &CancellationToken,
 ) -> Result<(), WatchError> {
     let start = async {
@@ -101,6 +111,9 @@ pub async fn watch<W: Write>(
         state.apply(node, Timestamp::now());
     }
     state.started = true;
+    if inputs.keys.is_some() {
+        view.enable_keys();
+    }
     view.start(&state, Timestamp::now())?;
     let (sender, results) = channel(64);
     let poller = Poller {
@@ -110,7 +123,8 @@ pub async fn watch<W: Write>(
         queries: Arc::new(Semaphore::new(MAX_PARALLEL_QUERIES)),
     };
     let polling = BTreeMap::new();
-    let watch_loop = WatchLoop { options, watches, known_events, state, poller, polling, scrapes };
+    let signal = options.signal;
+    let watch_loop = WatchLoop { options, signal, watches, known_events, state, poller, polling, inputs };
     watch_loop.run(view, results, stop).await?;
     Ok(())
 }
@@ -173,6 +187,8 @@ type QueryResult = (String, Result<KubeletSnapshot, QueryError>);
 
 struct WatchLoop<'a> {
     options: &'a WatchOptions,
+    /// The watched signal, which a key changes.
+    signal: Signal,
     watches: Watches,
     /// Events that are already reported.
     known_events: Recent<EventKey>,
@@ -180,8 +196,7 @@ struct WatchLoop<'a> {
     poller: Poller,
     /// Tasks that query the nodes, by node name.
     polling: BTreeMap<String, AbortOnDropHandle<()>>,
-    /// `None` without metrics.
-    scrapes: Option<Scrapes>,
+    inputs: WatchInputs,
 }
 
 impl WatchLoop<'_> {
@@ -199,11 +214,19 @@ impl WatchLoop<'_> {
                 () = stop.cancelled() => return Ok(()),
                 Some(message) = self.watches.messages.recv() => self.handle_message(message),
                 Some((node, result)) = results.recv() => self.handle_result(&node, &result),
-                Some(reply) = next_scrape(&mut self.scrapes) => {
+                Some(reply) = next_scrape(&mut self.inputs.scrapes) => {
                     // A client that has gone needs no answer.
                     let _ = reply.send(render(&self.state));
                     continue;
                 }
+                Some(key) = next_key(&mut self.inputs.keys) => match key {
+                    Key::Quit => return Ok(()),
+                    key => {
+                        self.change_signal(key);
+                        view.press(key, &self.state, Timestamp::now())?;
+                        continue;
+                    }
+                },
                 _ = tick.tick() => self.update_pollers(),
             };
             view.update(&self.state, &changes, Timestamp::now())?;
@@ -237,12 +260,27 @@ impl WatchLoop<'_> {
             node: &node,
             pods: &self.watches.pods.on(name),
             snapshot: result.as_ref(),
-            signal: self.options.signal,
+            signal: self.signal,
             evicted: &self.state.evicted,
             at: now,
         });
         changes.extend(self.state.apply(view, now));
         changes
+    }
+
+    /// Watches the next or previous signal, and queries the nodes again.
+    fn change_signal(&mut self, key: Key) {
+        let count = Signal::ALL.len();
+        let step = match key {
+            Key::NextSignal => 1,
+            Key::PreviousSignal => count - 1,
+            _ => return,
+        };
+        let place = Signal::ALL.iter().position(|signal| *signal == self.signal).unwrap_or(0);
+        self.signal = Signal::ALL[(place + step) % count];
+        self.state.forget_readings();
+        self.polling.clear();
+        self.update_pollers();
     }
 
     /// Starts a poller for each new node and stops those of removed nodes.
@@ -271,6 +309,14 @@ impl WatchLoop<'_> {
 async fn next_scrape(scrapes: &mut Option<Scrapes>) -> Option<oneshot::Sender<String>> {
     match scrapes {
         Some(scrapes) => scrapes.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Awaits a key; forever without keys.
+async fn next_key(keys: &mut Option<UnboundedReceiver<Key>>) -> Option<Key> {
+    match keys {
+        Some(keys) => keys.recv().await,
         None => std::future::pending().await,
     }
 }

@@ -132,6 +132,12 @@ impl WatchState {
         vec![change(at, &node, ChangeKind::PodEvicted, text)]
     }
 
+    /// Forgets the readings: those of another signal cannot be compared with the next.
+    pub(crate) fn forget_readings(&mut self) {
+        self.before.clear();
+        self.nodes.values_mut().for_each(|view| view.reading = None);
+    }
+
     /// Returns the last reading before an event, whose time has a resolution of one second. If the
     /// clocks differ too much, returns the last reading.
     fn reading_at(&self, node: &str, at: Option<Timestamp>) -> Option<&Reading> {

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 
 use super::change::Change;
 use super::eviction::EvictionEvent;
+use super::focus::Focus;
+use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError};
 use super::node::NodeView;
 use super::node_input::NodeInput;
 use super::options::ViewOptions;
 use super::pod_fields::{ApiPod, WatchedPod};
 use super::state::WatchState;
-use super::view::WatchView;
+use super::view::{WatchView, frame};
 use evictlab_report::TerminalCaps;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Signal;
@@ -450,7 +452,7 @@ fn fits_terminals_of_any_size() {
         state.apply_eviction(&eviction, None, at(1));
     }
     for rows in 2..40_u16 {
-        let lines = super::view::frame(&state, &plain(3), usize::from(rows), at(2));
+        let lines = frame(&state, &plain(3), &Focus::default(), (usize::from(rows), at(2)));
         assert!(lines.len() < usize::from(rows), "{} lines in {rows}", lines.len());
         let nodes = lines.iter().filter(|line| line.text(false).contains("memory.available")).count();
         assert_eq!(nodes, usize::from(rows - 2).min(5), "{rows} rows");
@@ -501,7 +503,10 @@ fn nodes_without_default_thresholds_have_a_warning() {
     }
     state.apply(NodeView { name: "f".to_owned(), ..Fixture::new().current_view() }, START);
     let lines = |rows| -> Vec<String> {
-        super::view::frame(&state, &plain(3), rows, START).iter().map(|line| line.text(false)).collect()
+        frame(&state, &plain(3), &Focus::default(), (rows, START))
+            .iter()
+            .map(|line| line.text(false))
+            .collect()
     };
     let warning = "warning  a, b, c and 2 more: evictionHard sets only memory.available, nodefs.available: no threshold for nodefs.inodesFree, imagefs.available, imagefs.inodesFree";
     assert_eq!(lines(24)[1], warning);
@@ -515,4 +520,44 @@ fn nodes_without_default_thresholds_have_a_warning() {
             "missing": ["nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"]})
     );
     assert!(serde_json::to_value(&state.nodes["f"]).unwrap()["reading"].get("missingDefaults").is_none());
+}
+
+/// Three nodes with pods, the second selected and then opened.
+#[test]
+fn keys_select_nodes_and_pods() {
+    let fixture = Fixture::new().memory("hog", 300, 20).memory("small", 9, 10).memory("smaller", 5, 10).pod(
+        "system",
+        json!({"priority": 2_000_001_000}),
+        json!({"memory": {"workingSetBytes": MI}}),
+    );
+    let mut state = WatchState::default();
+    for name in ["n1", "n2", "n3"] {
+        state.apply(NodeView { name: name.to_owned(), ..fixture.current_view() }, at(0));
+    }
+    let mut eviction = evicted("gone", "The node was low on resource: memory. ");
+    eviction.node = Some("n2".to_owned());
+    state.apply_eviction(&eviction, None, at(1));
+    let mut focus = Focus { has_keys: true, ..Focus::default() };
+    let mut press = |keys: &[Key], rows: usize| {
+        keys.iter().for_each(|key| focus.apply(*key, &state));
+        let lines = frame(&state, &plain(2), &focus, (rows, at(2)));
+        assert!(lines.len() < rows, "{} lines in {rows}", lines.len());
+        let text: String = lines.iter().map(|line| line.text(false) + "\n").collect();
+        format!("{keys:?}, {rows} rows\n{text}\n")
+    };
+    let screens = [
+        press(&[], 20),
+        press(&[Key::Down, Key::Down], 20),
+        press(&[Key::Open], 20),
+        press(&[Key::Down], 20),
+        press(&[Key::End], 20),
+        press(&[Key::Home, Key::Down], 8),
+        press(&[Key::Close, Key::End], 8),
+        press(&[Key::Close], 20),
+    ];
+    insta::assert_snapshot!(screens.concat());
+    for rows in 2..30 {
+        press(&[Key::Open], rows);
+        press(&[Key::Close, Key::Down], rows);
+    }
 }

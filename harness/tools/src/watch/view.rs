@@ -8,10 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 use terminal_size::{Height, Width};
 
 use super::change::{Change, ChangeKind};
+use super::focus::{Focus, first_visible};
+use super::keyboard::Key;
 use super::node::NodeView;
-use super::node_table::{ColumnWidths, NodeRows, node_rows};
+use super::node_page::{NodePage, node_page};
+use super::node_table::{ColumnWidths, NodeRows, node_header, node_rows};
 use super::options::ViewOptions;
-use super::state::WatchState;
+use super::state::{ReportedEviction, WatchState};
 use evictlab_report::{Line, Screen, Style};
 use evictlab_rules::threshold::MissingDefaults;
 
@@ -21,6 +24,8 @@ pub struct WatchView<W> {
     screen: Screen<W>,
     size: fn() -> Option<(Width, Height)>,
     options: ViewOptions,
+    /// Part of the cluster that the live table shows.
+    focus: Focus,
     /// Time of the last drawing of the live table.
     drawn: Option<Timestamp>,
 }
@@ -35,7 +40,21 @@ impl<W: Write> WatchView<W> {
     /// Writes to `out`; `size` returns the size of the terminal. Other writers to `out` would
     /// corrupt the live table.
     pub fn new(out: W, size: fn() -> Option<(Width, Height)>, options: ViewOptions) -> Self {
-        Self { screen: Screen::new(out, options.terminal.colour), size, options, drawn: None }
+        let focus = Focus::default();
+        Self { screen: Screen::new(out, options.terminal.colour), size, options, focus, drawn: None }
+    }
+
+    /// Shows a line with the keys, and the selection that they make.
+    pub(super) fn enable_keys(&mut self) {
+        self.focus.has_keys = self.options.terminal.live;
+    }
+
+    /// Applies a key.
+    pub(super) fn press(&mut self, key: Key, state: &WatchState, now: Timestamp) -> io::Result<()> {
+        self.focus.apply(key, state);
+        // A key is answered at once.
+        self.drawn = None;
+        self.draw("", state, now)
     }
 
     /// Prints the state of nodes once.
@@ -88,7 +107,7 @@ impl<W: Write> WatchView<W> {
         }
         self.drawn = Some(now);
         let (Width(columns), Height(rows)) = (self.size)().unwrap_or((Width(80), Height(24)));
-        let block = frame(state, &self.options, usize::from(rows), now);
+        let block = frame(state, &self.options, &self.focus, (usize::from(rows), now));
         self.screen.draw(above, block, usize::from(columns))
     }
 
@@ -113,31 +132,97 @@ impl<W: Write> WatchView<W> {
 }
 
 /// Returns the lines for a terminal with `rows` rows: fewer lines than rows.
-pub(super) fn frame(state: &WatchState, options: &ViewOptions, rows: usize, now: Timestamp) -> Vec<Line> {
+pub(super) fn frame(
+    state: &WatchState,
+    options: &ViewOptions,
+    focus: &Focus,
+    (rows, now): (usize, Timestamp),
+) -> Vec<Line> {
     // One line for the title, one for the cursor.
     let room = rows.saturating_sub(2);
-    let mut warnings = warnings(state);
-    warnings.truncate(room / 4);
-    let room = room - warnings.len();
+    let help = (focus.has_keys && room > MIN_ROOM_FOR_HELP).then(|| keys_help(focus));
+    let room = room - usize::from(help.is_some());
+    let selected = focus.node.as_ref().and_then(|node| state.nodes.get(node));
+    let (mut lines, hidden) = match selected {
+        Some(view) if focus.is_open => {
+            let evictions = evictions(state, view);
+            (node_page(&NodePage { view, evictions, focus, now }, room), 0)
+        }
+        Some(view) => (selected_list(state, view, options, (room, now)), 0),
+        None => nearest_list(state, options, (room, now)),
+    };
+    lines.insert(0, title(state, options, hidden, now));
+    lines.extend(help);
+    lines
+}
+
+/// Minimum number of lines of nodes and pods above the line with the keys.
+const MIN_ROOM_FOR_HELP: usize = 3;
+
+fn keys_help(focus: &Focus) -> Line {
+    let text = match (focus.is_open, &focus.node) {
+        (true, _) => "↑ ↓ pod   Esc all nodes   s S signal   q quit",
+        (false, Some(_)) => "↑ ↓ node   Enter its pods   Esc nearest to a threshold   s S signal   q quit",
+        (false, None) => "↑ ↓ node   Enter its pods   s S signal   q quit",
+    };
+    let mut line = Line::default();
+    line.push(text, Style::Dim);
+    line
+}
+
+fn evictions<'a>(state: &'a WatchState, view: &NodeView) -> &'a [ReportedEviction] {
+    state.evictions.get(&view.name).map_or(&[][..], Vec::as_slice)
+}
+
+/// Returns the nodes around the selected one, which is marked and has its first pods.
+fn selected_list(
+    state: &WatchState,
+    selected: &NodeView,
+    options: &ViewOptions,
+    (room, now): (usize, Timestamp),
+) -> Vec<Line> {
+    let widths = ColumnWidths::of(state);
+    let pods =
+        NodeRows { view: selected, evictions: evictions(state, selected), widths, pods: options.pods, now };
+    let opened = node_rows(&pods, (room / 2).max(1));
+    let place = state.nodes.keys().position(|name| *name == selected.name);
+    let headers = room + 1 - opened.len().min(room);
+    let first = first_visible(state.nodes.len(), place, headers);
+    let mut lines = Vec::new();
+    for view in state.nodes.values().skip(first).take(headers) {
+        match view.name == selected.name {
+            true => lines.extend(opened.iter().enumerate().map(|(nth, line)| line.clone().marked(nth == 0))),
+            false => lines.push(node_header(view, widths, now).marked(false)),
+        }
+    }
+    lines.truncate(room);
+    lines
+}
+
+/// Returns all nodes, or those nearest to a threshold if not all fit, and the number of the others.
+fn nearest_list(
+    state: &WatchState,
+    options: &ViewOptions,
+    (room, now): (usize, Timestamp),
+) -> (Vec<Line>, usize) {
+    let mut lines = warnings(state);
+    lines.truncate(room / 4);
     let widths = ColumnWidths::of(state);
     let mut shown: Vec<&NodeView> = state.nodes.values().collect();
-    let hidden = shown.len().saturating_sub(room);
+    let nodes = room - lines.len();
+    let hidden = shown.len().saturating_sub(nodes);
     if hidden > 0 {
-        // If not all fit, the nodes nearest to a threshold are shown.
         shown.sort_by_key(|view| view.urgency());
-        shown.truncate(room);
+        shown.truncate(nodes);
         shown.sort_by(|one, other| one.name.cmp(&other.name));
     }
-    let mut lines = vec![title(state, options, hidden, now)];
     for (nth, view) in shown.iter().enumerate() {
         // The next nodes get the unused lines of the previous ones.
-        let share = (room + 1 - lines.len()) / (shown.len() - nth);
-        let evictions = state.evictions.get(&view.name).map_or(&[][..], Vec::as_slice);
-        let rows = NodeRows { view, evictions, widths, pods: options.pods, now };
+        let share = (room - lines.len()) / (shown.len() - nth);
+        let rows = NodeRows { view, evictions: evictions(state, view), widths, pods: options.pods, now };
         lines.extend(node_rows(&rows, share));
     }
-    lines.splice(1..1, warnings);
-    lines
+    (lines, hidden)
 }
 
 /// Returns a line for each set of default thresholds that nodes do not have.

@@ -1,0 +1,154 @@
+//! Comparison of modelled kubelets with the results of real ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::kubelet_results::{CaseResults, KubeletResults};
+use evictlab_judge::Verdict;
+
+/// Agreement of the modelled kubelet of a version with the real ones.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct KubeletParity {
+    /// Version of the kubelet.
+    pub kubelet: String,
+    /// cgroup version of the hosts.
+    pub cgroup: String,
+    /// Cases, in the order of their names.
+    pub cases: Vec<CaseAgreement>,
+}
+
+/// Agreement on a case.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CaseAgreement {
+    /// `suite/case`.
+    pub case: String,
+    /// The conclusion.
+    pub agreement: Agreement,
+    /// Number of executions on real kubelets with each verdict.
+    pub real: BTreeMap<Verdict, u32>,
+    /// Number of executions on modelled kubelets with each verdict.
+    pub model: BTreeMap<Verdict, u32>,
+    /// Messages that only real kubelets sent; usually there are more executions on them.
+    pub only_real: BTreeSet<String>,
+    /// Messages that only the model sent.
+    pub only_model: BTreeSet<String>,
+}
+
+/// Conclusion of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Agreement {
+    /// The verdicts agree, and real kubelets sent every message that the model sent.
+    Same,
+    /// The verdicts agree. The model sent a message that real kubelets did not send, or none at all.
+    OtherMessages,
+    /// The modelled kubelet has a verdict that no real one had, or vice versa.
+    OtherVerdict,
+    /// No real kubelet has a conclusive verdict.
+    Pending,
+    /// The modelled kubelet does not have a conclusive verdict.
+    NotModelled,
+}
+
+/// Compares results of real kubelets with those of modelled ones, for `cases` (`suite/case`).
+pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[String]) -> KubeletParity {
+    let none = CaseResults::default();
+    let compare = |case: &String| {
+        let of = |results: &KubeletResults| results.cases.get(case).unwrap_or(&none).clone();
+        compare(case, of(real), of(model))
+    };
+    let mut cases: Vec<CaseAgreement> = cases.iter().map(compare).collect();
+    cases.sort_by(|one, other| one.case.cmp(&other.case));
+    KubeletParity { kubelet: real.kubelet.clone(), cgroup: real.cgroup.clone(), cases }
+}
+
+fn compare(case: &str, real: CaseResults, model: CaseResults) -> CaseAgreement {
+    let only_real: BTreeSet<String> = real.messages.difference(&model.messages).cloned().collect();
+    let only_model: BTreeSet<String> = model.messages.difference(&real.messages).cloned().collect();
+    let agreement = match (conclusive(&real), conclusive(&model)) {
+        (real, _) if real.is_empty() => Agreement::Pending,
+        (_, model) if model.is_empty() => Agreement::NotModelled,
+        (real, model) if real != model => Agreement::OtherVerdict,
+        _ if !only_model.is_empty() => Agreement::OtherMessages,
+        _ if model.messages.is_empty() && !real.messages.is_empty() => Agreement::OtherMessages,
+        _ => Agreement::Same,
+    };
+    CaseAgreement {
+        case: case.to_owned(),
+        agreement,
+        real: real.verdicts,
+        model: model.verdicts,
+        only_real,
+        only_model,
+    }
+}
+
+fn conclusive(results: &CaseResults) -> BTreeSet<Verdict> {
+    results.verdicts.keys().copied().filter(|verdict| verdict.is_conclusive()).collect()
+}
+
+impl KubeletParity {
+    /// Returns the number of cases with this conclusion.
+    pub fn count(&self, agreement: Agreement) -> usize {
+        self.cases.iter().filter(|case| case.agreement == agreement).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(cases: &[(&str, &[(Verdict, u32)], &[&str])]) -> KubeletResults {
+        let cases = cases.iter().map(|(case, verdicts, messages)| {
+            let verdicts = verdicts.iter().copied().collect();
+            let messages = messages.iter().map(|text| (*text).to_owned()).collect();
+            ((*case).to_owned(), CaseResults { verdicts, messages })
+        });
+        KubeletResults { kubelet: "v1.36.2".into(), cgroup: "v1".into(), cases: cases.collect() }
+    }
+
+    #[test]
+    fn verdicts_and_messages_are_compared() {
+        use Verdict::{Failed, Inconclusive, Passed, Reproduced, Skipped};
+        let real = results(&[
+            ("a", &[(Passed, 5)], &["p, event: one"]),
+            ("b", &[(Passed, 4), (Failed, 1)], &[]),
+            ("c", &[(Reproduced, 1), (Inconclusive, 2)], &["p, event: one", "p, event: two"]),
+            ("d", &[(Inconclusive, 2)], &[]),
+            ("e", &[(Passed, 1)], &[]),
+            ("g", &[(Passed, 5)], &["p, event: one", "p, event+status: one"]),
+            ("h", &[(Passed, 5)], &["p, event: one"]),
+        ]);
+        let model = results(&[
+            ("a", &[(Passed, 1)], &["p, event: one"]),
+            ("b", &[(Passed, 1)], &[]),
+            ("c", &[(Reproduced, 1)], &["p, event: one", "p, event: three"]),
+            ("d", &[(Passed, 1)], &[]),
+            ("e", &[(Skipped, 1)], &[]),
+            ("g", &[(Passed, 1)], &["p, event: one"]),
+            ("h", &[(Passed, 1)], &[]),
+        ]);
+        let cases = ["h", "g", "f", "e", "d", "c", "b", "a"].map(str::to_owned);
+        let parity = parity(&real, &model, &cases);
+        let agreements: Vec<(&str, Agreement)> =
+            parity.cases.iter().map(|case| (case.case.as_str(), case.agreement)).collect();
+        let expected = [
+            ("a", Agreement::Same),
+            ("b", Agreement::OtherVerdict),
+            ("c", Agreement::OtherMessages),
+            ("d", Agreement::Pending),
+            ("e", Agreement::NotModelled),
+            ("f", Agreement::Pending),
+            ("g", Agreement::Same),
+            ("h", Agreement::OtherMessages),
+        ];
+        assert_eq!(agreements, expected);
+        insta::assert_snapshot!(format!(
+            "{}\n{}",
+            super::super::parity_table(std::slice::from_ref(&parity)),
+            super::super::parity_details(&parity)
+        ));
+    }
+}

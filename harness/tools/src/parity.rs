@@ -1,0 +1,152 @@
+//! Runs of the model for a comparison with real kubelets.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use evictlab_case::LoadedCase;
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{
+    Backend, EmbeddedBackend, EmbeddedOptions, KubeletSource, KubeletSpec, NotModelledError, ReproCommand,
+    modelled_kubelets,
+};
+use evictlab_embedded::{CgroupVersion, OptionsError};
+use evictlab_judge::CaseResult;
+use evictlab_report::clock::Clock;
+use evictlab_report::words::count;
+use evictlab_report::{
+    CaseId, KubeletParity, KubeletResults, Report, ReportError, Reports, RunEvent, RunEventKind, RunState,
+    parity,
+};
+use evictlab_rules::{KubeletVersion, VersionError};
+use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
+
+/// The model could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ParityError {
+    /// The version in a file of results is invalid.
+    #[error("failed to parse the kubelet of the results: {0}")]
+    Version(#[from] VersionError),
+    /// The cgroup version in a file of results is invalid.
+    #[error("failed to parse the cgroup version of the results: {0}")]
+    Cgroup(String),
+    /// The model does not support a kubelet.
+    #[error(transparent)]
+    NotModelled(#[from] NotModelledError),
+    /// The options of the nodes are invalid.
+    #[error("failed to create the model: {0}")]
+    Options(#[from] OptionsError),
+    /// The thread of the reports could not be started.
+    #[error("failed to start the run: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// Runs of cases on modelled kubelets.
+pub struct ModelRun<'a> {
+    /// The cases of the catalogue.
+    pub cases: &'a [Arc<LoadedCase>],
+    /// Images of the cases.
+    pub catalog: &'a Arc<ImageCatalog>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Receives a line for each run.
+    pub progress: &'a dyn Fn(&str),
+}
+
+impl ModelRun<'_> {
+    /// Runs the cases of `real` on modelled kubelets of the same versions, in one run for each cgroup
+    /// version, and compares the results. Simulated time requires a paused runtime clock.
+    ///
+    /// # Errors
+    /// A kubelet or a cgroup version is not modelled, or a run could not be started.
+    pub async fn compare(
+        &self,
+        real: &[KubeletResults],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<KubeletParity>, ParityError> {
+        let mut by_cgroup: BTreeMap<&str, Vec<&KubeletResults>> = BTreeMap::new();
+        for results in real {
+            by_cgroup.entry(&results.cgroup).or_default().push(results);
+        }
+        let cases: Vec<String> = self.cases.iter().map(|case| case.id()).collect();
+        let mut parities = Vec::new();
+        for (cgroup, real) in by_cgroup {
+            let model = self.run(cgroup, &real, interrupt).await?;
+            parities.extend(real.into_iter().zip(&model).map(|(real, model)| parity(real, model, &cases)));
+        }
+        parities.sort_by(|one, other| (&one.kubelet, &one.cgroup).cmp(&(&other.kubelet, &other.cgroup)));
+        Ok(parities)
+    }
+
+    /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the same order.
+    async fn run(
+        &self,
+        cgroup: &str,
+        real: &[&KubeletResults],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<KubeletResults>, ParityError> {
+        let versions: Vec<KubeletVersion> =
+            real.iter().map(|results| results.kubelet.parse()).collect::<Result<_, _>>()?;
+        let release = |version: &KubeletVersion| KubeletSpec {
+            claimed: None,
+            source: KubeletSource::Release(version.clone()),
+        };
+        let specs: Vec<KubeletSpec> = versions.iter().map(release).collect();
+        let mut kubelets = modelled_kubelets(&specs, self.catalog)?;
+        for (kubelet, version) in kubelets.iter_mut().zip(&versions) {
+            kubelet.label = version.to_string();
+        }
+        let is_recorded =
+            |case: &&Arc<LoadedCase>| real.iter().any(|results| results.cases.contains_key(&case.id()));
+        let cases: Vec<_> = self.cases.iter().filter(is_recorded).cloned().collect();
+        let names: Vec<&str> = real.iter().map(|results| results.kubelet.as_str()).collect();
+        (self.progress)(&format!(
+            "running {} on modelled {} with cgroup {cgroup}",
+            count(cases.len(), "case"),
+            names.join(", ")
+        ));
+        let clock = Clock::model();
+        let options = EmbeddedOptions {
+            kubelets,
+            seed: self.seed,
+            cgroup: cgroup.parse::<CgroupVersion>().map_err(ParityError::Cgroup)?,
+            ..EmbeddedOptions::default()
+        };
+        let backend = Backend::Embedded(EmbeddedBackend::new(options, ReproCommand::default(), &clock)?);
+        let request = RunRequest::new(new_run_id(), cases, backend, self.catalog.clone());
+        let results = Collector::default();
+        let reports = Reports::start(vec![Box::new(results.clone())], clock)?;
+        run(request, reports.events(), interrupt.clone()).await;
+        reports.finish();
+        let of = |version: &KubeletVersion| results.of(version, cgroup);
+        Ok(versions.iter().map(of).collect())
+    }
+}
+
+/// Collects the results of a run.
+#[derive(Clone, Default)]
+struct Collector(Arc<Mutex<Vec<(CaseId, Arc<CaseResult>)>>>);
+
+impl Collector {
+    fn of(&self, version: &KubeletVersion, cgroup: &str) -> KubeletResults {
+        let mut results = KubeletResults::new(version, cgroup);
+        let label = version.to_string();
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|(id, _)| id.kubelet == label).for_each(|(id, result)| results.add(id, result));
+        results
+    }
+}
+
+impl Report for Collector {
+    fn name(&self) -> &'static str {
+        "parity"
+    }
+
+    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
+        if let RunEventKind::CaseEnded { id, judgement, .. } = &event.what {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push((id.clone(), judgement.clone()));
+        }
+        Ok(())
+    }
+}
