@@ -32,10 +32,12 @@ mod check_pressure;
 mod check_steps;
 mod checks;
 mod deadline;
+mod document_schema;
 mod expect;
 pub mod expression;
 mod kubelet_fields;
 mod kubelet_metrics;
+mod listed_case;
 mod load;
 mod new_case;
 mod pod_specs;
@@ -53,9 +55,11 @@ mod words;
 pub use api_rejection::ApiRejection;
 pub use assertion::{Assertion, Cgroup, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
+pub use document_schema::{closed_schema, output_schema};
 pub use expect::{
     ContainerLimit, Expect, ExpectedEvictions, Figures, Message, Presence, Refused, VolumeLimit, Witness,
 };
+pub use listed_case::ListedCase;
 pub use load::{
     CaseFiles, LoadedCase, ParsedCase, SCHEMA_FILE, Source, duplicate_names, load, load_paths, parse,
 };

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::assertion::{Assertion, Cgroup};
+use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
 use crate::pressure::Pressure;
@@ -165,20 +166,6 @@ pub fn json_schema() -> Value {
     let mut schema = schema.to_value();
     unwrap_descriptions(&mut schema);
     schema
-}
-
-/// Joins the lines of all descriptions, which doc comments wrap at the width of the source.
-fn unwrap_descriptions(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if let Some(Value::String(description)) = fields.get_mut("description") {
-                *description = description.replace('\n', " ");
-            }
-            fields.values_mut().for_each(unwrap_descriptions);
-        }
-        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
-        _ => {}
-    }
 }
 
 /// An ephemeral container to add to a pod of the case.

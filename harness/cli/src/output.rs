@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use serde::Serialize;
+
 use evictlab_report::words::{visible, without_workflow_commands};
 use evictlab_report::{InterruptStage, exit_code, write_until_interrupt};
 
@@ -13,6 +15,11 @@ use crate::failure::{Failure, infrastructure};
 pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     let text = text.to_string();
     print_coloured(without_workflow_commands(&visible(&text)))
+}
+
+/// Writes a document as indented JSON to standard output, as [`print()`] does.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    print(serde_json::to_string_pretty(document).map_err(infrastructure)?)
 }
 
 /// Writes a line that may contain colours to standard output.
@@ -36,6 +43,14 @@ pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptSt
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a document as [`print_json`] does; after an interrupt, without a reader that does not read.
+pub(crate) fn print_json_until_interrupt(
+    document: &impl Serialize,
+    interrupts: &InterruptStage,
+) -> Result<(), Failure> {
+    print_until_interrupt(serde_json::to_string_pretty(document).map_err(infrastructure)?, interrupts)
 }
 
 /// Writes a line to standard error, with visible control characters. Ignores errors: a closed

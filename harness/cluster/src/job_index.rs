@@ -4,6 +4,7 @@ use std::env;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Environment variable with namespace and name of the Job, as `NAMESPACE/NAME`, which the manifest
@@ -13,7 +14,7 @@ pub const JOB_VARIABLE: &str = "EVICTLAB_JOB";
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
 
 /// Namespace and name of a Job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobName {
     /// Namespace of the Job.
     pub namespace: String,
@@ -41,7 +42,7 @@ impl FromStr for JobName {
 }
 
 /// An index of a Job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobIndex {
     /// The Job.
     pub job: JobName,

@@ -47,6 +47,7 @@ mod job_index;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
+mod listed;
 mod loop_file_system;
 mod meminfo;
 mod node;
@@ -82,6 +83,7 @@ pub use kind::{
     remove_scratch, separate_disks, single_group,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
+pub use listed::ListedCluster;
 pub use node::{
     ExternalNode, FileSystems, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node,
     NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::job_index::JobIndex;
@@ -15,7 +16,7 @@ pub(crate) const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
 /// Identity of a process. The start time distinguishes it from a later process with the same id, and
 /// the scope from a process of another container or machine, whose state cannot be checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// Process id.
     pub pid: u32,

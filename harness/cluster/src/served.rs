@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
@@ -18,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An embedded cluster with a name. Its server has a record and a kubeconfig in the state directory as
 /// long as it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServedCluster {
     /// Name of the cluster.
     pub cluster: String,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::NodeCondition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::objects::{ContainerStatusExt, RecordedNode, RecordedPod};
 use crate::recorded::Recorded;
 
 /// State of a pod after a change.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PodHistoryEntry {
     /// Time of the change, in seconds since the first pod was created.
@@ -29,7 +30,7 @@ pub struct PodHistoryEntry {
 }
 
 /// State of a node after a change.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NodeHistoryEntry {
     /// Time of the change, in seconds since the first pod was created.
@@ -43,7 +44,7 @@ pub struct NodeHistoryEntry {
 }
 
 /// A condition in a history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ConditionEntry {
     /// `True`, `False` or `Unknown`.
@@ -53,7 +54,7 @@ pub struct ConditionEntry {
 }
 
 /// A container in a history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContainerEntry {
     /// `waiting`, `running` or `terminated`.

@@ -25,6 +25,7 @@
 mod cel_value;
 mod history;
 mod kubelet_config;
+mod kubernetes_schema;
 mod live_state;
 mod metric;
 mod missing;
@@ -46,7 +47,7 @@ pub use objects::{ContainerStatusExt, RecordedEvent, RecordedNode, RecordedPod};
 pub use observation_end::{EndInputs, EndLimits, ExpectedOutcome, ObservationEnd};
 pub use observations::{ApiAnswer, CommandOutput, NodeState, Observations, StepAnswer};
 pub use recorded::{DecodeError, Recorded};
-pub use sample::sample;
+pub use sample::{SampleDocument, sample};
 pub use samples::Samples;
 pub use scope::Scope;
 pub use yaml::{YamlError, yaml_documents, yaml_documents_as};

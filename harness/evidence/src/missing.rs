@@ -4,12 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use evictlab_case::expression::Expression;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A source of evidence that was not read, or not completely.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingEvidence {
-    /// The source.
+    /// The source, such as `kubeletLog` or `objects/deployments/web`.
+    #[schemars(with = "String")]
     pub source: EvidenceSource,
     /// The cause.
     pub cause: String,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -57,8 +58,18 @@ pub struct EndLimits {
     pub settle_time: Duration,
 }
 
+/// A duration.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "describes the fields")]
+struct DurationSchema {
+    /// Whole seconds.
+    secs: u64,
+    /// Nanoseconds beyond the whole seconds.
+    nanos: u32,
+}
+
 /// Reason why an observation ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObservationEnd {
     /// The expected outcome, or that of the known bug, was observed.
@@ -70,7 +81,7 @@ pub enum ObservationEnd {
     /// Nothing changed within the stall timeout.
     Stalled,
     /// This deadline of the case elapsed before the expected outcome.
-    Deadline(Duration),
+    Deadline(#[schemars(with = "DurationSchema")] Duration),
 }
 
 impl ObservationEnd {

@@ -5,23 +5,29 @@ use std::collections::BTreeMap;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::history::{NodeHistoryEntry, PodHistoryEntry};
 use crate::kubelet_config::{KubeletConfig, thresholds};
+use crate::kubernetes_schema::{
+    EventSchema, KubeletConfigurationSchema, NodeConditionSchema, NodeSchema, ObjectSchema, PodSchema,
+    StatusSchema, SummarySchema, TaintSchema,
+};
 use crate::metric::Metric;
 use crate::missing::MissingEvidence;
 use crate::objects::{RecordedEvent, RecordedNode, RecordedPod};
 use crate::observation_end::ObservationEnd;
 use crate::recorded::Recorded;
+use crate::sample::SampleDocument;
 use crate::samples::Samples;
 
 /// Evidence of one case on one node, as the API server and the kubelet reported it.
 ///
 /// Kubernetes objects are unchanged except that `managedFields` is removed. The serialized form is
 /// that of recordings.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
     /// Name of the case.
@@ -36,6 +42,7 @@ pub struct Observations {
     pub cgroup: String,
     /// Changes to the node's KubeletConfiguration.
     #[serde(default)]
+    #[schemars(with = "KubeletConfigurationSchema")]
     pub kubelet_config_overrides: Map<String, Value>,
     /// Seconds from the change of the configuration until `configz` reported it.
     #[serde(default)]
@@ -46,28 +53,34 @@ pub struct Observations {
     pub seconds_to_outcome: Option<f64>,
     /// Pods as the API returned them on creation.
     #[serde(default)]
+    #[schemars(with = "Vec<PodSchema>")]
     pub pods_created: Vec<RecordedPod>,
     /// Pods that existed at the end.
     #[serde(default)]
+    #[schemars(with = "Vec<PodSchema>")]
     pub pods_final: Vec<RecordedPod>,
     /// Events of the namespace and of the node since the start of the case, in order of arrival.
     #[serde(default)]
+    #[schemars(with = "Vec<EventSchema>")]
     pub events: Vec<RecordedEvent>,
     /// `status.conditions` and `spec.taints` of the node at the end.
     #[serde(default)]
+    #[schemars(with = "Option<NodeState>")]
     pub node_status: Recorded<NodeState>,
     /// `/stats/summary` before the pods were created.
     #[serde(default)]
+    #[schemars(with = "Option<SummarySchema>")]
     pub summary_before: Recorded<Sample>,
-    /// `/stats/summary` about twice a second, each reduced by [`sample`](fn@crate::sample) to
-    /// `{"t": …, "node": {"memory": …, "fs": …, "runtime": …, "rlimit": …}, "pods": […]}`.
+    /// `/stats/summary` about twice a second, reduced to the statistics that evictions depend on.
     #[serde(default)]
+    #[schemars(with = "Vec<SampleDocument<'static>>")]
     pub samples: Samples,
     /// Lines of the eviction manager in the kubelet's log.
     #[serde(default)]
     pub kubelet_log: Vec<String>,
     /// The kubelet's complete configuration during the case, as `configz` returned it.
     #[serde(default, skip_serializing_if = "Recorded::is_null")]
+    #[schemars(with = "KubeletConfigurationSchema")]
     pub configz: Recorded<KubeletConfig>,
     /// Increase of the kubelet's counter `kubelet_evictions` during the case, by signal. A restart
     /// of the kubelet resets the counter.
@@ -84,12 +97,15 @@ pub struct Observations {
     pub node_history: Vec<Recorded<NodeHistoryEntry>>,
     /// Last version of each pod that did not exist any more at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<PodSchema>")]
     pub pods_gone: Vec<RecordedPod>,
     /// Last version of the node.
     #[serde(default, skip_serializing_if = "Recorded::is_null")]
+    #[schemars(with = "NodeSchema")]
     pub node_object: RecordedNode,
     /// The case's objects other than pods at the end, by name. They are of any kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, ObjectSchema>")]
     pub objects: BTreeMap<String, Value>,
     /// Answers that steps of the case keep, by the name of the answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -114,20 +130,23 @@ pub struct Observations {
     pub trigger_observed: bool,
     /// The API's Status for an ephemeral container that it rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<StatusSchema>")]
     pub refused: Option<Recorded<ApiAnswer>>,
 }
 
 /// Conditions and taints of a node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeState {
     /// `status.conditions`.
+    #[schemars(with = "Option<Vec<NodeConditionSchema>>")]
     pub conditions: Option<Vec<NodeCondition>>,
     /// `spec.taints`.
+    #[schemars(with = "Option<Vec<TaintSchema>>")]
     pub taints: Option<Vec<Taint>>,
 }
 
 /// Answer to a step of a case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StepAnswer {
     /// The result of a command in a container.
@@ -137,7 +156,7 @@ pub enum StepAnswer {
 }
 
 /// Result of a command in a container.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandOutput {
     /// Exit status; 128 plus the signal for a command that was killed.
     pub code: i64,
@@ -148,7 +167,7 @@ pub struct CommandOutput {
 }
 
 /// Answer of the API to a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ApiAnswer {
     /// HTTP status.

@@ -1,7 +1,9 @@
 //! JSON documents that are kept as they were received, beside their decoded form.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -94,6 +96,25 @@ impl<'de, T: DeserializeOwned + Default> Deserialize<'de> for Recorded<T> {
             Value::Null => Ok(Self::default()),
             json => Self::decode(json).map_err(D::Error::custom),
         }
+    }
+}
+
+/// The document has the schema of `T`.
+impl<T: JsonSchema> JsonSchema for Recorded<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
     }
 }
 

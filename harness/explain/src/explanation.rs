@@ -3,10 +3,11 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::Quantity;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The reason for an eviction, and the consistency of its records. `Display` renders it as text.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// `namespace/name`, if known.
@@ -34,7 +35,7 @@ pub struct Explanation {
 }
 
 /// Kind of a container, by its list in the pod spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContainerKind {
     /// `containers`.
@@ -60,7 +61,7 @@ impl ContainerKind {
 }
 
 /// A container, and why the message names it or not.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerReport {
     /// Name of the container.
@@ -78,7 +79,7 @@ pub struct ContainerReport {
 }
 
 /// A comparison of two records of an eviction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConsistencyCheck {
     /// True if the records agree.
     pub agrees: bool,
@@ -88,7 +89,7 @@ pub struct ConsistencyCheck {
 }
 
 /// A known bug.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bug {
     /// Upstream issue as `owner/repository#number`; `None` if nobody filed one.
     pub upstream: Option<&'static str>,

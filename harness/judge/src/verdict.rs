@@ -3,10 +3,11 @@
 use std::fmt;
 
 use evictlab_case::KnownBug;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Outcome of a case on one kubelet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The expectation of the case holds.
@@ -40,7 +41,7 @@ impl Verdict {
 }
 
 /// Reason why the evidence does not suffice for a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InconclusiveReason {
     /// A container was OOM-killed before the kubelet evicted its pod.
@@ -74,7 +75,7 @@ pub(crate) struct Inconclusive {
 }
 
 /// Phases of a case, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Waiting for a node.
@@ -92,7 +93,7 @@ pub enum Phase {
 }
 
 /// Result of one check.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Name of the check, such as `message names sidecars` or that of an invariant.
     pub name: String,
@@ -105,7 +106,7 @@ pub struct Check {
 }
 
 /// The kubelet's reports of one pod's eviction.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EvictionRecord {
     /// Name of the pod.
     pub pod: String,
@@ -120,7 +121,7 @@ pub struct EvictionRecord {
 }
 
 /// A count of observations for which a property holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Description of what is counted.
     pub what: String,
@@ -131,7 +132,7 @@ pub struct Rate {
 }
 
 /// The result of a try after which the case was run again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierTry {
     /// The verdict.
     pub verdict: Verdict,
@@ -143,7 +144,7 @@ pub struct EarlierTry {
 }
 
 /// A verdict with the evidence for it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CaseResult {
     /// The verdict.
     pub verdict: Verdict,

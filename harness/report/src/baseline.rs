@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use evictlab_rules::KubeletVersion;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stream::CaseId;
@@ -15,7 +16,7 @@ pub const DEFAULT: &str = "results/baseline.json";
 
 /// Expected verdicts by case and kubelet: `{"suite/case": {"v1.32": "passed"}}`. A minor version
 /// covers all its patch versions; a full version, such as `v1.32.13`, takes precedence.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Baseline(BTreeMap<String, BTreeMap<String, Verdict>>);
 

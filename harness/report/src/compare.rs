@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::markdown::totals;
@@ -24,7 +25,7 @@ struct Cell<'a> {
 }
 
 /// The differences between two runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// The runs, before and after.
@@ -40,7 +41,7 @@ pub struct Comparison {
 }
 
 /// One of two runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedRun {
     /// Id of the run.
@@ -54,7 +55,7 @@ pub struct ComparedRun {
 }
 
 /// A case that changed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedCase {
     /// `suite/case`.

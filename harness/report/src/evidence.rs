@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::facts::{Facts, ObjectHistory};
 use crate::markdown::case_summary;
 use crate::redact::{redacted, redacted_text};
 use crate::run_dir::{RunDir, file_name, make_dir, write_file};
@@ -99,26 +100,10 @@ fn write_case(
 }
 
 fn write_observations(dir: &Path, observations: &Observations) -> Result<(), ReportError> {
-    let facts = json!({
-        "scenario": observations.scenario,
-        "kubeletVersion": observations.kubelet_version,
-        "node": observations.node,
-        "cgroup": observations.cgroup,
-        "kubeletConfigOverrides": observations.kubelet_config_overrides,
-        "tuneSeconds": observations.tune_seconds,
-        "secondsToOutcome": observations.seconds_to_outcome,
-        "seconds": observations.seconds,
-        "evictionsCounted": observations.evictions_counted,
-        "metrics": observations.metrics,
-        "ended": observations.ended,
-        "triggerObserved": observations.trigger_observed,
-        "missing": observations.missing,
-    });
-    let answers = (!observations.answers.is_empty()).then(|| json!(observations.answers));
-    let history = match (&observations.pod_history, &observations.node_history[..]) {
-        (pods, []) if pods.is_empty() => None,
-        (pods, node) => Some(json!({"pods": pods, "node": node})),
-    };
+    let facts = to_value(&Facts::new(observations))?;
+    let history = ObjectHistory::new(observations).as_ref().map(to_value).transpose()?;
+    let answers = &observations.answers;
+    let answers = (!answers.is_empty()).then(|| to_value(answers)).transpose()?;
     for (name, documents) in [
         ("facts.yaml", vec![&facts]),
         ("pods-created.yaml", recorded(&observations.pods_created)),
@@ -166,9 +151,16 @@ fn yaml(documents: &[&Value]) -> Result<String, ReportError> {
     Ok(documents.map_err(form)?.join("---\n"))
 }
 
+fn to_value(value: &impl Serialize) -> Result<Value, ReportError> {
+    serde_json::to_value(value).map_err(form)
+}
+
+fn form(error: serde_json::Error) -> ReportError {
+    ReportError::Form { what: "evidence", reason: error.to_string() }
+}
+
 fn pretty(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
-    let form = |error: serde_json::Error| ReportError::Form { what: "evidence", reason: error.to_string() };
-    let value = redacted(serde_json::to_value(value).map_err(form)?);
+    let value = redacted(to_value(value)?);
     let mut text = serde_json::to_vec_pretty(&value).map_err(form)?;
     text.push(b'\n');
     Ok(text)
@@ -178,6 +170,8 @@ fn pretty(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
+
+    use serde_json::json;
 
     use super::*;
     use crate::fixtures::{self, decoded};

@@ -62,6 +62,20 @@ mod tests {
     use crate::fixtures;
 
     #[test]
+    fn every_key_of_an_event_is_described() {
+        let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+        let schema = evictlab_case::closed_schema(evictlab_case::output_schema::<RunEvent>());
+        compiler.add_resource("event.json", schema).unwrap();
+        let schema = compiler.compile("event.json", &mut schemas).unwrap();
+        for event in fixtures::full_run() {
+            let event = serde_json::to_value(event).unwrap();
+            if let Err(error) = schemas.validate(&event, schema) {
+                panic!("{error:#}\n{event:#}");
+            }
+        }
+    }
+
+    #[test]
     fn every_event_is_written_immediately() {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = RunDir::at(dir.path()).unwrap();

@@ -31,6 +31,7 @@ mod estimate;
 mod eviction_record;
 mod evidence;
 pub mod exit_code;
+mod facts;
 mod github;
 mod history;
 mod interrupt_stage;
@@ -72,6 +73,7 @@ pub use compare::{ChangedCase, ComparedRun, Comparison, compare};
 pub use estimate::EarlierRuns;
 pub use eviction_record::describe_message;
 pub use evidence::Evidence;
+pub use facts::{Facts, ObjectHistory};
 pub use github::{Annotations, GithubLog, JobSummary};
 pub use history::{Change, History, Outcome, Series, history_page, history_table};
 pub use interrupt_stage::InterruptStage;
@@ -87,7 +89,7 @@ pub use parity::{
     Agreement, CaseAgreement, CaseResults, KubeletParity, KubeletResults, KubeletResultsError, parity,
     parity_details, parity_table,
 };
-pub use prow::Prow;
+pub use prow::{Prow, ProwFinished, ProwStarted};
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};

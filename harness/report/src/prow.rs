@@ -3,7 +3,8 @@
 //! See <https://docs.prow.k8s.io/docs/metadata-artifacts/>; the format is defined in TestGrid's
 //! `metadata/job.go`.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::exit_code::{INTERRUPTED, SUCCESS};
 use crate::markdown::model_notice;
@@ -11,6 +12,109 @@ use crate::run_dir::{RunDir, write_file};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
+use evictlab_judge::Verdict;
+
+/// `started.json`: the start of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProwStarted {
+    /// Real time of the start, in seconds since 1970.
+    timestamp: i64,
+    /// Description of the run.
+    metadata: ProwStartedMetadata,
+}
+
+/// Description of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ProwStartedMetadata {
+    /// Id of the run.
+    run: String,
+    /// Version of evictlab.
+    evictlab: String,
+    /// `kind`, `existing` or `embedded`.
+    backend: String,
+    /// Labels of the kubelets, separated by spaces.
+    kubelets: String,
+    /// Notice that the run used a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+}
+
+/// `finished.json`: the end of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProwFinished {
+    /// Real time of the end, in seconds since 1970.
+    timestamp: i64,
+    /// True if the exit status is 0.
+    passed: bool,
+    /// The result as Prow names it.
+    result: ProwResult,
+    /// Numbers of the verdicts.
+    metadata: ProwFinishedMetadata,
+}
+
+/// Results, as Prow names them.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+enum ProwResult {
+    /// The exit status is 0.
+    Success,
+    /// The run was interrupted.
+    Aborted,
+    /// Any other exit status.
+    Failure,
+}
+
+/// Number of cases with each verdict, as text; a verdict that no case has is left out.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+struct ProwFinishedMetadata {
+    /// Number of `passed` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed: Option<String>,
+    /// Number of `flaky` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaky: Option<String>,
+    /// Number of `reproduced` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reproduced: Option<String>,
+    /// Number of `fixed` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixed: Option<String>,
+    /// Number of `failed` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
+    /// Number of cases that ended in an `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// Number of `inconclusive` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inconclusive: Option<String>,
+    /// Number of `skipped` cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<String>,
+    /// Exit status of the run, as text.
+    exit_code: String,
+}
+
+impl ProwFinishedMetadata {
+    fn new(run: &RunState, exit_code: u8) -> Self {
+        let mut metadata = Self { exit_code: exit_code.to_string(), ..Self::default() };
+        for (verdict, count) in run.verdict_counts() {
+            let place = match verdict {
+                Verdict::Passed => &mut metadata.passed,
+                Verdict::Flaky => &mut metadata.flaky,
+                Verdict::Reproduced => &mut metadata.reproduced,
+                Verdict::Fixed => &mut metadata.fixed,
+                Verdict::Failed => &mut metadata.failed,
+                Verdict::Error => &mut metadata.error,
+                Verdict::Inconclusive => &mut metadata.inconclusive,
+                Verdict::Skipped => &mut metadata.skipped,
+            };
+            *place = Some(count.to_string());
+        }
+        metadata
+    }
+}
 
 /// Writes `started.json` at the start of the run and `finished.json` at its end.
 #[derive(Debug)]
@@ -24,8 +128,11 @@ impl Prow {
         Self { run_dir }
     }
 
-    fn write(&self, name: &str, value: &Value) -> Result<(), ReportError> {
-        write_file(&self.run_dir.path().join(name), format!("{value:#}\n").as_bytes())
+    fn write(&self, name: &'static str, document: &impl Serialize) -> Result<(), ReportError> {
+        let mut text = serde_json::to_vec_pretty(document)
+            .map_err(|error| ReportError::Form { what: name, reason: error.to_string() })?;
+        text.push(b'\n');
+        write_file(&self.run_dir.path().join(name), &text)
     }
 }
 
@@ -36,36 +143,27 @@ impl Report for Prow {
 
     fn on_event(&mut self, event: &RunEvent, run: &RunState) -> Result<(), ReportError> {
         let (RunEventKind::RunStarted { .. }, Some(run)) = (&event.what, &run.run) else { return Ok(()) };
-        let mut metadata = Map::from_iter([
-            ("run".to_owned(), run.id.as_str().into()),
-            ("evictlab".to_owned(), run.evictlab.as_str().into()),
-            ("backend".to_owned(), run.backend.as_str().into()),
-            ("kubelets".to_owned(), run.kubelets.join(" ").into()),
-        ]);
-        if let Some(model) = &run.model {
-            metadata.insert("model".to_owned(), model_notice(model).into());
-        }
-        let timestamp = run.real_start.as_second();
-        self.write("started.json", &json!({"timestamp": timestamp, "metadata": metadata}))
+        let metadata = ProwStartedMetadata {
+            run: run.id.clone(),
+            evictlab: run.evictlab.clone(),
+            backend: run.backend.clone(),
+            kubelets: run.kubelets.join(" "),
+            model: run.model.as_ref().map(model_notice),
+        };
+        self.write("started.json", &ProwStarted { timestamp: run.real_start.as_second(), metadata })
     }
 
     fn finish(self: Box<Self>, run: &RunState) -> Result<(), ReportError> {
         let (Some(end), Some(start)) = (&run.end, &run.run) else { return Ok(()) };
         let passed = end.exit_code == SUCCESS;
         let result = match end.exit_code {
-            SUCCESS => "SUCCESS",
-            INTERRUPTED => "ABORTED",
-            _ => "FAILURE",
+            SUCCESS => ProwResult::Success,
+            INTERRUPTED => ProwResult::Aborted,
+            _ => ProwResult::Failure,
         };
-        let counts = run.verdict_counts().into_iter();
-        let mut metadata: Map<String, Value> =
-            counts.map(|(verdict, count)| (verdict.to_string(), count.to_string().into())).collect();
-        metadata.insert("exit-code".to_owned(), end.exit_code.to_string().into());
         let timestamp = start.real_time(end.at).as_second();
-        self.write(
-            "finished.json",
-            &json!({"timestamp": timestamp, "passed": passed, "result": result, "metadata": metadata}),
-        )
+        let metadata = ProwFinishedMetadata::new(run, end.exit_code);
+        self.write("finished.json", &ProwFinished { timestamp, passed, result, metadata })
     }
 }
 
@@ -73,9 +171,10 @@ impl Report for Prow {
 mod tests {
     use std::fs;
 
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::fixtures;
-    use evictlab_judge::Verdict;
 
     fn written(events: &[RunEvent]) -> (Value, Option<Value>) {
         let dir = tempfile::tempdir().unwrap();

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use evictlab_evidence::Observations;
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// One event of a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunEvent {
     /// Time of the event.
     pub at: Timestamp,
@@ -20,7 +21,7 @@ pub struct RunEvent {
 }
 
 /// Identity of one execution: case, kubelet and attempt.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, Hash, JsonSchema)]
 pub struct CaseId {
     /// The suite: the case's folder.
     pub suite: String,
@@ -33,7 +34,7 @@ pub struct CaseId {
 }
 
 /// The kinds of events.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum RunEventKind {
     /// The run started.
@@ -51,7 +52,7 @@ pub enum RunEventKind {
         kubelets: Vec<String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
-        /// Number of runs of each case on each kubelet; `None` if it is not known in advance.
+        /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in advance.
         #[serde(default = "once", skip_serializing_if = "is_once")]
         repeat: Option<u32>,
         /// Effect of flaky cases on the exit status.
@@ -204,7 +205,7 @@ fn is_once(repeat: &Option<u32>) -> bool {
 }
 
 /// Effect of a flaky case on the exit status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlakyResult {
     /// As of a passed case.
@@ -221,7 +222,7 @@ impl FlakyResult {
 }
 
 /// The model of a run without real kubelets.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Model {
     /// Modelled cgroup version, such as `v2`.
@@ -235,7 +236,7 @@ pub struct Model {
 }
 
 /// One of the shards of a selection.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShardInfo {
     /// Number of the shard, from 1.
     pub part: usize,
@@ -246,7 +247,7 @@ pub struct ShardInfo {
 }
 
 /// A case of the plan.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CaseInfo {
     /// The suite.
     pub suite: String,

@@ -1,8 +1,10 @@
 //! Kubelet versions, on which most eviction rules depend.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A kubelet version as `kubelet --version` and `nodeInfo.kubeletVersion` print it: `v1.32.13`.
@@ -64,6 +66,20 @@ impl fmt::Display for KubeletVersion {
 impl Serialize for KubeletVersion {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for KubeletVersion {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "KubeletVersion".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "title": "kubelet version, such as `v1.32.13`" })
     }
 }
 

@@ -50,7 +50,7 @@ mod recovery;
 mod staging;
 
 pub use dispatch::interrupt::Interrupt;
-pub use dispatch::preview::{PlannedCase, preview};
+pub use dispatch::preview::{PlannedCase, PreviewedCase, RunPreview, preview};
 pub use dispatch::repeat::{Repeat, StressLimit};
 pub use dispatch::request::{OfShard, RunRequest, new_run_id};
 pub use dispatch::run::run;

@@ -11,14 +11,13 @@ use evictlab_cluster::images::KubeletResolver;
 use evictlab_cluster::{Docker, KubeletSource, KubeletSpec, StateDir};
 use evictlab_report::exit_code;
 use evictlab_runner::Interrupt;
-use evictlab_tools::bench::{self, BenchError, Figure, KindBench, Unit, command_seconds};
-use serde_json::{Value, json};
+use evictlab_tools::bench::{self, BenchError, Figure, FigureResult, KindBench, Unit, command_seconds};
 
 use crate::args::backend::ManagedBackend;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 
 /// The measured case.
 const CASE: &str = "message/sidecars-are-named";
@@ -77,8 +76,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     status.clear();
     if args.json {
-        let all: Vec<Value> = figures.iter().map(to_json).collect();
-        print(format!("{:#}", Value::from(all)))?;
+        print_json(&figures.iter().map(FigureResult::from).collect::<Vec<_>>())?;
     } else {
         print(table(&figures))?;
         for figure in figures.iter().filter(|figure| !figure.growth.is_empty()) {
@@ -226,16 +224,4 @@ fn growth_table(figure: &Figure) -> String {
         ]);
     }
     format!("{}\n{}", figure.figure, table.trim_fmt())
-}
-
-fn to_json(figure: &Figure) -> Value {
-    json!({
-        "figure": figure.figure,
-        "unit": figure.unit,
-        "atMost": figure.at_most,
-        "measured": figure.measured,
-        "reached": figure.reached(),
-        "note": figure.note,
-        "growth": figure.growth,
-    })
 }

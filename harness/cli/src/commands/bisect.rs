@@ -1,7 +1,6 @@
 //! `evictlab bisect`
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,8 +12,9 @@ use evictlab_report::words::shell_quote;
 use evictlab_report::{RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
-use evictlab_tools::bisect::{Candidate, Outcome, ProbeOutcome, Search, SearchRange, ordered, render};
-use serde_json::{Value, json};
+use evictlab_tools::bisect::{
+    BisectResult, Candidate, Outcome, ProbeOutcome, Search, SearchRange, ordered, render,
+};
 
 use super::bisect_commits;
 use super::bisect_probe::Probe;
@@ -24,7 +24,7 @@ use crate::args::kubelets::KubeletArg;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::{print_stderr, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
 
 /// Returns the candidate for a kubelet; a release is named by its version.
 fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> Candidate {
@@ -162,27 +162,24 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
     let text = render(&search, &outcome, &case.id());
     root.write("bisect.md", &text).map_err(infrastructure)?;
     let report = root.path().join("bisect.md");
-    let text = match args.json {
-        true => format!("{:#}", to_json(&search, &outcome, &case.id(), &report)),
-        false => format!("\n{text}\nReport to paste into an issue: {}", report.display()),
-    };
-    print_until_interrupt(text, &interrupt.stage)?;
+    match args.json {
+        true => {
+            print_json_until_interrupt(
+                &BisectResult::new(&search, &outcome, case.id(), &report),
+                &interrupt.stage,
+            )?;
+        }
+        false => {
+            let text = format!("\n{text}\nReport to paste into an issue: {}", report.display());
+            print_until_interrupt(text, &interrupt.stage)?;
+        }
+    }
     Ok(match outcome {
         Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
         Outcome::EndMismatch(_) => exit_code::FAILED,
         Outcome::Found { .. } | Outcome::EndInconclusive(_) => exit_code::INCONCLUSIVE,
     }
     .into())
-}
-
-fn to_json(search: &Search, outcome: &Outcome, case: &str, report: &Path) -> Value {
-    let name = |index: &usize| &search.range.candidates[*index].name;
-    let (kind, kubelets) = match outcome {
-        Outcome::Found { last, first } => ("found", vec![name(last), name(first)]),
-        Outcome::EndMismatch(end) => ("end-mismatch", vec![name(end)]),
-        Outcome::EndInconclusive(end) => ("end-inconclusive", vec![name(end)]),
-    };
-    json!({"case": case, "outcome": kind, "kubelets": kubelets, "clusters": search.clusters, "report": report})
 }
 
 /// Runs the case on candidates that share a cluster.

@@ -11,17 +11,17 @@ use evictlab_report::{RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::Interrupt;
 use evictlab_tools::git_bisect::{
-    BuildLog, BuildOutcome, Commit, CommitResult, CommitSearch, Culprit, KubeletCache, Repository,
-    SearchFile, SearchOptions, SearchOutcome, Step, TestedCommit, Tries, Worktree, progress, render, short,
+    BuildLog, BuildOutcome, Commit, CommitBisectResult, CommitResult, CommitSearch, Culprit, KubeletCache,
+    Repository, SearchFile, SearchOptions, SearchOutcome, Step, TestedCommit, Tries, Worktree, progress,
+    render, short,
 };
-use serde_json::json;
 
 use super::bisect_worker::CommitWorker;
 use crate::args::backend::ManagedBackend;
 use crate::args::bisect::BisectArgs;
 use crate::execute::run_directory;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print_stderr, print_until_interrupt};
+use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
 
 /// Searches the commits of a repository. Simulated time requires a paused runtime clock.
 pub(super) async fn run(
@@ -196,11 +196,10 @@ impl<'a> SearchRun<'a> {
 
     /// Prints and writes the result, and returns the exit status.
     fn report(&self, outcome: &SearchOutcome) -> Result<ExitCode, Failure> {
-        let (status, name, commits) = match outcome {
-            SearchOutcome::Found(commit) => (exit_code::SUCCESS, "found", vec![commit]),
-            SearchOutcome::OneOf(commits) => (exit_code::INCONCLUSIVE, "one-of", commits.iter().collect()),
-            SearchOutcome::EndMismatch(end) => (exit_code::FAILED, "end-mismatch", vec![end]),
-            SearchOutcome::EndSkipped(end) => (exit_code::INCONCLUSIVE, "end-inconclusive", vec![end]),
+        let status = match outcome {
+            SearchOutcome::Found(_) => exit_code::SUCCESS,
+            SearchOutcome::EndMismatch(_) => exit_code::FAILED,
+            SearchOutcome::OneOf(_) | SearchOutcome::EndSkipped(_) => exit_code::INCONCLUSIVE,
             SearchOutcome::NoEndBuilds => return Err(self.no_end_builds()),
         };
         let culprit = match outcome {
@@ -212,19 +211,16 @@ impl<'a> SearchRun<'a> {
         let text = render(&self.search, outcome, culprit.as_ref());
         self.root.write("bisect.md", &text).map_err(infrastructure)?;
         let report = self.root.path().join("bisect.md");
-        let file = &self.search.file;
-        let text = match self.args.json {
-            false => format!("\n{text}\nReport to paste into an issue: {}", report.display()),
+        match self.args.json {
             true => {
-                let result = json!({
-                    "case": file.options.case, "outcome": name, "commits": commits, "culprit": culprit,
-                    "confidence": culprit.as_ref().map(|_| self.search.confidence()),
-                    "tested": file.tested, "builds": file.builds, "report": report,
-                });
-                format!("{result:#}")
+                let result = CommitBisectResult::new(&self.search, outcome, culprit, &report);
+                print_json_until_interrupt(&result, &self.interrupt.stage)?;
             }
-        };
-        print_until_interrupt(text, &self.interrupt.stage)?;
+            false => print_until_interrupt(
+                format!("\n{text}\nReport to paste into an issue: {}", report.display()),
+                &self.interrupt.stage,
+            )?,
+        }
         Ok(status.into())
     }
 

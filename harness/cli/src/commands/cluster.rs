@@ -7,11 +7,10 @@ use clap::Subcommand;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
     Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker,
-    EmbeddedOptions, KnownCluster, KubeletGroup, NewCluster, Owner, ServedCluster, StateDir,
+    EmbeddedOptions, KnownCluster, KubeletGroup, ListedCluster, NewCluster, Owner, ServedCluster, StateDir,
 };
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::serve_embedded::{detach, serve};
 use crate::args::backend::{BackendName, ManagedBackend};
@@ -21,7 +20,7 @@ use crate::args::kubelets::KubeletArgs;
 use crate::args::target::MAX_NODES;
 use crate::args::thresholds::ThresholdArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr, print_warning};
+use crate::output::{print, print_json, print_stderr, print_warning};
 use evictlab_report::words::count;
 
 /// Create, list and delete clusters that outlive a run
@@ -242,32 +241,25 @@ fn served(state: &StateDir, name: &str) -> Option<ServedCluster> {
     ServedCluster::list(state).into_iter().find(|served| served.cluster == name)
 }
 
-/// A cluster in a list.
-#[derive(Serialize)]
-#[serde(tag = "backend", rename_all = "kebab-case")]
-enum Listed {
-    Embedded(ServedCluster),
-    Kind(Box<KnownCluster>),
-}
-
 async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
-    let mut all: Vec<Listed> = ServedCluster::list(state).into_iter().map(Listed::Embedded).collect();
+    let mut all: Vec<ListedCluster> =
+        ServedCluster::list(state).into_iter().map(ListedCluster::Embedded).collect();
     match Docker::connect().await {
         Ok(docker) => {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
-            all.extend(found.into_iter().map(|found| Listed::Kind(Box::new(found))));
+            all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
         Err(error) if all.is_empty() => return Err(infrastructure(error)),
         Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
     }
     if json {
-        print(serde_json::to_string_pretty(&all).map_err(infrastructure)?)?;
+        print_json(&all)?;
     } else if all.is_empty() {
         print("no clusters")?;
     } else {
         let rows = all.iter().map(|listed| match listed {
-            Listed::Kind(found) => kind_row(found),
-            Listed::Embedded(served) => embedded_row(served),
+            ListedCluster::Kind(found) => kind_row(found),
+            ListedCluster::Embedded(served) => embedded_row(served),
         });
         print(format_table(rows))?;
         print(format!("\n{}", count(all.len(), "cluster")))?;

@@ -10,7 +10,7 @@ use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ColorArgs;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_coloured};
+use crate::output::{print, print_coloured, print_json};
 
 /// Check whether this machine and its Docker host can run kind clusters
 ///
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(exit_code::INTERRUPTED.into());
     }
     if args.json {
-        print(serde_json::to_string_pretty(&diagnosis).map_err(infrastructure)?)?;
+        print_json(&diagnosis)?;
     } else {
         print_coloured(table(&diagnosis, TerminalCaps::of_stdout(args.color.choice()).colour))?;
         print(if diagnosis.fit {

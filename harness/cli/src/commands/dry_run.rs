@@ -8,12 +8,11 @@ use comfy_table::{ContentArrangement, Table, presets};
 use evictlab_report::EarlierRuns;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
-use evictlab_runner::{Exclusivity, Interrupt, PlannedCase, RunRequest, preview};
-use serde_json::{Value, json};
+use evictlab_runner::{Exclusivity, Interrupt, PlannedCase, PreviewedCase, RunPreview, RunRequest, preview};
 
 use crate::args::backend::BackendName;
 use crate::failure::{Failure, infrastructure};
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Options of a preview.
 pub(crate) struct DryRunOptions {
@@ -45,15 +44,17 @@ pub(crate) async fn dry_run(
         false => estimate_of_nodes(&cases, &earlier, options.nodes).map(|once| once * f64::from(repeat)),
     });
     if options.json {
-        let all: Vec<Value> = cases.iter().map(|case| to_json(case, &earlier)).collect::<Result<_, _>>()?;
-        let plan = json!({
-            "backend": request.backend.name(),
-            "cases": all,
-            "repeat": options.repeat,
-            "earlierRuns": earlier.runs,
-            "estimatedSeconds": estimate,
+        let previewed = cases.into_iter().map(|planned| {
+            let earlier_seconds = earlier.seconds(&planned.suite, &planned.case, &planned.kubelet);
+            PreviewedCase { planned, earlier_seconds }
         });
-        print(format!("{plan:#}"))?;
+        print_json(&RunPreview {
+            backend: request.backend.name().to_owned(),
+            cases: previewed.collect(),
+            repeat: options.repeat,
+            earlier_runs: earlier.runs,
+            estimated_seconds: estimate,
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let (run, skipped): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.skipped.is_none());
@@ -83,12 +84,6 @@ pub(crate) async fn dry_run(
 fn kubelets(cases: &[PlannedCase]) -> usize {
     let labels: std::collections::BTreeSet<&str> = cases.iter().map(|case| case.kubelet.as_str()).collect();
     labels.len()
-}
-
-fn to_json(case: &PlannedCase, earlier: &EarlierRuns) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(case).map_err(infrastructure)?;
-    value["earlierSeconds"] = earlier.seconds(&case.suite, &case.case, &case.kubelet).into();
-    Ok(value)
 }
 
 fn table(cases: &[&PlannedCase], earlier: &EarlierRuns) -> String {

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use evictlab_explain::{Explanation, Input, explain};
 use evictlab_rules::KubeletVersion;
 
-use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print;
+use crate::failure::{Failure, bad_input};
+use crate::output::{print, print_json};
 
 /// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
 const MAX_INPUT: u64 = 512 << 20;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let input = Input::read(&text).map_err(bad_input)?;
     let all = explain(&input, args.kubelet.as_ref()).map_err(bad_input)?;
     if args.json {
-        print(serde_json::to_string_pretty(&all).map_err(infrastructure)?)?;
+        print_json(&all)?;
     } else {
         print(all.iter().map(Explanation::to_string).collect::<Vec<_>>().join("\n").trim_end())?;
     }

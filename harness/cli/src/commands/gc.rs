@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use evictlab_cluster::{Docker, KnownCluster, Removal, StateDir};
-use serde::Serialize;
 
 use crate::args::backend::BackendName;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::failure::{Failure, infrastructure};
-use crate::output::print;
+use crate::output::{print, print_json};
 use evictlab_report::words::count;
 use evictlab_report::{delete_run, old_runs};
+use evictlab_tools::gc::{GcEntry, LeftoverKind, RemovalOutcome};
 
 /// The backends whose resources outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -85,42 +85,10 @@ pub(crate) struct Args {
     access: AccessArgs,
 }
 
-/// A leftover and its outcome.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Removed {
-    /// `cluster`, `container`, `run` or `directory`.
-    kind: &'static str,
-    name: String,
-    outcome: RemovalOutcome,
-    /// Reason of the outcome, or the state of a cluster that was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
-    /// Number of namespaces of a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespaces: Option<usize>,
-}
-
-/// Outcome of a leftover.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum RemovalOutcome {
-    /// It is gone.
-    Removed,
-    /// Removed without `--dry-run`.
-    WouldBeRemoved,
-    /// A cluster, with `--dry-run`: its state tells what happens to it.
-    Found,
-    /// A kept cluster, from which leftovers of dead runs were removed.
-    Kept,
-    LeftAlone,
-    Failed,
-}
-
 /// Prints leftovers as they are handled, or all of them as JSON at the end.
 struct Log {
     json: bool,
-    all: Vec<Removed>,
+    all: Vec<GcEntry>,
 }
 
 impl Log {
@@ -128,7 +96,7 @@ impl Log {
         Self { json, all: vec![] }
     }
 
-    fn add(&mut self, removed: Removed, line: impl Display) -> Result<(), Failure> {
+    fn add(&mut self, removed: GcEntry, line: impl Display) -> Result<(), Failure> {
         self.all.push(removed);
         self.line(line)
     }
@@ -138,14 +106,14 @@ impl Log {
         if self.json { Ok(()) } else { print(line) }
     }
 
-    fn count(&self, outcome: RemovalOutcome, kind: &str) -> usize {
+    fn count(&self, outcome: RemovalOutcome, kind: LeftoverKind) -> usize {
         self.all.iter().filter(|one| one.outcome == outcome && one.kind == kind).count()
     }
 
     /// Ends the output; leftovers that could not be removed are an error.
     fn finish(self) -> Result<ExitCode, Failure> {
         if self.json {
-            print(serde_json::to_string_pretty(&self.all).map_err(infrastructure)?)?;
+            print_json(&self.all)?;
         }
         let failed = self.all.iter().filter(|one| one.outcome == RemovalOutcome::Failed);
         let failed: Vec<String> = failed.filter_map(|one| one.why.clone()).collect();
@@ -153,16 +121,6 @@ impl Log {
             true => Ok(ExitCode::SUCCESS),
             false => Err(infrastructure(failed.join("\n"))),
         }
-    }
-}
-
-impl Removed {
-    fn new(kind: &'static str, name: impl Into<String>, outcome: RemovalOutcome) -> Self {
-        Self { kind, name: name.into(), outcome, why: None, namespaces: None }
-    }
-
-    fn because(self, why: impl ToString) -> Self {
-        Self { why: Some(why.to_string()), ..self }
     }
 }
 
@@ -194,11 +152,11 @@ fn delete_old_runs(results: &Path, args: &Args) -> Result<ExitCode, Failure> {
         let name = dir.display().to_string();
         if args.dry_run {
             let line = format!("{name}: would be deleted");
-            log.add(Removed::new("directory", name, RemovalOutcome::WouldBeRemoved), line)?;
+            log.add(GcEntry::new(LeftoverKind::Directory, name, RemovalOutcome::WouldBeRemoved), line)?;
         } else {
             delete_run(dir).map_err(infrastructure)?;
             let line = format!("{name}: deleted");
-            log.add(Removed::new("directory", name, RemovalOutcome::Removed), line)?;
+            log.add(GcEntry::new(LeftoverKind::Directory, name, RemovalOutcome::Removed), line)?;
         }
     }
     if old.is_empty() {
@@ -217,9 +175,9 @@ async fn collect_from_cluster(args: &Args) -> Result<ExitCode, Failure> {
     let (mut log, mut removed) = (Log::new(args.json), 0);
     for left in &all {
         let (run, namespaces) = (&left.run, count(left.namespaces, "namespace"));
-        let entry = |outcome, namespaces| Removed {
+        let entry = |outcome, namespaces| GcEntry {
             namespaces: Some(namespaces),
-            ..Removed::new("run", run, outcome)
+            ..GcEntry::new(LeftoverKind::Run, run, outcome)
         };
         match left.left_alone.as_ref().filter(|_| !args.force) {
             Some(why) => {
@@ -253,7 +211,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     let mut all = evictlab_cluster::find(&docker, &state).await.map_err(infrastructure)?;
     all.retain(|found| args.names.is_empty() || args.names.contains(&found.record.cluster));
     let mut log = Log::new(args.json);
-    let entry = |name: &str, outcome| Removed::new("cluster", name, outcome);
+    let entry = |name: &str, outcome| GcEntry::new(LeftoverKind::Cluster, name, outcome);
     if args.dry_run {
         log.line(if all.is_empty() { "no clusters".to_owned() } else { super::cluster::table(&all) })?;
         let found =
@@ -264,7 +222,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
     state.tidy();
     for name in evictlab_cluster::remove_scratch(&docker).await.map_err(infrastructure)? {
         let line = format!("{name}: removed");
-        log.add(Removed::new("container", name, RemovalOutcome::Removed), line)?;
+        log.add(GcEntry::new(LeftoverKind::Container, name, RemovalOutcome::Removed), line)?;
     }
     for found in &all {
         let name = &found.record.cluster;
@@ -285,7 +243,7 @@ async fn collect_from_docker(args: &Args) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let removed = log.count(RemovalOutcome::Removed, "cluster");
+    let removed = log.count(RemovalOutcome::Removed, LeftoverKind::Cluster);
     log.line(format!("{} removed", count(removed, "cluster")))?;
     log.finish()
 }

@@ -11,7 +11,7 @@ use evictlab_report::{
 use evictlab_report::words::shell_quote;
 
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 
 /// Default of `--recent`, unless there are fewer than twice as many runs.
 const DEFAULT_RECENT: usize = 10;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             write_private(path, &history_page(&history)).map_err(infrastructure)?;
             print(path.display())?;
         }
-        (None, true) => print(serde_json::to_string_pretty(&history).map_err(infrastructure)?)?,
+        (None, true) => print_json(&history)?,
         (None, false) => {
             print(history_table(&history, args.all).trim_end())?;
             let dirs = args.dirs.iter().map(|dir| dir.display().to_string());

@@ -19,7 +19,7 @@ use crate::args::baseline::BaselineArgs;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::OutputArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 
 /// Run cases as a Kubernetes Job in the cluster that is tested
 ///
@@ -181,7 +181,7 @@ async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {
     if args.once {
         let view = read_status(&cluster, &job).await.map_err(job_failure)?;
         match args.json {
-            true => print(serde_json::to_string_pretty(&view).map_err(infrastructure)?)?,
+            true => print_json(&view)?,
             false => print(table(&view))?,
         }
         return Ok(ExitCode::SUCCESS);

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use evictlab_case::{LoadErrors, LoadedCase, Problem, load, load_paths};
+use evictlab_case::{load, load_paths};
 use evictlab_report::exit_code;
-use serde_json::{Value, json};
 
 use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 use evictlab_report::words::{count, shell_quote};
+use evictlab_tools::lint::LintReport;
 use evictlab_tools::model_limits::model_limits;
 
 /// Check case files
@@ -41,7 +40,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let loaded = if args.paths.is_empty() { load(&args.source.source()) } else { load_paths(&args.paths) };
     if args.json {
-        return print_json(loaded);
+        print_json(&LintReport::new(&loaded))?;
+        return Ok(if loaded.is_ok() { ExitCode::SUCCESS } else { exit_code::FAILED.into() });
     }
     let cases = loaded.map_err(|errors| Failure::invalid_cases(&errors, exit_code::FAILED))?;
     for limit in cases.iter().flat_map(|case| model_limits(case)) {
@@ -55,27 +55,4 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         print(format!("run: {}", shell_quote(&words)))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_json(loaded: Result<Vec<Arc<LoadedCase>>, LoadErrors>) -> Result<ExitCode, Failure> {
-    let (cases, problems) = match loaded {
-        Ok(cases) => (cases, vec![]),
-        Err(LoadErrors(problems)) => (vec![], problems),
-    };
-    let warnings: Vec<String> =
-        cases.iter().flat_map(|case| model_limits(case)).map(|limit| limit.to_string()).collect();
-    let all: Vec<Value> = problems.iter().map(to_json).collect();
-    print(format!("{:#}", json!({"cases": cases.len(), "problems": all, "warnings": warnings})))?;
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { exit_code::FAILED.into() })
-}
-
-fn to_json(problem: &Problem) -> Value {
-    let place = problem.spans.first();
-    json!({
-        "message": problem.message,
-        "file": place.map(|span| &span.file),
-        "line": place.and_then(|span| span.mark.as_ref()).map(|mark| mark.line),
-        "column": place.and_then(|span| span.mark.as_ref()).map(|mark| mark.column),
-        "note": place.map(|span| span.note.as_str()).filter(|note| !note.is_empty()),
-    })
 }

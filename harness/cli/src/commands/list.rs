@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use evictlab_case::ParsedCase;
 use evictlab_case::select::select_parsed;
-use serde_json::{Value, json};
+use evictlab_case::{ListedCase, ParsedCase};
 
 use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_json};
 use evictlab_report::words::count;
 
 /// List cases
@@ -37,8 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let source = args.selection.source();
     let cases = select_parsed(&source, &args.selection.selection())?;
     if args.json {
-        let all: Vec<_> = cases.iter().map(|case| to_json(case)).collect();
-        print(format!("{:#}", Value::from(all)))?;
+        print_json(&cases.iter().map(|case| ListedCase::from(&**case)).collect::<Vec<_>>())?;
     } else {
         let suites: BTreeSet<_> = cases.iter().map(|case| &case.suite).collect();
         print(table(&cases))?;
@@ -68,20 +66,4 @@ fn table(cases: &[Arc<ParsedCase>]) -> String {
         ]);
     }
     table.trim_fmt()
-}
-
-fn to_json(loaded: &ParsedCase) -> Value {
-    let case = &loaded.case;
-    let upstream: Vec<_> = case.upstream.iter().map(|upstream| upstream.link()).collect();
-    json!({
-        "suite": loaded.suite,
-        "case": case.name.as_str(),
-        "file": loaded.file,
-        "about": case.about,
-        "whenItFails": case.when_it_fails,
-        "labels": case.labels,
-        "kubelet": case.kubelet.to_string(),
-        "deadlineSeconds": case.deadline().as_secs(),
-        "upstream": upstream,
-    })
 }

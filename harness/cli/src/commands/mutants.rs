@@ -8,15 +8,14 @@ use clap::Subcommand;
 use evictlab_case::select::{Selection, select};
 use evictlab_embedded::Defect;
 use evictlab_report::exit_code;
-use evictlab_tools::mutants::{self, MatrixOptions};
-use serde_json::{Value, json};
+use evictlab_tools::mutants::{self, DefectInfo, MatrixOptions};
 
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::args::selection::SourceArgs;
 use crate::execute::run_directory;
 use crate::failure::{Failure, infrastructure};
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Test the cases on simulated kubelets that have a defect
 ///
@@ -89,10 +88,7 @@ struct RunArgs {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::List { json: true } => {
-            let all = Defect::ALL.iter().map(|defect| {
-                json!({"defect": defect.to_string(), "area": defect.area().to_string(), "about": defect.about()})
-            });
-            print(format!("{:#}", Value::from_iter(all)))?;
+            print_json(&Defect::ALL.iter().map(DefectInfo::from).collect::<Vec<_>>())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::List { json: false } => {

@@ -15,7 +15,7 @@ use evictlab_tools::parity::ModelRun;
 
 use crate::args::selection::SourceArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_stderr};
+use crate::output::{print, print_json, print_stderr};
 
 /// Directory of the results of real kubelets.
 const REAL_RESULTS: &str = "results/real";
@@ -96,7 +96,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::interrupted());
     }
     match args.json {
-        true => print(serde_json::to_string_pretty(&parities).map_err(infrastructure)?)?,
+        true => print_json(&parities)?,
         false => print(render(&parities).trim_end())?,
     }
     let differs = |parity: &KubeletParity| {

@@ -2,19 +2,62 @@
 
 use std::process::ExitCode;
 
-use evictlab_case::json_schema;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use evictlab_tools::documents::{DOCUMENTS, Document};
 
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Print the JSON Schema of case files
+/// Print the JSON Schema of case files, or of another document
+///
+/// A document has the name of its file, or of the command whose `--json` prints it. The schema describes
+/// every key; later versions of evictlab may add keys to the documents that they write.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  evictlab schema > case.schema.json")]
-pub(crate) struct Args {}
+  evictlab schema > case.schema.json
+  evictlab schema events.jsonl
+  evictlab schema dry-run")]
+pub(crate) struct Args {
+    /// Name of the document
+    #[arg(value_name = "DOCUMENT", default_value = "case", value_parser = document())]
+    document: &'static Document,
+}
+
+/// Accepts the names of documents.
+fn document() -> impl TypedValueParser<Value = &'static Document> {
+    let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
+    let names = PossibleValuesParser::new(DOCUMENTS.iter().map(value));
+    names.try_map(|name| Document::named(&name).ok_or("unknown document"))
+}
 
 /// Prints the schema.
-pub(crate) fn run(_: &Args) -> Result<ExitCode, Failure> {
-    print(format!("{:#}", json_schema()))?;
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    print(format!("{:#}", args.document.schema()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use evictlab_tools::documents::DOCUMENTS;
+
+    /// Returns the commands that have `--json`.
+    fn with_json(command: &clap::Command, name: &str) -> Vec<String> {
+        let has_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+        let below = command
+            .get_subcommands()
+            .flat_map(|below| with_json(below, &format!("{name} {}", below.get_name())));
+        has_json.then(|| name.to_owned()).into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn the_json_of_every_command_is_a_document() {
+        let commands = with_json(&crate::Cli::command(), "evictlab");
+        assert!(commands.contains(&"evictlab cluster list".to_owned()), "{commands:?}");
+        for command in commands {
+            let is_described =
+                DOCUMENTS.iter().any(|document| document.place.contains(&format!("`{command} ")));
+            assert!(is_described, "no document is the output of {command} --json");
+        }
+    }
 }

@@ -16,9 +16,9 @@ use evictlab_report::{InterruptStage, ReportOptions, RunDir, exit_code};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use evictlab_tools::export::{HostInfo, Recipe, recipe};
 use evictlab_tools::verify::{
-    ComparedKubelet, Conclusion, ReportContext, VerifyReport, environment, relevant_cases,
+    CaseConclusion, ComparedKubelet, Conclusion, ReportContext, VerifyReport, VerifyResult, environment,
+    relevant_cases,
 };
-use serde_json::json;
 
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::candidates;
@@ -32,7 +32,7 @@ use crate::args::target::reject_foreign_managed_options;
 use crate::execute::{execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
-use crate::output::print_until_interrupt;
+use crate::output::{print_json_until_interrupt, print_until_interrupt};
 
 /// Maximum number of runs of an inconclusive case.
 const MAX_ATTEMPTS: u32 = 3;
@@ -227,7 +227,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let finished = execute(request, options, vec![Box::new(report)], clock, interrupt).await?;
     let conclusions = conclusions.all();
     print_conclusions(args, &conclusions, &run_dir, &interrupts)?;
-    let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|(conclusion, _)| is(conclusion));
+    let any = |is: fn(&Conclusion) -> bool| conclusions.iter().any(|of_case| is(&of_case.conclusion));
     Ok(match finished.exit_code {
         code @ (exit_code::INTERRUPTED | exit_code::INFRASTRUCTURE) => code,
         _ if any(|conclusion| matches!(conclusion, Conclusion::Inconclusive(_))) => exit_code::INCONCLUSIVE,
@@ -243,22 +243,17 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Prints the conclusions, and the path of the document.
 fn print_conclusions(
     args: &Args,
-    conclusions: &[(Conclusion, String)],
+    conclusions: &[CaseConclusion],
     run_dir: &RunDir,
     interrupts: &InterruptStage,
 ) -> Result<(), Failure> {
     let document = run_dir.path().join("verify.md");
     if !args.json {
-        let sentences: Vec<&str> = conclusions.iter().map(|(_, sentence)| sentence.as_str()).collect();
+        let sentences: Vec<&str> = conclusions.iter().map(|of_case| of_case.sentence.as_str()).collect();
         let path = document.display();
         let text = format!("{}\nReport to paste into an issue: {path}", sentences.join("\n"));
         return print_until_interrupt(text, interrupts);
     }
-    let mut all = Vec::new();
-    for (conclusion, sentence) in conclusions {
-        let mut value = serde_json::to_value(conclusion).map_err(infrastructure)?;
-        value["sentence"] = sentence.as_str().into();
-        all.push(value);
-    }
-    print_until_interrupt(format!("{:#}", json!({"conclusions": all, "report": document})), interrupts)
+    let result = VerifyResult { conclusions: conclusions.to_vec(), report: document };
+    print_json_until_interrupt(&result, interrupts)
 }

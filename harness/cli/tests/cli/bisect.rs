@@ -6,6 +6,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::documents;
+
 /// Exit status, standard output, standard error.
 fn bisect(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
@@ -40,7 +42,7 @@ fn reports_an_end_with_another_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let ends = ["--bad", "v1.31", "--good", "v1.32", "-k", "v1.31,v1.32", "--json"];
     let (status, stdout, _) = bisect(&folder, &[&CASE[..], &ends].concat());
-    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let json = documents::parse("bisect", &stdout);
     let found = (&json["outcome"], &json["kubelets"]);
     let expected = (&"found".into(), &serde_json::json!(["v1.31.14", "v1.32.13"]));
     assert_eq!((status, found), (Some(0), expected), "{stdout}");

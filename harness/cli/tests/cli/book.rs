@@ -18,9 +18,12 @@ fn documentation_is_complete() {
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let read = |name: &str| fs::read_to_string(dir.path().join("book").join(name)).unwrap();
     let summary = read("SUMMARY.md");
-    for page in
-        ["reference/commands/cluster-create.md", "catalogue/message/sidecars-are-named.md", "install.md"]
-    {
+    for page in [
+        "reference/commands/cluster-create.md",
+        "catalogue/message/sidecars-are-named.md",
+        "install.md",
+        "reference/documents/events.jsonl.md",
+    ] {
         assert!(summary.contains(&format!("]({page})")), "{page} is not in the table of contents");
         assert!(read(page).starts_with("# "), "{page} has no title");
     }
@@ -34,6 +37,10 @@ fn documentation_is_complete() {
         assert!(case.contains(part), "{part} is not in {case}");
     }
     assert!(read("reference/commands/run.md").contains("--kubelet"));
+    let events = read("reference/documents/events.jsonl.md");
+    for part in ["\n## `what`: `case-ended`\n", "\n| `judgement.checks[].holds` | boolean | yes | True if "] {
+        assert!(events.contains(part), "{part} is not in {events}");
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::documents;
+
 const CASE: &str = "\
 name: mine
 about: It is mine.
@@ -85,7 +87,7 @@ fn errors_of_standard_input_have_a_position() {
         }
     }
     let (_, out, _) = piped(&dir, &["lint", "-", "--json"], &unknown);
-    let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let printed = documents::parse("lint", &out);
     let problem = &printed["problems"][0];
     assert_eq!(
         (&problem["file"], &problem["line"], &problem["column"]),
@@ -141,7 +143,7 @@ fn lists_one_line_or_object_per_case() {
     assert_eq!(lines[1..3], cases);
 
     let (_, out, _) = evictlab(&elsewhere(), &["list", "--json", "--focus", "sidecars-are-named"]);
-    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let json = documents::parse("list", &out);
     assert_eq!(json[0]["file"], "message/sidecars-are-named.yaml");
     assert_eq!(json[0]["kubelet"], ">=1.29");
     assert_eq!(json[0]["upstream"][0], "https://github.com/kubernetes/kubernetes/issues/124938");
@@ -238,7 +240,7 @@ fn lint_prints_json_with_places() {
     write(&dir, "wrong.yaml", &CASE.replace("labels:", "label:").replace("mine", "wrong"));
     let lint = |file: &str| {
         let (status, out, _) = evictlab(&dir, &["lint", "--json", file]);
-        (status, serde_json::from_str::<serde_json::Value>(&out).unwrap())
+        (status, documents::parse("lint", &out))
     };
     let (status, json) = lint("mine.yaml");
     assert_eq!((status, &json["cases"], &json["problems"]), (0, &1.into(), &serde_json::json!([])));

@@ -1,9 +1,10 @@
 //! `evictlab cluster` with embedded clusters.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use crate::documents;
 
 fn evictlab(arguments: &[&str], state: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
@@ -33,8 +34,9 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("cluster sim exists already"));
 
     let listed = evictlab(&["cluster", "list", "--json"], &state);
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed = documents::parse("cluster-list", &listed.stdout);
     assert_eq!((&listed[0]["backend"], &listed[0]["cluster"]), (&"embedded".into(), &"sim".into()));
+    documents::parse("embedded-cluster-record", fs::read(state.join("sim.embedded")).unwrap());
     let kubeconfig = evictlab(&["cluster", "kubeconfig", "sim"], &state);
     let kubeconfig = String::from_utf8(kubeconfig.stdout).unwrap();
     let watched = evictlab(&["watch", "--once", "--json", "--kubeconfig", kubeconfig.trim()], &state);

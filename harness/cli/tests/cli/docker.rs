@@ -14,6 +14,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::documents;
+
 /// Label of scratch containers.
 const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
 /// Id of the daemon.
@@ -215,6 +217,11 @@ fn gc_spares_clusters_of_other_hosts_and_daemons() {
     // The owner cannot be checked, and the run is younger than its deadline.
     let shared = record("shared", "b", elsewhere());
     let host = Host::new(&[], &[there, shared]);
+    let (_, listed) = host.evictlab(&["cluster", "list", "--json"]);
+    let listed = documents::parse("cluster-list", &listed);
+    assert_eq!((&listed[1]["backend"], &listed[1]["here"]), (&json!("kind"), &json!(false)), "{listed}");
+    let (_, found) = host.evictlab(&["gc", "--dry-run", "--json"]);
+    assert_eq!(documents::parse("gc", &found)[0]["kind"], "cluster", "{found}");
     let (status, text) = host.evictlab(&["gc"]);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("there: left alone, it is on another Docker host"), "{text}");

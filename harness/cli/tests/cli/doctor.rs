@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use crate::documents;
 
 #[test]
 fn fails_without_docker_and_kind() {
@@ -15,7 +15,7 @@ fn fails_without_docker_and_kind() {
         command.env("PATH", nothing.path()).env("DOCKER_HOST", &host).args(["doctor", "--json"]);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(4), "{output:?}");
-        let diagnosis: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let diagnosis = documents::parse("doctor", &output.stdout);
         assert_eq!(diagnosis["fit"], false);
         let state = |about: &str| {
             let mut checks = diagnosis["checks"].as_array().unwrap().iter();

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::documents;
+
 fn evictlab(dir: &Path, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(dir).env_remove("EVICTLAB_CASES").env_remove("ARTIFACTS_DIR");
@@ -21,7 +23,7 @@ fn plan(dir: &Path, more: &[&str]) -> Value {
     let arguments = [&["run", "message", "--dry-run", "--json"], &KUBELETS[..], more].concat();
     let (status, text) = evictlab(dir, &arguments);
     assert_eq!(status, 0, "{text}");
-    serde_json::from_str(&text).unwrap()
+    documents::parse("dry-run", &text)
 }
 
 /// The cases of a plan as `case kubelet`; skipped ones or the others.

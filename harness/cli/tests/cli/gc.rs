@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::documents;
+
 #[test]
 fn json_has_the_outcome_of_each_leftover() {
     let folder = tempfile::tempdir().unwrap();
@@ -19,7 +21,7 @@ fn json_has_the_outcome_of_each_leftover() {
         command.current_dir(folder.path()).args(["gc", "--results", "--keep-runs", "1", "--json"]).args(more);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
+        documents::parse("gc", &output.stdout)
     };
     let expected = |outcome: &str| {
         let of =

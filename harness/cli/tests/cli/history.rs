@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::documents;
+
 fn evictlab(folder: &TempDir, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder.path()).env_clear().args(arguments).output().unwrap()
@@ -45,7 +47,7 @@ fn shows_newly_failing_cases() {
     let good = ["history", "nightly/1", "nightly/2", "--exit-code"];
     assert_eq!(evictlab(&folder, &good).status.code(), Some(0));
     let json = evictlab(&folder, &["history", "nightly", "--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json = documents::parse("history", &json.stdout);
     let changes: Vec<&serde_json::Value> =
         json["series"].as_array().unwrap().iter().map(|series| &series["change"]).collect();
     assert_eq!(*changes[1], serde_json::json!({"kind": "newly-failing", "value": 1}), "{json}");

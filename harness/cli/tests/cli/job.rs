@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::existing::{DELETION, QUICK, ServedCluster, events, evictlab};
 
+use crate::documents;
+
 /// The files for kustomize, and the command that prints them.
 const BASE: [&str; 11] = [
     "job",
@@ -271,7 +273,7 @@ fn results_are_collected_from_the_logs_of_pods() {
     assert_eq!(status, 0, "{out}{err}");
     assert!(out.contains("index 0: "), "{out}");
     let (_, view, _) = job(&["watch", "--once", "--json"]);
-    let view: Value = serde_json::from_str(&view).unwrap();
+    let view = documents::parse("job-watch", &view);
     assert_eq!((&view["phase"], &view["indexes"][0]["attempts"]), (&json!("complete"), &json!(1)), "{view}");
     let (status, out, err) = job(&["collect", "collected"]);
     assert_eq!(status, 0, "{out}{err}");

@@ -13,6 +13,7 @@ mod ci_files;
 mod cluster;
 mod docker;
 mod doctor;
+mod documents;
 mod dry_run;
 mod embedded;
 mod examples;

@@ -70,7 +70,7 @@ fn differences_are_listed() {
     assert!(table.contains("- message/sidecars-are-named: passed on both, other messages"), "{table}");
     assert!(table.contains(&format!("\n- {message}\n+ alloc, ")), "{table}");
     let json: Value =
-        serde_json::from_slice(&evictlab(dir.path(), &["parity", "real.json", "--json"]).stdout).unwrap();
+        crate::documents::parse("parity", evictlab(dir.path(), &["parity", "real.json", "--json"]).stdout);
     let cases = json[0]["cases"].as_array().unwrap();
     let agreement = |case: &str| cases.iter().find(|one| one["case"] == case).unwrap()["agreement"].clone();
     assert_eq!(agreement("message/nobody-offends"), "other-verdict");

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::documents;
+
 fn evictlab(folder: &TempDir, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(folder.path()).env_remove("EVICTLAB_CASES").args(arguments).output().unwrap()
@@ -99,7 +101,7 @@ fn compares_two_runs() {
     assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
     assert!(report.contains("0 changed, 1 unchanged.") && report.contains("1 passed"), "{report}");
     let json = evictlab(&folder, &["report", "--compare", "old", "same", "--json", "--exit-code"]);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json = documents::parse("report-compare", &json.stdout);
     assert_eq!((&json["changed"], &json["unchanged"]), (&serde_json::json!([]), &serde_json::json!(1)));
     let case = ["run", "sidecars-are-named", "--output-dir"];
     evictlab(&folder, &[&case[..], &["sound"]].concat());

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::documents;
+
 /// Exit status, standard output, standard error.
 fn verify(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evictlab"));
@@ -54,7 +56,7 @@ fn json_has_only_the_conclusions() {
     let folder = tempfile::tempdir().unwrap();
     let kubelets = ["--before", "v1.31", "--after", "v1.32", "--json"];
     let (status, stdout, _) = verify(&folder, &[&["sidecars-are-named"], &kubelets[..]].concat());
-    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let json = documents::parse("verify", &stdout);
     let conclusion = &json["conclusions"][0];
     assert_eq!((status, &conclusion["conclusion"]), (Some(0), &"fixed".into()), "{stdout}");
     assert_eq!(conclusion["detail"], "kubernetes/kubernetes#124938");

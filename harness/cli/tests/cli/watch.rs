@@ -24,6 +24,8 @@ use tokio::runtime::Runtime;
 #[cfg(target_os = "linux")]
 use crate::unread_output::{full_pipe, wait_for};
 
+use crate::documents;
+
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 /// Timeout for the next line.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -85,7 +87,7 @@ impl Lab {
         for _ in 0..600 {
             let (status, out, err) = self.said(&["--once", "--json"]);
             assert_eq!(status, 0, "{err}");
-            let nodes: Value = serde_json::from_str(&out).unwrap();
+            let nodes = documents::parse("watch", &out);
             if is(&nodes[0]) {
                 return nodes[0].clone();
             }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use evictlab_rules::KubeletVersion;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Image of the pod that verifies that a node starts pods.
 pub const CANARY_IMAGE: &str = "agnhost:2.52";
 
 /// Known images by version and by short name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageCatalog {
     /// Node images by Kubernetes version.

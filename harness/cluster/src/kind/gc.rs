@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster::Cluster;
@@ -17,7 +18,7 @@ use crate::error::ClusterError;
 use crate::owner::{CLUSTER_LIFETIME, Owner};
 
 /// A cluster that evictlab created.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KnownCluster {
     /// Record of the cluster.
     #[serde(flatten)]

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::docker::docker_host;
@@ -17,7 +18,7 @@ const HEARTBEAT_LIFETIME: Duration = Duration::from_secs(300);
 pub const NODE_FILE: &str = "/kind/evictlab.json";
 
 /// A cluster and its owner.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterRecord {
     /// Name of the cluster.
     pub cluster: String,
@@ -45,7 +46,7 @@ pub struct ClusterRecord {
 }
 
 /// State of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClusterState {
     /// The owner is running.

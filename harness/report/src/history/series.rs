@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fisher::{Counts, probability_of_more_failures};
@@ -17,7 +18,7 @@ const MAX_P_VALUE: f64 = 0.05;
 const MIN_FAILURES: usize = 3;
 
 /// One execution of a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// Id of the run.
@@ -33,7 +34,7 @@ pub struct Outcome {
 }
 
 /// Change of a case over the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "value")]
 pub enum Change {
     /// No change, and no failure at random.
@@ -56,7 +57,7 @@ impl Change {
 }
 
 /// The executions of a case on the kubelets of a minor version.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Series {
     /// `suite/case`.
@@ -74,7 +75,7 @@ pub struct Series {
 }
 
 /// The verdicts of many runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct History {
     /// Number of runs.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kubelet_results::{CaseResults, KubeletResults};
 use evictlab_judge::Verdict;
 
 /// Agreement of the modelled kubelet of a version with the real ones.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct KubeletParity {
     /// Version of the kubelet.
     pub kubelet: String,
@@ -19,7 +20,7 @@ pub struct KubeletParity {
 }
 
 /// Agreement on a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CaseAgreement {
     /// `suite/case`.
     pub case: String,
@@ -36,7 +37,7 @@ pub struct CaseAgreement {
 }
 
 /// Conclusion of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
     /// The verdicts agree, and real kubelets sent every message that the model sent.

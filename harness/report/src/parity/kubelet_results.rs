@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::message_shape::shapes;
@@ -17,7 +18,7 @@ use evictlab_judge::{CaseResult, Verdict};
 use evictlab_rules::KubeletVersion;
 
 /// Results of all cases on kubelets of one version, on hosts with one cgroup version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KubeletResults {
     /// Version of the kubelet, such as `v1.36.2`.
     pub kubelet: String,
@@ -28,7 +29,7 @@ pub struct KubeletResults {
 }
 
 /// Results of a case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseResults {
     /// Number of executions with each verdict; `flaky` counts as `passed`.
     pub verdicts: BTreeMap<Verdict, u32>,

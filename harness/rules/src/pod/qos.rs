@@ -1,11 +1,12 @@
 //! The QoS class, which admission under memory pressure depends on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Container, Pod, ResourceRequirements};
 
 /// QoS class of a pod, `status.qosClass`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum QosClass {
     /// Every container has CPU and memory limits, and requests equal to them.
     Guaranteed,

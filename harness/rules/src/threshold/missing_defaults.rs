@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Signal, ThresholdConfig};
@@ -19,7 +20,7 @@ const DEFAULTS: [(Signal, u32); 5] = [
 
 /// Default thresholds that a kubelet does not have: `evictionHard` replaces all of them, unless
 /// `mergeDefaultEvictionSettings` is true (`cmd/kubelet/app/server.go`). Displayed as a warning.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MissingDefaults {
     /// Signals in `evictionHard`, also those that it disables with `0%` or `100%`.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::KubeletVersion;
 
 /// An eviction signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Signal {
     /// Memory of the node.
     #[serde(rename = "memory.available")]

@@ -1,6 +1,7 @@
 //! Preview of a run: its cases in their order, without a cluster.
 
 use evictlab_cluster::{Backend, Kubelet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::dispatch::plan_cases::{exclusivity_on, unsuitable_kubelet};
@@ -8,7 +9,7 @@ use crate::dispatch::request::RunRequest;
 use crate::lease::exclusivity::Exclusivity;
 
 /// A case that a run would execute on a kubelet, or skip.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedCase {
     /// Name of the cluster.
@@ -28,6 +29,33 @@ pub struct PlannedCase {
     pub deadline_seconds: u64,
     /// Reason why the case is skipped.
     pub skipped: Option<String>,
+}
+
+/// The preview of a run, as `--dry-run --json` prints it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunPreview {
+    /// `kind`, `existing` or `embedded`.
+    pub backend: String,
+    /// The cases in the order in which nodes take them, and those that the run would skip.
+    pub cases: Vec<PreviewedCase>,
+    /// Number of runs of each case; `null` if it depends on verdicts or on time.
+    pub repeat: Option<u32>,
+    /// Number of earlier runs in `results` on the backend, on which the estimate is based.
+    pub earlier_runs: usize,
+    /// Estimated real time of all cases, in seconds; `null` if too few of them have run before.
+    pub estimated_seconds: Option<f64>,
+}
+
+/// A case of a preview, with its earlier duration.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewedCase {
+    /// The case.
+    #[serde(flatten)]
+    pub planned: PlannedCase,
+    /// Duration in the newest earlier run, in seconds; simulated time on a model.
+    pub earlier_seconds: Option<f64>,
 }
 
 /// Returns the cases of a run in the order in which nodes take them, and those that the run would

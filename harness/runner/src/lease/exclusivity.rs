@@ -1,10 +1,11 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
 use evictlab_case::{Case, Signal};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Resource that a case needs for itself while it runs, each including the ones before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exclusivity {
     /// None: the case runs beside other cases on its node.

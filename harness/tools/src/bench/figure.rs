@@ -1,10 +1,11 @@
 //! Figures and their targets.
 
 use evictlab_report::median;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Seconds.
@@ -35,7 +36,7 @@ pub struct Figure {
 }
 
 /// Time and memory at one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GrowthPoint {
     /// Number of nodes, or of events.
     pub size: usize,
@@ -43,6 +44,33 @@ pub struct GrowthPoint {
     pub seconds: f64,
     /// Peak memory in MiB; `None` if the system does not report it.
     pub mebibytes: Option<f64>,
+}
+
+/// A figure with its outcome, as `evictlab bench --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FigureResult {
+    /// Description.
+    figure: String,
+    /// Unit of the values.
+    unit: Unit,
+    /// The target: at most this value.
+    at_most: f64,
+    /// The measured value; `null` if the measurement failed, for the reason in the note.
+    measured: Option<f64>,
+    /// True if the target is reached; `null` without a value.
+    reached: Option<bool>,
+    /// The method, or the reason for the failure, in one line.
+    note: String,
+    /// Time and memory up to the size of the figure; empty for a figure without sizes.
+    growth: Vec<GrowthPoint>,
+}
+
+impl From<&Figure> for FigureResult {
+    fn from(figure: &Figure) -> Self {
+        let Figure { figure: name, unit, at_most, measured, note, growth } = figure.clone();
+        Self { figure: name, unit, at_most, measured, reached: figure.reached(), note, growth }
+    }
 }
 
 impl Figure {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use evictlab_rules::KubeletVersion;
+use schemars::JsonSchema;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ pub struct Candidate {
 }
 
 /// Classification of a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// `passed`, `flaky` or `fixed`.

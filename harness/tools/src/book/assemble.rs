@@ -9,7 +9,10 @@ use std::sync::Arc;
 use evictlab_case::LoadedCase;
 use evictlab_report::words::code_block;
 
+use crate::documents::DOCUMENTS;
+
 use super::catalogue::{Verdicts, case_page, catalogue_page};
+use super::document_page::{document_page, document_path, documents_page};
 use super::links::{Links, broken_links};
 
 /// Directory of the written pages, relative to the repository.
@@ -92,6 +95,8 @@ impl Book {
                 .insert(format!("reference/commands/{}.md", file_name(&command.name)), command_page(command));
         }
         files.insert("reference/commands/README.md".to_owned(), commands_page(commands));
+        files.extend(DOCUMENTS.iter().map(|document| (document_path(document), document_page(document))));
+        files.insert("reference/documents/README.md".to_owned(), documents_page());
         for case in cases {
             let timeline = timelines.and_then(|run| newest_timeline(run, case));
             let page = case_page(case, verdicts, timeline.is_some());
@@ -174,6 +179,10 @@ fn complete_summary(summary: &str, commands: &[Command], cases: &[Arc<LoadedCase
     for command in commands {
         list += &entry(1, &command.name, &format!("reference/commands/{}.md", file_name(&command.name)));
     }
+    let mut documents = entry(0, "Documents in JSON and YAML", "reference/documents/README.md");
+    for document in DOCUMENTS {
+        documents += &entry(1, document.name, &document_path(document));
+    }
     let mut catalogue = entry(0, "Cases", "catalogue/README.md");
     let mut suite = "";
     for case in cases {
@@ -183,7 +192,10 @@ fn complete_summary(summary: &str, commands: &[Command], cases: &[Arc<LoadedCase
         }
         catalogue += &entry(2, &case.case.name.to_string(), &format!("catalogue/{}.md", case.id()));
     }
-    summary.replace("<!-- commands -->\n", &list).replace("<!-- catalogue -->\n", &catalogue)
+    let pages = [("commands", list), ("documents", documents), ("catalogue", catalogue)];
+    pages
+        .into_iter()
+        .fold(summary.to_owned(), |text, (name, pages)| text.replace(&format!("<!-- {name} -->\n"), &pages))
 }
 
 /// Reads the timeline of a case on the newest kubelet that has one.

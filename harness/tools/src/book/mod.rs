@@ -1,8 +1,9 @@
 //! The documentation as an mdBook: the pages of `harness/guides`, the manuals of other folders, and
-//! generated pages for the commands and the cases.
+//! generated pages for the commands, the documents in JSON and the cases.
 
 mod assemble;
 mod catalogue;
+mod document_page;
 mod links;
 mod real_verdicts;
 

@@ -1,12 +1,13 @@
 //! The commit that a search has found, with its pull request.
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repository::{Commit, GitError, Repository};
 
 /// The commit that a search has found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Culprit {
     /// Full id.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use evictlab_rules::KubeletVersion;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tries::{BadIf, Tries};
@@ -17,7 +18,7 @@ const FILE: &str = "bisect.json";
 const VERSION: u32 = 1;
 
 /// What is searched, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchOptions {
     /// Case, such as `message/sidecars-are-named`.
@@ -43,7 +44,7 @@ pub struct SearchOptions {
 }
 
 /// A tested commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestedCommit {
     /// Full id.
@@ -57,7 +58,7 @@ pub struct TestedCommit {
 }
 
 /// Result of a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitResult {
     /// It has a standing.
@@ -84,9 +85,10 @@ impl TestedCommit {
 }
 
 /// The file of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchFile {
+    /// Version of the file format, 1.
     version: u32,
     /// What is searched, and how.
     pub options: SearchOptions,
@@ -99,12 +101,13 @@ pub struct SearchFile {
 }
 
 /// A kind cluster that the runs of a search share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptCluster {
     /// Name of the cluster.
     pub name: String,
     /// Version of its node images.
+    #[schemars(with = "String")]
     pub version: KubeletVersion,
 }
 

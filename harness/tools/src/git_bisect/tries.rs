@@ -1,11 +1,12 @@
 //! The tries of a commit: which standing they give it, and how sure it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bisect::Standing;
 
 /// The number of tries with a bad verdict that makes a commit bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadIf {
     /// One bad try suffices: the case is bad only sometimes.
@@ -15,7 +16,7 @@ pub enum BadIf {
 }
 
 /// Conclusive tries of a commit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tries {
     /// Tries with a good verdict.
     pub good: u32,
@@ -44,7 +45,7 @@ impl Tries {
 }
 
 /// The probability that the tries have found the right commit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confidence {
     /// Tries of the commits whose tries may differ: of the bad commits if any bad try makes a commit

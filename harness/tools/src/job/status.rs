@@ -9,6 +9,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +27,7 @@ const OUTAGE_INTERVAL: Duration = Duration::from_secs(3);
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Phase of a Job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobPhase {
     /// Indexes are running or waiting.
@@ -38,7 +39,7 @@ pub enum JobPhase {
 }
 
 /// State of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IndexState {
     /// The index has no pod yet, or waits for its retry.
@@ -66,7 +67,7 @@ impl fmt::Display for IndexState {
 }
 
 /// An index of a Job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IndexStatus {
     /// The index, from 0.
@@ -90,7 +91,7 @@ pub struct IndexStatus {
 }
 
 /// The progress of a Job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobView {
     /// Namespace and name.

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use evictlab_case::select::Shard;
 use evictlab_cluster::{ClusterAccess, JobIndex};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::archive::PackedRun;
 use super::error::JobError;
 
 /// Verdicts of an index, which the pod reports in its termination message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IndexReport {
     /// Exit status of the run.

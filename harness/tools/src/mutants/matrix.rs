@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use evictlab_judge::Verdict;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Result of a case on a kubelet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Verdict.
     pub verdict: Verdict,
@@ -27,7 +28,7 @@ impl Outcome {
 }
 
 /// Case that does not pass on a sound kubelet, and is not run on the mutants of that kubelet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// `suite/case`.
     pub case: String,
@@ -39,7 +40,7 @@ pub struct LeftOut {
 }
 
 /// Mutant: a defect in a kubelet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MutantRow {
     /// Name of the defect.
     pub defect: String,
@@ -66,7 +67,7 @@ impl MutantRow {
 }
 
 /// Case with its kills.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CaseRow {
     /// `suite/case`.
     pub case: String,
@@ -80,7 +81,7 @@ pub struct CaseRow {
 }
 
 /// Results of all mutants and cases.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Matrix {
     /// True if every case was run on every mutant. Otherwise, the cases of a mutant end with its
     /// first kill.

@@ -1,11 +1,13 @@
 //! Mutation tests of cases: every case on simulated kubelets with one defect each.
 
+mod defect_info;
 mod execute;
 mod matrix;
 mod page;
 mod schedule;
 mod text;
 
+pub use defect_info::DefectInfo;
 pub use execute::{MutantError, Subject};
 pub use matrix::{CaseRow, LeftOut, Matrix, MutantRow, Outcome};
 pub use page::page;

@@ -1,12 +1,15 @@
 //! The conclusion from two verdicts.
 
+use std::path::PathBuf;
+
 use super::context::ComparedKubelet;
 use crate::bisect::Standing;
 use evictlab_judge::CaseResult;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Change of a case from one kubelet to the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "conclusion", content = "detail")]
 pub enum Conclusion {
     /// Fails before and passes after, with the known bug if any.
@@ -19,6 +22,25 @@ pub enum Conclusion {
     Bad(Option<String>),
     /// One verdict is missing or not conclusive, with the reason.
     Inconclusive(String),
+}
+
+/// The conclusion about a case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CaseConclusion {
+    /// The conclusion.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// The conclusion in a sentence, with the case and the kubelets.
+    pub sentence: String,
+}
+
+/// The conclusions about all cases, as `evictlab verify --json` prints them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VerifyResult {
+    /// The conclusion about each case.
+    pub conclusions: Vec<CaseConclusion>,
+    /// Path of `verify.md`, the report to paste into an issue.
+    pub report: PathBuf,
 }
 
 impl Conclusion {

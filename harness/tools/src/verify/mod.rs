@@ -8,7 +8,7 @@ mod document;
 mod relevant_cases;
 mod report;
 
-pub use conclusion::Conclusion;
+pub use conclusion::{CaseConclusion, Conclusion, VerifyResult};
 pub use context::{ComparedKubelet, ReportContext, environment};
 pub use relevant_cases::relevant_cases;
 pub use report::{Conclusions, VerifyReport};

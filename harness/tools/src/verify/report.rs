@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::comparison::{CaseComparison, LastRun};
-use super::conclusion::Conclusion;
+use super::conclusion::CaseConclusion;
 use super::context::ReportContext;
 use super::document::document;
 use evictlab_report::RunState;
@@ -11,13 +11,13 @@ use evictlab_report::{
     CaseInfo, Report, ReportError, RunDir, RunEvent, RunEventKind, markdown_page, model_notice,
 };
 
-/// The conclusion and its sentence for each case, available after the reports are finished.
+/// The conclusion about each case, available after the reports are finished.
 #[derive(Clone, Debug, Default)]
-pub struct Conclusions(Arc<Mutex<Vec<(Conclusion, String)>>>);
+pub struct Conclusions(Arc<Mutex<Vec<CaseConclusion>>>);
 
 impl Conclusions {
     /// Returns the conclusions.
-    pub fn all(&self) -> Vec<(Conclusion, String)> {
+    pub fn all(&self) -> Vec<CaseConclusion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -89,7 +89,7 @@ impl Report for VerifyReport {
         let all = self.comparisons.iter().map(|comparisons| {
             let conclusion = comparisons.conclusion(&self.context);
             let sentence = conclusion.sentence(&comparisons.name(), self.context.sides.each_ref());
-            (conclusion, sentence)
+            CaseConclusion { conclusion, sentence }
         });
         *self.conclusions.0.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();
         self.write()

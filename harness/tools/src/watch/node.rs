@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use evictlab_rules::KubeletVersion;
 use k8s_openapi::api::core::v1::Node as ApiNode;
 use kube::ResourceExt;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::node_input::NodeInput;
@@ -12,7 +13,7 @@ use super::pod_fields::WatchedPod;
 use super::reading::Reading;
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeView {
     /// Name of the node.

@@ -8,13 +8,14 @@ use evictlab_rules::pod::QosClass;
 use evictlab_rules::ranking::{RankedPod, compare_pods};
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{FsLayout, Signal};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pod_fields::WatchedPod;
 use super::rank_reason::rank_reason;
 
 /// A pod that can be evicted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvictionCandidate {
     /// Rank, 1 for the first candidate. Equal pods have the same rank: their order is random.
@@ -32,7 +33,7 @@ pub struct EvictionCandidate {
 }
 
 /// A pod that the kubelet never evicts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExemptPod {
     /// `namespace/name`.

@@ -9,6 +9,7 @@ use evictlab_rules::threshold::{
     FsLayout, MissingDefaults, Observation, Signal, Threshold, ThresholdValue, update_containerfs_thresholds,
 };
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kubelet_client::KubeletSnapshot;
@@ -18,7 +19,7 @@ use super::ranking::{EvictionCandidate, ExemptPod, rank};
 use evictlab_evidence::{missing_defaults, thresholds};
 
 /// Signals and thresholds of a node.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reading {
     /// Time of the query.
@@ -47,7 +48,7 @@ pub struct Reading {
 }
 
 /// A threshold and its distance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThresholdStatus {
     /// Grace period of a soft threshold in seconds; `None` for a hard threshold.
