@@ -123,9 +123,12 @@ impl ModelRun<'_> {
     }
 }
 
+/// The result of an execution.
+type Ended = (CaseId, Arc<CaseResult>);
+
 /// Collects the results of a run.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<(CaseId, Arc<CaseResult>)>>>);
+struct Collector(Arc<Mutex<Vec<Ended>>>);
 
 impl Collector {
     fn of(&self, version: &KubeletVersion, cgroup: &str) -> KubeletResults {

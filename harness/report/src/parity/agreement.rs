@@ -100,7 +100,10 @@ impl KubeletParity {
 mod tests {
     use super::*;
 
-    fn results(cases: &[(&str, &[(Verdict, u32)], &[&str])]) -> KubeletResults {
+    /// Name, verdicts and messages of a case.
+    type Row<'a> = (&'a str, &'a [(Verdict, u32)], &'a [&'a str]);
+
+    fn results(cases: &[Row<'_>]) -> KubeletResults {
         let cases = cases.iter().map(|(case, verdicts, messages)| {
             let verdicts = verdicts.iter().copied().collect();
             let messages = messages.iter().map(|text| (*text).to_owned()).collect();
