@@ -86,8 +86,8 @@ pub use output_options::{OutputFormat, OutputOptions, OutputPreferences, Verbosi
 pub use output_queue::write_until_interrupt;
 pub use page::{EvidenceBase, html_document, markdown_page, page, search_field};
 pub use parity::{
-    Agreement, CaseAgreement, CaseResults, KubeletParity, KubeletResults, KubeletResultsError, parity,
-    parity_details, parity_table,
+    Agreement, CaseAgreement, CaseResults, ComparedCase, KubeletParity, KubeletResults, KubeletResultsError,
+    parity, parity_details, parity_table,
 };
 pub use prow::{Prow, ProwFinished, ProwStarted};
 pub use recorded::{RecordedRun, RecordedRunError};

@@ -15,8 +15,8 @@ use evictlab_judge::CaseResult;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{
-    CaseId, KubeletParity, KubeletResults, Report, ReportError, Reports, RunEvent, RunEventKind, RunState,
-    parity,
+    CaseId, ComparedCase, KubeletParity, KubeletResults, Report, ReportError, Reports, RunEvent,
+    RunEventKind, RunState, parity,
 };
 use evictlab_rules::{KubeletVersion, VersionError};
 use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
@@ -68,7 +68,11 @@ impl ModelRun<'_> {
         for results in real {
             by_cgroup.entry(&results.cgroup).or_default().push(results);
         }
-        let cases: Vec<String> = self.cases.iter().map(|case| case.id()).collect();
+        let compared = |case: &Arc<LoadedCase>| ComparedCase {
+            id: case.id(),
+            has_intermittent_bug: case.case.known_bugs.iter().any(|bug| bug.sometimes),
+        };
+        let cases: Vec<ComparedCase> = self.cases.iter().map(compared).collect();
         let mut parities = Vec::new();
         for (cgroup, real) in by_cgroup {
             let model = self.run(cgroup, &real, interrupt).await?;

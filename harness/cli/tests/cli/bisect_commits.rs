@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::documents::parse;
+
 const GOOD: &str = "v1.32.13";
 const BAD: &str = "v1.31.14";
 /// A version of a commit that does not build.
@@ -154,7 +156,7 @@ impl Laboratory {
     /// Result of a search as JSON, with its exit status.
     fn json(&self, arguments: &[&str]) -> (Option<i32>, Value) {
         let (status, text) = self.bisect(&[arguments, &["--json"]].concat());
-        (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+        (status, parse("bisect-git", text))
     }
 
     fn build_log(&self) -> PathBuf {
@@ -334,7 +336,7 @@ fn an_interrupted_search_continues() {
     assert!(stderr.contains("repeat the command with --resume=results/"), "{stderr}");
     let interrupted = laboratory.builds();
     let file = fs::read_to_string(laboratory.folder.path().join("results/latest/bisect.json")).unwrap();
-    let file: Value = serde_json::from_str(&file).unwrap();
+    let file = parse("bisect.json", file);
     assert_eq!(file["tested"].as_array().unwrap().len(), 3, "{file}");
     fs::remove_file(laboratory.hold()).unwrap();
     // Kubelets of the cache would hide that a commit is tested again.

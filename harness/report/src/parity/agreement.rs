@@ -52,11 +52,20 @@ pub enum Agreement {
     NotModelled,
 }
 
-/// Compares results of real kubelets with those of modelled ones, for `cases` (`suite/case`).
-pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[String]) -> KubeletParity {
+/// A case to compare.
+#[derive(Clone, Debug)]
+pub struct ComparedCase {
+    /// `suite/case`.
+    pub id: String,
+    /// A known bug of the case shows only sometimes: `passed` and `reproduced` agree.
+    pub has_intermittent_bug: bool,
+}
+
+/// Compares results of real kubelets with those of modelled ones.
+pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[ComparedCase]) -> KubeletParity {
     let none = CaseResults::default();
-    let compare = |case: &String| {
-        let of = |results: &KubeletResults| results.cases.get(case).unwrap_or(&none).clone();
+    let compare = |case: &ComparedCase| {
+        let of = |results: &KubeletResults| results.cases.get(&case.id).unwrap_or(&none).clone();
         compare(case, of(real), of(model))
     };
     let mut cases: Vec<CaseAgreement> = cases.iter().map(compare).collect();
@@ -64,9 +73,17 @@ pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[String]) -
     KubeletParity { kubelet: real.kubelet.clone(), cgroup: real.cgroup.clone(), cases }
 }
 
-fn compare(case: &str, real: CaseResults, model: CaseResults) -> CaseAgreement {
+fn compare(case: &ComparedCase, real: CaseResults, model: CaseResults) -> CaseAgreement {
     let only_real: BTreeSet<String> = real.messages.difference(&model.messages).cloned().collect();
     let only_model: BTreeSet<String> = model.messages.difference(&real.messages).cloned().collect();
+    let conclusive = |results: &CaseResults| -> BTreeSet<Verdict> {
+        let of = results.verdicts.keys().copied().filter(|verdict| verdict.is_conclusive());
+        of.map(|verdict| match verdict {
+            Verdict::Reproduced if case.has_intermittent_bug => Verdict::Passed,
+            verdict => verdict,
+        })
+        .collect()
+    };
     let agreement = match (conclusive(&real), conclusive(&model)) {
         (real, _) if real.is_empty() => Agreement::Pending,
         (_, model) if model.is_empty() => Agreement::NotModelled,
@@ -76,17 +93,13 @@ fn compare(case: &str, real: CaseResults, model: CaseResults) -> CaseAgreement {
         _ => Agreement::Same,
     };
     CaseAgreement {
-        case: case.to_owned(),
+        case: case.id.clone(),
         agreement,
         real: real.verdicts,
         model: model.verdicts,
         only_real,
         only_model,
     }
-}
-
-fn conclusive(results: &CaseResults) -> BTreeSet<Verdict> {
-    results.verdicts.keys().copied().filter(|verdict| verdict.is_conclusive()).collect()
 }
 
 impl KubeletParity {
@@ -123,6 +136,8 @@ mod tests {
             ("e", &[(Passed, 1)], &[]),
             ("g", &[(Passed, 5)], &["p, event: one", "p, event+status: one"]),
             ("h", &[(Passed, 5)], &["p, event: one"]),
+            ("i", &[(Reproduced, 1)], &[]),
+            ("j", &[(Reproduced, 1)], &[]),
         ]);
         let model = results(&[
             ("a", &[(Passed, 1)], &["p, event: one"]),
@@ -132,8 +147,11 @@ mod tests {
             ("e", &[(Skipped, 1)], &[]),
             ("g", &[(Passed, 1)], &["p, event: one"]),
             ("h", &[(Passed, 1)], &[]),
+            ("i", &[(Passed, 1)], &[]),
+            ("j", &[(Passed, 1)], &[]),
         ]);
-        let cases = ["h", "g", "f", "e", "d", "c", "b", "a"].map(str::to_owned);
+        let cases = ["j", "i", "h", "g", "f", "e", "d", "c", "b", "a"]
+            .map(|id| ComparedCase { id: id.to_owned(), has_intermittent_bug: id == "j" });
         let parity = parity(&real, &model, &cases);
         let agreements: Vec<(&str, Agreement)> =
             parity.cases.iter().map(|case| (case.case.as_str(), case.agreement)).collect();
@@ -146,6 +164,8 @@ mod tests {
             ("f", Agreement::Pending),
             ("g", Agreement::Same),
             ("h", Agreement::OtherMessages),
+            ("i", Agreement::OtherVerdict),
+            ("j", Agreement::Same),
         ];
         assert_eq!(agreements, expected);
         insta::assert_snapshot!(format!(

@@ -5,6 +5,6 @@ mod kubelet_results;
 mod message_shape;
 mod table;
 
-pub use agreement::{Agreement, CaseAgreement, KubeletParity, parity};
+pub use agreement::{Agreement, CaseAgreement, ComparedCase, KubeletParity, parity};
 pub use kubelet_results::{CaseResults, KubeletResults, KubeletResultsError};
 pub use table::{parity_details, parity_table};
