@@ -50,7 +50,7 @@ pub(crate) struct Collector<'a> {
 
 /// Reason why the final pods could not be read.
 #[derive(Debug, thiserror::Error)]
-enum FinalPodsError {
+pub(crate) enum FinalPodsError {
     #[error(transparent)]
     List(#[from] kube::Error),
     #[error(transparent)]
