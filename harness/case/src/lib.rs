@@ -80,4 +80,6 @@ pub use values::{
 pub use words::count;
 
 #[cfg(test)]
+mod error_texts;
+#[cfg(test)]
 mod load_tests;

@@ -162,8 +162,8 @@ pub struct ContainerCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the step has two actions, `{first}` and `{second}`: split it into two steps")]
 pub struct TwoActions {
-    first: &'static str,
-    second: &'static str,
+    pub(crate) first: &'static str,
+    pub(crate) second: &'static str,
 }
 
 /// Deletion of an object.

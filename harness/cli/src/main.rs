@@ -11,6 +11,9 @@ mod kind_context;
 mod output;
 mod profile;
 
+#[cfg(test)]
+mod error_texts;
+
 use std::env;
 use std::ffi::OsString;
 use std::io;

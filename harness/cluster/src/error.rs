@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use evictlab_rules::KubeletVersion;
 
+use crate::api_error_message;
 use crate::docker::DockerError;
 use crate::existing::ExistingError;
 use crate::images::ImageLoadError;
@@ -58,7 +59,7 @@ pub enum ClusterError {
     #[error("failed to list the workers: {0}")]
     Workers(String),
     /// The label of a worker could not be changed.
-    #[error("failed to label node {node}: {source}")]
+    #[error("failed to label node {node}: {}", api_error_message(source))]
     Label {
         /// Name of the node.
         node: String,

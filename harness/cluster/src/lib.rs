@@ -59,6 +59,9 @@ mod served;
 pub mod wait;
 pub mod workload;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use api_error::api_error_message;
 pub use backend::{Backend, ClusterHandle};
 pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};

@@ -38,7 +38,7 @@ pub enum ServedError {
     #[error("cluster {0} exists already\nhelp: choose another --name, or `evictlab cluster delete {0}`")]
     Exists(String),
     /// The server runs on another host, or in another container.
-    #[error("process {pid} on {host} serves cluster {cluster}\nhelp: delete it there")]
+    #[error("failed to delete cluster {cluster}: process {pid} on {host} serves it\nhelp: delete it there")]
     Elsewhere {
         /// Name of the cluster.
         cluster: String,
@@ -48,7 +48,7 @@ pub enum ServedError {
         host: String,
     },
     /// The server did not end.
-    #[error("process {pid}, which serves cluster {cluster}, did not end within {} s", STOP_TIMEOUT.as_secs())]
+    #[error("failed to delete cluster {cluster}: process {pid}, which serves it, did not end within {} s", STOP_TIMEOUT.as_secs())]
     StillRunning {
         /// Name of the cluster.
         cluster: String,

@@ -70,6 +70,9 @@ pub mod sim;
 mod simulation;
 pub mod storage;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use cluster::Cluster;
 pub use context::SimContext;
 pub use defect::{Defect, Defects};

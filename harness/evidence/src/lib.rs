@@ -38,6 +38,9 @@ mod samples;
 mod scope;
 mod yaml;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use history::{ConditionEntry, ContainerEntry, NodeHistoryEntry, PodHistoryEntry};
 pub use kubelet_config::{KubeletConfig, missing_defaults, thresholds};
 pub use live_state::{LiveState, WatchedKind};

@@ -36,6 +36,9 @@ mod text;
 mod text_cause;
 mod text_input;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use explain::{NothingToExplain, explain};
 pub use explanation::{Bug, ConsistencyCheck, ContainerKind, ContainerReport, Explanation};
 pub use input::{Input, InputError};

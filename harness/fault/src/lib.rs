@@ -12,6 +12,9 @@ mod parse;
 mod script;
 mod span;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use parse::{ScriptError, parse};
 pub use script::{ApiError, ApiSlow, Event, EventLate, Fault, Moment, StatsMissing, TimeRange, Watch};
 pub use span::{Span, SpanError};

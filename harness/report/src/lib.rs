@@ -65,6 +65,8 @@ mod timeline;
 pub mod words;
 
 #[cfg(test)]
+mod error_texts;
+#[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod untrusted_tests;

@@ -90,4 +90,7 @@ pub mod summary;
 pub mod threshold;
 mod version;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use version::{KubeletVersion, VersionError};

@@ -49,6 +49,9 @@ pub mod pressure;
 mod recovery;
 mod staging;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use dispatch::interrupt::Interrupt;
 pub use dispatch::preview::{PlannedCase, PreviewedCase, RunPreview, preview};
 pub use dispatch::repeat::{Repeat, StressLimit};

@@ -45,3 +45,6 @@ pub mod mutants;
 pub mod parity;
 pub mod verify;
 pub mod watch;
+
+#[cfg(test)]
+mod error_texts;

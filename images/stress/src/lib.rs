@@ -20,6 +20,9 @@ mod messages;
 mod parse;
 mod ramp;
 
+#[cfg(test)]
+mod error_texts;
+
 pub use command::{AfterHold, Command, ConsumeOptions, Lifetime, OnRefusal, OnTerm, Resource};
 pub use messages::TERM_IGNORED;
 pub use parse::{ArgumentError, HELP, parse};

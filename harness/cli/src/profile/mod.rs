@@ -4,7 +4,7 @@
 //! variables precede them, and the same parsers check them.
 
 mod apply;
-mod error;
+pub(crate) mod error;
 mod file;
 mod negation;
 

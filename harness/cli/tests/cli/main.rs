@@ -16,6 +16,7 @@ mod doctor;
 mod documents;
 mod dry_run;
 mod embedded;
+mod error_texts;
 mod examples;
 mod existing;
 mod export;

@@ -78,6 +78,17 @@ impl StartProblem {
     }
 }
 
+#[cfg(test)]
+impl StartProblem {
+    /// Returns a problem of two nodes.
+    pub(crate) fn of_two_nodes() -> Self {
+        let error = "\"Failed to start cAdvisor\" err=\"inotify_init: too many open files\"".to_owned();
+        let help = Some("raise the number of inotify instances on the Docker host");
+        let nodes = vec!["lab-worker".to_owned(), "lab-worker2".to_owned()];
+        Self { nodes, state: StartState::Crashing, cause: StartCause { error, help } }
+    }
+}
+
 impl fmt::Display for StartProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.nodes.join(", "), self.state, self.cause)

@@ -38,7 +38,7 @@ const SLOW_SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Request for a Summary that did not succeed.
 #[derive(Debug, thiserror::Error)]
-enum SummaryError {
+pub(crate) enum SummaryError {
     #[error(transparent)]
     Node(#[from] NodeError),
     #[error("the Summary of node {node} was not received within {seconds} s")]

@@ -24,7 +24,7 @@ const MAX_PREPARATIONS: usize = 250;
 
 /// Failure to open a cluster or to prepare its nodes.
 #[derive(Debug, thiserror::Error)]
-enum PrepareError {
+pub(crate) enum PrepareError {
     #[error(transparent)]
     Open(#[from] ClusterError),
     #[error(transparent)]

@@ -220,7 +220,7 @@ fn usable_nodes(
 
 /// Reason why a case runs on no node of a kubelet.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoUsableNode {
+pub(crate) enum NoUsableNode {
     #[error("it applies to kubelets {0}")]
     Kubelet(String),
     #[error("a model gives no evidence: {0}")]

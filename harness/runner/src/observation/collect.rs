@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use evictlab_case::expression::KeysRead;
-use evictlab_cluster::{MAX_KUBELET_LOG_LINES, MetricLine, Node, without_managed_fields};
+use evictlab_cluster::{MAX_KUBELET_LOG_LINES, MetricLine, Node, api_error_message, without_managed_fields};
 use evictlab_evidence::{
     DecodeError, EvidenceSource, LiveState, Metric, MissingEvidence, NodeState, Observations, Recorded,
     RecordedEvent, RecordedPod,
@@ -50,8 +50,8 @@ pub(crate) struct Collector<'a> {
 
 /// Reason why the final pods could not be read.
 #[derive(Debug, thiserror::Error)]
-enum FinalPodsError {
-    #[error(transparent)]
+pub(crate) enum FinalPodsError {
+    #[error("{}", api_error_message(.0))]
     List(#[from] kube::Error),
     #[error(transparent)]
     Decode(#[from] DecodeError),

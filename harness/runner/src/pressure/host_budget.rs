@@ -47,11 +47,11 @@ struct Budget {
      {missing}Mi are missing"
 )]
 pub(crate) struct HostTooSmall {
-    resource: &'static str,
-    available: u64,
-    takes: u64,
-    reserve: u64,
-    missing: u64,
+    pub(crate) resource: &'static str,
+    pub(crate) available: u64,
+    pub(crate) takes: u64,
+    pub(crate) reserve: u64,
+    pub(crate) missing: u64,
 }
 
 /// Reason why a case does not fit its host, or why that is unknown.

@@ -14,7 +14,9 @@ pub enum JobError {
     )]
     NoJob(JobName),
     /// The Job was not created by evictlab.
-    #[error("job {0} was not created by evictlab\nhelp: name another one, and its --namespace")]
+    #[error(
+        "failed to read job {0}: evictlab did not create it\nhelp: name another one, and its --namespace"
+    )]
     Foreign(JobName),
     /// An object exists.
     #[error("failed to create {object}: it already exists\nhelp: remove the job with `evictlab job delete {name} --namespace {namespace}`, or use another --name", name = job.name, namespace = job.namespace)]

@@ -54,3 +54,18 @@ impl QueryError {
         }
     }
 }
+
+#[cfg(test)]
+mod error_texts {
+    use super::*;
+    use crate::error_texts::row;
+
+    #[test]
+    fn texts() {
+        let rows = [
+            row(QueryError::ApiServer("connection refused".to_owned())),
+            row(QueryError::Kubelet("no answer within 15 s".to_owned())),
+        ];
+        insta::assert_snapshot!(rows.concat());
+    }
+}

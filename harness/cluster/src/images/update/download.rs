@@ -4,6 +4,8 @@ use http::header::{ACCEPT, USER_AGENT};
 use http::{Request, Uri};
 use kube::{Client, Config};
 
+use crate::api_error_message;
+
 /// Address of the list of kind's releases.
 pub const RELEASES: &str = "https://api.github.com/repos/kubernetes-sigs/kind/releases?per_page=100";
 
@@ -20,7 +22,8 @@ pub enum DownloadError {
     },
     /// The server did not answer with the document.
     #[error(
-        "failed to download {url}: {source}\nhelp: download it elsewhere (`gh api {path}`), and pass the file: --from FILE",
+        "failed to download {url}: {}\nhelp: download it elsewhere (`gh api {path}`), and pass the file: --from FILE",
+        api_error_message(source),
         path = path(url)
     )]
     Request {

@@ -29,3 +29,23 @@ pub(super) enum ShellError {
     #[error("killed")]
     Killed,
 }
+
+#[cfg(test)]
+mod error_texts {
+    use super::*;
+    use crate::error_texts::row;
+
+    #[test]
+    fn texts() {
+        let rows = [
+            row(ShellError::Syntax),
+            row(ShellError::Unsupported("coproc")),
+            row(ShellError::NotANumber),
+            row(ShellError::DivideByZero),
+            row(ShellError::ValueTooLong("out".to_owned())),
+            row(ShellError::CannotFork),
+            row(ShellError::Killed),
+        ];
+        insta::assert_snapshot!(rows.concat());
+    }
+}

@@ -1,0 +1,36 @@
+//! Texts of all errors of this crate, in one snapshot.
+
+#[path = "../../error_row.rs"]
+mod error_row;
+
+use error_row::row;
+use evictlab_rules::message::EvictionMessage;
+
+use crate::{InputError, NothingToExplain};
+
+#[test]
+fn texts() {
+    let text = |text: &str| text.to_owned();
+    let problem = "The node was low on resource: threads.".parse::<EvictionMessage>().unwrap_err();
+    let source = serde_json::from_str("{\"status\": 1}").and_then(serde_json::from_value::<u8>).unwrap_err();
+    let rows = [
+        row(NothingToExplain::NoEviction(text("3 events, 2 pods"))),
+        row(NothingToExplain::Message { of: text("pod web"), problem }),
+        row(InputError::Empty),
+        row(InputError::Kind(text("Deployment"))),
+        row(InputError::Syntax {
+            format: "YAML",
+            line: 3,
+            column: 5,
+            problem: text("mapping values are not allowed in this context"),
+        }),
+        row(InputError::Object { kind: "Pod", source }),
+        row(InputError::Message {
+            after: text("The node was low on resource: "),
+            expected: text("a resource"),
+            found: text("threads."),
+        }),
+        row(InputError::Text(text("NAME READY STATUS"))),
+    ];
+    insta::assert_snapshot!(rows.concat());
+}

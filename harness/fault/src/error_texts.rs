@@ -1,0 +1,18 @@
+//! Texts of all errors of this crate, in one snapshot.
+
+#[path = "../../error_row.rs"]
+mod error_row;
+
+use error_row::row;
+
+use crate::{ScriptError, Span, SpanError, parse};
+
+#[test]
+fn texts() {
+    let rows = [
+        row::<ScriptError>(parse("event-lst: {}").unwrap_err()),
+        row::<ScriptError>(parse("faults.yaml").unwrap_err()),
+        row::<SpanError>("soon".parse::<Span>().unwrap_err()),
+    ];
+    insta::assert_snapshot!(rows.concat());
+}

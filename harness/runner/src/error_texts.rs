@@ -1,0 +1,172 @@
+//! Texts of all errors of this crate, in one snapshot.
+
+#[path = "../../error_row.rs"]
+mod error_row;
+
+use std::time::Duration;
+
+use error_row::row;
+use evictlab_case::Cgroup;
+use evictlab_case::expression::ExpressionError;
+use evictlab_cluster::kubelet_config::ConfigureError;
+use evictlab_cluster::wait::Stalled;
+use evictlab_cluster::workload::StageError;
+use evictlab_cluster::{ClusterError, NodeError, PressureForbidden, ProbeError};
+use evictlab_evidence::{DecodeError, Recorded};
+use kube::core::Status;
+use serde_json::json;
+
+use crate::case_runner::error::CaseError;
+use crate::case_runner::observe::SummaryError;
+use crate::dispatch::cluster_run::PrepareError;
+use crate::dispatch::plan_cases::NoUsableNode;
+use crate::lease::leased_node::LeaseError;
+use crate::lease::node_policy::PlanError;
+use crate::observation::collect::FinalPodsError;
+use crate::pressure::host_budget::{HostError, HostTooSmall};
+use crate::pressure::skip_reason::SkipReason;
+use crate::recovery::verify_recovered::RecoveryError;
+
+const MIB: u64 = 1 << 20;
+const SIGNAL: &str = "memory.available";
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn worker() -> String {
+    text("lab-worker")
+}
+
+fn stalled() -> Stalled {
+    Stalled { timeout: Duration::from_secs(120), last: text("the kubelet does not answer") }
+}
+
+fn node_error() -> NodeError {
+    NodeError::NotHeld { node: worker(), reason: text("another run holds it") }
+}
+
+fn stage_error() -> StageError {
+    StageError::NoServiceAccount { namespace: text("evictlab-web"), stalled: stalled() }
+}
+
+fn decode_error() -> DecodeError {
+    Recorded::<Vec<u8>>::decode(json!(["one"])).unwrap_err()
+}
+
+fn too_small() -> HostTooSmall {
+    HostTooSmall { resource: "memory", available: 2048, takes: 2560, reserve: 1024, missing: 1536 }
+}
+
+fn cases() -> Vec<String> {
+    vec![
+        row(CaseError::Node(node_error())),
+        row(CaseError::Configure(ConfigureError::Node(node_error()))),
+        row(CaseError::Stage(stage_error())),
+        row(CaseError::Decode(decode_error())),
+        row(CaseError::Lease(LeaseError::Node(node_error()))),
+        row(CaseError::Refused(text("the API server rejected pod web: exceeded quota"))),
+        row(CaseError::NotRunning(text("web/main"))),
+        row(CaseError::CommandFailed {
+            command: text("cat /data/file"),
+            container: text("web/main"),
+            code: 1,
+            output: text(": no such file"),
+        }),
+        row(CaseError::Unreachable(text("connection refused"))),
+        row(CaseError::HostTooSmall(too_small())),
+        row(CaseError::Skip(SkipReason::Cordoned)),
+        row(CaseError::DistanceNotAvailable { node: worker(), signal: SIGNAL }),
+        row(CaseError::NotReady { node: worker(), stalled: stalled() }),
+        row(CaseError::Condition {
+            key: "until",
+            source: ExpressionError::NoValue(text("pods.web.status.reason is not a number")),
+        }),
+        row(CaseError::EndedByGuard(text("a pod of another namespace arrived"))),
+        row(CaseError::Interrupted),
+    ]
+}
+
+fn nodes() -> Vec<String> {
+    vec![
+        row(SummaryError::Node(node_error())),
+        row(SummaryError::TimedOut { node: worker(), seconds: 10 }),
+        row(FinalPodsError::List(kube::Error::Api(Status::failure("too many requests", "").boxed()))),
+        row(FinalPodsError::Decode(decode_error())),
+        row(PrepareError::Open(ClusterError::Interrupted)),
+        row(PrepareError::Lease(LeaseError::Node(node_error()))),
+        row(PrepareError::Canaries(stage_error())),
+        row(PrepareError::Interrupted),
+        row(LeaseError::Configure(ConfigureError::Node(node_error()))),
+        row(LeaseError::Node(node_error())),
+        row(LeaseError::Recovery(RecoveryError::NotRecovered { node: worker(), stalled: stalled() })),
+        row(LeaseError::Leftover { namespace: text("evictlab-web"), source: stage_error() }),
+        row(PlanError::Skip(SkipReason::Cordoned)),
+        row(PlanError::Node(node_error())),
+        row(too_small()),
+        row(HostError::TooSmall(too_small())),
+        row(HostError::Node(node_error())),
+        row(RecoveryError::NotRecovered { node: worker(), stalled: stalled() }),
+        row(RecoveryError::Canary(ProbeError::Stage(stage_error()))),
+    ]
+}
+
+fn unusable_nodes() -> Vec<String> {
+    let reasons = vec![(worker(), SkipReason::Cordoned), (text("lab-worker2"), SkipReason::RunsCommands)];
+    vec![
+        row(NoUsableNode::Kubelet(text(">=1.31"))),
+        row(NoUsableNode::Model(text("PSI of the kernel"))),
+        row(NoUsableNode::Faults),
+        row(NoUsableNode::Cgroup(SkipReason::Cgroup(Cgroup::V2))),
+        row(NoUsableNode::Reasons(reasons)),
+    ]
+}
+
+fn skips() -> Vec<String> {
+    vec![
+        row(SkipReason::Cgroup(Cgroup::V1)),
+        row(SkipReason::FileSystems(text("it requires an imagefs"))),
+        row(SkipReason::PressureForbidden {
+            cause: text("it exhausts memory"),
+            forbidden: PressureForbidden::NotAllowed,
+        }),
+        row(SkipReason::Privileged(text("pod web is privileged"))),
+        row(SkipReason::LimitsOverCap { limits: 900 * MIB, cap: 512 * MIB }),
+        row(SkipReason::Configuration(text("eviction-hard"))),
+        row(SkipReason::ChangesNode(text("drain"))),
+        row(SkipReason::RunsCommands),
+        row(SkipReason::InsufficientMemory { requested: 900 * MIB, allocatable: 512 * MIB }),
+        row(SkipReason::Cordoned),
+        row(SkipReason::ClusterScoped),
+        row(SkipReason::NoKubeletLog),
+        row(SkipReason::NoImage {
+            image: text("registry.k8s.io/pause:3.10"),
+            why: text("connection refused"),
+        }),
+        row(SkipReason::NotBytes("inodes")),
+        row(SkipReason::SharedResource { signal: "pid.available", shared_with: vec![text("lab-worker2")] }),
+    ]
+}
+
+fn skips_by_threshold() -> Vec<String> {
+    let (signal, available, threshold) = (SIGNAL, 4096, 100);
+    vec![
+        row(SkipReason::NoThreshold { signal, kind: "soft" }),
+        row(SkipReason::OtherThresholdFirst {
+            signal,
+            first: "soft",
+            first_mib: 300,
+            tested: "hard",
+            tested_mib: threshold,
+        }),
+        row(SkipReason::NoStatistics(signal)),
+        row(SkipReason::TooClose { signal, available: 120, threshold, needs: 64 }),
+        row(SkipReason::OverCap { signal, available, threshold, takes: available - threshold, cap: 512 }),
+    ]
+}
+
+#[test]
+fn texts() {
+    let rows = [cases(), nodes(), unusable_nodes(), skips(), skips_by_threshold()];
+    insta::assert_snapshot!(rows.concat().concat());
+}
