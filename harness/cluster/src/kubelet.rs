@@ -52,6 +52,13 @@ pub enum KubeletSpecError {
     Claim(#[from] evictlab_rules::VersionError),
 }
 
+impl From<KubeletSource> for KubeletSpec {
+    /// Returns the argument without an expected version.
+    fn from(source: KubeletSource) -> Self {
+        Self { claimed: None, source }
+    }
+}
+
 impl FromStr for KubeletSpec {
     type Err = KubeletSpecError;
 
@@ -60,7 +67,7 @@ impl FromStr for KubeletSpec {
             let claimed = Some(claim.parse()?);
             return Ok(Self { claimed, source: parse_source(source)? });
         }
-        Ok(Self { claimed: None, source: parse_source(text)? })
+        Ok(parse_source(text)?.into())
     }
 }
 

@@ -56,6 +56,7 @@ mod plan;
 mod probe;
 mod run_lease;
 mod served;
+mod sha256;
 pub mod wait;
 pub mod workload;
 
@@ -96,5 +97,6 @@ pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, 
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
 pub use served::{ServedCluster, ServedError};
+pub use sha256::sha256_hex;
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

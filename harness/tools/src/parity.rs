@@ -91,10 +91,7 @@ impl ModelRun<'_> {
     ) -> Result<Vec<KubeletResults>, ParityError> {
         let versions: Vec<KubeletVersion> =
             real.iter().map(|results| results.kubelet.parse()).collect::<Result<_, _>>()?;
-        let release = |version: &KubeletVersion| KubeletSpec {
-            claimed: None,
-            source: KubeletSource::Release(version.clone()),
-        };
+        let release = |version: &KubeletVersion| KubeletSpec::from(KubeletSource::Release(version.clone()));
         let specs: Vec<KubeletSpec> = versions.iter().map(release).collect();
         let mut kubelets = modelled_kubelets(&specs, self.catalog)?;
         for (kubelet, version) in kubelets.iter_mut().zip(&versions) {

@@ -129,7 +129,7 @@ async fn measure_kind(
             progress: &|text| print_stderr(text),
         };
         let present = resolve.local_versions().await.map_err(infrastructure)?;
-        let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
+        let release = |version| KubeletSpec::from(KubeletSource::Release(version));
         let specs: Vec<_> = bench::newest_pair(present).into_iter().map(release).collect();
         match specs.is_empty() {
             true => args.kubelets.resolve(&docker, &catalog).await?,

@@ -53,7 +53,7 @@ impl SearchContext {
     /// Returns the default candidates: the versions in the image catalog, or one of every modelled
     /// minor.
     fn all(&self) -> Vec<KubeletArg> {
-        let release = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
+        let release = |version| KubeletSpec::from(KubeletSource::Release(version));
         let specs = match &self.kind {
             Some(_) => self.catalog.nodes.keys().cloned().map(release).collect(),
             None => evictlab_cluster::every_minor(),

@@ -55,7 +55,7 @@ impl<'a> CommitWorker<'a> {
             Some(_) => KubeletSource::Binary(path.to_owned()),
             None => KubeletSource::Release(version.clone()),
         };
-        let spec = [KubeletSpec { claimed: None, source }];
+        let spec = [KubeletSpec::from(source)];
         let images = &self.args.images;
         let resolved = match &self.kind {
             Some(kind) => images.resolve(&kind.docker, &self.catalog, &spec).await?,

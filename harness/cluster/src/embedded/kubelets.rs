@@ -39,7 +39,7 @@ pub fn modelled_kubelets(
     specs: &[KubeletSpec],
     lock: &ImageCatalog,
 ) -> Result<Vec<Kubelet>, NotModelledError> {
-    let newest = [KubeletSpec { claimed: None, source: KubeletSource::Minor(*MODELLED_MINORS.end()) }];
+    let newest = [KubeletSource::Minor(*MODELLED_MINORS.end()).into()];
     let specs = if specs.is_empty() { &newest } else { specs };
     let versions = specs.iter().map(|spec| version(spec, lock)).collect::<Result<Vec<_>, _>>()?;
     let kubelet = |version: KubeletVersion| Kubelet {
@@ -54,7 +54,7 @@ pub fn modelled_kubelets(
 
 /// The newest kubelet of every minor version that the model supports.
 pub fn every_minor() -> Vec<KubeletSpec> {
-    MODELLED_MINORS.map(|minor| KubeletSpec { claimed: None, source: KubeletSource::Minor(minor) }).collect()
+    MODELLED_MINORS.map(|minor| KubeletSource::Minor(minor).into()).collect()
 }
 
 fn version(spec: &KubeletSpec, lock: &ImageCatalog) -> Result<KubeletVersion, NotModelledError> {

@@ -66,7 +66,7 @@ impl KubeletResolver<'_> {
                 newest.entry((version.major, version.minor)).or_insert_with(|| version.clone());
             *known = version.max(known.clone());
         }
-        let spec = |version| KubeletSpec { claimed: None, source: KubeletSource::Release(version) };
+        let spec = |version| KubeletSpec::from(KubeletSource::Release(version));
         Ok(newest.into_values().map(spec).collect())
     }
 
@@ -252,5 +252,5 @@ pub(super) fn distance(known: &KubeletVersion, version: &KubeletVersion) -> (u32
 /// Newest version without a suffix such as `-rc.1`.
 pub(super) fn newest_release(versions: impl Iterator<Item = KubeletVersion>) -> Option<KubeletSpec> {
     let newest = versions.filter(|version| version.suffix.is_empty()).max()?;
-    Some(KubeletSpec { claimed: None, source: KubeletSource::Release(newest) })
+    Some(KubeletSource::Release(newest).into())
 }

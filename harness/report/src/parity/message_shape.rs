@@ -49,7 +49,7 @@ fn shape(text: &str) -> String {
 const MARKER: &str = "-1E";
 
 fn mask(NodePressure { threshold, pod, containers, .. }: &mut NodePressure) {
-    let masked = || Quantity::parse_verbatim(MARKER).unwrap_or_else(|_| Quantity::from_bytes(-1));
+    let masked = || Quantity::parse_verbatim(MARKER).expect("the marker is a quantity");
     if let Some(ThresholdClause { quantity, available }) = threshold {
         (*quantity, *available) = (masked(), masked());
     }

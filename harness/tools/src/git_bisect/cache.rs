@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ring::digest::{SHA256, digest};
+use evictlab_cluster::sha256_hex;
 
 use super::build::Build;
 
@@ -99,9 +99,7 @@ impl KubeletCache {
 
     fn path(&self, commit: &str, build: &Build) -> PathBuf {
         let key = format!("{commit}\0{}\0{}", build.command, build.kubelet.display());
-        let hash = digest(&SHA256, key.as_bytes());
-        let name: String = hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        self.dir.join(name)
+        self.dir.join(&sha256_hex(key.as_bytes())[..32])
     }
 }
 

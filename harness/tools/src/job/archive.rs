@@ -10,10 +10,10 @@ use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use evictlab_cluster::sha256_hex;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use ring::digest::{SHA256, digest};
 use tar::{Archive, Builder, EntryType, Header};
 
 /// Start of each line.
@@ -83,7 +83,7 @@ impl PackedRun {
         for line in lines {
             writeln!(out, "{PREFIX} {id} {}", STANDARD.encode(line))?;
         }
-        writeln!(out, "{PREFIX} {id} end {count} {}", checksum(&self.compressed))?;
+        writeln!(out, "{PREFIX} {id} end {count} {}", sha256_hex(&self.compressed))?;
         out.flush()
     }
 }
@@ -115,15 +115,11 @@ pub fn unpack(log: &str, dir: &Path) -> Result<bool, ArchiveError> {
         let bytes = STANDARD.decode(&line).map_err(|error| ArchiveError::Damaged(error.to_string()))?;
         compressed.extend(bytes);
     }
-    if checksum(&compressed) != sum {
+    if sha256_hex(&compressed) != sum {
         return Err(ArchiveError::Damaged("the checksum differs".to_owned()));
     }
     extract(GzDecoder::new(&compressed[..]), dir)?;
     Ok(true)
-}
-
-fn checksum(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Compresses the files of a directory, down to a depth.
@@ -181,6 +177,7 @@ fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ring::digest::{SHA256, digest};
 
     fn write(dir: &Path, file: &str, content: &[u8]) {
         let path = dir.join(file);

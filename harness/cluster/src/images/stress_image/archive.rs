@@ -4,8 +4,9 @@
 
 use std::io;
 
-use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
+
+use crate::sha256::sha256_hex;
 
 /// Name of the image. No registry has the host `localhost`, so no client tries to pull it.
 pub const NAME: &str = "localhost/evictlab/stress:1";
@@ -39,8 +40,7 @@ struct Blob {
 
 impl Blob {
     fn new(media_type: &'static str, bytes: Vec<u8>) -> Self {
-        let hash: String =
-            digest(&SHA256, &bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = sha256_hex(&bytes);
         Self { media_type, bytes, hash }
     }
 
