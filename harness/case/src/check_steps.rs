@@ -8,7 +8,9 @@ use crate::checks::Checker;
 use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
-use crate::step::{Action, ApiRequest, ContainerCommand, NodeChange, ObjectKind, ObjectReference, Taint};
+use crate::step::{
+    Action, ApiRequest, ContainerCommand, FileSystems, NodeChange, ObjectKind, ObjectReference, Taint,
+};
 use crate::values::Name;
 use crate::yaml_path;
 
@@ -19,6 +21,9 @@ pub const LABEL_PREFIX: &str = "evictlab.dev/";
 /// metadata of a larger one would take space of the host.
 const IMAGEFS_SIZE: std::ops::RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
 
+/// Inodes of an imagefs: the files of the images of a kind node, and at most as many as 2Gi can have.
+const IMAGEFS_INODES: std::ops::RangeInclusive<u64> = 32 << 10..=512 << 10;
+
 impl Checker<'_> {
     /// Checks that additions to a node have the domain of the harness, so that they can be found
     /// and removed.
@@ -26,14 +31,8 @@ impl Checker<'_> {
         for name in self.case.node.capacity.keys() {
             self.check_domain(yaml_path!["node", "capacity", name.as_str()], name);
         }
-        if let Some(file_systems) = &self.case.node.file_systems
-            && !IMAGEFS_SIZE.contains(&file_systems.imagefs.quantity().value())
-        {
-            self.report(
-                yaml_path!["node", "file-systems", "imagefs"],
-                format!("an imagefs cannot have a size of {}", file_systems.imagefs),
-                "state 2Gi to 64Gi: the images of a kind node take about 1Gi",
-            );
+        if let Some(file_systems) = &self.case.node.file_systems {
+            self.check_imagefs(file_systems);
         }
         for (at, step) in self.case.steps.iter().enumerate() {
             match step.node_change() {
@@ -41,6 +40,25 @@ impl Checker<'_> {
                 Some(NodeChange::Untaint(key)) => self.check_domain(yaml_path!["do", at, "untaint"], key),
                 _ => {}
             }
+        }
+    }
+
+    fn check_imagefs(&mut self, stated: &FileSystems) {
+        if !IMAGEFS_SIZE.contains(&stated.imagefs.quantity().value()) {
+            self.report(
+                yaml_path!["node", "file-systems", "imagefs"],
+                format!("an imagefs cannot have a size of {}", stated.imagefs),
+                "state 2Gi to 64Gi: the images of a kind node take about 1Gi",
+            );
+        }
+        if let Some(inodes) = stated.imagefs_inodes
+            && !IMAGEFS_INODES.contains(&inodes)
+        {
+            self.report(
+                yaml_path!["node", "file-systems", "imagefs-inodes"],
+                format!("an imagefs cannot have {inodes} inodes"),
+                "state 32768 to 524288: the images of a kind node take up to 20,000",
+            );
         }
     }
 

@@ -179,6 +179,11 @@ fn errors_point_to_the_mistake() {
             "node: {file-systems: {imagefs: 512Mi}}\nexpect:\n",
         ),
         (
+            "an imagefs without inodes for images",
+            "expect:\n",
+            "node: {file-systems: {imagefs: 2Gi, imagefs-inodes: 1000}}\nexpect:\n",
+        ),
+        (
             "an unknown file system",
             "expect:\n",
             "node: {file-systems: {imagefs: 8Gi, containerfs: rootfs}}\nexpect:\n",

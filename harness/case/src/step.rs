@@ -324,6 +324,9 @@ pub struct FileSystems {
     /// Size of a new file system for images and writable layers (a dedicated imagefs). The images of
     /// a kind node take about 1Gi of it.
     pub imagefs: QuantityText,
+    /// Inodes of that file system; one per 16Ki of its size by default, as of ext4.
+    #[serde(default)]
+    pub imagefs_inodes: Option<u64>,
     /// File system of the writable layers.
     #[serde(default)]
     pub containerfs: ContainerfsPlacement,

@@ -9,9 +9,9 @@ require_mkfs() {
 mount_image() { # IMAGE DIRECTORY
   mount -o loop,discard,noinit_itable "$1" "$2"
 }
-mount_new_image() { # SIZE IMAGE DIRECTORY
+mount_new_image() { # SIZE IMAGE DIRECTORY [INODES]
   truncate -s "$1" "$2"
-  mkfs.ext4 -q -F -m 0 -O ^has_journal -E nodiscard,lazy_itable_init=1 "$2"
+  mkfs.ext4 -q -F -m 0 ${4:+-N "$4"} -O ^has_journal -E nodiscard,lazy_itable_init=1 "$2"
   for number in $(seq 0 255); do
     [ -e /dev/loop$number ] || mknod -m 660 /dev/loop$number b 7 $number
   done
@@ -21,7 +21,7 @@ mount_new_image() { # SIZE IMAGE DIRECTORY
 "#;
 
 /// Returns a script that can call `require_mkfs`, `mount_image IMAGE DIRECTORY`, and `mount_new_image
-/// SIZE IMAGE DIRECTORY`, with the size in bytes.
+/// SIZE IMAGE DIRECTORY [INODES]`, with the size in bytes.
 pub(crate) fn script(body: &str) -> String {
     [FUNCTIONS, body].concat()
 }

@@ -275,7 +275,9 @@ async fn have_imagefs(docker: &Docker, node: &str) {
     run("mkdir /var/lib/kubelet").await;
     let backend = NodeBackend::of_container(docker, node);
     let set_up = async |imagefs, has_split_layers| {
-        let result = backend.set_up_file_systems(FileSystems { imagefs, has_split_layers }).await;
+        let result = backend
+            .set_up_file_systems(FileSystems { imagefs, imagefs_inodes: None, has_split_layers })
+            .await;
         result.map_err(|error| error.to_string())
     };
     assert!(!backend.restore_file_systems().await.unwrap(), "the node is as it was created");

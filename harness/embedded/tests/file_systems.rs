@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";
 const MIB: i64 = 1 << 20;
-const DEDICATED: Imagefs = Imagefs { bytes: 8 << 30, has_layers: true };
-const SPLIT: Imagefs = Imagefs { bytes: 8 << 30, has_layers: false };
+const DEDICATED: Imagefs = Imagefs { bytes: 8 << 30, inodes: None, has_layers: true };
+const SPLIT: Imagefs = Imagefs { bytes: 8 << 30, inodes: None, has_layers: false };
 
 struct Lab {
     simulation: Simulation,

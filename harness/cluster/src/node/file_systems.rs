@@ -7,6 +7,8 @@ use super::error::{ConfigureError, NodeError};
 pub struct FileSystems {
     /// Size of the file system of images, in bytes.
     pub imagefs: u64,
+    /// Inodes of that file system; `None` for the default of ext4.
+    pub imagefs_inodes: Option<u64>,
     /// True if writable layers are on nodefs, and only images on the new file system.
     pub has_split_layers: bool,
 }

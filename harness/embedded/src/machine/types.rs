@@ -71,6 +71,8 @@ pub struct Mount {
 pub struct Imagefs {
     /// Size, in bytes.
     pub bytes: u64,
+    /// Number of inodes; that of a new ext4 by default.
+    pub inodes: Option<u64>,
     /// True for a dedicated imagefs, which has the writable layers, too; false for a split one, as
     /// of CRI-O with an image store of its own.
     pub has_layers: bool,
@@ -82,7 +84,8 @@ impl Imagefs {
 
     /// Returns the size in bytes and inodes.
     pub(crate) fn capacity(self) -> DiskUse {
-        DiskUse { bytes: self.bytes, inodes: self.bytes / Self::BYTES_PER_INODE }
+        let inodes = self.inodes.unwrap_or(self.bytes / Self::BYTES_PER_INODE);
+        DiskUse { bytes: self.bytes, inodes }
     }
 }
 

@@ -89,7 +89,7 @@ fn layers_have_the_file_system_of_images() {
     assert_eq!((lab.machine.images_filesystem(), lab.machine.fs_layout()), (None, FsLayout::Single));
 
     let images = DiskUse { bytes: 40 * MIB, inodes: 9 };
-    let imagefs = Imagefs { bytes: 160 * MIB, has_layers: true };
+    let imagefs = Imagefs { bytes: 160 * MIB, inodes: None, has_layers: true };
     lab.machine.set_imagefs(Some(imagefs), images);
     assert_eq!(lab.machine.fs_layout(), FsLayout::DedicatedImagefs);
     let layer = lab.machine.layer("c");

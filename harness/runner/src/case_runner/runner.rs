@@ -194,6 +194,7 @@ impl CaseRunner<'_> {
         let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
         let wanted = FileSystems {
             imagefs: u64::try_from(stated.imagefs.quantity().value()).unwrap_or(0),
+            imagefs_inodes: stated.imagefs_inodes,
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
         };
         self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));

@@ -58,7 +58,11 @@ impl EmbeddedNode {
     }
 
     pub(super) fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), NodeError> {
-        let imagefs = Imagefs { bytes: wanted.imagefs, has_layers: !wanted.has_split_layers };
+        let imagefs = Imagefs {
+            bytes: wanted.imagefs,
+            inodes: wanted.imagefs_inodes,
+            has_layers: !wanted.has_split_layers,
+        };
         self.with(|node, ctx| node.set_imagefs(Some(imagefs), ctx))
     }
 

@@ -9,15 +9,20 @@ use crate::loop_file_system::script;
 use crate::node::error::NodeError;
 use crate::node::file_systems::{FileSystems, FileSystemsError};
 
-/// Creates a file system of a given size in bytes, and mounts it beside containerd's directory.
+/// Creates a file system of a given size in bytes, with a given number of inodes if it is not empty, and
+/// mounts it beside containerd's directory.
 /// Changes nothing else, so that a failure only means that the node cannot have one.
 const PREPARE: &str = r#"
-size=$1 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
+size=$1 inodes=$2 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
 require_mkfs
 used=$(du -sxB1 $directory | cut -f 1)
 available=$(df --output=avail -B1 /kind | tail -n 1)
 [ "$size" -ge $((used + 512 * 1024 * 1024)) ] || {
   echo "the node has $((used >> 20)) MiB of images and layers" >&2; exit 1
+}
+files=$(du -sx --inodes $directory | cut -f 1)
+[ -z "$inodes" ] || [ "$inodes" -ge $((files + 8192)) ] || {
+  echo "the node has $files files of images and layers" >&2; exit 1
 }
 [ "$available" -ge $((used + 2 * 1024 * 1024 * 1024)) ] || {
   echo "the host has $((available >> 20)) MiB of disk available, $((used >> 20)) MiB are copied, 2048 MiB remain" >&2
@@ -26,7 +31,7 @@ available=$(df --output=avail -B1 /kind | tail -n 1)
 trap '[ $? = 0 ] || rm -f $image' EXIT
 umount $new 2> /dev/null || true
 rm -f $image
-mount_new_image "$size" $image $new
+mount_new_image "$size" $image $new "$inodes"
 "#;
 
 /// Copies containerd's directory to the new file system, and mounts it there. Containers continue to
@@ -70,7 +75,8 @@ impl KindNode {
             return Err(unsupported(reason.to_owned()));
         }
         let size = wanted.imagefs.to_string();
-        let prepare = ["bash", "-ec", &script(PREPARE), "prepare-imagefs", &size];
+        let inodes = wanted.imagefs_inodes.map(|inodes| inodes.to_string()).unwrap_or_default();
+        let prepare = ["bash", "-ec", &script(PREPARE), "prepare-imagefs", &size, &inodes];
         let prepared = self.docker.exec(&self.node, &prepare).await.map_err(NodeError::from)?;
         if prepared.code != 0 {
             return Err(unsupported(prepared.stderr));
