@@ -614,6 +614,43 @@ fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
     }
 }
 
+/// The runtime deletes the data of an evicted pod in the background: until they are gone, the kubelet
+/// evicts the next pod.
+#[test]
+fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
+    const LOW: &str = "The node was low on resource: ephemeral-storage. ";
+    let fails = case("{evicted: [web]}", "");
+    let with_free = |first: u64, second: u64, victims: [&str; 2]| {
+        let sample = |at: u32, mib: u64| {
+            let mut sample = sample(at, &["web", "db"]);
+            sample["node"]["fs"] = json!({"availableBytes": mib << 20, "inodesFree": 1000});
+            sample
+        };
+        let mut observed = observations();
+        observed["samples"] = json!([sample(40, first), sample(46, second)]);
+        observed["podsFinal"] = json!(["web", "db"].map(|name| {
+            let mut pod = evicted(name);
+            pod["status"]["message"] = json!(LOW);
+            pod
+        }));
+        observed["events"] = json!([(victims[0], "41"), (victims[1], "47")].map(|(name, second)| {
+            let mut event = event(name, name);
+            event["message"] = json!(LOW);
+            event["metadata"]["annotations"] = json!({"offending_containers": "",
+                "offending_containers_usage": "", "starved_resource": "ephemeral-storage"});
+            event["firstTimestamp"] = json!(format!("2026-11-21T00:45:{second}Z"));
+            event
+        }));
+        result(&fails, observed)
+    };
+    let why = "the data of web were not deleted yet when the kubelet evicted db";
+    assert_inconclusive(&with_free(90, 80, ["web", "db"]), InconclusiveReason::ReclaimPending, why);
+    // The data were deleted, and the kubelet evicts another pod.
+    assert_eq!(with_free(90, 300, ["web", "db"]).verdict, Verdict::Failed);
+    // The kubelet ranks another pod first.
+    assert_eq!(with_free(90, 80, ["db", "web"]).verdict, Verdict::Failed);
+}
+
 /// A pod that is ranked by a measurement from before its container grew explains a wrong victim, and that
 /// a known bug of the ranking did not show.
 #[test]

@@ -129,6 +129,7 @@ pub(crate) fn of_failure(
         .or_else(|| unmeasured_victim(evidence))
         .or_else(|| stats_outrun(expectation, evidence))
         .or_else(|| ranking_outrun(evidence))
+        .or_else(|| reclaim_pending(expectation, evidence))
         .or_else(|| unlisted_pod(case, evidence))
 }
 
@@ -372,10 +373,7 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
 /// measures the two at different times.
 pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     const MIN_DIFFERENCE: i64 = 16 << 20;
-    let is_for_memory = |pod: &&PodEvidence<'_>| {
-        let message = pod.message().and_then(|text| text.parse().ok());
-        matches!(message, Some(EvictionMessage::NodePressure(message)) if message.resource == Resource::Memory)
-    };
+    let is_for_memory = |pod: &&PodEvidence<'_>| starved_resource(pod) == Some(Resource::Memory);
     let at = evidence.pods.iter().filter(is_for_memory).filter_map(PodEvidence::evicted_at).min()?;
     let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
     let sample = evidence.samples.iter().rfind(before)?;
@@ -395,6 +393,49 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
         );
         Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
     })
+}
+
+/// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were deleted:
+/// its statistics showed no more free bytes and inodes than at the first eviction. The runtime
+/// deletes data in the background, and the kubelet does not wait for it.
+fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
+    let is_expected =
+        |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);
+    let is_for_disk = |pod: &&PodEvidence<'_>| {
+        matches!(starved_resource(pod), Some(Resource::EphemeralStorage | Resource::Inodes))
+    };
+    let evictions =
+        || evidence.pods.iter().filter(is_for_disk).filter_map(|pod| Some((pod.evicted_at()?, pod)));
+    let (first_at, first) = evictions().min_by_key(|(at, _)| *at).filter(|(_, pod)| is_expected(pod))?;
+    let (at, other) =
+        evictions().filter(|(at, pod)| *at > first_at && !is_expected(pod)).min_by_key(|(at, _)| *at)?;
+    let free_at = |at: Timestamp| {
+        let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
+        evidence.samples.iter().rfind(before).map(free_disk)
+    };
+    let (earlier, later) = (free_at(first_at)?, free_at(at)?);
+    if earlier.into_iter().zip(later).any(|(earlier, later)| later > earlier) {
+        return None;
+    }
+    let why =
+        format!("the data of {} were not deleted yet when the kubelet evicted {}", first.name, other.name);
+    Some(Inconclusive { reason: InconclusiveReason::ReclaimPending, why })
+}
+
+/// Returns the free bytes and inodes of nodefs and of imagefs.
+fn free_disk(sample: &Sample) -> [Option<i64>; 4] {
+    let imagefs = sample.node.runtime.as_ref().and_then(|runtime| runtime.image_fs.as_ref());
+    let [nodefs, imagefs] = [sample.node.fs.as_ref(), imagefs]
+        .map(|fs| [fs.and_then(|fs| fs.available_bytes), fs.and_then(|fs| fs.inodes_free)]);
+    [nodefs[0], nodefs[1], imagefs[0], imagefs[1]]
+}
+
+/// Returns the resource for which the kubelet evicted a pod, if its message states one.
+fn starved_resource(pod: &PodEvidence<'_>) -> Option<Resource> {
+    match pod.message()?.parse().ok()? {
+        EvictionMessage::NodePressure(message) => Some(message.resource),
+        _ => None,
+    }
 }
 
 fn is_expected_usage(bytes: i64, request: &Quantity, figures: &Figures) -> bool {

@@ -61,6 +61,8 @@ pub enum InconclusiveReason {
     EventMissing,
     /// The kubelet evicted before its container statistics showed the usage.
     StatsOutrun,
+    /// The kubelet evicted another pod before the data of the expected one were deleted.
+    ReclaimPending,
     /// The case's trigger was never observed.
     TriggerNotObserved,
     /// The case ended before its end condition held or its steps were done.
@@ -202,6 +204,7 @@ impl fmt::Display for InconclusiveReason {
             Self::EvidenceLost => "evidence-lost",
             Self::EventMissing => "event-missing",
             Self::StatsOutrun => "stats-outrun",
+            Self::ReclaimPending => "reclaim-pending",
             Self::TriggerNotObserved => "trigger-not-observed",
             Self::EndNotReached => "end-not-reached",
         })

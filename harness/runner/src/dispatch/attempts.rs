@@ -116,8 +116,10 @@ impl Retry {
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
             InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
-            // Other load of the host may have come before the trigger.
-            InconclusiveReason::TriggerNotObserved if number == 1 => Some(Self::Same),
+            // Other load of the host may have come before the trigger, or delayed a deletion.
+            InconclusiveReason::TriggerNotObserved | InconclusiveReason::ReclaimPending if number == 1 => {
+                Some(Self::Same)
+            }
             // Events are delivered at best effort, but hardly lost twice.
             InconclusiveReason::EventMissing if number == 1 => Some(Self::ForTheEvent),
             _ => None,
