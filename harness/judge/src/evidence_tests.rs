@@ -627,13 +627,13 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
             sample
         };
         let mut observed = observations();
-        observed["samples"] = json!([sample(40, first), sample(46, second)]);
+        observed["samples"] = json!([sample(33, first), sample(39, second)]);
         observed["podsFinal"] = json!(["web", "db"].map(|name| {
             let mut pod = evicted(name);
             pod["status"]["message"] = json!(LOW);
             pod
         }));
-        observed["events"] = json!([(victims[0], "41"), (victims[1], "47")].map(|(name, second)| {
+        observed["events"] = json!([(victims[0], "35"), (victims[1], "41")].map(|(name, second)| {
             let mut event = event(name, name);
             event["message"] = json!(LOW);
             event["metadata"]["annotations"] = json!({"offending_containers": "",

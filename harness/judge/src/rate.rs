@@ -10,8 +10,10 @@ use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, KnownBug, Rate as StatedRate};
 use evictlab_evidence::Scope;
 
-/// Number of observations from which on an intermittent bug must not show in all of them.
+/// Numbers of observations and of runs from which on an intermittent bug must not show in all of them.
+/// The pods of one run share their moment, and a busy host makes the bug show in all of them.
 const MIN_OBSERVATIONS_OF_SOMETIMES: u64 = 5;
+const MIN_RUNS_OF_SOMETIMES: usize = 3;
 
 /// Reason why a run has no rate.
 pub(crate) enum Unrated {
@@ -94,6 +96,7 @@ impl std::fmt::Display for Rate {
 pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResult>) -> CaseResult {
     let mut total = Rate { what: String::new(), right: 0, of: 0 };
     let (mut last, mut tries) = (None, vec![]);
+    let has_enough_runs = runs.len() >= MIN_RUNS_OF_SOMETIMES;
     for run in runs {
         let rate = match (&run.rate, run.verdict) {
             (Some(rate), verdict) if verdict.is_success() => rate.clone(),
@@ -111,7 +114,9 @@ pub fn over_runs(stated: &StatedRate, bug: Option<&KnownBug>, runs: Vec<CaseResu
     let verdict = match bug {
         _ if total.of == 0 => Verdict::Inconclusive,
         _ if is_right => Verdict::Passed,
-        Some(_) if total.right == 0 && total.of >= MIN_OBSERVATIONS_OF_SOMETIMES => Verdict::Failed,
+        Some(_) if total.right == 0 && total.of >= MIN_OBSERVATIONS_OF_SOMETIMES && has_enough_runs => {
+            Verdict::Failed
+        }
         Some(_) => Verdict::Reproduced,
         None => Verdict::Failed,
     };
@@ -206,15 +211,18 @@ mod tests {
             serde_saphyr::from_str("{kubelet: '>=1.26', about: It shows at times., sometimes: true}")
                 .unwrap();
         let rows = [
-            ((0, 5), Verdict::Failed),
-            ((0, 12), Verdict::Failed),
-            ((0, 4), Verdict::Reproduced),
-            ((1, 12), Verdict::Reproduced),
-            ((12, 12), Verdict::Passed),
+            (vec![run(0, 1); 5], Verdict::Failed),
+            (vec![run(0, 2); 3], Verdict::Failed),
+            (vec![run(0, 12); 2], Verdict::Reproduced),
+            (vec![run(0, 1); 4], Verdict::Reproduced),
+            // Twelve pods at the same time.
+            (vec![run(0, 12)], Verdict::Reproduced),
+            (vec![run(1, 12); 5], Verdict::Reproduced),
+            (vec![run(12, 12)], Verdict::Passed),
         ];
-        for ((right, of), verdict) in rows {
-            let result = over_runs(&stated(""), Some(&bug), vec![run(right, of)]);
-            assert_eq!(result.verdict, verdict, "{right} of {of}: {}", result.why);
+        for (runs, verdict) in rows {
+            let result = over_runs(&stated(""), Some(&bug), runs);
+            assert_eq!(result.verdict, verdict, "{}", result.why);
         }
     }
 }

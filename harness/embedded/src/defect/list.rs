@@ -207,7 +207,7 @@ defects! {
         StatusMessageDiffers = "The message in the status of an evicted pod differs from the event's.",
         StatusPhaseSucceeded = "An evicted pod is Succeeded.",
         StatusStaysReady = "An evicted pod stays Ready.",
-        StatusExitCodesLost = "Containers of evicted pods end with 137 and ContainerStatusUnknown.",
+        StatusExitCodesLost = "Containers of evicted pods end with exit code 0 and Completed.",
         StatusRevertsAtRestart = "A restart of the kubelet starts an evicted pod again.",
         StatusDeletesPod = "The kubelet deletes the API object of an evicted pod.",
     }

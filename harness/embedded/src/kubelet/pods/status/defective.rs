@@ -3,7 +3,7 @@
 use super::builder::{DISRUPTION, disruption};
 use crate::defect::{Area, Defect, Defects};
 use crate::kubelet::pods::worker::Worker;
-use crate::resource::pod_status::{ConditionStatus, PodCondition, TerminatedState};
+use crate::resource::pod_status::{ConditionStatus, PodCondition};
 use crate::resource::{Phase, PodStatus};
 
 /// Changes the status of a pod as the defects do.
@@ -45,7 +45,8 @@ fn change_evicted(defects: &Defects, status: &mut PodStatus) {
     }
     if defects.has(Defect::StatusExitCodesLost) {
         for end in status.container_statuses.iter_mut().filter_map(|one| one.state.terminated.as_mut()) {
-            *end = TerminatedState::unknown(TerminatedState::LOST);
+            end.exit_code = 0;
+            end.reason = Some("Completed".to_owned());
         }
     }
 }
