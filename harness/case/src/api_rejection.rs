@@ -67,6 +67,9 @@ impl ParsedCase {
         if spans.is_empty() {
             spans.push(self.span(root, ""));
         }
-        Problem { message: format!("the API rejects {object}: {}", rejection.message), spans }
+        Problem {
+            message: format!("failed to create {object}: the API server rejected it: {}", rejection.message),
+            spans,
+        }
     }
 }

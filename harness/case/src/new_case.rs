@@ -47,7 +47,7 @@ pub enum NewCaseError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NewCaseNameError {
     /// Not a suite and a name.
-    #[error("a new case needs a suite and a name, such as message/my-case")]
+    #[error("the name of a new case needs a suite: SUITE/NAME, such as message/my-case")]
     NoSuite,
     /// One of them is not a DNS label.
     #[error(transparent)]

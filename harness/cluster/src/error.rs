@@ -85,7 +85,7 @@ pub enum ClusterError {
     },
     /// A kubelet reports another version than expected.
     #[error(
-        "the kubelet of node {node} is {found}, but {claimed} was expected\nhelp: the image or binary has another version than its name; correct --kubelet or --node-image"
+        "failed to verify the kubelet of node {node}: its version is {found}, expected {claimed}\nhelp: the image or binary has another version than its name; correct --kubelet or --node-image"
     )]
     VersionMismatch {
         /// Name of the node.

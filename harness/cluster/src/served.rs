@@ -35,7 +35,9 @@ pub struct ServedCluster {
 #[derive(Debug, thiserror::Error)]
 pub enum ServedError {
     /// The name belongs to another cluster.
-    #[error("cluster {0} exists already\nhelp: choose another --name, or `evictlab cluster delete {0}`")]
+    #[error(
+        "failed to create cluster {0}: it exists\nhelp: choose another --name, or `evictlab cluster delete {0}`"
+    )]
     Exists(String),
     /// The server runs on another host, or in another container.
     #[error("failed to delete cluster {cluster}: process {pid} on {host} serves it\nhelp: delete it there")]

@@ -20,10 +20,14 @@ use crate::text::amount;
 #[derive(Debug, thiserror::Error)]
 pub enum NothingToExplain {
     /// The objects are about something else.
-    #[error("no eviction found in the input, only {0}")]
+    #[error(
+        "failed to find an eviction in the input: it contains only {0}\nhelp: pass the Pod that was evicted and its Events: kubectl get events,pods,nodes -o yaml"
+    )]
     NoEviction(String),
     /// An Evicted event has a message that no kubelet of 1.26 to 1.37 writes.
-    #[error("{of} was not evicted by a kubelet, or by an unknown version: {problem}")]
+    #[error(
+        "failed to explain the eviction of {of}: not evicted by a kubelet, or by an unknown version: {problem}"
+    )]
     Message {
         /// The pod.
         of: String,

@@ -40,11 +40,13 @@ pub struct Input {
 pub enum InputError {
     /// The input is empty.
     #[error(
-        "the input is empty\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), or an eviction message"
+        "failed to read the input: it is empty\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), or an eviction message"
     )]
     Empty,
     /// The input contains no Event or Pod, only the object named here.
-    #[error("expected an Event, a Pod, or a list of them, found {0}\nhelp: kubectl get events,pods -o yaml")]
+    #[error(
+        "failed to read the input: expected an Event, a Pod, or a list of them, found {0}\nhelp: pass the output of kubectl get events,pods -o yaml"
+    )]
     Kind(String),
     /// Invalid YAML or JSON.
     #[error("failed to parse {format}, line {line}, column {column}: {problem}")]
@@ -78,7 +80,7 @@ pub enum InputError {
     },
     /// A text that is not about an eviction.
     #[error(
-        "no eviction found in this text, which begins with {0:?}\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), an eviction message, or the output of kubectl describe pod"
+        "failed to find an eviction in this text, which begins with {0:?}\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), an eviction message, or the output of kubectl describe pod"
     )]
     Text(String),
 }

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn errors_have_a_position() {
         let rows = [
-            (" \n", "the input is empty"),
+            (" \n", "failed to read the input: it is empty"),
             ("kind: Service", "found a Service"),
             ("kind: List\nitems: []", "found an empty list"),
             ("kind: EventList\nitems: x", "found an empty list"),
@@ -180,13 +180,13 @@ mod tests {
             ("kind: Node", "found a Node"),
             ("kind: Pod\nmetadata: {name: [}", "YAML, line 2, column"),
             ("{\"kind\": ", "JSON, line 1, column 9"),
-            ("hello", "no eviction found in this text, which begins with \"hello\""),
+            ("hello", "failed to find an eviction in this text, which begins with \"hello\""),
             ("Container el1 was using 3Gi. ", "after \"Container \", expected a container's name"),
             (
                 "The node was low on resource: patience. ",
                 "after \"The node was low on resource: \", expected memory, ephemeral-storage, inodes or pids",
             ),
-            ("- 1\n- 2", "no eviction found in this text"),
+            ("- 1\n- 2", "failed to find an eviction in this text"),
             ("kind: Pod\nspec: {nodeName: [a]}", "failed to read Pod: invalid type: sequence"),
         ];
         for (text, expected) in rows {

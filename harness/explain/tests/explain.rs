@@ -207,7 +207,7 @@ fn errors_describe_other_objects() {
         ("{kind: Pod, metadata: {name: web}, status: {phase: Running}}", "pod web in phase Running"),
         (
             "{kind: Event, reason: Evicted, message: moved by a descheduler, involvedObject: {kind: Pod, namespace: a, name: web}}",
-            "a/web was not evicted by a kubelet, or by an unknown version: not an eviction message: at byte 0, after \"\"",
+            "failed to explain the eviction of a/web: not evicted by a kubelet, or by an unknown version: not an eviction message: at byte 0, after \"\"",
         ),
     ];
     for (text, expected) in rows {
@@ -341,9 +341,12 @@ fn copied_text_is_explained() {
 #[test]
 fn other_text_is_refused_in_plain_words() {
     for (text, expected) in [
-        ("hello world", "no eviction found in this text, which begins with \"hello world\""),
-        ("NAME   READY   STATUS    RESTARTS   AGE\nweb-1   1/1   Running   0   5m", "no eviction found"),
-        ("Name: node-3\nRoles: <none>\nLabels: a=b\n", "no eviction found"),
+        ("hello world", "failed to find an eviction in this text, which begins with \"hello world\""),
+        (
+            "NAME   READY   STATUS    RESTARTS   AGE\nweb-1   1/1   Running   0   5m",
+            "failed to find an eviction",
+        ),
+        ("Name: node-3\nRoles: <none>\nLabels: a=b\n", "failed to find an eviction"),
         (
             "The node was low on resource: patience. ",
             "after \"The node was low on resource: \", expected memory",

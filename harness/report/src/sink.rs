@@ -75,7 +75,7 @@ pub enum ReportError {
     #[error("failed to write report: {0}")]
     Output(#[from] io::Error),
     /// The directory already contains a run.
-    #[error("{} already contains a run (found {found})\nhelp: choose another --output-dir, or move the directory away", .dir.display())]
+    #[error("failed to create run directory {}: it already contains a run (found {found})\nhelp: choose another --output-dir, or move the directory away", .dir.display())]
     Taken {
         /// The directory.
         dir: PathBuf,
@@ -94,13 +94,13 @@ pub enum ReportError {
     #[error("failed to update baseline: {0}")]
     Baseline(#[from] crate::baseline::BaselineError),
     /// The report panicked and gets no further events.
-    #[error("report panicked: {0}\nhelp: this is a bug in evictlab, please report it")]
+    #[error("failed to write report: it panicked: {0}\nhelp: this is a bug in evictlab, please report it")]
     Panicked(String),
 }
 
 /// A report that is incomplete.
 #[derive(Debug, thiserror::Error)]
-#[error("{report}: {first}{}", match .more { 0 => String::new(), more => format!(" (and {more} more errors)") })]
+#[error("failed to complete report {report}: {first}{}", match .more { 0 => String::new(), more => format!(" (and {more} more errors)") })]
 pub struct ReportFailure {
     /// Name of the report.
     pub report: &'static str,

@@ -65,7 +65,7 @@ fn cases() -> Vec<String> {
         row(CaseError::Stage(stage_error())),
         row(CaseError::Decode(decode_error())),
         row(CaseError::Lease(LeaseError::Node(node_error()))),
-        row(CaseError::Refused(text("the API server rejected pod web: exceeded quota"))),
+        row(CaseError::Refused(text("failed to create pod web: the API server rejected it: exceeded quota"))),
         row(CaseError::NotRunning(text("web/main"))),
         row(CaseError::CommandFailed {
             command: text("cat /data/file"),

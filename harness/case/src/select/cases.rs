@@ -39,8 +39,8 @@ pub enum SelectError {
     Load(#[from] LoadErrors),
     /// A name is unknown.
     #[error(
-        "unknown suite, case or file `{name}`: {}",
-        .nearest.as_ref().map_or_else(|| format!("the suites are {} (source: {place})", .suites.join(", ")),
+        "failed to find suite, case or file `{name}`\nhelp: {}",
+        .nearest.as_ref().map_or_else(|| format!("the suites of {place} are {}", .suites.join(", ")),
             |near| format!("did you mean `{near}`?"))
     )]
     NoSuchName {
@@ -54,7 +54,7 @@ pub enum SelectError {
         nearest: Option<String>,
     },
     /// The label filter selects no case.
-    #[error("no case is selected: the label filter `{filter}` matches none of {count} cases, whose labels are {}", .labels.join(", "))]
+    #[error("failed to select cases: the label filter `{filter}` matches none of {count} cases\nhelp: their labels are {}", .labels.join(", "))]
     NoLabel {
         /// Label filter.
         filter: String,
@@ -65,9 +65,9 @@ pub enum SelectError {
     },
     /// The focus selects no case.
     #[error(
-        "no case is selected: the focus {} matches none of {count} cases by \"suite/case about\"{}",
+        "failed to select cases: the focus {} matches none of {count} cases by \"suite/case about\"\nhelp: {}",
         .focus.join(" or "),
-        .nearest.as_ref().map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
+        .nearest.as_ref().map_or_else(|| "list the cases with `evictlab list`".to_owned(), |near| format!("did you mean `{near}`?"))
     )]
     NoFocus {
         /// Expressions.
@@ -78,7 +78,7 @@ pub enum SelectError {
         nearest: Option<String>,
     },
     /// All cases are skipped.
-    #[error("no case is selected: {} skips all cases ({count})", .skip.join(" or "))]
+    #[error("failed to select cases: {} skips all {count} cases\nhelp: use an expression for --skip that matches fewer cases", .skip.join(" or "))]
     AllSkipped {
         /// Expressions.
         skip: Vec<String>,
@@ -86,7 +86,7 @@ pub enum SelectError {
         count: usize,
     },
     /// No case refers to the upstream issue.
-    #[error("no case is selected: none of {count} cases refers to {}\nhelp: `evictlab list --json` shows the references of each case", .upstream.join(" or "))]
+    #[error("failed to select cases: none of {count} cases refers to {}\nhelp: `evictlab list --json` shows the references of each case", .upstream.join(" or "))]
     NoUpstream {
         /// Issues.
         upstream: Vec<String>,
@@ -94,7 +94,9 @@ pub enum SelectError {
         count: usize,
     },
     /// There are more shards than cases.
-    #[error("shard {shard} is empty: only {count} cases are selected\nhelp: use at most {count} shards")]
+    #[error(
+        "failed to select shard {shard}: only {count} cases are selected\nhelp: use at most {count} shards"
+    )]
     EmptyShard {
         /// Shard.
         shard: Shard,

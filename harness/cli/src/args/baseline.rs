@@ -28,7 +28,7 @@ impl BaselineArgs {
         let file = names.find(|name| name.ends_with(".json"));
         if let (Some(file), true) = (file, self.baseline.is_some() || self.write_baseline.is_some()) {
             return Err(bad_input(format!(
-                "{file} is not a case\nhelp: a baseline needs an equals sign: --baseline={file}"
+                "failed to read case {file}: it is not a case\nhelp: a baseline needs an equals sign: --baseline={file}"
             )));
         }
         let parent = self.write_baseline.as_ref().and_then(|path| path.parent());

@@ -96,7 +96,7 @@ impl BisectArgs {
         match (cases.pop(), cases.len()) {
             (Some(case), 0) => Ok(case),
             (_, more) => Err(bad_input(format!(
-                "`{}` selects {} cases, and a search needs one\nhelp: list their names with `evictlab list {0}`",
+                "failed to select a case: `{}` selects {} cases, and a search needs one\nhelp: list their names with `evictlab list {0}`",
                 self.case,
                 more + 1
             ))),

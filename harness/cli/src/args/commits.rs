@@ -75,7 +75,7 @@ impl CommitArgs {
         let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !self.kubelet_path.components().all(is_inside) {
             return Err(bad_input(format!(
-                "--kubelet-path {}: it is not in the worktree\nhelp: name the kubelet relative to the top of the checkout, such as _output/bin/kubelet",
+                "failed to find --kubelet-path {}: it is not in the worktree\nhelp: name the kubelet relative to the top of the checkout, such as _output/bin/kubelet",
                 self.kubelet_path.display()
             )));
         }

@@ -134,7 +134,7 @@ pub(crate) fn options_failure(error: OptionsError) -> Failure {
         .into_iter()
         .find_map(|(part, option)| field.contains(part).then_some(option));
     match option {
-        Some(option) => bad_input(format!("{option}: {}", error.problem)),
-        None => bad_input(error),
+        Some(option) => bad_input(format!("failed to apply {option}: {}", error.problem)),
+        None => bad_input(format!("failed to configure the nodes: {error}")),
     }
 }

@@ -30,7 +30,7 @@ impl NewClusterArgs {
     pub(crate) fn clusters(&self, run: &str, nodes: u16) -> Result<ClusterSource, Failure> {
         if nodes > MAX_KIND_NODES {
             return Err(bad_input(format!(
-                "--nodes {nodes}: a kind cluster can have at most {MAX_KIND_NODES} nodes for each kubelet\nhelp: an embedded cluster can have more: --backend embedded"
+                "failed to create {nodes} nodes: a kind cluster can have at most {MAX_KIND_NODES} nodes for each kubelet\nhelp: an embedded cluster can have more: --backend embedded"
             )));
         }
         let base = KindConfig::load(self.kind_config.as_deref()).map_err(bad_input)?;

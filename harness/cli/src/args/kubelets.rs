@@ -226,7 +226,7 @@ impl KubeletArgs {
                 let all = resolve.newest_local_of_each_minor().await.map_err(bad_input)?;
                 if all.is_empty() {
                     return Err(bad_input(
-                        "--kubelet all selects every minor whose node image is in Docker, and Docker has no node image\nhelp: name the kubelets, or load node images as described in images/README.md",
+                        "failed to select kubelets: --kubelet all selects every minor whose node image is in Docker, and Docker has no node image\nhelp: name the kubelets, or load node images as described in images/README.md",
                     ));
                 }
                 self.specs(&all)

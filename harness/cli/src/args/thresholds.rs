@@ -108,7 +108,7 @@ impl ThresholdArgs {
         };
         parse_threshold_config(&checked).map_err(|error| {
             bad_input(format!(
-                "a kubelet does not start with these thresholds: {error}\nhelp: write them as the kubelet does: --eviction-hard 'memory.available<2Gi'"
+                "failed to use these thresholds: a kubelet does not start with them: {error}\nhelp: write them as the kubelet does: --eviction-hard 'memory.available<2Gi'"
             ))
         })?;
         Ok(config)

@@ -139,7 +139,7 @@ async fn measure_kind(
     let mut groups = evictlab_cluster::group_by_skew(kubelets).map_err(bad_input)?;
     if groups.len() != 1 {
         return Err(bad_input(
-            "these kubelets cannot share a cluster: an API server supports kubelets of its own minor version and up to three older ones",
+            "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: name kubelets of at most four consecutive minors",
         ));
     }
     let bench = KindBench {

@@ -241,7 +241,7 @@ fn search_options(
     let bad = repository.resolve(&args.bad).map_err(bad_input)?;
     if good == bad {
         return Err(bad_input(format!(
-            "--good and --bad are both {}\nhelp: name one commit on which the case is good and one on which it is bad",
+            "failed to search: --good and --bad are both {}\nhelp: name one commit on which the case is good and one on which it is bad",
             short(&good)
         )));
     }

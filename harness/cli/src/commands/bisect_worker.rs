@@ -61,7 +61,10 @@ impl<'a> CommitWorker<'a> {
             Some(kind) => images.resolve(&kind.docker, &self.catalog, &spec).await?,
             None => images.modelled(&spec, &self.catalog)?,
         };
-        resolved.into_iter().next().ok_or_else(|| infrastructure("expected a kubelet"))
+        resolved
+            .into_iter()
+            .next()
+            .ok_or_else(|| infrastructure("failed to resolve the kubelet: expected one"))
     }
 
     /// Runs the case on a kubelet and writes the run to `dir`. On kind, the kubelet replaces that of

@@ -222,7 +222,7 @@ fn single_group(mut groups: Vec<KubeletGroup>) -> Result<KubeletGroup, Failure> 
                 group.kubelets.iter().map(|kubelet| kubelet.label.as_str()).collect::<Vec<_>>().join(" and ")
             };
             Err(bad_input(format!(
-                "these kubelets cannot share a cluster: an API server supports kubelets of its own minor version and up to three older ones\nhelp: create one cluster for each of: {}",
+                "failed to create a cluster with these kubelets: an API server supports kubelets of its own minor version and up to three older ones\nhelp: create one cluster for each of: {}",
                 groups.iter().map(labels).collect::<Vec<_>>().join("; ")
             )))
         }
@@ -250,7 +250,7 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
         Err(error) if all.is_empty() => return Err(infrastructure(error)),
-        Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
+        Err(error) => print_stderr(format!("failed to list kind clusters: {error}")),
     }
     if json {
         print_json(&all)?;

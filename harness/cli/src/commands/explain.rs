@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn read_input(input: Option<&str>) -> Result<String, Failure> {
     match input {
         None if stdin().is_terminal() => Err(bad_input(
-            "no input\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
+            "failed to read the input: standard input is a terminal\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
         )),
         None | Some("-") => read_limited(stdin().lock(), "standard input", 0, MAX_INPUT),
         // A text with spaces that is not a file is a message.

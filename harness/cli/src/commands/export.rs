@@ -91,7 +91,7 @@ fn select_case(args: &Args) -> Result<Arc<LoadedCase>, Failure> {
         several => {
             let ids: Vec<String> = several.iter().map(|case| format!("  {}", case.id())).collect();
             Err(bad_input(format!(
-                "`{}` selects {} cases, and an export has one\nhelp: name one of\n{}",
+                "failed to select a case: `{}` selects {} cases, and an export has one\nhelp: name one of\n{}",
                 args.case,
                 several.len(),
                 ids.join("\n")
@@ -109,7 +109,7 @@ fn require_empty(dir: &Path) -> Result<(), Failure> {
         Err(error) => format!("is not accessible: {error}"),
     };
     Err(bad_input(format!(
-        "output directory {} {problem}\nhelp: choose a new or empty directory with --output-dir",
+        "failed to create output directory {}: it {problem}\nhelp: choose a new or empty directory with --output-dir",
         dir.display()
     )))
 }

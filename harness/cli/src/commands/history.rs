@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if runs.is_empty() {
         let dirs: Vec<String> = args.dirs.iter().map(|dir| dir.display().to_string()).collect();
         return Err(bad_input(format!(
-            "no runs in {}\nhelp: name run directories, or a directory that contains some",
+            "failed to find runs in {}\nhelp: name run directories, or a directory that contains some",
             dirs.join(", ")
         )));
     }

@@ -268,7 +268,7 @@ async fn collect_results(args: &CollectArgs) -> Result<ExitCode, Failure> {
     let collected = collect(&cluster, &job, &args.dir, !args.no_wait, &step).await.map_err(job_failure)?;
     if collected.runs.is_empty() {
         return Err(infrastructure(format!(
-            "no index of job {job} has results\nhelp: see its pods with `kubectl --namespace {} get pods`, and their logs",
+            "failed to collect the results of job {job}: none of its indexes has results\nhelp: see its pods with `kubectl --namespace {} get pods`, and their logs",
             job.namespace
         )));
     }

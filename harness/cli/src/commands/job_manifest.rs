@@ -95,7 +95,9 @@ impl ManifestArgs {
         let default = (INDEXES_PER_WORKER * parallelism).min(cases);
         let indexes = self.indexes.map_or(default, usize::from);
         if indexes > cases {
-            return Err(bad_input(format!("{indexes} indexes are more than the {cases} selected cases")));
+            return Err(bad_input(format!(
+                "failed to split the cases: {indexes} indexes are more than the {cases} selected cases\nhelp: use at most --indexes {cases}"
+            )));
         }
         let options = JobOptions {
             job,
@@ -117,11 +119,11 @@ impl ManifestArgs {
 
     fn node_selector(&self) -> Result<NodeSelector, Failure> {
         match self.existing.node_selector() {
-            Some(selector) => {
-                selector.parse().map_err(|problem| bad_input(format!("invalid --node-selector: {problem}")))
-            }
+            Some(selector) => selector
+                .parse()
+                .map_err(|problem| bad_input(format!("failed to parse --node-selector: {problem}"))),
             None => Err(bad_input(
-                "the nodes under test are not selected\nhelp: label them, and name the label with --node-selector: the pods of the job keep off them",
+                "failed to select the nodes under test: --node-selector is missing\nhelp: label them, and name the label with --node-selector: the pods of the job keep off them",
             )),
         }
     }
@@ -131,12 +133,12 @@ impl ManifestArgs {
         let is_file = |name: &&String| name.starts_with(['.', '/']) || name.ends_with(".yaml");
         if let Some(file) = self.selection.names().iter().find(is_file) {
             return Err(bad_input(format!(
-                "{file} is not in the image\nhelp: select built-in cases by suite, name or label"
+                "failed to use case file {file}: it is not in the image\nhelp: select built-in cases by suite, name or label"
             )));
         }
         if self.selection.shard().is_some() {
             return Err(bad_input(
-                "each index of the job is a shard\nhelp: use --indexes instead of --shard",
+                "failed to apply --shard: each index of the job is a shard\nhelp: use --indexes instead of --shard",
             ));
         }
         Ok(select(&self.selection.source(), &self.selection.selection())?.len())

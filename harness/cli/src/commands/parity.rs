@@ -124,7 +124,7 @@ fn read_results(paths: &[PathBuf]) -> Result<Vec<KubeletResults>, Failure> {
     }
     match all.is_empty() {
         true => Err(bad_input(format!(
-            "no results of real kubelets in {}\nhelp: add those of a run: evictlab parity record RUN",
+            "failed to find results of real kubelets in {}\nhelp: add those of a run: evictlab parity record RUN",
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         ))),
         false => Ok(all),

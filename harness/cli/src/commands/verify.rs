@@ -95,13 +95,13 @@ impl Args {
         reject_foreign_managed_options(self.backend, &self.embedded, &self.new_cluster, &self.images)?;
         if self.before.text == self.after.text {
             return Err(bad_input(format!(
-                "--before and --after are both {}\nhelp: name the kubelet without the change and the kubelet with it",
+                "failed to compare kubelets: --before and --after are both {}\nhelp: name the kubelet without the change and the kubelet with it",
                 self.before.text
             )));
         }
         if !self.selection.is_restricted() {
             return Err(bad_input(
-                "no cases selected\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
+                "failed to select cases: none is named\nhelp: name the cases, or their issue: evictlab verify --upstream kubernetes/kubernetes#124938 --before v1.31 --after v1.32",
             ));
         }
         match self.backend {
@@ -139,7 +139,7 @@ impl Args {
             ManagedBackend::Kind => self.prepare_kind(&run, &catalog).await?,
         };
         let [before, after] = &kubelets[..] else {
-            return Err(infrastructure("expected two kubelets"));
+            return Err(infrastructure("failed to resolve the kubelets: expected two"));
         };
         let sides =
             [ComparedKubelet::new(&self.before.text, before), ComparedKubelet::new(&self.after.text, after)];
@@ -169,7 +169,7 @@ impl Args {
         let backend = Backend::Kind(kind.backend(run, kubelets.clone(), clusters, self.keep.keep()).await?);
         if backend.plans().len() > 1 {
             return Err(bad_input(format!(
-                "{} and {} cannot share a cluster: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
+                "failed to create a cluster with {} and {}: an API server supports kubelets up to three minors older than itself\nhelp: find the version where the verdict changes with `evictlab bisect`",
                 self.before.text, self.after.text
             )));
         }

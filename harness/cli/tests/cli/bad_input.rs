@@ -74,11 +74,11 @@ fn rejects_invalid_arguments_before_any_request() {
     let rows: [(&[&str], &str); 38] = [
         (
             &["explain", "hello world"],
-            "no eviction found in this text, which begins with \"hello world\"\nhelp: pass an Event",
+            "failed to find an eviction in this text, which begins with \"hello world\"\nhelp: pass an Event",
         ),
         (
             &["run", "--baseline", "ours.json"],
-            "ours.json is not a case\nhelp: a baseline needs an equals sign: --baseline=ours.json",
+            "failed to read case ours.json: it is not a case\nhelp: a baseline needs an equals sign: --baseline=ours.json",
         ),
         (
             &["run", "--write-baseline=nowhere/x.json"],
@@ -95,7 +95,7 @@ fn rejects_invalid_arguments_before_any_request() {
         (&["cluster", "create", "--name", "Bad Name"], "failed to parse cluster name \"Bad Name\""),
         (&["cluster", "create", "--name", &long], "at most 45"),
         (&["run", "--cluster", "a", "--name", "b"], "cannot be used with '--name <NAME>'"),
-        (&["run", "nothing"], "unknown suite, case or file `nothing`"),
+        (&["run", "nothing"], "failed to find suite, case or file `nothing`"),
         (&["run", "--image-lock", "nothing"], "failed to read image catalog nothing: "),
         (
             &["run", "--backend", "kind", "--kind-config", "pod.yaml"],
@@ -198,7 +198,7 @@ fn rejects_an_unusable_kind_before_the_run() {
     fs::create_dir(place.path("none")).unwrap();
     for (path, why) in [
         ("none", "failed to run `kind`: it is not on the PATH\nhelp: install it: "),
-        ("old", "kind 0.27.0 is too old, 0.32.0 or newer is required\nhelp: install a newer version: "),
+        ("old", "failed to use kind 0.27.0: 0.32.0 or newer is required\nhelp: install a newer version: "),
         ("odd", "failed to parse the output of `kind version`: \"hello there\""),
     ] {
         for args in [&["run", "--backend", "kind"][..], &["cluster", "create", "--backend", "kind"]] {
@@ -235,7 +235,7 @@ fn rejects_missing_images_before_the_run() {
         ),
         (
             &["run", "--backend", "kind", "--kubelet", "v1.32.13=./old"],
-            "./old is Kubernetes v1.31.14, but v1.32.13 was expected\nhelp: correct the version",
+            "failed to use ./old as v1.32.13: its version is v1.31.14\nhelp: correct the version",
         ),
         (
             &["run", "--backend", "kind", "--kubelet", "./future"],

@@ -63,7 +63,7 @@ fn rejects_invalid_kubelets_before_the_run() {
     let rows: [(&[&str], &str, bool); 5] = [
         (
             &["sidecars-are-named", "--good", "./one", "--bad", "./other", "--backend", "kind"],
-            "cannot order ./one and ./other",
+            "failed to order ./one and ./other",
             true,
         ),
         (
@@ -73,7 +73,7 @@ fn rejects_invalid_kubelets_before_the_run() {
         ),
         (
             &[real[0], real[1], "v1.32", "--bad", "v1.32", "--backend", "embedded"],
-            "--good and --bad are both v1.32.13",
+            "failed to search: --good and --bad are both v1.32.13",
             false,
         ),
         (

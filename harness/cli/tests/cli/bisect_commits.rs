@@ -455,7 +455,7 @@ fn rejects_invalid_input_before_the_search() {
     let rows: [(&[&str], &str); 8] = [
         (&["--good", "v9", "--bad", "main"], "failed to find revision v9 in "),
         (&["--good=--all", "--bad", "main"], "failed to find revision --all in "),
-        (&["--good", "main", "--bad", "HEAD"], "--good and --bad are both "),
+        (&["--good", "main", "--bad", "HEAD"], "failed to search: --good and --bad are both "),
         (&["--good", "main~17", "--bad", "main~16^2"], &help),
         (&["--good", "main~31", "--bad", "main", "--kubelet", "v1.32"], "cannot be used with"),
         (

@@ -31,7 +31,7 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     let second = evictlab(&create, &state);
     assert_eq!(second.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("cluster sim exists already"));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("failed to create cluster sim: it exists"));
 
     let listed = evictlab(&["cluster", "list", "--json"], &state);
     let listed = documents::parse("cluster-list", &listed.stdout);

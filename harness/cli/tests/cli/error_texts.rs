@@ -1,4 +1,5 @@
-//! Snapshots of error texts: each variant of each error type is in the snapshot of its crate.
+//! Snapshots of error texts: each variant of each error type is in the snapshot of its crate, and each
+//! text states what failed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +9,58 @@ use regex::Regex;
 
 /// Errors that no snapshot contains, each with the reason.
 const WITHOUT_SNAPSHOT: [(&str, &str); 1] = [("cluster: Request", "it exists only in a test")];
+
+/// Errors whose text does not begin with `failed to`, each group with the reason. `Type` stands for
+/// all variants.
+const CAUSES: [(&str, &[&str]); 6] = [
+    (
+        "values of options and of case files: clap, or the problem of the file, names the option or the line",
+        &[
+            "ValueError",
+            "DeletionError",
+            "TwoActions",
+            "LoadErrors",
+            "NewCaseNameError",
+            "ExpressionError",
+            "SelectError::Load",
+            "LabelFilterError",
+            "ShardError",
+            "UnknownDefectError",
+            "ScriptError",
+            "SpanError",
+            "VersionError",
+            "QuantityError",
+            "OptionsError",
+        ],
+    ),
+    (
+        "parts of messages, annotations and documents: the error of the document names it",
+        &["MessageParseError", "AnnotationError", "UnknownSource", "YamlError"],
+    ),
+    (
+        "texts of Kubernetes, of a shell and of programs, word for word",
+        &[
+            "UnknownSignalError",
+            "ThresholdValueError",
+            "GracePeriodError",
+            "ThresholdConfigError",
+            "ConfigError::Allocatable",
+            "ShellError",
+            "ExecError",
+            "NoSpace",
+            "AgnhostError",
+        ],
+    ),
+    (
+        "causes that only follow `failed to …: `",
+        &["Stalled", "FinalPodsError::List", "ArchiveError", "QueryError"],
+    ),
+    (
+        "reasons of a case that is skipped, which is not a failure",
+        &["SkipReason", "PressureForbidden", "NoUsableNode", "PlanError::Skip", "CaseError::Skip"],
+    ),
+    ("the command line of the stress image, whose usage errors read as those of clap", &["ArgumentError"]),
+];
 
 /// Returns the files with an extension below a directory.
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
@@ -57,15 +110,55 @@ fn errors(code: &str) -> Vec<String> {
     found
 }
 
+/// Returns the lines of the snapshots of error texts below a directory.
+fn snapshot_lines(source: &Path) -> Vec<String> {
+    let snapshots = files(source, "snap").into_iter();
+    let texts = snapshots.filter(|file| file.to_str().unwrap().contains("error_texts"));
+    texts
+        .flat_map(|file| fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Returns each error of the snapshots with the first line of its text.
+fn first_lines() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (_, source) in sources() {
+        for pair in snapshot_lines(&source).windows(2) {
+            if let Some(text) =
+                pair[1].strip_prefix("    ").filter(|_| pair[0].starts_with(char::is_uppercase))
+            {
+                found.push((pair[0].clone(), text.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the entry of [`CAUSES`] for an error.
+fn cause(error: &str) -> Option<&'static str> {
+    let (of, _) = error.split_once("::").unwrap_or((error, ""));
+    CAUSES.iter().flat_map(|(_, names)| *names).find(|name| [error, of].contains(*name)).copied()
+}
+
+#[test]
+fn each_error_states_what_failed_or_is_a_known_cause() {
+    let lines = first_lines();
+    assert!(lines.len() > 300, "only {} errors were found", lines.len());
+    // An interrupt is not a failure.
+    let others = lines.iter().filter(|(_, text)| !text.starts_with("failed to ") && text != "interrupted");
+    let others: Vec<_> = others.map(|(error, text)| (cause(error), error, text)).collect();
+    let wrong: Vec<_> = others.iter().filter(|(cause, ..)| cause.is_none()).collect();
+    assert!(wrong.is_empty(), "begin with `failed to <verb> <object>: `, or add a cause: {wrong:#?}");
+    let used: BTreeSet<&str> = others.iter().filter_map(|(cause, ..)| *cause).collect();
+    let all: BTreeSet<&str> = CAUSES.iter().flat_map(|(_, names)| *names).copied().collect();
+    assert_eq!(all, used, "remove the causes that are not used");
+}
+
 #[test]
 fn each_error_is_in_the_snapshot_of_its_crate() {
     let (mut all, mut missing) = (0, BTreeSet::new());
     for (package, source) in sources() {
-        let snapshots = files(&source, "snap").into_iter();
-        let texts = snapshots.filter(|file| file.to_str().unwrap().contains("error_texts"));
-        let rows: BTreeSet<String> = texts
-            .flat_map(|file| fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
-            .collect();
+        let rows: BTreeSet<String> = snapshot_lines(&source).into_iter().collect();
         let code: String =
             files(&source, "rs").iter().map(|file| fs::read_to_string(file).unwrap()).collect();
         let found = errors(&code);

@@ -296,7 +296,7 @@ fn a_case_ends_when_pods_of_others_arrive() {
     let ended = events(&results).into_iter().find(|event| event["what"] == "case-ended").unwrap();
     assert_eq!(ended["judgement"]["verdict"], "error");
     let why = ended["judgement"]["why"].as_str().unwrap();
-    assert!(why.starts_with("the case was ended early: it puts its node under pressure, "), "{why}");
+    assert!(why.starts_with("failed to complete the case: it puts its node under pressure, "), "{why}");
     assert!(why.contains("and this node runs other pods (default/theirs)"), "{why}");
     // From now on the node is in use.
     let (status, _, verdicts) = cluster.run(&arguments);

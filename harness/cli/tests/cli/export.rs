@@ -64,7 +64,7 @@ fn rejects_a_directory_with_files() {
     assert_eq!((status, out.as_str()), (2, ""));
     assert_eq!(
         err,
-        "error: output directory mine is not empty\nhelp: choose a new or empty directory with --output-dir\n"
+        "error: failed to create output directory mine: it is not empty\nhelp: choose a new or empty directory with --output-dir\n"
     );
     let (status, _, err) = export(&dir, &[&args[..], &["mine/notes"]].concat());
     assert!(status == 2 && err.contains("mine/notes is not accessible"), "{err}");
@@ -80,7 +80,7 @@ fn rejects_unsupported_cases_and_writes_nothing() {
     let rows: [(&[&str], &str); 10] = [
         (
             &["limits"],
-            "`limits` selects 15 cases, and an export has one\nhelp: name one of\n  limits/container-own\n",
+            "failed to select a case: `limits` selects 15 cases, and an export has one\nhelp: name one of\n  limits/container-own\n",
         ),
         (&["sidecars-are-nameed"], "did you mean `sidecars-are-named`?"),
         (&["no-such-file.yaml"], "no-such-file.yaml"),

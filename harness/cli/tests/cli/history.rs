@@ -61,7 +61,7 @@ fn shows_newly_failing_cases() {
 fn rejects_directories_without_runs() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
-    for (dir, why) in [("empty", "no runs in empty"), ("nowhere", "failed to list nowhere")] {
+    for (dir, why) in [("empty", "failed to find runs in empty"), ("nowhere", "failed to list nowhere")] {
         let refused = evictlab(&folder, &["history", dir]);
         assert_eq!(refused.status.code(), Some(2));
         assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));

@@ -81,12 +81,18 @@ fn rejects_what_a_job_cannot_run() {
     let folder = tempfile::tempdir().unwrap();
     let selected = ["--node-selector", "a=b"];
     let rows: [(&[&str], &str); 8] = [
-        (&["message"], "the nodes under test are not selected\nhelp: label them"),
-        (&["./mine.yaml", "--node-selector", "a=b"], "./mine.yaml is not in the image"),
-        (&["message", "--shard", "1/2", "--node-selector", "a=b"], "each index of the job is a shard"),
+        (&["message"], "failed to select the nodes under test: --node-selector is missing\nhelp: label them"),
+        (
+            &["./mine.yaml", "--node-selector", "a=b"],
+            "failed to use case file ./mine.yaml: it is not in the image",
+        ),
+        (
+            &["message", "--shard", "1/2", "--node-selector", "a=b"],
+            "failed to apply --shard: each index of the job is a shard",
+        ),
         (
             &["sidecars-are-named", "--indexes", "2", "--node-selector", "a=b"],
-            "2 indexes are more than the 1 selected",
+            "failed to split the cases: 2 indexes are more than the 1 selected",
         ),
         (&["message", "--node-selector", "a b"], "invalid --node-selector: \"a b\" is not a requirement"),
         (&["message", "--node-selector", "a=b", "--name", "A"], "a name has at most 50 characters"),
@@ -282,13 +288,13 @@ fn results_are_collected_from_the_logs_of_pods() {
         [cluster.folder.path().join("collected/merged"), worker.results.clone()].map(|dir| verdicts(&dir));
     assert!(merged == own && !own.is_empty());
     let (status, _, err) = job(&["collect", "collected"]);
-    assert!(status == 2 && err.contains("collected is not empty"), "{err}");
+    assert!(status == 2 && err.contains("collected: the directory is not empty"), "{err}");
     let (status, _, err) = job(&["delete"]);
     assert!(status == 0 && err.contains("deleted Job evictlab"), "{err}");
     assert_eq!(client.pods_of_job(), 0);
     for words in [&["delete"][..], &["watch"], &["collect", "other"]] {
         let (status, _, err) = job(words);
-        assert!(status == 2 && err.contains("job default/evictlab does not exist"), "{words:?}: {err}");
+        assert!(status == 2 && err.contains("failed to find job default/evictlab"), "{words:?}: {err}");
     }
 }
 

@@ -126,7 +126,7 @@ fn refuses_what_cannot_be_merged() {
     evictlab(dir.path(), &[&run[..], &["one"]].concat());
     evictlab(dir.path(), &[&run[..], &["other", "--seed", "3"]].concat());
     for (dirs, code, error) in [
-        (&["one", "empty"][..], 2, "empty does not contain a run"),
+        (&["one", "empty"][..], 2, "failed to read run empty: "),
         (&["one", "other"], 2, "failed to merge runs of a different model: one: cgroup v2, seed 0; other: "),
         (&["one", "one"], 0, "note: one is the same run as one and counts once."),
     ] {

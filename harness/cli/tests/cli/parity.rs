@@ -88,8 +88,8 @@ fn bad_input_is_reported() {
     fs::write(dir.path().join("cgroup.json"), r#"{"kubelet": "v1.36.2", "cgroup": "v3", "cases": {}}"#)
         .unwrap();
     for (arguments, expected) in [
-        (&["parity", "record", "run"][..], "has modelled kubelets"),
-        (&["parity", "record", "none"], "none does not contain a run"),
+        (&["parity", "record", "run"][..], "its kubelets are modelled"),
+        (&["parity", "record", "none"], "failed to read run none: "),
         (&["parity"], "failed to read results/real"),
         (&["parity", "old.json"], "v1.20.0"),
         (&["parity", "cgroup.json"], "invalid cgroup version \"v3\""),

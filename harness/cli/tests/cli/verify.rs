@@ -87,8 +87,14 @@ fn fails_if_no_bug_is_fixed() {
 #[test]
 fn rejects_invalid_input_before_the_run() {
     for (arguments, why) in [
-        (&["--before", "v1.31", "--after", "v1.32"][..], "no cases selected\nhelp: name the cases"),
-        (&["message", "--before", "v1.31", "--after", "v1.31"], "--before and --after are both v1.31"),
+        (
+            &["--before", "v1.31", "--after", "v1.32"][..],
+            "failed to select cases: none is named\nhelp: name the cases",
+        ),
+        (
+            &["message", "--before", "v1.31", "--after", "v1.31"],
+            "failed to compare kubelets: --before and --after are both v1.31",
+        ),
         (&["--upstream", "a/b#1", "--before", "v1.31", "--after", "v1.32"], "refers to a/b#1"),
         (&["--upstream", "124938", "--before", "v1.31", "--after", "v1.32"], "owner/repository#number"),
         (&["message", "--before", "v1.31", "--after", "v1.32", "--keep"], "--keep requires --backend kind"),

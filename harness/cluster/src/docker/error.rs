@@ -35,7 +35,7 @@ pub enum DockerError {
         host: String,
     },
     /// The daemon refused or aborted a request.
-    #[error("Docker failed to {operation}: {source}")]
+    #[error("failed to {operation}: {source}")]
     Request {
         /// Verb phrase of the request.
         operation: String,

@@ -38,7 +38,7 @@ pub enum ExistingError {
     },
     /// The user lacks RBAC permissions.
     #[error(
-        "permission denied in cluster {cluster}: {}\nhelp: bind a ClusterRole with these permissions; harness/guides/reference/clusters.md lists all of them",
+        "failed to use cluster {cluster}: permission denied: {}\nhelp: bind a ClusterRole with these permissions; harness/guides/reference/clusters.md lists all of them",
         missing.join(", ")
     )]
     Forbidden {
@@ -59,7 +59,7 @@ pub enum ExistingError {
     },
     /// A node does not exist.
     #[error(
-        "failed to select nodes of cluster {cluster}: no node is named {name}; it has {}",
+        "failed to select nodes of cluster {cluster}: no node is named {name}\nhelp: its nodes are {}",
         listed(available)
     )]
     NoSuchNode {

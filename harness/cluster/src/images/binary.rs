@@ -50,7 +50,7 @@ pub enum ResolveError {
     },
     /// The version differs from the expected one.
     #[error(
-        "{source_name} is Kubernetes {found}, but {claimed} was expected\nhelp: correct the version before `=`, or use another image or binary"
+        "failed to use {source_name} as {claimed}: its version is {found}\nhelp: correct the version before `=`, or use another image or binary"
     )]
     VersionMismatch {
         /// Name of the image or path of the binary.
@@ -162,6 +162,6 @@ mod tests {
         let found: KubeletVersion = "v1.31.14".parse().unwrap();
         let claimed = "v1.32.13".parse().unwrap();
         let error = check_claim("./kubelet", found, Some(&claimed)).unwrap_err().to_string();
-        assert!(error.starts_with("./kubelet is Kubernetes v1.31.14, but v1.32.13 was expected"), "{error}");
+        assert!(error.starts_with("failed to use ./kubelet as v1.32.13: its version is v1.31.14"), "{error}");
     }
 }

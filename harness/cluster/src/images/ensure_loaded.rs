@@ -26,7 +26,7 @@ pub enum ImageLoadError {
     Build(#[from] BuildError),
     /// The stress image was built for another CPU.
     #[error(
-        "failed to load image {}: it was built for {built}, and Docker runs on {host}\nhelp: build it on a {host} machine with `evictlab image build --output stress.tar`, then run `evictlab image load stress.tar` here",
+        "failed to load image {}: it was built for {built}, and Docker runs on {host}\nhelp: build it on a machine with the architecture {host}: `evictlab image build --output stress.tar`; then run `evictlab image load stress.tar` here",
         stress_image::NAME
     )]
     WrongArchitecture {

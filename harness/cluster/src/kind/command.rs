@@ -30,7 +30,7 @@ pub enum KindError {
     Missing,
     /// The version is too old.
     #[error(
-        "kind {found} is too old, {OLDEST} or newer is required\nhelp: install a newer version: https://kind.sigs.k8s.io/docs/user/quick-start/"
+        "failed to use kind {found}: {OLDEST} or newer is required\nhelp: install a newer version: https://kind.sigs.k8s.io/docs/user/quick-start/"
     )]
     TooOld {
         /// Installed version.
@@ -40,7 +40,7 @@ pub enum KindError {
     #[error("failed to parse the output of `kind version`: {0:?}")]
     UnknownVersion(String),
     /// The command failed.
-    #[error("`kind {command}` failed:\n{output}")]
+    #[error("failed to run `kind {command}`:\n{output}")]
     Failed {
         /// Arguments of the command.
         command: String,
@@ -56,7 +56,7 @@ pub enum KindError {
         source: std::io::Error,
     },
     /// A cluster with this name exists.
-    #[error("a kind cluster with this name exists")]
+    #[error("failed to create a kind cluster: the name is taken\nhelp: choose another name")]
     NameTaken,
     /// The command was cancelled.
     #[error("interrupted")]

@@ -52,8 +52,8 @@ systemctl restart systemd-journald
 pub enum NodeDiskError {
     /// The host is too small.
     #[error(
-        "the host has {} MiB of disk available, {nodes} file systems may take {} MiB and leave {} MiB",
-        available / MIB, needed / MIB, HOST_RESERVE / MIB
+        "failed to create {nodes} file systems: they may take {} MiB and leave {} MiB, and the Docker host has {} MiB of disk available\nhelp: free disk space on the Docker host",
+        needed / MIB, HOST_RESERVE / MIB, available / MIB
     )]
     HostTooSmall {
         /// Available space, in bytes.
@@ -151,7 +151,8 @@ mod tests {
         assert!(check_host(&disks(13 * GIB)).is_ok());
         assert_eq!(
             check_host(&disks(13 * GIB - 1)).unwrap_err().to_string(),
-            "the host has 13311 MiB of disk available, 3 file systems may take 12288 MiB and leave 1024 MiB"
+            "failed to create 3 file systems: they may take 12288 MiB and leave 1024 MiB, and the Docker host has 13311 MiB \
+             of disk available\nhelp: free disk space on the Docker host"
         );
     }
 

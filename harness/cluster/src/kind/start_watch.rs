@@ -305,7 +305,7 @@ mod tests {
         let [none, unknown, known] = ["", "Error: why", INOTIFY].map(with);
         assert!(none.is_slow_host() && unknown.is_slow_host(), "the host may be slow");
         assert!(!known.is_slow_host(), "a second attempt has the same limit");
-        assert_eq!(none.to_string(), "`kind create` failed:\ntimed out waiting for the condition");
+        assert_eq!(none.to_string(), "failed to run `kind create`:\ntimed out waiting for the condition");
         assert_eq!(unknown.to_string(), format!("{none}\na: the kubelet exits at every start: Error: why"));
         assert!(known.to_string().contains("inotify_init") && known.to_string().contains("\nhelp: raise"));
     }

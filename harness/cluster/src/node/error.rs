@@ -24,7 +24,7 @@ pub enum NodeError {
     #[error("failed to change the kubelet of node {0}: the node belongs to an external cluster")]
     NotManaged(String),
     /// The run does not hold the node any more.
-    #[error("the run does not hold node {node} any more: {reason}")]
+    #[error("failed to use node {node}: the run does not hold its Lease any more: {reason}")]
     NotHeld {
         /// Name of the node.
         node: String,

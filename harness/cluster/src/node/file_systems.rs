@@ -17,7 +17,7 @@ pub struct FileSystems {
 #[derive(Debug, thiserror::Error)]
 pub enum FileSystemsError {
     /// The node or its host does not support them. The node is as before.
-    #[error("node {node} cannot have an imagefs of its own: {}", .reason.trim_end())]
+    #[error("failed to create an imagefs on node {node}: {}", .reason.trim_end())]
     Unsupported {
         /// Name of the node.
         node: String,

@@ -31,7 +31,7 @@ pub(crate) const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// The API server rejected an object.
-    #[error("the API server rejected {object}: {}", status.message)]
+    #[error("failed to create {object}: the API server rejected it: {}", status.message)]
     Refused {
         /// Kind and name of the object, such as `pod alloc`.
         object: String,

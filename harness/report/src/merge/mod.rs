@@ -35,7 +35,7 @@ pub enum MergeError {
     #[error(transparent)]
     Read(#[from] RecordedRunError),
     /// No run was named.
-    #[error("no runs to merge\nhelp: name run directories")]
+    #[error("failed to merge runs: no run is named\nhelp: name run directories")]
     Empty,
     /// Verdicts of the runs cannot be compared.
     #[error("failed to merge runs of a different {property}: {}\nhelp: merge them separately, and compare the results with `evictlab report --compare`", list(.runs))]

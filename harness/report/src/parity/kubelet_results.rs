@@ -42,7 +42,9 @@ pub struct CaseResults {
 #[derive(Debug, thiserror::Error)]
 pub enum KubeletResultsError {
     /// The run has modelled kubelets.
-    #[error("run {0} has modelled kubelets\nhelp: name a run with --backend kind or existing")]
+    #[error(
+        "failed to record run {0}: its kubelets are modelled\nhelp: name a run with --backend kind or existing"
+    )]
     Modelled(String),
     /// A run could not be read.
     #[error(transparent)]

@@ -10,13 +10,13 @@ pub(super) const EVENTS_FILE: &str = "artifacts/events.jsonl";
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedRunError {
     /// The directory does not contain a run.
-    #[error("{} does not contain a run: {EVENTS_FILE} not found\nhelp: name the directory of a run, such as results/latest", .dir.display())]
+    #[error("failed to read run {}: {EVENTS_FILE} not found\nhelp: name the directory of a run, such as results/latest", .dir.display())]
     NoRun {
         /// The directory.
         dir: PathBuf,
     },
     /// The process was killed before it wrote an event.
-    #[error("{} contains no events: the run was killed before it started", .0.display())]
+    #[error("failed to read {}: it contains no events, because the run was killed before it started\nhelp: name the directory of another run", .0.display())]
     Empty(PathBuf),
     /// A file could not be read.
     #[error("failed to read {}: {source}", .path.display())]

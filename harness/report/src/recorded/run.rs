@@ -175,7 +175,7 @@ mod tests {
         };
         assert_eq!(
             error(dir.path()),
-            "DIR does not contain a run: artifacts/events.jsonl not found\n\
+            "failed to read run DIR: artifacts/events.jsonl not found\n\
              help: name the directory of a run, such as results/latest"
         );
         write_run(dir.path());

@@ -40,7 +40,7 @@ pub(crate) enum CaseError {
     NotRunning(String),
     /// A command of a step failed, and the case does not keep its exit status.
     #[error(
-        "command `{command}` in {container} exited with {code}{output}\nhelp: name an `answer` in the step to keep the exit status"
+        "failed to run `{command}` in {container}: exited with {code}{output}\nhelp: name an `answer` in the step to keep the exit status"
     )]
     CommandFailed {
         /// The command.
@@ -53,7 +53,7 @@ pub(crate) enum CaseError {
         output: String,
     },
     /// The API server or the kubelet stopped answering.
-    #[error("the API server is unreachable: {0}")]
+    #[error("failed to reach the API server: {0}")]
     Unreachable(String),
     /// The host has less available than the case takes.
     #[error(transparent)]
@@ -62,7 +62,9 @@ pub(crate) enum CaseError {
     #[error(transparent)]
     Skip(#[from] SkipReason),
     /// The node has less than the distance to the threshold.
-    #[error("node {node} has less {signal} than the distance to the threshold")]
+    #[error(
+        "failed to approach the threshold of node {node}: it has less {signal} than the distance to the threshold"
+    )]
     DistanceNotAvailable {
         /// The node.
         node: String,
@@ -70,7 +72,7 @@ pub(crate) enum CaseError {
         signal: &'static str,
     },
     /// The node is not ready after a restart of its kubelet.
-    #[error("node {node} is not ready after a restart of its kubelet: {stalled}")]
+    #[error("failed to wait for node {node} after a restart of its kubelet: {stalled}")]
     NotReady {
         /// The node.
         node: String,
@@ -86,7 +88,7 @@ pub(crate) enum CaseError {
         source: ExpressionError,
     },
     /// The case would have harmed others on a node that evictlab does not manage.
-    #[error("the case was ended early: {0}")]
+    #[error("failed to complete the case: {0}")]
     EndedByGuard(String),
     /// The run was interrupted.
     #[error("interrupted")]

@@ -41,7 +41,7 @@ const SLOW_SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) enum SummaryError {
     #[error(transparent)]
     Node(#[from] NodeError),
-    #[error("the Summary of node {node} was not received within {seconds} s")]
+    #[error("failed to read the Summary of node {node}: not received within {seconds} s")]
     TimedOut { node: String, seconds: u64 },
 }
 

@@ -44,7 +44,7 @@ pub(crate) enum LeaseError {
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
     /// Pods of an earlier case remain.
-    #[error("namespace {namespace} of an earlier case remains: {source}")]
+    #[error("failed to delete namespace {namespace} of an earlier case: {source}")]
     Leftover {
         /// The namespace.
         namespace: String,

@@ -43,8 +43,8 @@ struct Budget {
 /// The host has less available than a case takes and leaves.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the host has {available}Mi of {resource} available; the case takes {takes}Mi and leaves {reserve}Mi: \
-     {missing}Mi are missing"
+    "failed to reserve {resource} of the host: {available}Mi are available; the case takes {takes}Mi and leaves \
+     {reserve}Mi: {missing}Mi are missing"
 )]
 pub(crate) struct HostTooSmall {
     pub(crate) resource: &'static str,
@@ -203,7 +203,7 @@ mod tests {
         assert!(check(1400 * MIB).is_ok());
         assert_eq!(
             check(1300 * MIB).unwrap_err().to_string(),
-            "the host has 1300Mi of memory available; the case takes 376Mi and leaves 1024Mi: 100Mi are missing"
+            "failed to reserve memory of the host: 1300Mi are available; the case takes 376Mi and leaves 1024Mi: 100Mi are missing"
         );
     }
 }

@@ -22,7 +22,7 @@ const SYSTEM_TAINT_PREFIX: &str = "node.kubernetes.io/";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecoveryError {
     /// Pressure conditions, taints or memory use remain.
-    #[error("node {node} did not recover: {stalled}")]
+    #[error("failed to wait for the recovery of node {node}: {stalled}")]
     NotRecovered {
         /// The node.
         node: String,

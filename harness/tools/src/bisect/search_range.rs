@@ -18,12 +18,12 @@ pub struct SearchRange {
 pub enum OrderError {
     /// Two kubelets have the same version.
     #[error(
-        "cannot order {0} and {1}: both are version {2}\nhelp: list the kubelets from old to new with --kubelet {0},…,{1}"
+        "failed to order {0} and {1}: both are version {2}\nhelp: list the kubelets from old to new with --kubelet {0},…,{1}"
     )]
     SameVersion(String, String, String),
     /// Both ends are the same kubelet.
     #[error(
-        "--good and --bad are both {0}\nhelp: name one kubelet on which the case is good and one on which it is bad"
+        "failed to search: --good and --bad are both {0}\nhelp: name one kubelet on which the case is good and one on which it is bad"
     )]
     SameKubelet(String),
 }

@@ -58,7 +58,7 @@ pub enum BookError {
         error: io::Error,
     },
     /// Links lead nowhere.
-    #[error("broken links:\n{}", .0.join("\n"))]
+    #[error("failed to assemble the book: broken links:\n{}", .0.join("\n"))]
     BrokenLinks(Vec<String>),
 }
 

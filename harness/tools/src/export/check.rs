@@ -19,7 +19,7 @@ const EPHEMERAL_FIELDS: [&str; 4] = ["name", "image", "command", "args"];
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The case uses features that kind and kubectl do not have.
-    #[error("kind and kubectl cannot reproduce {case}\n\n{}", listed(problems))]
+    #[error("failed to export {case}: kind and kubectl cannot reproduce it\n\n{}", listed(problems))]
     Unsupported {
         /// The case as `suite/case`.
         case: String,
@@ -27,7 +27,9 @@ pub enum ExportError {
         problems: Vec<Problem>,
     },
     /// The case does not support a kubelet.
-    #[error("{case} requires kubelets {range}, and {kubelet} does not match")]
+    #[error(
+        "failed to export {case}: it requires kubelets {range}, and {kubelet} does not match\nhelp: name another kubelet with --kubelet"
+    )]
     UnsupportedKubelet {
         /// The case.
         case: String,
@@ -41,7 +43,7 @@ pub enum ExportError {
     Skew(#[from] SkewError),
     /// The kubelets cannot share a control plane.
     #[error(
-        "{} need {clusters} clusters, and an export has one: an API server supports kubelets up to three minors older\nhelp: export the case for each kubelet",
+        "failed to export {}: they need {clusters} clusters, and an export has one: an API server supports kubelets up to three minors older\nhelp: export the case for each kubelet",
         .kubelets.join(", ")
     )]
     SeveralClusters {
@@ -55,7 +57,7 @@ pub enum ExportError {
     Yaml(#[from] serde_yaml::Error),
     /// The kubelets share the signal under pressure.
     #[error(
-        "{case} puts {signal} under pressure, which all nodes of a kind cluster share: {} would affect each other\nhelp: export the case for each kubelet",
+        "failed to export {case}: it puts {signal} under pressure, which all nodes of a kind cluster share: {} would affect each other\nhelp: export the case for each kubelet",
         .kubelets.join(", ")
     )]
     SharedHost {

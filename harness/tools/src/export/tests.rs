@@ -206,7 +206,9 @@ fn rejects_unsuitable_kubelets() {
 #[test]
 fn reports_every_unsupported_line() {
     let error = refused("out-of-memory/mem-eater-without-limits", &[kubelet("v1.32.13")]);
-    assert!(error.starts_with("kind and kubectl cannot reproduce out-of-memory/mem-eater-without-limits"));
+    assert!(error.starts_with(
+        "failed to export out-of-memory/mem-eater-without-limits: kind and kubectl cannot reproduce it"
+    ));
     assert_eq!(error.matches("mem-eater-without-limits.yaml:").count(), 2, "{error}");
     assert!(error.contains("memory: 1500Mi"), "{error}");
     let lines = refused("relatives/drain", &[kubelet("v1.32.13")]);

@@ -10,7 +10,7 @@ use evictlab_cluster::{ExistingError, JobName, api_error_message};
 pub enum JobError {
     /// The Job does not exist.
     #[error(
-        "job {0} does not exist\nhelp: name another one, and its --namespace; `evictlab job manifest --apply` creates a job"
+        "failed to find job {0}\nhelp: name another one, and its --namespace; `evictlab job manifest --apply` creates a job"
     )]
     NoJob(JobName),
     /// The Job was not created by evictlab.
@@ -38,7 +38,9 @@ pub enum JobError {
     #[error(transparent)]
     Cluster(#[from] ExistingError),
     /// The directory for the results contains files.
-    #[error("{0} is not empty\nhelp: name a directory that does not exist")]
+    #[error(
+        "failed to write results to {0}: the directory is not empty\nhelp: name a directory that does not exist"
+    )]
     NotEmpty(PathBuf),
     /// A file cannot be read or written.
     #[error("failed to write results to {dir}: {source}")]
