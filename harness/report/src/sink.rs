@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(*failing.lock().unwrap(), whole);
         assert_eq!(*panicking.lock().unwrap(), whole[..2]);
         let failures: Vec<_> = finished.failures.iter().map(ToString::to_string).collect();
-        assert_eq!(failures[0], "test: failed to write report: disk full");
+        assert_eq!(failures[0], "failed to complete report test: failed to write report: disk full");
         assert!(failures[1].contains("at the disco"), "{failures:?}");
         assert_eq!(finished.exit_code, exit_code::INFRASTRUCTURE);
         events.send(RunEventKind::Interrupted { stage: 2 });

@@ -71,6 +71,7 @@ impl ModelRun<'_> {
         let compared = |case: &Arc<LoadedCase>| ComparedCase {
             id: case.id(),
             has_intermittent_bug: case.case.known_bugs.iter().any(|bug| bug.sometimes),
+            may_be_evicted: case.case.expect.may_be_evicted.iter().map(ToString::to_string).collect(),
         };
         let cases: Vec<ComparedCase> = self.cases.iter().map(compared).collect();
         let mut parities = Vec::new();

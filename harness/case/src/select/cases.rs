@@ -78,7 +78,7 @@ pub enum SelectError {
         nearest: Option<String>,
     },
     /// All cases are skipped.
-    #[error("failed to select cases: {} skips all {count} cases\nhelp: use an expression for --skip that matches fewer cases", .skip.join(" or "))]
+    #[error("failed to select cases: {} skips all selected cases ({count})\nhelp: use an expression for --skip that matches fewer cases", .skip.join(" or "))]
     AllSkipped {
         /// Expressions.
         skip: Vec<String>,

@@ -67,7 +67,7 @@ fn rejects_a_directory_with_files() {
         "error: failed to create output directory mine: it is not empty\nhelp: choose a new or empty directory with --output-dir\n"
     );
     let (status, _, err) = export(&dir, &[&args[..], &["mine/notes"]].concat());
-    assert!(status == 2 && err.contains("mine/notes is not accessible"), "{err}");
+    assert!(status == 2 && err.contains("mine/notes: it is not accessible"), "{err}");
     fs::create_dir(dir.path().join("empty")).unwrap();
     assert_eq!(export(&dir, &[&args[..], &["empty"]].concat()).0, 0);
     assert_eq!(fs::read_dir(dir.path().join("mine")).unwrap().count(), 1);

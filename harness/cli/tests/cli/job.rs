@@ -94,7 +94,10 @@ fn rejects_what_a_job_cannot_run() {
             &["sidecars-are-named", "--indexes", "2", "--node-selector", "a=b"],
             "failed to split the cases: 2 indexes are more than the 1 selected",
         ),
-        (&["message", "--node-selector", "a b"], "invalid --node-selector: \"a b\" is not a requirement"),
+        (
+            &["message", "--node-selector", "a b"],
+            "failed to parse --node-selector: \"a b\" is not a requirement",
+        ),
         (&["message", "--node-selector", "a=b", "--name", "A"], "a name has at most 50 characters"),
         (
             &["message", "--node-selector", "a=b", "--", "--repeat", "no"],

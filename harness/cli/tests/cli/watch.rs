@@ -201,8 +201,8 @@ fn reports_unusable_input() {
     fs::write(lab.path("denied"), kubeconfig.replace("s3cret", "guess")).unwrap();
     let denied = lab.path("denied").display().to_string();
     let rows: [(&[&str], i32, &str); 7] = [
-        (&["worker", "nobody"], 2, "no node is named nobody; it has worker"),
-        (&["--once", "nobody"], 2, "no node is named nobody; it has worker"),
+        (&["worker", "nobody"], 2, "no node is named nobody\nhelp: its nodes are worker"),
+        (&["--once", "nobody"], 2, "no node is named nobody\nhelp: its nodes are worker"),
         (&["--node-selector", "pool=none"], 2, "failed to select nodes with selector pool=none: no node of "),
         (&["--context", "nothing"], 2, "the kubeconfig has no context nothing; it has "),
         (&["--signal", "memory"], 2, "unsupported eviction signal memory"),

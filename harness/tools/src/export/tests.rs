@@ -188,7 +188,11 @@ fn rejects_unsuitable_kubelets() {
             &["v1.28.15"],
             "requires kubelets >=1.29, and v1.28.15 does not match",
         ),
-        ("message/nobody-offends", &["v1.31.14", "v1.36.2"], "v1.31.14, v1.36.2 need 2 clusters"),
+        (
+            "message/nobody-offends",
+            &["v1.31.14", "v1.36.2"],
+            "failed to export v1.31.14, v1.36.2: they need 2 clusters",
+        ),
         (
             "storage/emptydir-hog",
             &["v1.31.14", "v1.32.13"],
