@@ -9,7 +9,7 @@ use crate::pod_specs::case_name;
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::step::{
-    Action, ApiRequest, ContainerCommand, FileSystems, NodeChange, ObjectKind, ObjectReference, Taint,
+    Action, ApiRequest, ContainerCommand, FileSystems, NodeChange, ObjectKind, ObjectReference, Resize, Taint,
 };
 use crate::values::Name;
 use crate::yaml_path;
@@ -95,7 +95,7 @@ impl Checker<'_> {
                 );
             }
             if step.answer.is_some() && !matches!(step.action, Some(Action::Api(_) | Action::Exec(_))) {
-                let note = "only `create`, `patch`, `delete`, `evict` and `exec` have one";
+                let note = "only `create`, `patch`, `resize`, `delete`, `evict` and `exec` have one";
                 self.report(yaml_path!["do", at, "answer"], "the step has no answer", note);
             }
             if let Some(object) = step.created_object() {
@@ -110,6 +110,7 @@ impl Checker<'_> {
             }
             match &step.action {
                 Some(Action::Exec(command)) => self.check_command(at, command),
+                Some(Action::Api(ApiRequest::Resize(resize))) => self.check_resize(at, resize),
                 Some(Action::Node(NodeChange::LoadImage(image))) => {
                     self.check_image_name(yaml_path!["do", at, "load-image"], image);
                 }
@@ -133,10 +134,22 @@ impl Checker<'_> {
             let note = "such as [sh, -c, 'cat /proc/meminfo']";
             self.report(yaml_path!["do", at, "exec", "command"], "the command is empty", note);
         }
-        let Some(container) = &command.container else { return };
-        if let Some(known) = self.containers_of(&command.pod) {
-            let path = yaml_path!["do", at, "exec", "container"];
-            self.check_known("container", path, container, &known, &command.pod);
+        let path = yaml_path!["do", at, "exec", "container"];
+        self.check_container_reference(path, &command.pod, command.container.as_ref());
+    }
+
+    fn check_resize(&mut self, at: usize, resize: &Resize) {
+        if resize.requests.is_empty() && resize.limits.is_empty() {
+            let note = "state `requests` or `limits`, such as requests: {memory: 64Mi}";
+            self.report(yaml_path!["do", at, "resize"], "the resize changes nothing", note);
+        }
+        let path = yaml_path!["do", at, "resize", "container"];
+        self.check_container_reference(path, &resize.pod, resize.container.as_ref());
+    }
+
+    fn check_container_reference(&mut self, path: &[PathSegment], pod: &Name, container: Option<&Name>) {
+        if let (Some(container), Some(known)) = (container, self.containers_of(pod)) {
+            self.check_known("container", path, container, &known, pod);
         }
     }
 

@@ -72,10 +72,12 @@ pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
 pub use signal::Signal;
 pub use step::{
     Action, ApiRequest, ContainerCommand, ContainerfsPlacement, Deletion, DeletionError, FileSystems,
-    NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, Step, Taint, TwoActions,
+    NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, ResizableResource, Resize,
+    Step, Taint, TwoActions,
 };
 pub use values::{
-    Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, Upstream, UsageBound, ValueError,
+    Comparison, Duration, KubeletRequirement, Name, Pattern, QuantityText, ResizedRequest, Upstream,
+    UsageBound, ValueError,
 };
 pub use words::count;
 

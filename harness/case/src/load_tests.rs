@@ -254,6 +254,17 @@ fn errors_point_to_the_mistake() {
             "expect:\n",
             "do:\n  - exec: {pod: alloc, container: el2, command: [ls]}\nexpect:\n",
         ),
+        ("a resize that changes nothing", "expect:\n", "do:\n  - resize: {pod: alloc}\nexpect:\n"),
+        (
+            "a resize of no such container",
+            "expect:\n",
+            "do:\n  - resize: {pod: alloc, container: el2, requests: {memory: 1Mi}}\nexpect:\n",
+        ),
+        (
+            "a resize of the storage",
+            "expect:\n",
+            "do:\n  - resize: {pod: alloc, requests: {ephemeral-storage: 1Mi}}\nexpect:\n",
+        ),
         ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
         ("unknown field of a container", "args: [stress", "arguments: [stress"),
         ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),

@@ -3,14 +3,15 @@
 use serde_json::{Map, Value};
 
 use crate::schema::Case;
-use crate::step::{Action, ApiRequest};
+use crate::step::{Action, ApiRequest, ObjectPatch};
 
 /// The spec of a pod, or of the pods that another object creates.
 #[derive(Clone, Debug)]
 pub struct PodSpec<'a> {
     /// Kind and name of the object, such as `Deployment web`.
     pub object: String,
-    /// Number of pods: the replicas or the parallelism of the object, 1 by default.
+    /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those of any
+    /// patch of the object.
     pub count: u64,
     /// The spec.
     pub spec: &'a Map<String, Value>,
@@ -38,13 +39,22 @@ impl Case {
         for object in self.objects.iter().chain(self.created_objects()) {
             collect(&describe(object, "object"), count(object), object, &mut specs);
         }
-        for step in &self.steps {
-            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action {
-                let object = format!("{} {}", patch.kind.as_str(), patch.name);
-                collect(&object, count(&patch.patch), &patch.patch, &mut specs);
-            }
+        for patch in self.patches() {
+            let object = format!("{} {}", patch.kind.as_str(), patch.name);
+            // A patch of the template does not repeat the replicas.
+            let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.count).max();
+            let count = count(&patch.patch).max(of_object.unwrap_or(1));
+            specs.iter_mut().filter(|spec| spec.object == object).for_each(|spec| spec.count = count);
+            collect(&object, count, &patch.patch, &mut specs);
         }
         specs
+    }
+
+    fn patches(&self) -> impl Iterator<Item = &ObjectPatch> {
+        self.steps.iter().filter_map(|step| match &step.action {
+            Some(Action::Api(ApiRequest::Patch(patch))) => Some(patch),
+            _ => None,
+        })
     }
 }
 
@@ -99,5 +109,20 @@ mod tests {
         .unwrap();
         let found: Vec<String> = case.pod_specs().into_iter().map(|found| found.object).collect();
         assert_eq!(found, ["Pod p", "Pod s", "CronJob c", "List l", "Job j", "Deployment d"]);
+    }
+
+    #[test]
+    fn a_patch_that_scales_an_object_counts_for_all_its_pods() {
+        let case: Case = serde_saphyr::from_str(
+            "{name: a, about: b, expect: {evicted: []}, pods: [],
+            objects: [{kind: Deployment, metadata: {name: d}, spec: {replicas: 2, template: {spec: {containers: []}}}}],
+            do: [
+                {patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {containers: []}}}}}},
+                {patch: {kind: Deployment, name: d, patch: {spec: {replicas: 5}}}},
+                {patch: {kind: Deployment, name: other, patch: {spec: {replicas: 9}}}}]}",
+        )
+        .unwrap();
+        let counts: Vec<u64> = case.pod_specs().into_iter().map(|found| found.count).collect();
+        assert_eq!(counts, [5, 5]);
     }
 }

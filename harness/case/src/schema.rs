@@ -14,7 +14,7 @@ use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
 use crate::pressure::Pressure;
-use crate::step::{NodeChange, NodeSetup, PodPlacement, Step};
+use crate::step::{NodeChange, NodeSetup, PodPlacement, Resize, Step};
 use crate::values::{Duration, KubeletRequirement, Name, Upstream};
 
 /// One behaviour of the kubelet: the pods and the pressure on a node, and the expected outcome.
@@ -128,6 +128,11 @@ impl Case {
     /// Returns the objects that steps create.
     pub fn created_objects(&self) -> impl Iterator<Item = &Map<String, Value>> {
         self.steps.iter().filter_map(Step::created_object)
+    }
+
+    /// Returns the resizes that steps request.
+    pub fn resizes(&self) -> impl Iterator<Item = &Resize> {
+        self.steps.iter().filter_map(Step::resize)
     }
 
     /// Returns the changes of the node that steps make.

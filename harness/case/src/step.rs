@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::expression::Expression;
-use crate::values::{Duration, Name, QuantityText};
+use crate::values::{Duration, Name, QuantityText, ResizedRequest};
 
 /// A step. It waits until `when` holds, then for the time `wait`, then runs its action. A step
 /// without an action only waits.
@@ -47,6 +47,8 @@ pub enum ApiRequest {
     Create(Map<String, Value>),
     /// Changes an object.
     Patch(ObjectPatch),
+    /// Changes the CPU and memory of a running container.
+    Resize(Resize),
     /// Deletes a pod, or another object.
     Delete(Deletion),
     /// Evicts a pod.
@@ -101,6 +103,10 @@ struct StepFields {
     /// Changes an object in the namespace of the case by a JSON merge patch.
     #[serde(default)]
     patch: Option<ObjectPatch>,
+    /// Changes the CPU and memory of a running container in place (`pods/resize`, Kubernetes 1.33
+    /// and later).
+    #[serde(default)]
+    resize: Option<Resize>,
     /// Deletes a pod, or another object in the namespace of the case.
     #[serde(default)]
     delete: Option<Deletion>,
@@ -156,6 +162,43 @@ pub struct ContainerCommand {
     pub container: Option<Name>,
     /// Program and arguments. No shell interprets them: for one, state `[sh, -c, SCRIPT]`.
     pub command: Vec<String>,
+}
+
+/// Change of the resources of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Resize {
+    /// Name of the pod.
+    pub pod: Name,
+    /// Name of the container; by default the first regular one.
+    #[serde(default)]
+    pub container: Option<Name>,
+    /// New requests; others stay. `allocatable` requests all that the node has for its pods.
+    #[serde(default)]
+    pub requests: BTreeMap<ResizableResource, ResizedRequest>,
+    /// New limits; others stay.
+    #[serde(default)]
+    pub limits: BTreeMap<ResizableResource, QuantityText>,
+}
+
+/// A resource that a resize can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResizableResource {
+    /// CPU, such as `500m`.
+    Cpu,
+    /// Memory, such as `64Mi`.
+    Memory,
+}
+
+impl ResizableResource {
+    /// Returns the name of the resource.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 /// A step with two actions.
@@ -370,6 +413,7 @@ impl TryFrom<StepFields> for Step {
         let stated = [
             fields.create.map(|object| Action::Api(ApiRequest::Create(object))),
             fields.patch.map(|patch| Action::Api(ApiRequest::Patch(patch))),
+            fields.resize.map(|resize| Action::Api(ApiRequest::Resize(resize))),
             fields.delete.map(|deletion| Action::Api(ApiRequest::Delete(deletion))),
             fields.evict.map(|pod| Action::Api(ApiRequest::Evict(pod))),
             fields.taint.map(|taint| Action::Node(NodeChange::Taint(taint))),
@@ -438,6 +482,14 @@ impl Step {
         }
     }
 
+    /// Returns the resize that the step requests.
+    pub fn resize(&self) -> Option<&Resize> {
+        match &self.action {
+            Some(Action::Api(ApiRequest::Resize(resize))) => Some(resize),
+            _ => None,
+        }
+    }
+
     /// Returns the step's change of the node.
     pub fn node_change(&self) -> Option<&NodeChange> {
         match &self.action {
@@ -453,6 +505,7 @@ impl Action {
         match self {
             Self::Api(ApiRequest::Create(_)) => "create",
             Self::Api(ApiRequest::Patch(_)) => "patch",
+            Self::Api(ApiRequest::Resize(_)) => "resize",
             Self::Api(ApiRequest::Delete(_)) => "delete",
             Self::Api(ApiRequest::Evict(_)) => "evict",
             Self::Node(NodeChange::Taint(_)) => "taint",
@@ -474,10 +527,11 @@ impl Action {
         match self {
             Self::Api(ApiRequest::Patch(patch)) => Some(patch.object()),
             Self::Api(ApiRequest::Delete(deletion)) => Some(deletion.object.clone()),
-            Self::Api(ApiRequest::Evict(pod)) | Self::ReadLogs(pod) => {
+            Self::Api(ApiRequest::Evict(pod) | ApiRequest::Resize(Resize { pod, .. }))
+            | Self::ReadLogs(pod)
+            | Self::Exec(ContainerCommand { pod, .. }) => {
                 Some(ObjectReference { kind: ObjectKind::Pod, name: pod.clone() })
             }
-            Self::Exec(command) => Some(ObjectReference { kind: ObjectKind::Pod, name: command.pod.clone() }),
             Self::Api(ApiRequest::Create(_)) | Self::Node(_) => None,
         }
     }
@@ -490,7 +544,7 @@ mod tests {
     #[test]
     fn a_step_has_the_action_that_it_states() {
         type IsExpected = fn(Option<Action>) -> bool;
-        let is_expected: [(&str, IsExpected); 7] = [
+        let is_expected: [(&str, IsExpected); 8] = [
             ("{evict: p}", |action| matches!(action, Some(Action::Api(ApiRequest::Evict(_))))),
             ("{drain: true}", |action| matches!(action, Some(Action::Node(NodeChange::Drain)))),
             ("{untaint: a}", |action| action == Some(Action::Node(NodeChange::Untaint("a".to_owned())))),
@@ -498,6 +552,9 @@ mod tests {
             ("{exec: {pod: p, command: [ls]}}", |action| matches!(action, Some(Action::Exec(_)))),
             ("{load-image: 'stress:1'}", |action| {
                 action == Some(Action::Node(NodeChange::LoadImage("stress:1".to_owned())))
+            }),
+            ("{resize: {pod: p, requests: {memory: 64Mi}}}", |action| {
+                matches!(action, Some(Action::Api(ApiRequest::Resize(_))))
             }),
             ("{wait: 3s}", |action| action.is_none()),
         ];

@@ -174,6 +174,31 @@ impl fmt::Display for QuantityText {
     }
 }
 
+/// The request of a resize: an amount, or what the node has for its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResizedRequest {
+    /// An amount.
+    Amount(QuantityText),
+    /// The allocatable amount of the node. There is room for it only without the requests of other pods.
+    Allocatable,
+}
+
+impl_from_text!(
+    ResizedRequest,
+    r"^(allocatable|[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?)$"
+);
+
+impl FromStr for ResizedRequest {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "allocatable" => Ok(Self::Allocatable),
+            amount => amount.parse().map(Self::Amount),
+        }
+    }
+}
+
 /// Comparison of a usage with the quantity of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {

@@ -147,7 +147,7 @@ fn suites_are_complete() {
         ("message", 14),
         ("out-of-memory", 8),
         ("pids", 3),
-        ("ranking", 18),
+        ("ranking", 20),
         ("relatives", 17),
         ("signals", 7),
         ("storage", 9),

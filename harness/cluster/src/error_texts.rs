@@ -186,7 +186,7 @@ fn workload() -> Vec<String> {
     let status = Status::failure("pods \"web\" is forbidden: exceeded quota", "Forbidden").boxed();
     let (namespace, reason) = (|| text("evictlab-web"), text("ErrImagePull"));
     vec![
-        row(StageError::Refused { object: text("pod web"), status }),
+        row(StageError::Refused { verb: "create", object: text("pod web"), status }),
         row(stage()),
         row(StageError::NoServiceAccount { namespace: namespace(), stalled: stalled() }),
         row(StageError::PodsRemain { namespace: namespace(), stalled: stalled() }),

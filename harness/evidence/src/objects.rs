@@ -23,9 +23,10 @@ pub type RecordedNode = Recorded<Node>;
 const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 impl Recorded<Pod> {
-    /// Decodes the fields that the eviction rules depend on; empty if the pod cannot be decoded.
+    /// Decodes the fields that the eviction rules depend on, with the allocated requests; empty if the
+    /// pod cannot be decoded.
     pub fn as_ranked(&self) -> pod::Pod {
-        pod::Pod::deserialize(self.json()).unwrap_or_default()
+        pod::Pod::deserialize(self.json()).unwrap_or_default().with_allocated_resources()
     }
 
     /// Returns `metadata.name`, or the empty string.

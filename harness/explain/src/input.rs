@@ -112,6 +112,7 @@ impl Input {
     /// A field has an unexpected type.
     pub fn add_pod(&mut self, pod: Value) -> Result<(), InputError> {
         let manifest = evictlab_rules::pod::Pod::deserialize(&pod).ok();
+        let manifest = manifest.map(evictlab_rules::pod::Pod::with_allocated_resources);
         self.pods.push(Pod { manifest, ..decode("Pod", pod)? });
         Ok(())
     }

@@ -6,7 +6,7 @@ use evictlab_rules::message::EvictionMessage;
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
-use k8s_openapi::api::core::v1::ContainerStatus;
+use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;
 
 use crate::known_bug::{known_bug, observed_cgroup};
@@ -180,7 +180,7 @@ impl<'a> PodEvidence<'a> {
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
             name: created.case_name().trim_end().to_owned(),
-            pod: recorded.as_ranked(),
+            pod: as_ranked(recorded, created),
             recorded,
             gone: last.is_none(),
             vanished: last.is_none() && gone.is_none(),
@@ -241,6 +241,29 @@ impl<'a> PodEvidence<'a> {
             annotations: self.events.first().map(annotations),
         }
     }
+}
+
+/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending and
+/// the kubelet lost the status of a container (kubernetes/kubernetes#122160), its requests are those
+/// with which the pod was created.
+fn as_ranked(recorded: &RecordedPod, created: &RecordedPod) -> Pod {
+    let mut pod = recorded.as_ranked();
+    let is_pending =
+        |condition: &PodCondition| condition.type_ == "PodResizePending" && condition.status == "True";
+    if !recorded.conditions().any(is_pending) {
+        return pod;
+    }
+    let created = created.as_ranked().spec;
+    for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
+        let mut statuses = recorded.container_statuses().filter(|status| status.name == container.name);
+        let mut before = created.containers.iter().chain(&created.init_containers);
+        if !statuses.any(|status| status.allocated_resources.is_some())
+            && let Some(before) = before.find(|before| before.name == container.name)
+        {
+            container.resources = before.resources.clone();
+        }
+    }
+    pod
 }
 
 /// Returns the last version of each event.

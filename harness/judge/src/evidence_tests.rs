@@ -686,3 +686,36 @@ fn a_ranking_by_old_statistics_is_inconclusive() {
     // Without a known bug, the victim that the case expects is not doubtful.
     assert_eq!(result(&case("{evicted: [web]}", ""), with_ranked_usage(10)).verdict, Verdict::Passed);
 }
+
+/// The kubelet may lose the status of a container, and with it the requests that it had allocated.
+#[test]
+fn a_pending_resize_does_not_change_the_requests() {
+    let message = "The node was low on resource: memory. Container el1 was using 90Mi, request is 60Mi, has larger consumption of memory. ";
+    let of = |request: &str, allocated: Option<&str>, pending: bool| {
+        let mut pod = evicted("web");
+        pod["spec"]["containers"][0]["resources"] = json!({"requests": {"memory": request}});
+        pod["status"]["message"] = json!(message);
+        if let Some(allocated) = allocated {
+            pod["status"]["containerStatuses"][0]["allocatedResources"] = json!({"memory": allocated});
+        }
+        if pending {
+            pod["status"]["conditions"] = json!([{"type": "PodResizePending", "status": "True"}]);
+        }
+        pod
+    };
+    for (last, expected) in [
+        (of("10Ti", Some("60Mi"), true), Verdict::Passed),
+        (of("10Ti", None, true), Verdict::Passed),
+        (of("10Ti", None, false), Verdict::Failed),
+    ] {
+        let mut observed = with_eviction();
+        observed["podsCreated"][0] = of("60Mi", None, false);
+        observed["podsFinal"][0] = last.clone();
+        observed["events"][0]["message"] = json!(message);
+        observed["events"][0]["metadata"]["annotations"] = json!({
+            "offending_containers": "el1", "offending_containers_usage": "90Mi", "starved_resource": "memory"});
+        let result = result(&case("{evicted: [web]}", ""), observed);
+        assert_eq!(result.verdict, expected, "{last}: {}", result.why);
+        assert_eq!(result.why.contains("request-is-the-pods"), expected == Verdict::Failed, "{}", result.why);
+    }
+}

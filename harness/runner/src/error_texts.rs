@@ -67,6 +67,7 @@ fn cases() -> Vec<String> {
         row(CaseError::Lease(LeaseError::Node(node_error()))),
         row(CaseError::Refused(text("failed to create pod web: the API server rejected it: exceeded quota"))),
         row(CaseError::NotRunning(text("web/main"))),
+        row(CaseError::NoPodToResize(text("web"))),
         row(CaseError::CommandFailed {
             command: text("cat /data/file"),
             container: text("web/main"),

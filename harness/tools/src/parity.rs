@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evictlab_case::LoadedCase;
+use serde_json::{Map, Value};
+
+use evictlab_case::{LoadedCase, case_name};
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
     Backend, EmbeddedBackend, EmbeddedOptions, KubeletSource, KubeletSpec, NotModelledError, ReproCommand,
@@ -72,6 +74,7 @@ impl ModelRun<'_> {
             id: case.id(),
             has_intermittent_bug: case.case.known_bugs.iter().any(|bug| bug.sometimes),
             may_be_evicted: case.case.expect.may_be_evicted.iter().map(ToString::to_string).collect(),
+            equal_pods: equal_pods(&case.case.pods),
         };
         let cases: Vec<ComparedCase> = self.cases.iter().map(compared).collect();
         let mut parities = Vec::new();
@@ -123,6 +126,16 @@ impl ModelRun<'_> {
         let of = |version: &KubeletVersion| results.of(version, cgroup);
         Ok(versions.iter().map(of).collect())
     }
+}
+
+/// Returns the name of the first pod with the same spec, for the others.
+fn equal_pods(pods: &[Map<String, Value>]) -> BTreeMap<String, String> {
+    let names: Vec<Option<&str>> = pods.iter().map(case_name).collect();
+    let later = pods.iter().enumerate().filter_map(|(at, pod)| {
+        let first = pods[..at].iter().position(|other| other.get("spec") == pod.get("spec"))?;
+        Some((names[at]?.to_owned(), names[first]?.to_owned()))
+    });
+    later.collect()
 }
 
 /// The result of an execution.

@@ -31,8 +31,10 @@ pub(crate) struct CommitArgs {
     /// Follow only the first parent of a merge: find the merge instead of a commit of its branch
     #[arg(long, requires = "repository")]
     first_parent: bool,
-    /// Continue the interrupted search in this run directory, with the options of its command
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", requires = "repository", conflicts_with = "output_dir")]
+    /// Continue the interrupted search in this run directory, with the options of its command; no other
+    /// run directory applies
+    // No conflict with `--output-dir`: its environment variable is set in every job of Prow.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", requires = "repository")]
     resume: Option<PathBuf>,
 }
 

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use evictlab_tools::documents::{DOCUMENTS, Document};
 
 use crate::failure::Failure;
 use crate::output::print;
+use crate::profile::{FILE, profile_schema};
 
 /// Print the JSON Schema of case files, or of another document
 ///
@@ -16,23 +18,41 @@ use crate::output::print;
 #[command(after_help = "Examples:
   evictlab schema > case.schema.json
   evictlab schema events.jsonl
+  evictlab schema evictlab.toml
   evictlab schema dry-run")]
 pub(crate) struct Args {
     /// Name of the document
     #[arg(value_name = "DOCUMENT", default_value = "case", value_parser = document())]
-    document: &'static Document,
+    document: Described,
 }
 
-/// Accepts the names of documents.
-fn document() -> impl TypedValueParser<Value = &'static Document> {
+/// What a schema describes.
+#[derive(Clone, Copy, Debug)]
+enum Described {
+    /// A document.
+    Document(&'static Document),
+    /// The file of the profiles.
+    Profiles,
+}
+
+/// Accepts the names of documents, and of the file of the profiles.
+fn document() -> impl TypedValueParser<Value = Described> {
     let value = |document: &Document| PossibleValue::new(document.name).help(document.about);
-    let names = PossibleValuesParser::new(DOCUMENTS.iter().map(value));
-    names.try_map(|name| Document::named(&name).ok_or("unknown document"))
+    let profiles = PossibleValue::new(FILE).help("Profiles: defaults of options");
+    let names = PossibleValuesParser::new(DOCUMENTS.iter().map(value).chain([profiles]));
+    names.try_map(|name| match name.as_str() {
+        FILE => Ok(Described::Profiles),
+        _ => Document::named(&name).map(Described::Document).ok_or("unknown document"),
+    })
 }
 
 /// Prints the schema.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    print(format!("{:#}", args.document.schema()))?;
+    let schema = match args.document {
+        Described::Document(document) => document.schema(),
+        Described::Profiles => profile_schema(&crate::Cli::command()),
+    };
+    print(format!("{schema:#}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -68,6 +68,16 @@ fn with_defaults(
     layers.try_fold(command, |command, layer| applied.apply(command, layer))
 }
 
+/// Returns whether an argument is an option that a profile may contain.
+pub(super) fn is_key(arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| !EXCLUDED.contains(&long))
+}
+
+/// Returns whether the values of an option are `true` and `false`.
+pub(super) fn is_flag(arg: &Arg) -> bool {
+    !arg.get_action().takes_values()
+}
+
 /// Returns the value of `--profile` among the arguments.
 fn option(arguments: &[OsString]) -> Option<String> {
     let words: Vec<&str> =
@@ -102,17 +112,17 @@ impl Profile<'_> {
                 command = command.mut_subcommand(name, |_| applied);
                 continue;
             }
-            let is_key = |arg: &&Arg| arg.get_long().is_some_and(|long| !EXCLUDED.contains(&long));
-            let Some(arg) = command.get_arguments().filter(is_key).find(|arg| arg.get_long() == Some(name))
+            let Some(arg) =
+                command.get_arguments().filter(|arg| is_key(arg)).find(|arg| arg.get_long() == Some(name))
             else {
                 let subcommands = command.get_subcommands().map(Command::get_name);
-                let options = command.get_arguments().filter(is_key).filter_map(Arg::get_long);
+                let options = command.get_arguments().filter(|arg| is_key(arg)).filter_map(Arg::get_long);
                 let known: Vec<&str> = subcommands.filter(|name| *name != "help").chain(options).collect();
                 return Err(unknown_key(self.file, key, &known));
             };
             let values = self.values(arg, value)?;
             self.check(&command, name, value, (arg, &values))?;
-            if !arg.get_action().takes_values() && self.unset.contains(name) {
+            if is_flag(arg) && self.unset.contains(name) {
                 continue;
             }
             command = set_default(command.clone(), arg.get_id().as_str(), values);
@@ -122,7 +132,7 @@ impl Profile<'_> {
 
     /// Returns the values as the command line has them.
     fn values(&self, arg: &Arg, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, ProfileError> {
-        let is_flag = !arg.get_action().takes_values();
+        let is_flag = is_flag(arg);
         let is_list = matches!(arg.get_action(), ArgAction::Append);
         let expected = match (is_flag, is_list) {
             (true, _) => "true or false",
@@ -156,7 +166,7 @@ impl Profile<'_> {
         value: &Spanned<DeValue<'_>>,
         (arg, values): (&Arg, &[String]),
     ) -> Result<(), ProfileError> {
-        if !arg.get_action().takes_values() {
+        if is_flag(arg) {
             return Ok(());
         }
         let words = values.iter().map(|value| format!("--{name}={value}"));

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::ProfileError;
 
 /// Name of the file.
-const FILE: &str = "evictlab.toml";
+pub(crate) const FILE: &str = "evictlab.toml";
 
 /// The text of a file of profiles.
 pub(super) struct ProfileFile {

@@ -7,5 +7,8 @@ mod apply;
 pub(crate) mod error;
 mod file;
 mod negation;
+mod schema;
 
 pub(crate) use apply::with_profile;
+pub(crate) use file::FILE;
+pub(crate) use schema::profile_schema;

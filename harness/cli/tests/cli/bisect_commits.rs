@@ -365,6 +365,8 @@ fn a_search_continues_after_a_kill_when_the_last_build_has_ended() {
     // A killed git leaves its lock.
     fs::write(laboratory.repository().join(".git/worktrees/worktree/index.lock"), "").unwrap();
     let mut command = laboratory.command(&[&SEARCH[..], &ENDS, &["--resume"]].concat());
+    // In a job of Prow, the variable has the same value in every command.
+    command.env("ARTIFACTS_DIR", laboratory.folder.path().join("artifacts"));
     let mut resumed = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(resumed.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("building, output in ")), "no build");

@@ -29,16 +29,27 @@ const CASES: [&str; 5] = [
     "end-state/deployment-replaces-the-evicted",
     "mine/job.yaml",
 ];
-/// A case with a Job, and one that reads a log: those of the catalogue need pressure.
+/// A case with a Job, a log and a resize: those of the catalogue need pressure.
 const JOB: &str = r#"
 name: job
-about: A Job completes.
+about: A Job completes, and a pod is resized.
 placed: scheduled
 pods:
   - metadata: {name: printer}
     spec:
       restartPolicy: Never
-      containers: [{name: c, image: "agnhost:2.52", command: [sh, -c, "echo printed"]}]
+      containers:
+        - name: c
+          image: agnhost:2.52
+          command: [sh, -c, "echo printed"]
+          resources: {limits: {ephemeral-storage: 1Mi}}
+  - metadata: {name: resized}
+    spec:
+      containers:
+        - name: c
+          image: agnhost:2.52
+          args: [pause]
+          resources: {requests: {memory: 1Mi}, limits: {memory: 8Mi, ephemeral-storage: 1Mi}}
 objects:
   - apiVersion: batch/v1
     kind: Job
@@ -48,7 +59,10 @@ objects:
         spec:
           restartPolicy: Never
           containers: [{name: c, image: "agnhost:2.52", command: [sh, -c, "true"]}]
-until: podList.filter(pod, pod.status.phase == 'Succeeded').size() == 2
+do: [{when: running(pods.resized), resize: {pod: resized, requests: {memory: 2Mi}}}]
+until: >-
+  podList.filter(pod, pod.status.phase == 'Succeeded').size() == 2
+  && container(pods.resized, 'c').allocatedResources.memory == '2Mi'
 expect:
   that: [{what: output, value: "logs.printer.c.contains('printed')"}]
 "#;

@@ -37,9 +37,10 @@ pub const RUN_PERMISSIONS: [Permission; 8] = [
 ];
 
 /// Permissions that only some cases need, in their namespaces.
-pub const CASE_PERMISSIONS: [Permission; 5] = [
+pub const CASE_PERMISSIONS: [Permission; 6] = [
     ("pods/log", &["get"]),
     ("pods/eviction", &["create"]),
+    ("pods/resize", &["patch"]),
     ("deployments.apps", &["create", "get"]),
     ("jobs.batch", &["create", "get"]),
     ("poddisruptionbudgets.policy", &["create", "get", "patch"]),

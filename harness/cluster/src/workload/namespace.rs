@@ -30,9 +30,11 @@ pub(crate) const OWNER_ANNOTATION: &str = "evictlab.dev/owner";
 /// An operation on the objects of a case failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
-    /// The API server rejected an object.
-    #[error("failed to create {object}: the API server rejected it: {}", status.message)]
+    /// The API server rejected an object or its change.
+    #[error("failed to {verb} {object}: the API server rejected it: {}", status.message)]
     Refused {
+        /// Verb, such as `create`.
+        verb: &'static str,
         /// Kind and name of the object, such as `pod alloc`.
         object: String,
         /// Response of the API server.
@@ -215,7 +217,7 @@ impl Namespace {
         })
         .await;
         match created {
-            Ok(response) => response.map_err(|source| refused(&format!("pod {name}"), source)),
+            Ok(response) => response.map_err(|source| refused("create", &format!("pod {name}"), source)),
             Err(stalled) => Err(StageError::NoServiceAccount { namespace: self.name.clone(), stalled }),
         }
     }
@@ -228,7 +230,7 @@ impl Namespace {
         let name = container["name"].as_str().unwrap_or_default();
         self.send(Request::patch(path), "application/strategic-merge-patch+json", &patch)
             .await
-            .map_err(|source| refused(&format!("ephemeral container {name} of pod {pod}"), source))
+            .map_err(|source| refused("create", &format!("ephemeral container {name} of pod {pod}"), source))
     }
 
     /// Deletes the namespace and, with grace period 0, its pods. Returns when the pods are gone;
@@ -329,9 +331,9 @@ pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {
     StageError::Api { operation: operation.to_owned(), source: Box::new(source) }
 }
 
-pub(super) fn refused(object: &str, source: kube::Error) -> StageError {
+pub(super) fn refused(verb: &'static str, object: &str, source: kube::Error) -> StageError {
     match source {
-        kube::Error::Api(status) => StageError::Refused { object: object.to_owned(), status },
-        source => api_error(&format!("create {object}"), source),
+        kube::Error::Api(status) => StageError::Refused { verb, object: object.to_owned(), status },
+        source => api_error(&format!("{verb} {object}"), source),
     }
 }

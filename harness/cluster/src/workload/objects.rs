@@ -1,15 +1,18 @@
 //! Operations on objects of a namespace, other than creating pods.
 
-use evictlab_case::{ObjectKind, ObjectReference};
+use std::collections::BTreeMap;
+
+use evictlab_case::{Name, ObjectKind, ObjectReference, ResizableResource, Resize, ResizedRequest};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Api;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams,
 };
 use kube::core::GroupVersionKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::namespace::{Namespace, RUN_LABEL, StageError, api_error, refused};
 
@@ -23,7 +26,7 @@ impl Namespace {
             resource.api_version, self.name, resource.plural
         );
         let answer = self.send(Request::post(path), "application/json", manifest).await;
-        answer.map_err(|source| refused(&describe(manifest), source))
+        answer.map_err(|source| refused("create", &describe(manifest), source))
     }
 
     /// Reads the current state of an object.
@@ -54,7 +57,7 @@ impl Namespace {
     ) -> Result<(), StageError> {
         let params = DeleteParams { grace_period_seconds: grace, ..DeleteParams::background() };
         let deleted = self.objects_of(object.kind).delete(object.name.as_str(), &params).await;
-        deleted.map(drop).map_err(|source| refused_change("deletion", object, source))
+        deleted.map(drop).map_err(|source| refused_change("delete", object, source))
     }
 
     fn objects_of(&self, kind: ObjectKind) -> Api<DynamicObject> {
@@ -63,12 +66,52 @@ impl Namespace {
         Api::namespaced_with(self.client.clone(), &self.name, &resource)
     }
 
+    /// Changes the CPU and memory of a container in place, through the subresource `resize`.
+    /// `allocatable` is that of the pod's node.
+    pub async fn resize_pod(
+        &self,
+        pod: &Pod,
+        resize: &Resize,
+        allocatable: &BTreeMap<String, Quantity>,
+    ) -> Result<(), StageError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let patch = Patch::Strategic(resize_patch(pod, resize, allocatable));
+        let resized = pods.patch_subresource("resize", name, &PatchParams::default(), &patch).await;
+        resized.map(drop).map_err(|source| refused("resize", &format!("pod {name}"), source))
+    }
+
     /// Evicts a pod through the API, like `kubectl drain`: pod disruption budgets apply.
     pub async fn evict_pod(&self, pod: &str) -> Result<(), StageError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.name);
         let evicted = pods.evict(pod, &EvictParams::default()).await;
-        evicted.map(drop).map_err(|source| refused(&format!("eviction of pod {pod}"), source))
+        evicted.map(drop).map_err(|source| refused("evict", &format!("pod {pod}"), source))
     }
+}
+
+/// Returns the strategic merge patch for a resize. A container without a name is the first regular one.
+fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quantity>) -> Value {
+    let spec = pod.spec.as_ref();
+    let first = || spec.and_then(|spec| Some(spec.containers.first()?.name.as_str())).unwrap_or_default();
+    let name = resize.container.as_ref().map_or_else(first, Name::as_str);
+    let mut init = spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    let list = if init.any(|container| container.name == name) { "initContainers" } else { "containers" };
+    let requested = |(resource, request): (&ResizableResource, &ResizedRequest)| match request {
+        ResizedRequest::Amount(amount) => (*resource, amount.to_string()),
+        ResizedRequest::Allocatable => {
+            let of_node = allocatable.get(resource.as_str()).map(|quantity| quantity.0.clone());
+            (*resource, of_node.unwrap_or_default())
+        }
+    };
+    let requests: BTreeMap<_, _> = resize.requests.iter().map(requested).collect();
+    let limits = resize.limits.iter().map(|(resource, limit)| (*resource, limit.to_string()));
+    let mut resources = serde_json::Map::new();
+    for (field, stated) in [("requests", requests), ("limits", limits.collect())] {
+        if !stated.is_empty() {
+            resources.insert(field.to_owned(), json!(stated));
+        }
+    }
+    json!({"spec": {list: [{"name": name, "resources": resources}]}})
 }
 
 impl Namespace {
@@ -92,7 +135,7 @@ impl Namespace {
             ..PriorityClass::default()
         };
         let made = api.create(&PostParams::default(), &object).await;
-        made.map(|_| name).map_err(|source| refused(&format!("priority class {class}"), source))
+        made.map(|_| name).map_err(|source| refused("create", &format!("priority class {class}"), source))
     }
 
     /// Deletes priority classes of this namespace. Classes that do not exist are not an error.
@@ -116,8 +159,8 @@ impl Namespace {
     }
 }
 
-fn refused_change(change: &str, object: &ObjectReference, source: kube::Error) -> StageError {
-    refused(&format!("{change} of {} {}", object.kind.as_str().to_lowercase(), object.name), source)
+fn refused_change(verb: &'static str, object: &ObjectReference, source: kube::Error) -> StageError {
+    refused(verb, &format!("{} {}", object.kind.as_str().to_lowercase(), object.name), source)
 }
 
 fn resource(manifest: &Value) -> ApiResource {
@@ -138,4 +181,33 @@ pub fn without_managed_fields(mut object: Value) -> Value {
         metadata.remove("managedFields");
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resizes_name_the_list_of_the_container() {
+        let pod: Pod = serde_json::from_value(json!({"spec": {
+            "initContainers": [{"name": "side"}], "containers": [{"name": "main"}, {"name": "more"}],
+        }}))
+        .unwrap();
+        let allocatable = BTreeMap::from([("memory".to_owned(), Quantity("667196Ki".to_owned()))]);
+        let patch = |yaml: &str| resize_patch(&pod, &serde_yaml::from_str(yaml).unwrap(), &allocatable);
+        assert_eq!(
+            patch("{pod: p, requests: {memory: allocatable}}"),
+            json!({"spec": {"containers": [{"name": "main", "resources": {"requests": {"memory": "667196Ki"}}}]}})
+        );
+        assert_eq!(
+            patch("{pod: p, requests: {memory: 64Mi}}"),
+            json!({"spec": {"containers": [{"name": "main", "resources": {"requests": {"memory": "64Mi"}}}]}})
+        );
+        assert_eq!(
+            patch("{pod: p, container: side, requests: {cpu: 1}, limits: {memory: 1Gi}}"),
+            json!({"spec": {"initContainers": [
+                {"name": "side", "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}},
+            ]}})
+        );
+    }
 }

@@ -35,4 +35,4 @@ pub use options::{
 pub(crate) use pod::container_requests;
 pub use pod::{evict, finish_pod_deletion};
 pub use status::Status;
-pub use update::{update, update_ephemeral_containers, update_status};
+pub use update::{resize, update, update_ephemeral_containers, update_status};

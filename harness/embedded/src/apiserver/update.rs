@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::create::{create, prepare_event, validate};
 use super::decode::decode;
-use super::objects::{find, finish_update, increment_generation};
+use super::objects::{control_plane_version, find, finish_update, increment_generation};
 use super::options::{ObjectPath, Stored, WriteOptions};
 use super::status::Status;
 use super::{metadata, namespace, pod, priority_class, workload};
@@ -100,6 +100,40 @@ pub fn update_ephemeral_containers(
         increment_generation(&mut new);
     }
     pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;
+    finish_update(ctx, path, new, warnings, options)
+}
+
+/// Sets the resources of a pod's containers to those of `object`, a whole pod.
+///
+/// # Errors
+/// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node of the
+/// pod can never have the resources; 409 if `object` states another `resourceVersion`; 422 for an invalid
+/// resize.
+pub fn resize(
+    ctx: &mut SimContext,
+    namespace: &str,
+    name: &str,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Stored, Status> {
+    if !control_plane_version(ctx).at_least(33) {
+        return Err(Status::new(404, "NotFound", "the server could not find the requested resource"));
+    }
+    let path = ObjectPath { kind: Kind::Pod, namespace, name };
+    let old = find(ctx, path)?;
+    let warnings = decode(Kind::Pod, &mut object, options.field_validation)?;
+    metadata::carry_over(path, &old, &mut object)?;
+    let mut new = pod::with_resources(&old, &object);
+    if new.spec() != old.spec() {
+        increment_generation(&mut new);
+    }
+    pod::validate_resize(&new, &old).into_result(Kind::Pod, name)?;
+    if control_plane_version(ctx).at_least(36)
+        && let Some(node) = ctx.store.get(Kind::Node, "", new.spec().text("nodeName"))
+        && let Some(reason) = pod::excess(&new, node)
+    {
+        return Err(Status::forbidden(Kind::Pod, name, &reason));
+    }
     finish_update(ctx, path, new, warnings, options)
 }
 

@@ -77,6 +77,8 @@ defects! {
         MemoryRankIgnoresPriority = "Priority does not decide under memory pressure.",
         MemoryRankReversesPriority = "The pod of higher priority ranks first under memory pressure.",
         MemoryRankPriorityFirst = "Priority ranks before the comparison with the memory request.",
+        ResizeIgnored since 33 = "A resize does not change the requests that eviction reads.",
+        PendingResizeCounts since 33 = "Eviction reads the requests of a resize that the node has no room for.",
         MemoryRankByUsage = "The memory usage decides instead of the excess over the request.",
         MemoryRankLeastFirst = "The pod with the smallest excess over its memory request ranks first.",
         RankOmitsSidecarRequests since 34 = "Requests of sidecars do not count in the request of the pod.",

@@ -121,9 +121,13 @@ fn subresource(
     let Source::Stored(kind) = resource.source else { return Err(unknown_resource(&request.target)) };
     let endpoint = Endpoint { view: View::from_request(cluster, request, resource)?, kind };
     match (name, &request.method) {
-        ("status" | "ephemeralcontainers", &Method::GET) => objects::get(cluster, request, endpoint),
-        ("status" | "ephemeralcontainers", &Method::PATCH) => objects::patch(cluster, request, endpoint),
-        ("status" | "ephemeralcontainers", _) => objects::update(cluster, request, endpoint),
+        ("status" | "ephemeralcontainers" | "resize", &Method::GET) => {
+            objects::get(cluster, request, endpoint)
+        }
+        ("status" | "ephemeralcontainers" | "resize", &Method::PATCH) => {
+            objects::patch(cluster, request, endpoint)
+        }
+        ("status" | "ephemeralcontainers" | "resize", _) => objects::update(cluster, request, endpoint),
         ("eviction", _) => objects::evict(cluster, request),
         ("log", _) => log::log(cluster, request),
         ("proxy", &Method::GET) if kind == Kind::Node => proxy::proxy_to_kubelet(cluster, request),

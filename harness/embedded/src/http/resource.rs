@@ -148,6 +148,7 @@ pub(crate) static RESOURCES: &[Resource] = &[
             subresource("log", "Pod", &[Get]),
             subresource("portforward", "PodPortForwardOptions", &[Create, Get]),
             subresource("proxy", "PodProxyOptions", PROXY),
+            subresource("resize", "Pod", GET_PATCH_UPDATE),
             status("Pod"),
         ],
     ),

@@ -68,7 +68,7 @@ impl Kernel {
 
     fn v2_file(&self, container: &Container, name: &str) -> Option<String> {
         let pages = self.cgroups.pages(container.cgroup?);
-        let limit = container.spec.memory_limit;
+        let limit = self.cgroups.limit(container.cgroup?);
         Some(match name {
             "cgroup.controllers" => "cpuset cpu io memory hugetlb pids rdma misc".to_owned(),
             "memory.current" => pages.total().to_string(),
@@ -92,7 +92,7 @@ impl Kernel {
 
     fn v1_memory_file(&self, container: &Container, name: &str) -> Option<String> {
         let pages = self.cgroups.pages(container.cgroup?);
-        let limit = container.spec.memory_limit.unwrap_or(NO_LIMIT);
+        let limit = self.cgroups.limit(container.cgroup?).unwrap_or(NO_LIMIT);
         Some(match name {
             "memory.usage_in_bytes" => pages.total().to_string(),
             "memory.limit_in_bytes" => limit.to_string(),

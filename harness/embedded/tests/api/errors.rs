@@ -16,9 +16,9 @@ async fn names_unknown_resources_and_unsupported_verbs() {
     let (code, message) = error(Method::GET, "/apis/apps/v1/statefulsets").await;
     assert_eq!(code, 404);
     assert!(message.ends_with("the embedded cluster does not serve apps/v1/statefulsets"), "{message}");
-    let (code, message) = error(Method::GET, "/api/v1/namespaces/test/pods/p/resize").await;
+    let (code, message) = error(Method::GET, "/api/v1/namespaces/test/pods/p/binding").await;
     assert_eq!(code, 404);
-    assert!(message.ends_with("does not serve v1/pods/resize"), "{message}");
+    assert!(message.ends_with("does not serve v1/pods/binding"), "{message}");
     assert_eq!(error(Method::GET, "/metrics").await.0, 404);
     for (method, path, ending) in [
         (Method::DELETE, "/api/v1/namespaces", "deletecollection of namespaces"),

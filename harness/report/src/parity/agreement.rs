@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kubelet_results::{CaseResults, KubeletResults};
-use super::message_shape::pod_of;
 use evictlab_judge::Verdict;
 
 /// Agreement of the modelled kubelet of a version with the real ones.
@@ -63,6 +62,9 @@ pub struct ComparedCase {
     /// Pods that may be evicted or not. Their messages are not compared: the same kubelet differs from
     /// run to run.
     pub may_be_evicted: Vec<String>,
+    /// For pods with the same spec as an earlier pod, its name. Their messages count as its messages:
+    /// which of them shows an intermittent effect differs from run to run.
+    pub equal_pods: BTreeMap<String, String>,
 }
 
 /// Compares results of real kubelets with those of modelled ones.
@@ -78,9 +80,10 @@ pub fn parity(real: &KubeletResults, model: &KubeletResults, cases: &[ComparedCa
 }
 
 fn compare(case: &ComparedCase, mut real: CaseResults, mut model: CaseResults) -> CaseAgreement {
-    let is_compared = |message: &String| !case.may_be_evicted.iter().any(|pod| pod_of(message) == pod);
-    real.messages.retain(is_compared);
-    model.messages.retain(is_compared);
+    for results in [&mut real, &mut model] {
+        let messages = std::mem::take(&mut results.messages);
+        results.messages = messages.into_iter().filter_map(|message| case.comparable(message)).collect();
+    }
     let only_real: BTreeSet<String> = real.messages.difference(&model.messages).cloned().collect();
     let only_model: BTreeSet<String> = model.messages.difference(&real.messages).cloned().collect();
     let conclusive = |results: &CaseResults| -> BTreeSet<Verdict> {
@@ -106,6 +109,17 @@ fn compare(case: &ComparedCase, mut real: CaseResults, mut model: CaseResults) -
         model: model.verdicts,
         only_real,
         only_model,
+    }
+}
+
+impl ComparedCase {
+    /// Returns a message as it is compared; `None` if it is not.
+    fn comparable(&self, message: String) -> Option<String> {
+        let Some((pod, rest)) = message.split_once(", ") else { return Some(message) };
+        if self.may_be_evicted.iter().any(|other| other == pod) {
+            return None;
+        }
+        Some(self.equal_pods.get(pod).map(|first| format!("{first}, {rest}")).unwrap_or(message))
     }
 }
 
@@ -146,6 +160,7 @@ mod tests {
             ("i", &[(Reproduced, 1)], &[]),
             ("j", &[(Reproduced, 1)], &[]),
             ("k", &[(Passed, 1)], &["p, event: one", "q, event+status: one"]),
+            ("l", &[(Passed, 1)], &["p, event: one", "q, event+status: one"]),
         ]);
         let model = results(&[
             ("a", &[(Passed, 1)], &["p, event: one"]),
@@ -158,11 +173,13 @@ mod tests {
             ("i", &[(Passed, 1)], &[]),
             ("j", &[(Passed, 1)], &[]),
             ("k", &[(Passed, 1)], &["p, event: one", "q, event: one"]),
+            ("l", &[(Passed, 1)], &["p, event+status: one", "q, event: one"]),
         ]);
-        let cases = ["k", "j", "i", "h", "g", "f", "e", "d", "c", "b", "a"].map(|id| ComparedCase {
+        let cases = ["l", "k", "j", "i", "h", "g", "f", "e", "d", "c", "b", "a"].map(|id| ComparedCase {
             id: id.to_owned(),
             has_intermittent_bug: id == "j",
             may_be_evicted: if id == "k" { vec!["q".to_owned()] } else { Vec::new() },
+            equal_pods: (id == "l").then(|| ("q".to_owned(), "p".to_owned())).into_iter().collect(),
         });
         let parity = parity(&real, &model, &cases);
         let agreements: Vec<(&str, Agreement)> =
@@ -179,6 +196,7 @@ mod tests {
             ("i", Agreement::OtherVerdict),
             ("j", Agreement::Same),
             ("k", Agreement::Same),
+            ("l", Agreement::Same),
         ];
         assert_eq!(agreements, expected);
         insta::assert_snapshot!(format!(

@@ -29,11 +29,6 @@ pub(super) fn shapes(record: &EvictionRecord) -> Vec<String> {
     shapes.into_iter().map(|(shape, witnesses)| format!("{pod}, {}: {shape}", witnesses.join("+"))).collect()
 }
 
-/// Returns the pod of such a line, or an empty text.
-pub(super) fn pod_of(line: &str) -> &str {
-    line.split_once(", ").map_or("", |(pod, _)| pod)
-}
-
 /// Returns a message with `#` for every amount that is measured, or the text if it is not an eviction
 /// message. Requests and limits are part of the pod, and stay.
 fn shape(text: &str) -> String {

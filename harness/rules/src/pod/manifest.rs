@@ -131,6 +131,9 @@ pub struct PodStatus {
     /// Statuses of regular containers.
     #[serde(default)]
     pub container_statuses: Vec<ContainerStatus>,
+    /// Statuses of init containers and sidecars.
+    #[serde(default)]
+    pub init_container_statuses: Vec<ContainerStatus>,
 }
 
 /// Status of a container.
@@ -182,11 +185,14 @@ impl Pod {
             || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
     }
 
-    /// Replaces the requests by those that an in-place resize has allocated, as kubelets 1.27 to
-    /// 1.31 do with the feature gate `InPlacePodVerticalScaling` (off by default).
+    /// Replaces the requests by those in the container statuses, which kubelets report while the feature
+    /// gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks and explains
+    /// pods by them: the node may have no room for those of the spec (`getAllocatedPods`).
     pub fn with_allocated_resources(mut self) -> Self {
-        for container in &mut self.spec.containers {
-            let status = self.status.container_statuses.iter().find(|status| status.name == container.name);
+        let PodStatus { container_statuses, init_container_statuses } = &self.status;
+        let statuses = || container_statuses.iter().chain(init_container_statuses);
+        for container in self.spec.containers.iter_mut().chain(&mut self.spec.init_containers) {
+            let status = statuses().find(|status| status.name == container.name);
             if let Some(allocated) = status.and_then(|status| status.allocated_resources.clone()) {
                 container.resources.requests = allocated;
             }

@@ -38,6 +38,9 @@ pub(crate) enum CaseError {
     /// A command was to run in a container that does not run.
     #[error("failed to run a command in {0}: the container does not run")]
     NotRunning(String),
+    /// A pod to resize does not exist.
+    #[error("failed to resize pod {0}: it does not exist")]
+    NoPodToResize(String),
     /// A command of a step failed, and the case does not keep its exit status.
     #[error(
         "failed to run `{command}` in {container}: exited with {code}{output}\nhelp: name an `answer` in the step to keep the exit status"

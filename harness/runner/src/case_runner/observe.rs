@@ -142,8 +142,27 @@ impl<'a> Observer<'a> {
             self.note_trigger(changed, observations)?;
             self.execute_due_step(changed, observations).await?;
             if let Some(end) = self.end(changed, observations)? {
+                self.await_first_sample(pending_request, observations).await;
                 return Ok((self.live, Some(end)));
             }
+        }
+    }
+
+    /// Waits for the first Summary of a case that ended before the kubelet answered: on a busy host, it
+    /// needs longer than a case without pressure.
+    async fn await_first_sample(
+        &mut self,
+        pending_request: Option<SummaryRequest<'_>>,
+        observations: &mut Observations,
+    ) {
+        let Some(request) = pending_request.filter(|_| observations.samples.is_empty()) else { return };
+        tokio::select! {
+            biased;
+            () = self.runner.cancel.cancelled() => {}
+            summary = request => self.apply_summary(summary, observations),
+        }
+        if let Some(failure) = self.connection_failure.take() {
+            self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, failure));
         }
     }
 
@@ -221,7 +240,7 @@ impl<'a> Observer<'a> {
                 observations.refused = Some(Recorded::decode(status)?);
                 Ok(())
             }
-            Err(StageError::Refused { object, status }) => {
+            Err(StageError::Refused { object, status, .. }) => {
                 let problem = case.ephemeral_container_rejection_problem(index, &object, &refusal(&status));
                 Err(CaseError::Refused(problem.to_string()))
             }

@@ -97,7 +97,7 @@ impl CaseRunner<'_> {
         for (index, pod) in self.case.case.pods.iter().enumerate() {
             match namespace.create_pod(&pod_manifest(pod, placement)).await {
                 Ok(created) => observations.pods_created.push(Recorded::decode(created)?),
-                Err(StageError::Refused { object, status }) => {
+                Err(StageError::Refused { object, status, .. }) => {
                     let problem = self.case.pod_rejection_problem(index, &object, &refusal(&status));
                     return Err(CaseError::Refused(problem.to_string()));
                 }

@@ -29,7 +29,7 @@ impl CaseRunner<'_> {
         match action {
             Action::Api(request) => {
                 let request = with_api_names(request, live);
-                let result = send(&request, namespace, placement, observations).await;
+                let result = self.send(&request, namespace, placement, live, observations).await;
                 record_answer(step.answer.as_ref(), result, observations)
             }
             Action::Node(change) => {
@@ -56,6 +56,42 @@ impl CaseRunner<'_> {
                 Ok(())
             }
         }
+    }
+
+    async fn send(
+        &self,
+        request: &ApiRequest,
+        namespace: &Namespace,
+        placement: &Placement<'_>,
+        live: &LiveState,
+        observations: &mut Observations,
+    ) -> Result<(), CaseError> {
+        match request {
+            ApiRequest::Create(manifest) => {
+                let manifest = object_manifest(manifest, placement);
+                if manifest.get("kind").is_some_and(|kind| kind == "Pod") {
+                    let created = namespace.create_pod(&manifest).await?;
+                    observations.pods_created.push(Recorded::decode(created)?);
+                } else {
+                    namespace.create_object(&manifest).await?;
+                }
+            }
+            ApiRequest::Patch(patch) => {
+                namespace.patch_object(&patch.object(), &Value::Object(patch.patch.clone())).await?;
+            }
+            ApiRequest::Resize(resize) => {
+                let pod = live.pods.get(resize.pod.as_str());
+                let pod = pod.ok_or_else(|| CaseError::NoPodToResize(resize.pod.to_string()))?;
+                let status = self.leased.node.object().await?.status.unwrap_or_default();
+                namespace.resize_pod(pod, resize, &status.allocatable.unwrap_or_default()).await?;
+            }
+            ApiRequest::Delete(deletion) => {
+                let grace_period = deletion.grace_period.map(|grace| grace.get().as_secs() as u32);
+                namespace.delete_object(&deletion.object, grace_period).await?;
+            }
+            ApiRequest::Evict(pod) => namespace.evict_pod(pod.as_str()).await?,
+        }
+        Ok(())
     }
 
     async fn change_node(
@@ -142,34 +178,6 @@ fn with_api_names(request: &ApiRequest, live: &LiveState) -> ApiRequest {
         *name = api_name;
     }
     request
-}
-
-async fn send(
-    request: &ApiRequest,
-    namespace: &Namespace,
-    placement: &Placement<'_>,
-    observations: &mut Observations,
-) -> Result<(), CaseError> {
-    match request {
-        ApiRequest::Create(manifest) => {
-            let manifest = object_manifest(manifest, placement);
-            if manifest.get("kind").is_some_and(|kind| kind == "Pod") {
-                let created = namespace.create_pod(&manifest).await?;
-                observations.pods_created.push(Recorded::decode(created)?);
-            } else {
-                namespace.create_object(&manifest).await?;
-            }
-        }
-        ApiRequest::Patch(patch) => {
-            namespace.patch_object(&patch.object(), &Value::Object(patch.patch.clone())).await?;
-        }
-        ApiRequest::Delete(deletion) => {
-            let grace_period = deletion.grace_period.map(|grace| grace.get().as_secs() as u32);
-            namespace.delete_object(&deletion.object, grace_period).await?;
-        }
-        ApiRequest::Evict(pod) => namespace.evict_pod(pod.as_str()).await?,
-    }
-    Ok(())
 }
 
 /// Stores the API server's answer under the step's `answer` name, if any.

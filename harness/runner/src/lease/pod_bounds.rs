@@ -1,7 +1,7 @@
 //! Bounds of the pods of a case on a node that evictlab does not manage: the memory and disk that
 //! their manifests allow at most, and their privileges.
 
-use evictlab_case::{Case, PodSpec};
+use evictlab_case::{Case, PodSpec, QuantityText, ResizableResource};
 use evictlab_cluster::workload::add_default_limits;
 use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
@@ -54,6 +54,12 @@ impl PodBounds {
         let mut bounds = Self::default();
         for pod in case.pod_specs() {
             bounds.add(&pod, case.pressure.is_none());
+        }
+        // In addition to the limits that they replace: a bound, not the exact sum.
+        let resized = case.resizes().filter_map(|resize| resize.limits.get(&ResizableResource::Memory));
+        for limit in resized.map(QuantityText::quantity) {
+            let bytes = u64::try_from(limit.value()).unwrap_or_default();
+            bounds.limits[0] = bounds.limits[0].saturating_add(bytes);
         }
         bounds
     }
@@ -165,6 +171,14 @@ mod tests {
             "[], objects: [{kind: Deployment, metadata: {name: d}, spec: {replicas: 3, template: {spec: {
             containers: [{name: c, resources: {limits: {memory: 1Mi, ephemeral-storage: 2Mi}}}]}}}}]";
         assert_eq!(bounds(deployment), PodBounds { limits: [3 << 20, 6 << 20], ..PodBounds::default() });
+        let resized = format!(
+            "[{{metadata: {{name: p}}, spec: {{containers: [{{name: c, {limits}}}]}}}}],
+            do: [{{resize: {{pod: p, requests: {{memory: 1Mi}}, limits: {{memory: 3Gi}}}}}}]"
+        );
+        assert_eq!(
+            bounds(&resized),
+            PodBounds { limits: [(3 << 30) + (64 << 20), 1 << 20], ..PodBounds::default() }
+        );
         let rows = [
             ("containers: [{name: c}]", None),
             (

@@ -86,9 +86,11 @@ impl Collector<'_> {
         missing.extend(live.missing);
         self.add_missed_events(&mut observations.events, &mut missing).await;
         self.read_node(observations, &mut missing).await;
-        if observations.samples.is_empty() {
+        let is_known = missing.iter().any(|missing| missing.source == EvidenceSource::Summary);
+        if observations.samples.is_empty() && !is_known {
             missing.push(MissingEvidence::new(EvidenceSource::Summary, "the node returned no Summary"));
-        } else if observations.samples.dropped() > 0 {
+        }
+        if observations.samples.dropped() > 0 {
             let cause = format!("{} older ones were dropped to limit memory", observations.samples.dropped());
             missing.push(MissingEvidence::new(EvidenceSource::Summary, cause));
         }

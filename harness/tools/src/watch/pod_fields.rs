@@ -95,13 +95,23 @@ struct VolumeFields {
     git_repo: Option<Value>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct StatusFields {
-    #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(deserialize_with = "null_is_default")]
+    container_statuses: Vec<AllocatedContainer>,
+    #[serde(deserialize_with = "null_is_default")]
+    init_container_statuses: Vec<AllocatedContainer>,
+}
+
+/// Status of a container: the requests that the kubelet has allocated.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AllocatedContainer {
+    name: String,
+    allocated_resources: Option<BTreeMap<String, Value>>,
 }
 
 /// The encoded form. `evictlab_rules` reads the same names.
@@ -144,9 +154,11 @@ impl ApiPod {
         self.spec.node_name.as_deref()
     }
 
-    /// Encodes the pod.
+    /// Encodes the pod with the requests that are allocated to it, like
+    /// [`Pod::with_allocated_resources`].
     pub(super) fn encode(&self) -> EncodedPod {
-        let Self { metadata, spec, status } = self;
+        let Self { metadata, status, .. } = self;
+        let spec = self.allocated_spec();
         let encoded = Encoded {
             metadata: EncodedMetadata {
                 name: metadata.name.as_deref().unwrap_or_default(),
@@ -154,7 +166,7 @@ impl ApiPod {
                 uid: self.uid(),
                 annotations: metadata.annotations.as_ref().filter(|all| !all.is_empty()),
             },
-            spec,
+            spec: &spec,
             own: OwnFields {
                 phase: status.phase.as_deref().map(Cow::Borrowed),
                 reason: status.reason.as_deref().map(Cow::Borrowed),
@@ -163,6 +175,30 @@ impl ApiPod {
         };
         // Serializing strings, maps and values to memory cannot fail.
         EncodedPod(serde_json::to_string(&encoded).unwrap_or_default().into_boxed_str())
+    }
+}
+
+impl ApiPod {
+    /// Returns the spec; a copy with other requests if an in-place resize is pending.
+    fn allocated_spec(&self) -> Cow<'_, SpecFields> {
+        let StatusFields { container_statuses, init_container_statuses, .. } = &self.status;
+        let allocated = |container: &ContainerFields| {
+            let mut statuses = container_statuses.iter().chain(init_container_statuses);
+            statuses.find(|status| status.name == container.name)?.allocated_resources.as_ref()
+        };
+        let is_pending = |container: &ContainerFields| {
+            allocated(container).is_some_and(|requests| *requests != container.resources.requests)
+        };
+        if !self.spec.containers.iter().chain(&self.spec.init_containers).any(is_pending) {
+            return Cow::Borrowed(&self.spec);
+        }
+        let mut spec = self.spec.clone();
+        for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+            if let Some(requests) = allocated(container) {
+                container.resources.requests = requests.clone();
+            }
+        }
+        Cow::Owned(spec)
     }
 }
 
@@ -296,5 +332,23 @@ mod tests {
         assert_eq!(decoded.pod.spec.containers[0].request("memory").unwrap().value(), 1 << 20);
         let rest = (decoded.phase.as_deref(), decoded.reason.as_deref(), decoded.is_deleted);
         assert_eq!(rest, (Some("Failed"), Some("Evicted"), true));
+    }
+
+    #[test]
+    fn a_pending_resize_does_not_change_the_requests() {
+        let pod = |memory: &str| -> ApiPod {
+            serde_json::from_value(json!({
+                "metadata": {"name": "a"},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"memory": memory}}}, {"name": "d"}]},
+                "status": {"containerStatuses": [
+                    {"name": "c", "allocatedResources": {"memory": "1Mi"}}, {"name": "d"}]},
+            }))
+            .unwrap()
+        };
+        for spec in ["1Mi", "10Ti"] {
+            let decoded = pod(spec).encode().decode().unwrap();
+            assert_eq!(decoded.pod.spec.containers[0].request("memory").unwrap().value(), 1 << 20, "{spec}");
+            assert_eq!(decoded.pod.spec.containers[1].request("memory"), None);
+        }
     }
 }

@@ -538,3 +538,51 @@ fn a_quota_limits_the_number_of_pods() {
     let refused = bench.create(Kind::ResourceQuota, "default", other).unwrap_err();
     assert!(refused.message.contains("the model enforces only count/pods, not limits.memory"), "{refused:?}");
 }
+
+#[test]
+fn a_resize_changes_cpu_and_memory_only() {
+    let mut bench = Bench::new("v1.36.2");
+    let container = |requests: Value| json!({"name": "c", "image": "i", "resources": {"requests": requests}});
+    bench
+        .pod("p", json!({"containers": [container(json!({"memory": "1Mi", "ephemeral-storage": "1Gi"}))]}))
+        .unwrap();
+    let mut resized = |containers: Value| {
+        let object = json!({"metadata": {"name": "p"}, "spec": {"containers": containers}});
+        resize(&mut bench.ctx(), "default", "p", object, WriteOptions::default()).map(|(pod, _)| pod)
+    };
+    let requests = |requests: Value| json!([container(requests)]);
+    for (containers, expected) in [
+        (
+            requests(json!({"ephemeral-storage": "1Gi"})),
+            "requests: Forbidden: resource requests cannot be removed",
+        ),
+        (
+            requests(json!({"memory": "1Mi", "ephemeral-storage": "2Gi"})),
+            "spec: Forbidden: only cpu and memory resources are mutable",
+        ),
+        (
+            json!([{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Mi", "ephemeral-storage": "1Gi"},
+                "limits": {"cpu": "1", "memory": "1Mi"}}}]),
+            "Pod QOS Class may not change as a result of resizing",
+        ),
+    ] {
+        let error = resized(containers).unwrap_err();
+        assert!(error.code == 422 && error.message.contains(expected), "{expected}: {}", error.message);
+    }
+    // Other fields of the object are ignored.
+    let pod = resized(json!([{"name": "c", "image": "other",
+        "resources": {"requests": {"memory": "2Mi", "ephemeral-storage": "1Gi"}}}]))
+    .unwrap();
+    let container = &pod["spec"]["containers"][0];
+    assert_eq!(
+        (&container["image"], &container["resources"]["requests"]["memory"]),
+        (&json!("i"), &json!("2Mi"))
+    );
+    assert_eq!(pod["metadata"]["generation"], 2);
+
+    let mut old = Bench::new("v1.32.13");
+    old.pod("p", json!({})).unwrap();
+    let object = json!({"metadata": {"name": "p"}, "spec": {"containers": []}});
+    let error = resize(&mut old.ctx(), "default", "p", object, WriteOptions::default()).unwrap_err();
+    assert_eq!(error.code, 404);
+}

@@ -62,6 +62,7 @@ pub(crate) fn replace(
         Some("ephemeralcontainers") => {
             apiserver::update_ephemeral_containers(ctx, path.namespace, path.name, object, options)
         }
+        Some("resize") => apiserver::resize(ctx, path.namespace, path.name, object, options),
         _ => apiserver::update(ctx, path, object, options),
     }
 }

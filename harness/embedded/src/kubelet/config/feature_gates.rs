@@ -17,7 +17,8 @@ pub enum Gate {
     PodDisruptionConditions,
     /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to 1.34.
     AllowOverwriteTerminationGracePeriodSeconds,
-    /// Eviction messages read requests from the pod's status. Read there through 1.31.
+    /// Eviction messages read requests from the pod's status. Read there through 1.31; see also
+    /// [`FeatureGates::resizes_pods`].
     InPlacePodVerticalScaling,
     /// Pod-level requests and limits count.
     PodLevelResources,
@@ -74,6 +75,12 @@ impl FeatureGates {
     /// Returns whether a kubelet behaves as with the gate enabled, also one that does not read it.
     pub fn applies(&self, gate: Gate, version: &KubeletVersion) -> bool {
         gate.fixed(version).unwrap_or_else(|| self.is_enabled(gate, version))
+    }
+
+    /// Returns whether a kubelet resizes running pods in place. Before 1.33 the API server does not
+    /// have the subresource by default.
+    pub fn resizes_pods(&self, version: &KubeletVersion) -> bool {
+        version.at_least(33) && self.is_enabled(Gate::InPlacePodVerticalScaling, version)
     }
 
     /// Reads `featureGates` of a configuration.

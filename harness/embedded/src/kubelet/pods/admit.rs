@@ -34,6 +34,16 @@ pub(super) struct Shortage {
     pub capacity: i64,
 }
 
+impl Shortage {
+    /// Returns the message of the predicate (`InsufficientResourceError`).
+    pub fn message(&self) -> String {
+        let Self { resource, requested, used, capacity } = self;
+        format!(
+            "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
+        )
+    }
+}
+
 /// Resources that are checked, in the order of the scheduler's `fitsRequest`.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
@@ -73,13 +83,7 @@ impl Kubelet {
             return self.preempt(worker, &shortages, machine, ctx);
         }
         if let Some(short) = shortages.first().filter(|_| !preempts) {
-            return Err(Rejection {
-                reason: format!("OutOf{}", short.resource),
-                message: format!(
-                    "Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
-                    short.resource, short.requested, short.used, short.capacity
-                ),
-            });
+            return Err(Rejection { reason: format!("OutOf{}", short.resource), message: short.message() });
         }
         if !affine && !self.has(Defect::AdmissionIgnoresNodeSelector) {
             return Err(self.failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
@@ -97,7 +101,8 @@ impl Kubelet {
         Rejection { reason: predicate.to_owned(), message: format!("Predicate {predicate} failed{reason}") }
     }
 
-    fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
+    /// Returns the resources that the node has too little of for a pod, beside the other active pods.
+    pub(super) fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
         let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
         let others: Vec<&Pod> = self
             .pods
@@ -144,6 +149,6 @@ pub(super) fn request_of(pod: &Pod, version: &KubeletVersion, resource: &str) ->
     amount(resource, &pod.request(version, resource))
 }
 
-fn amount(resource: &str, quantity: &Quantity) -> i64 {
+pub(super) fn amount(resource: &str, quantity: &Quantity) -> i64 {
     if resource == "cpu" { quantity.milli_value() } else { quantity.value() }
 }

@@ -51,7 +51,7 @@ impl Kubelet {
             self.with_worker(&uid, |kubelet, worker| {
                 kubelet.changed_pod(worker, object, removed, machine, ctx)
             });
-            self.forget_if_finished(&uid, machine);
+            self.forget_if_finished(&uid, machine, ctx);
         }
     }
 
@@ -80,7 +80,7 @@ impl Kubelet {
 
     /// Returns the fields of pods that the kubelet knows. Pod-level resources are read from 1.34 on
     /// (`GetResourceRequestQuantity`).
-    fn known_fields(&self) -> KnownFields {
+    pub(super) fn known_fields(&self) -> KnownFields {
         let version = &self.identity.version;
         let gates = &self.config.settings.gates;
         KnownFields {
@@ -182,7 +182,7 @@ impl Kubelet {
         let spec_changed = worker.object.spec() != object.spec();
         let old = worker.replace_object(object);
         if spec_changed {
-            worker.manifest = Manifest::read(&worker.object, self.known_fields());
+            self.update_manifest(worker, machine, ctx);
         }
         worker.removed |= removed;
         let grace = |object: &Value| object.metadata().integer("deletionGracePeriodSeconds");
@@ -208,7 +208,7 @@ impl Kubelet {
     }
 
     /// Forgets a pod that has finished and whose object was deleted.
-    pub(super) fn forget_if_finished(&mut self, uid: &str, machine: &mut Machine) {
+    pub(super) fn forget_if_finished(&mut self, uid: &str, machine: &mut Machine, ctx: &mut SimContext) {
         if self.pods.workers.get(uid).is_some_and(|worker| worker.removed && worker.stage == Stage::Finished)
         {
             self.pods.workers.remove(uid);
@@ -216,6 +216,7 @@ impl Kubelet {
                 machine.remove(&container);
             }
             machine.remove_volumes(uid);
+            self.retry_pending_resizes(machine, ctx);
         }
     }
 }

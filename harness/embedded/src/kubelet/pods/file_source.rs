@@ -100,7 +100,7 @@ impl Kubelet {
         if is_static(&worker.object) && worker.removed && worker.stage == Stage::Finished {
             mirror::delete(&worker.manifest, Some(uid), ctx);
         }
-        self.forget_if_finished(uid, machine);
+        self.forget_if_finished(uid, machine, ctx);
     }
 
     /// Makes a static pod wait for the end of pods with the same name, from earlier versions of the

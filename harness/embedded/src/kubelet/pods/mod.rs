@@ -19,6 +19,7 @@ mod mirror;
 mod preempt;
 mod proxy;
 mod qos;
+mod resize;
 mod runtime;
 mod spec;
 mod start;

@@ -399,7 +399,7 @@ impl Kubelet {
 }
 
 /// Parses a quantity in bytes.
-fn bytes(quantity: &str) -> Option<u64> {
+pub(super) fn bytes(quantity: &str) -> Option<u64> {
     let quantity: Quantity = quantity.parse().ok()?;
     u64::try_from(quantity.value()).ok()
 }

@@ -17,6 +17,7 @@ mod lifecycle;
 mod reclaim;
 mod recordings;
 mod refusals;
+mod resizes;
 mod statics;
 
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.52";

@@ -8,6 +8,7 @@ use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::backoff::Backoff;
+use super::resize::PendingResize;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
 use crate::defect::{Defect, Defects};
@@ -21,6 +22,7 @@ pub(super) struct Worker {
     pub object: Arc<Value>,
     /// Status in the last object from the API.
     pub reported: PodStatus,
+    /// The pod with the resources that were allocated to it.
     pub manifest: Manifest,
     pub stage: Stage,
     /// Cached status; `None` before the first sync.
@@ -53,6 +55,8 @@ pub(super) struct Worker {
     pub removed: bool,
     /// True if the runtime has changed since the last relist.
     pub runtime_changed: bool,
+    /// Resize of the spec that is not part of `manifest`.
+    pub pending_resize: Option<PendingResize>,
     /// Number of failed attempts to mount a volume.
     pub unmounted: u32,
 }
@@ -136,6 +140,7 @@ impl Worker {
             after: BTreeSet::new(),
             removed: false,
             runtime_changed: false,
+            pending_resize: None,
             unmounted: 0,
         }
     }

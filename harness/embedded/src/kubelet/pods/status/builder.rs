@@ -14,12 +14,13 @@ use crate::resource::{Kind, ObjectExt, Phase, PodStatus};
 use crate::sim::{Epoch, Time};
 
 /// Conditions that only the kubelet sets; `DisruptionTarget` is shared with other components.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
     "PodReadyToStartContainers",
     "Initialized",
     "Ready",
     "ContainersReady",
     "PodScheduled",
+    "PodResizePending",
     "AllContainersRestarting",
 ];
 pub(super) const DISRUPTION: &str = "DisruptionTarget";

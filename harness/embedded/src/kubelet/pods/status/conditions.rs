@@ -1,5 +1,6 @@
 //! Pod conditions (`pkg/kubelet/status/generate.go`).
 
+use super::super::resize::PendingResize;
 use super::builder::{DISRUPTION, StatusBuilder, is_own};
 use crate::resource::pod_status::{ConditionStatus, ContainerStatus, PodCondition};
 use crate::resource::{Phase, PodStatus};
@@ -34,6 +35,10 @@ impl StatusBuilder<'_> {
             reported.iter().filter(|condition| !is_own(condition)).cloned().collect();
         if let Some(disruption) = old.condition(DISRUPTION) {
             disruption.clone().put(&mut conditions);
+        }
+        if let Some(PendingResize { reason, message }) = &self.worker.pending_resize {
+            let pending = Finding { holds: true, reason: Some(reason), message: Some(message.clone()) };
+            conditions.push(self.condition("PodResizePending", pending));
         }
         // `PodReadyToStartContainersCondition`, on by default since 1.29.
         if self.version.at_least(29) {

@@ -1,0 +1,114 @@
+//! In-place resizes of pods (`pkg/kubelet/allocation`, KEP-1287).
+
+use std::collections::BTreeMap;
+
+use evictlab_rules::pod::Pod;
+use evictlab_rules::quantity::Quantity;
+use k8s_openapi::api::core::v1::ResourceRequirements;
+
+use super::admit::{amount, request};
+use super::spec::{Container, Manifest};
+use super::start::bytes;
+use super::worker::Worker;
+use crate::context::SimContext;
+use crate::defect::Defect;
+use crate::kubelet::state::Kubelet;
+use crate::machine::{Cgroup, Machine};
+use crate::resource::{Kind, ObjectExt};
+
+/// Resize that the node has no room for: the condition `PodResizePending`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PendingResize {
+    pub reason: &'static str,
+    pub message: String,
+}
+
+impl Kubelet {
+    /// Takes over the new spec of a pod. New resources are allocated if the node has room for them;
+    /// otherwise the containers keep those that they have, and eviction, too, reads these
+    /// (`getAllocatedPods`).
+    pub(super) fn update_manifest(&mut self, worker: &mut Worker, machine: &mut Machine, ctx: &SimContext) {
+        let mut desired = Manifest::read(&worker.object, self.known_fields());
+        let is_resized = self.resizes_pods() && resources(&desired) != resources(&worker.manifest);
+        worker.pending_resize = if is_resized { self.refuse_resize(&desired.pod, ctx) } else { None };
+        match &worker.pending_resize {
+            Some(_) if !self.has(Defect::PendingResizeCounts) => {
+                keep_resources(&mut desired, &worker.manifest)
+            }
+            Some(_) => {}
+            None if is_resized && self.has(Defect::ResizeIgnored) => {
+                keep_resources(&mut desired, &worker.manifest);
+            }
+            None if is_resized => self.resize_containers(&desired, machine),
+            None => {}
+        }
+        worker.manifest = desired;
+    }
+
+    /// Tries the resizes again that the node had no room for, after a pod has gone
+    /// (`retryPendingResizes`).
+    pub(super) fn retry_pending_resizes(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+        let pending = |(uid, worker): (&String, &Worker)| worker.pending_resize.as_ref().map(|_| uid.clone());
+        let pods: Vec<String> = self.pods.workers.iter().filter_map(pending).collect();
+        for uid in pods {
+            self.with_worker(&uid, |kubelet, worker| {
+                kubelet.update_manifest(worker, machine, ctx);
+                kubelet.request_inspection(worker, ctx);
+            });
+        }
+    }
+
+    /// Since 1.33 resizes are on by default (`InPlacePodVerticalScaling`).
+    fn resizes_pods(&self) -> bool {
+        self.config.settings.gates.resizes_pods(&self.identity.version)
+    }
+
+    /// Returns why the node cannot have a pod with its new resources.
+    fn refuse_resize(&self, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
+        let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
+        // Through 1.35 a request above the node's allocatable is told apart (`canResizePod`).
+        if !self.identity.version.at_least(36) {
+            let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
+            for resource in ["memory", "cpu"] {
+                let requested = request(pod, resource);
+                let capacity = allocatable.get(resource).map_or(0, |quantity| amount(resource, quantity));
+                if requested > capacity {
+                    let message = format!(
+                        "Node didn't have enough capacity: {resource}, requested: {requested}, capacity: {capacity}"
+                    );
+                    return Some(PendingResize { reason: "Infeasible", message });
+                }
+            }
+        }
+        let shortages = self.shortages(pod, node);
+        let message = shortages.first()?.message();
+        Some(PendingResize { reason: "Deferred", message })
+    }
+
+    /// Sets the memory limits of running containers (`doPodResizeAction`).
+    fn resize_containers(&self, desired: &Manifest, machine: &mut Machine) {
+        for container in self.pods.running(&desired.uid) {
+            let spec = desired.place(&container.name).and_then(|place| desired.spec.container(place));
+            if let Some(limit) = spec.and_then(Container::memory_limit).and_then(bytes) {
+                machine.limit_memory(&Cgroup::Container(container.id), Some(limit));
+            }
+        }
+    }
+}
+
+/// Returns the requests and limits of all containers.
+fn resources(manifest: &Manifest) -> Vec<&ResourceRequirements> {
+    let spec = &manifest.spec;
+    spec.init_containers.iter().chain(&spec.containers).map(|container| &container.resources).collect()
+}
+
+/// Replaces the resources of all containers by those in `allocated`: a resize does not change the
+/// order of containers.
+fn keep_resources(desired: &mut Manifest, allocated: &Manifest) {
+    let containers = desired.spec.init_containers.iter_mut().chain(&mut desired.spec.containers);
+    let before = allocated.spec.init_containers.iter().chain(&allocated.spec.containers);
+    containers.zip(before).for_each(|(container, before)| container.resources = before.resources.clone());
+    let containers = desired.pod.spec.init_containers.iter_mut().chain(&mut desired.pod.spec.containers);
+    let before = allocated.pod.spec.init_containers.iter().chain(&allocated.pod.spec.containers);
+    containers.zip(before).for_each(|(container, before)| container.resources = before.resources.clone());
+}
