@@ -36,6 +36,7 @@ fn values() -> Vec<String> {
         row(ValueError::Name(text("Web_1"))),
         row(ValueError::Quantity(QuantityError::Empty)),
         row(ValueError::NoNumber(text("Mi"))),
+        row(ValueError::ResizedRequest(text("allocateable"))),
         row(ValueError::Bound(text("~200Mi"))),
         row(ValueError::Duration { text: text("soon"), why: text("expected number at 0") }),
         row(ValueError::Kubelet { text: text("newest"), why: text("unexpected character 'n'") }),

@@ -265,6 +265,11 @@ fn errors_point_to_the_mistake() {
             "expect:\n",
             "do:\n  - resize: {pod: alloc, requests: {ephemeral-storage: 1Mi}}\nexpect:\n",
         ),
+        (
+            "a misspelt request of a resize",
+            "expect:\n",
+            "do:\n  - resize: {pod: alloc, requests: {memory: allocateable}}\nexpect:\n",
+        ),
         ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
         ("unknown field of a container", "args: [stress", "arguments: [stress"),
         ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),

@@ -24,6 +24,9 @@ pub enum ValueError {
     /// a mistake.
     #[error("invalid quantity {0:?}: it has no number; examples: 200Mi, 1.5Gi, 500M")]
     NoNumber(String),
+    /// A word that is not the request of a resize.
+    #[error("invalid request {0:?}: must be `allocatable` or a quantity, such as 200Mi")]
+    ResizedRequest(String),
     /// Not a bound on a usage.
     #[error(
         "invalid bound {0:?}: must be one of >=, >, <=, < and =, followed by a quantity, such as \">=200Mi\""
@@ -194,6 +197,7 @@ impl FromStr for ResizedRequest {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         match text {
             "allocatable" => Ok(Self::Allocatable),
+            word if word.starts_with(char::is_alphabetic) => Err(ValueError::ResizedRequest(word.to_owned())),
             amount => amount.parse().map(Self::Amount),
         }
     }

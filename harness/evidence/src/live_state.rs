@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use evictlab_case::case_name;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -67,6 +68,8 @@ pub struct LiveState {
     pub node_history: Vec<Recorded<NodeHistoryEntry>>,
     /// The last version of each pod that no longer exists.
     pub gone: Vec<RecordedPod>,
+    /// Time of the request to delete each pod, by UID.
+    pub deletion_requests: BTreeMap<String, Timestamp>,
     /// Evidence that expired watches did not deliver.
     pub missing: Vec<MissingEvidence>,
     /// `Some` while the watch on pods lists them.
@@ -90,7 +93,16 @@ impl LiveState {
             self.note_missed_changes(t, &name, &pod);
         }
         self.push_pod_history(PodHistoryEntry::new(t, &pod, false), &name);
+        self.note_deletion_request(&pod);
         self.pods.insert(name, pod);
+    }
+
+    /// Keeps the time of the first request to delete a pod: the last one, of the kubelet after the
+    /// containers have terminated, replaces it.
+    fn note_deletion_request(&mut self, pod: &RecordedPod) {
+        if let (Some(uid), Some(time)) = (pod.uid(), pod.deletion_requested_at()) {
+            self.deletion_requests.entry(uid.to_owned()).or_insert(time);
+        }
     }
 
     fn push_pod_history(&mut self, entry: PodHistoryEntry, pod: &str) {
@@ -160,6 +172,7 @@ impl LiveState {
     pub fn record_pod_gone(&mut self, t: f64, pod: RecordedPod) {
         let name = pod.case_name().to_owned();
         self.push_pod_history(PodHistoryEntry::new(t, &pod, true), &name);
+        self.note_deletion_request(&pod);
         self.pods.remove(&name);
         self.gone.retain(|gone| gone.uid() != pod.uid());
         self.gone.push(pod);
@@ -272,6 +285,19 @@ mod tests {
         }
         assert_eq!(state.events.len(), 2);
         assert_eq!(state.events[0].count, Some(2));
+    }
+
+    #[test]
+    fn the_first_request_to_delete_a_pod_is_kept() {
+        let mut state = LiveState::new();
+        let deleting = |time: &str, grace: u32| {
+            let metadata = json!({"name": "p", "uid": "u", "deletionTimestamp": time, "deletionGracePeriodSeconds": grace});
+            Recorded::decode(json!({"metadata": metadata})).unwrap()
+        };
+        state.record_pod(1.0, deleting("2026-11-21T00:45:30Z", 10));
+        state.record_pod_gone(2.0, deleting("2026-11-21T00:45:35Z", 0));
+        let requested: Timestamp = "2026-11-21T00:45:20Z".parse().unwrap();
+        assert_eq!(state.deletion_requests, BTreeMap::from([("u".to_owned(), requested)]));
     }
 
     fn versioned<T: DeserializeOwned>(name: &str, version: &str) -> Recorded<T> {

@@ -23,6 +23,8 @@ pub struct ExpectedOutcome {
     pub evicted: Vec<String>,
     /// Pods that a kubelet with the known bug evicts instead.
     pub evicted_with_bug: Option<Vec<String>>,
+    /// Pods whose eviction is never expected: it decides the case.
+    pub never_evicted: Vec<String>,
     /// Containers that the Summary must list, by pod.
     pub summary: BTreeMap<String, Vec<String>>,
     /// True if the API is expected to reject an ephemeral container.
@@ -54,7 +56,7 @@ pub struct EndLimits {
     /// Maximum time without progress.
     pub stall_timeout: Duration,
     /// Time to keep observing after the outcome: for missing events, for the eviction that a known
-    /// bug prevents, and for an image error to go away.
+    /// bug prevents, after an unexpected eviction, and for an image error to go away.
     pub settle_time: Duration,
 }
 
@@ -76,6 +78,8 @@ pub enum ObservationEnd {
     Outcome,
     /// A pod expected to be evicted terminated without eviction; the text names the pod.
     Died(String),
+    /// A pod was evicted that the case does not expect to be evicted; the text names the pod.
+    Unexpected(String),
     /// A pod of the expected outcome cannot start.
     Stuck,
     /// Nothing changed within the stall timeout.
@@ -90,7 +94,7 @@ impl ObservationEnd {
     pub fn describe_failure(&self) -> Option<String> {
         match self {
             Self::Outcome => None,
-            Self::Died(why) => Some(why.clone()),
+            Self::Died(why) | Self::Unexpected(why) => Some(why.clone()),
             Self::Stuck => Some("a pod could not start".to_owned()),
             Self::Stalled => Some("nothing changed any more".to_owned()),
             Self::Deadline(deadline) => Some(format!("the deadline of {} s elapsed", deadline.as_secs())),
@@ -144,6 +148,11 @@ impl LiveState {
         {
             let since = *self.progress.settled_since.get_or_insert(now);
             return (now - since >= limits.settle_time).then_some(ObservationEnd::Outcome);
+        }
+        if let Some(pod) = expected.never_evicted.iter().find(|pod| self.all_evicted(&[(*pod).clone()])) {
+            let since = *self.progress.settled_since.get_or_insert(now);
+            let why = || format!("pod {pod} was evicted, which the case does not expect");
+            return (now - since >= limits.settle_time).then(|| ObservationEnd::Unexpected(why()));
         }
         if expected.evicted.iter().chain(expected.summary.keys()).any(|pod| self.lacks_image(pod)) {
             if now - *self.progress.stuck_since.get_or_insert(now) >= limits.settle_time {
@@ -305,6 +314,21 @@ mod tests {
         assert_eq!(end(&mut state, &expected, None), None);
         pass(12).await;
         assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ends_after_an_unexpected_eviction() {
+        let expected = ExpectedOutcome { never_evicted: vec!["b".to_owned()], ..expected(&["a"], None) };
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Running", None));
+        state.record_pod(0.0, pod("b", "Running", Some("Evicted")));
+        pass(20).await;
+        assert_eq!(end(&mut state, &expected, None), None, "it still runs");
+        state.record_pod(20.0, pod("b", "Failed", Some("Evicted")));
+        assert_eq!(end(&mut state, &expected, None), None, "others may follow");
+        pass(13).await;
+        let why = "pod b was evicted, which the case does not expect".to_owned();
+        assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Unexpected(why)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,11 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<PodSchema>")]
     pub pods_gone: Vec<RecordedPod>,
+    /// Time of the first request to delete each pod, by UID. The last version of a pod may have the time of
+    /// the last request, after its containers have terminated.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub deletion_requests: BTreeMap<String, Timestamp>,
     /// Last version of the node.
     #[serde(default, skip_serializing_if = "Recorded::is_null")]
     #[schemars(with = "NodeSchema")]

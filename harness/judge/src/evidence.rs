@@ -14,7 +14,8 @@ use crate::verdict::{EvictionRecord, Inconclusive, InconclusiveReason};
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{
-    ApiAnswer, ContainerStatusExt, EvidenceSource, MissingEvidence, Observations, RecordedEvent, RecordedPod,
+    ApiAnswer, ContainerStatusExt, EvidenceSource, MissingEvidence, Observations, PodHistoryEntry, Recorded,
+    RecordedEvent, RecordedPod,
 };
 
 /// Prefix of the message of a pod that failed the kubelet's admission.
@@ -45,6 +46,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) pod: Pod,
     /// The last version that the API returned.
     pub(crate) recorded: &'a RecordedPod,
+    /// Time of the first request to delete the pod.
+    pub(crate) deletion_requested_at: Option<jiff::Timestamp>,
     /// True if the pod did not exist at the end.
     pub(crate) gone: bool,
     /// True if it did not exist at the end, and no watch reported its deletion.
@@ -180,8 +183,11 @@ impl<'a> PodEvidence<'a> {
         let status_rejection = message.filter(|message| is_rejection(message)).map(str::to_owned);
         Self {
             name: created.case_name().trim_end().to_owned(),
-            pod: as_ranked(recorded, created),
+            pod: as_ranked(recorded, created, observations.pod_history.get(created.case_name())),
             recorded,
+            deletion_requested_at: uid
+                .and_then(|uid| observations.deletion_requests.get(uid).copied())
+                .or_else(|| recorded.deletion_requested_at()),
             gone: last.is_none(),
             vanished: last.is_none() && gone.is_none(),
             events,
@@ -243,14 +249,22 @@ impl<'a> PodEvidence<'a> {
     }
 }
 
-/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending and
-/// the kubelet lost the status of a container (kubernetes/kubernetes#122160), its requests are those
-/// with which the pod was created.
-fn as_ranked(recorded: &RecordedPod, created: &RecordedPod) -> Pod {
+/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending, or was
+/// while the pod ran, and the kubelet lost the status of a container (kubernetes/kubernetes#122160), its
+/// requests are those with which the pod was created.
+fn as_ranked(
+    recorded: &RecordedPod,
+    created: &RecordedPod,
+    history: Option<&Vec<Recorded<PodHistoryEntry>>>,
+) -> Pod {
+    const PENDING: &str = "PodResizePending";
     let mut pod = recorded.as_ranked();
-    let is_pending =
-        |condition: &PodCondition| condition.type_ == "PodResizePending" && condition.status == "True";
-    if !recorded.conditions().any(is_pending) {
+    let is_pending = |condition: &PodCondition| condition.type_ == PENDING && condition.status == "True";
+    let running = history.and_then(|history| {
+        history.iter().rfind(|entry| entry.phase.as_deref() == Some("Running"))?.conditions.get(PENDING)
+    });
+    let was_pending = running.is_some_and(|condition| condition.status.as_deref() == Some("True"));
+    if !was_pending && !recorded.conditions().any(is_pending) {
         return pod;
     }
     let created = created.as_ranked().spec;

@@ -171,20 +171,29 @@ fn a_running_pod_without_statistics_explains_a_failure() {
 #[test]
 fn an_evicted_pod_without_statistics_explains_a_failure() {
     let fails = case("{evicted: [], that: [{what: w, value: 'podList.size()', is: 9}]}", "");
-    let with_samples = |samples: [Value; 2]| {
+    // The pod of a controller.
+    let evicted_at = |time: &str| {
+        let mut event = event("job", time);
+        event["message"] = json!("The node was low on resource: memory. ");
+        event["firstTimestamp"] = time.into();
+        event
+    };
+    let with_events = |events: &[&str], samples: [Value; 2]| {
         let mut observed = observations();
-        // The pod of a controller.
-        let mut evicted = event("job", "x");
-        evicted["message"] = json!("The node was low on resource: memory. ");
-        observed["events"] = json!([evicted]);
+        observed["events"] = events.iter().map(|time| evicted_at(time)).collect();
         observed["samples"] = json!(samples);
         result(&fails, observed)
     };
+    let with_samples = |samples| with_events(&["2026-11-21T00:45:46Z"], samples);
     let all = ["web", "db", "job"];
     let lost = with_samples([sample(43, &all), sample(45, &all[..2])]);
     assert_inconclusive(&lost, InconclusiveReason::EvidenceLost, "no statistics of job when it evicted it");
     let complete = with_samples([sample(45, &all), sample(47, &all[..2])]);
     assert_eq!(complete.verdict, Verdict::Failed, "{complete:#?}");
+    // A pod that still terminates is evicted again.
+    let twice = ["2026-11-21T00:45:46Z", "2026-11-21T00:45:48Z"];
+    let again = with_events(&twice, [sample(45, &all), sample(47, &all[..2])]);
+    assert_eq!(again.verdict, Verdict::Failed, "{again:#?}");
 }
 
 #[test]
@@ -596,6 +605,17 @@ fn a_container_of_a_deleted_pod_is_killed_by_the_deletion() {
     assert_inconclusive(&earlier, InconclusiveReason::KilledForMemory, "el1 of web was killed");
     let oom_kill = deleted("2026-11-21T00:45:56Z", "OOMKilled");
     assert_inconclusive(&oom_kill, InconclusiveReason::KilledForMemory, "el1 of web was killed");
+    // The last version has the time of the kubelet's own request.
+    let mut web = evicted("web");
+    web["status"]["reason"] = Value::Null;
+    web["metadata"]["deletionTimestamp"] = json!("2026-11-21T00:45:52Z");
+    web["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    let mut observed = observations();
+    observed["podsFinal"] = json!([running("db")]);
+    observed["podsGone"] = json!([web]);
+    observed["deletionRequests"] = json!({"web": "2026-11-21T00:45:45Z"});
+    let gone = result(&case("{evicted: [db]}", ", do: [{delete: {pod: web}}]"), observed);
+    assert_eq!(gone.verdict, Verdict::Failed, "{gone:#?}");
 }
 
 #[test]
@@ -718,4 +738,15 @@ fn a_pending_resize_does_not_change_the_requests() {
         assert_eq!(result.verdict, expected, "{last}: {}", result.why);
         assert_eq!(result.why.contains("request-is-the-pods"), expected == Verdict::Failed, "{}", result.why);
     }
+    // The kubelet may lose the condition, too; the history has it.
+    let mut observed = with_eviction();
+    observed["podsCreated"][0] = of("60Mi", None, false);
+    observed["podsFinal"][0] = of("10Ti", None, false);
+    observed["events"][0]["message"] = json!(message);
+    observed["events"][0]["metadata"]["annotations"] = json!({
+        "offending_containers": "el1", "offending_containers_usage": "90Mi", "starved_resource": "memory"});
+    let pending = json!({"PodResizePending": {"status": "True", "reason": "Deferred"}});
+    observed["podHistory"] =
+        json!({"web": [{"t": 1, "phase": "Running", "conditions": pending}, {"t": 2, "phase": "Failed"}]});
+    assert_eq!(result(&case("{evicted: [web]}", ""), observed).verdict, Verdict::Passed);
 }

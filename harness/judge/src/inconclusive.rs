@@ -239,7 +239,7 @@ fn describe_unexplained_kill(
     let reason = terminated.reason.as_deref().unwrap_or_default();
     let is_oom_kill = reason == "OOMKilled";
     let is_deleted = |at: Timestamp| end.as_second() >= at.as_second();
-    if !is_oom_kill && pod.recorded.deletion_requested_at().is_some_and(is_deleted) {
+    if !is_oom_kill && pod.deletion_requested_at.is_some_and(is_deleted) {
         return None;
     }
     // Ends are truncated to seconds. The kubelet's own kill is never reported as OOMKilled.
@@ -282,9 +282,14 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
 
 /// Finds a pod, of the case or of a controller, that was evicted under pressure and that the last
 /// Summary before did not list: the kubelet evicts pods that it does not measure first, and does not
-/// name their containers.
+/// name their containers. A pod that still terminates is evicted again, without statistics: its first
+/// eviction counts.
 fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let is_unmeasured = |event: &&EvictedEvent| {
+        let is_again = |other: &EvictedEvent| other.uid == event.uid && other.at < event.at;
+        if evidence.evictions.iter().any(is_again) {
+            return false;
+        }
         let is_for_pressure = matches!(event.message.parse(), Ok(EvictionMessage::NodePressure(_)));
         let is_before = |sample: &&Sample| sampled_at(sample).is_some_and(|time| Some(time) <= event.at);
         let last = evidence.samples.iter().rfind(is_before);

@@ -82,7 +82,8 @@ impl KubeletResults {
     }
 
     /// Collects the results of runs on real kubelets, one for each version of a kubelet and of
-    /// cgroups. The cgroup version is that in the evidence of the cases.
+    /// cgroups. The cgroup version is that in the evidence of the cases. Of kubelets with the same version in
+    /// one run, only the first counts: the others are patched.
     ///
     /// # Errors
     /// A run has modelled kubelets, or its evidence cannot be read.
@@ -93,7 +94,7 @@ impl KubeletResults {
             if start.model.is_some() {
                 return Err(KubeletResultsError::Modelled(start.id.clone()));
             }
-            for label in &start.kubelets {
+            for label in start.kubelets.iter().filter(|label| !is_numbered(label, &start.kubelets)) {
                 let ended: Vec<_> =
                     run.state().ended.iter().filter(|ended| ended.id.kubelet == *label).collect();
                 let (Some(version), Some(cgroup)) = (version(label), cgroup(run, &ended)?) else { continue };
@@ -190,6 +191,12 @@ impl CaseResults {
     }
 }
 
+/// Reports whether a label, such as `v1.36.2-2`, is that of a further kubelet with the version of another.
+fn is_numbered(label: &str, labels: &[String]) -> bool {
+    let numbered = label.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
+    numbered.is_some_and(|(first, _)| labels.iter().any(|other| other == first))
+}
+
 /// The cgroup version that the evidence of the cases contains; `None` if no case has evidence.
 fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<String>, RecordedRunError> {
     for ended in ended {
@@ -234,6 +241,13 @@ mod tests {
         let mut expected = all;
         expected[0].cases.insert("message/other".to_owned(), other);
         assert_eq!(KubeletResults::read_dir(&real).unwrap(), expected);
+    }
+
+    #[test]
+    fn further_kubelets_of_a_version_are_patched() {
+        let labels = ["v1.36.2", "v1.36.2-2", "v1.37.0-1", "v1.38.0-alpha.3"].map(str::to_owned);
+        let numbered = labels.each_ref().map(|label| is_numbered(label, &labels));
+        assert_eq!(numbered, [false, true, false, false]);
     }
 
     #[test]

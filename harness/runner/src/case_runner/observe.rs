@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use evictlab_case::{Name, NodeChange};
+use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
 use evictlab_cluster::workload::{Namespace, Placement, StageError, place_container};
 use evictlab_evidence::{
@@ -345,9 +345,17 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let node = &runner.leased.node;
     let bug = known_bug(case, &node.version, Some(node.cgroup()));
+    let evicted = names(&case.expect.evicted);
+    let evicted_with_bug = bug.and_then(|bug| bug.evicted.as_deref()).map(names);
+    let may_be_evicted = names(&case.expect.may_be_evicted);
+    let expected = || evicted.iter().chain(evicted_with_bug.iter().flatten()).chain(&may_be_evicted);
+    let never_evicted = case.pods.iter().filter_map(case_name).map(str::to_owned);
+    let never_evicted = never_evicted.filter(|pod| !expected().any(|name| name == pod));
     ExpectedOutcome {
-        evicted: names(&case.expect.evicted),
-        evicted_with_bug: bug.and_then(|bug| bug.evicted.as_deref()).map(names),
+        // Without a list, the case does not state who is evicted.
+        never_evicted: if evicted.is_empty() { Vec::new() } else { never_evicted.collect() },
+        evicted,
+        evicted_with_bug,
         summary: case.expect.summary.iter().map(|(pod, list)| (pod.to_string(), names(list))).collect(),
         refusal: case.expect.refused.is_some(),
         ..ExpectedOutcome::default()

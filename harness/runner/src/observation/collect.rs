@@ -171,6 +171,7 @@ impl Collector<'_> {
 
 fn copy_live_state(live: &LiveState, observations: &mut Observations) {
     observations.pods_gone = live.gone.clone();
+    observations.deletion_requests = live.deletion_requests.clone();
     observations.pod_history = live.history.clone();
     observations.node_history = live.node_history.clone();
     observations.node_object = live.node.clone();

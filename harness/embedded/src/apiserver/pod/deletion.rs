@@ -5,7 +5,9 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
-use crate::apiserver::objects::{check_preconditions, find, increment_generation, replace};
+use crate::apiserver::objects::{
+    check_preconditions, control_plane_version, find, increment_generation, replace,
+};
 use crate::apiserver::options::{DeleteOptions, Deleted, ObjectPath};
 use crate::apiserver::status::Status;
 use crate::context::SimContext;
@@ -28,7 +30,7 @@ pub(in crate::apiserver) fn delete(
         (None, requested) => initial_grace(&pod, requested),
     };
     let deletion_time = match pending {
-        Some(pending) => shortened_deletion_time(&pod, pending - grace),
+        Some(pending) => shortened_deletion_time(&pod, pending - grace, ctx),
         None => Some(ctx.epoch().meta_time(ctx.now + Duration::from_secs(grace))),
     };
     pod.metadata_mut().write("deletionTimestamp", deletion_time);
@@ -58,10 +60,15 @@ pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, ui
     let _ = delete(ctx, namespace, name, &at_once);
 }
 
-/// Returns the deletion timestamp of a pod, moved forward by some seconds.
-fn shortened_deletion_time(pod: &Value, seconds: u64) -> Option<Time> {
-    let time: Option<Time> = pod.metadata().read("deletionTimestamp");
-    time.and_then(|time| time.0.checked_sub(Duration::from_secs(seconds)).ok()).map(Time)
+/// Returns the deletion timestamp of a pod, moved forward by some seconds; since 1.33 it never moves into
+/// the past.
+fn shortened_deletion_time(pod: &Value, seconds: u64, ctx: &SimContext) -> Option<Time> {
+    let time: Time = pod.metadata().read::<Option<Time>>("deletionTimestamp")?;
+    let shortened = Time(time.0.checked_sub(Duration::from_secs(seconds)).ok()?);
+    if control_plane_version(ctx).at_least(33) {
+        return Some(shortened.max(ctx.epoch().meta_time(ctx.now)));
+    }
+    Some(shortened)
 }
 
 /// Returns the grace period of a first deletion in seconds: 0 for a pod without a node and for a

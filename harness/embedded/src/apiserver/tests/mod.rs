@@ -3,6 +3,7 @@
 mod recordings;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::{Value, json};
@@ -356,6 +357,21 @@ fn deletes_running_pods_with_a_grace_period_and_others_at_once() {
     finish_pod_deletion(&mut bench.ctx(), "default", "p", created["metadata"]["uid"].as_str().unwrap());
     assert!(bench.store.get(Kind::Pod, "default", "p").is_none());
     assert_eq!(bench.delete(Kind::Pod, "p", None).unwrap_err().message, "pods \"p\" not found");
+
+    // Since 1.33, no deletion timestamp moves into the past.
+    for (version, expected) in [("v1.32.13", "2026-01-01T00:00:02Z"), ("v1.33.12", "2026-01-01T00:00:30Z")] {
+        let mut bench = Bench::new(version);
+        bench.pod("late", json!({"terminationGracePeriodSeconds": 5})).unwrap();
+        bench.running("late", "True");
+        bench.delete(Kind::Pod, "late", None).unwrap();
+        let mut ctx = bench.ctx();
+        ctx.now = Time::ZERO + Duration::from_secs(30);
+        let options = DeleteOptions { grace: Some(2), ..DeleteOptions::default() };
+        let Deleted::Object(dying) = delete(&mut ctx, Kind::Pod, "default", "late", options).unwrap() else {
+            panic!("gone")
+        };
+        assert_eq!(dying["metadata"]["deletionTimestamp"], expected);
+    }
 
     bench.pod("now", json!({})).unwrap();
     bench.running("now", "True");
