@@ -68,7 +68,7 @@ pub struct LiveState {
     pub node_history: Vec<Recorded<NodeHistoryEntry>>,
     /// The last version of each pod that no longer exists.
     pub gone: Vec<RecordedPod>,
-    /// Time of the request to delete each pod, by UID.
+    /// Time of the first request to delete each pod, by UID.
     pub deletion_requests: BTreeMap<String, Timestamp>,
     /// Evidence that expired watches did not deliver.
     pub missing: Vec<MissingEvidence>,
@@ -186,6 +186,9 @@ impl LiveState {
         let name = oldest.case_name();
         if !self.all_pods().any(|other| other.case_name() == name) {
             self.history.remove(name);
+        }
+        if let Some(uid) = oldest.uid() {
+            self.deletion_requests.remove(uid);
         }
         let cause = format!("more than {MAX_GONE_PODS} pods were deleted; the first ones were not kept");
         for source in [EvidenceSource::Pods, EvidenceSource::PodHistory] {
@@ -363,7 +366,7 @@ mod tests {
         );
 
         let pod = |name: &str, phase: &str| -> RecordedPod {
-            let metadata = json!({"name": name, "uid": name});
+            let metadata = json!({"name": name, "uid": name, "deletionTimestamp": "2026-11-21T00:45:30Z"});
             Recorded::decode(json!({"metadata": metadata, "status": {"phase": phase}})).unwrap()
         };
         let mut state = LiveState::new();
@@ -381,6 +384,7 @@ mod tests {
             state.record_pod_gone(nth as f64, pod);
         }
         assert_eq!((state.gone.len(), state.history.len()), (MAX_GONE_PODS, MAX_GONE_PODS));
+        assert_eq!(state.deletion_requests.len(), MAX_GONE_PODS);
         assert_eq!(state.gone[0].name(), "web-1");
         let cut = "not collected: more than 1000 pods were deleted; the first ones were not kept";
         assert_eq!(causes(&state), [format!("pods {cut}"), format!("history {cut}")]);

@@ -149,7 +149,9 @@ impl LiveState {
             let since = *self.progress.settled_since.get_or_insert(now);
             return (now - since >= limits.settle_time).then_some(ObservationEnd::Outcome);
         }
-        if let Some(pod) = expected.never_evicted.iter().find(|pod| self.all_evicted(&[(*pod).clone()])) {
+        if let Some(pod) =
+            expected.never_evicted.iter().find(|pod| self.all_evicted(std::slice::from_ref(pod)))
+        {
             let since = *self.progress.settled_since.get_or_insert(now);
             let why = || format!("pod {pod} was evicted, which the case does not expect");
             return (now - since >= limits.settle_time).then(|| ObservationEnd::Unexpected(why()));

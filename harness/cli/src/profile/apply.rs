@@ -68,9 +68,10 @@ fn with_defaults(
     layers.try_fold(command, |command, layer| applied.apply(command, layer))
 }
 
-/// Returns whether an argument is an option that a profile may contain.
-pub(super) fn is_key(arg: &Arg) -> bool {
-    arg.get_long().is_some_and(|long| !EXCLUDED.contains(&long))
+/// Returns the options that a profile may contain, by their long names.
+pub(super) fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    let named = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
+    named.filter(|(long, _)| !EXCLUDED.contains(long))
 }
 
 /// Returns whether the values of an option are `true` and `false`.
@@ -112,11 +113,9 @@ impl Profile<'_> {
                 command = command.mut_subcommand(name, |_| applied);
                 continue;
             }
-            let Some(arg) =
-                command.get_arguments().filter(|arg| is_key(arg)).find(|arg| arg.get_long() == Some(name))
-            else {
+            let Some((_, arg)) = keys(&command).find(|(long, _)| *long == name) else {
                 let subcommands = command.get_subcommands().map(Command::get_name);
-                let options = command.get_arguments().filter(|arg| is_key(arg)).filter_map(Arg::get_long);
+                let options = keys(&command).map(|(long, _)| long);
                 let known: Vec<&str> = subcommands.filter(|name| *name != "help").chain(options).collect();
                 return Err(unknown_key(self.file, key, &known));
             };

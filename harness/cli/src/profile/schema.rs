@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 use serde_json::{Map, Value, json};
 
-use super::apply::{is_flag, is_key};
+use super::apply::{is_flag, keys};
 
 /// Returns the schema (draft 2020-12): the options of this command and its subcommands are the keys of a
 /// profile.
@@ -27,12 +27,11 @@ pub(crate) fn profile_schema(command: &Command) -> Value {
 
 /// Returns the schema of the table of a command.
 fn table(command: &Command) -> Value {
-    let options = command.get_arguments().filter(|arg| is_key(arg));
-    let options = options.filter_map(|arg| Some((arg.get_long()?.to_owned(), option(arg))));
+    let options = keys(command).map(|(long, arg)| (long.to_owned(), option(arg)));
     let subcommands = command.get_subcommands().map(|below| (below.get_name().to_owned(), table(below)));
-    let keys: Map<String, Value> = options.chain(subcommands).collect();
+    let properties: Map<String, Value> = options.chain(subcommands).collect();
     let about = command.get_about().map(ToString::to_string);
-    described(json!({ "type": "object", "additionalProperties": false, "properties": keys }), about)
+    described(json!({ "type": "object", "additionalProperties": false, "properties": properties }), about)
 }
 
 /// Returns the schema of the values of an option.

@@ -1,5 +1,7 @@
 //! Updates of objects and of their subresources.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::create::{create, prepare_event, validate};
@@ -88,17 +90,11 @@ pub fn update_ephemeral_containers(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,
-    mut object: Value,
+    object: Value,
     options: WriteOptions,
 ) -> Result<Stored, Status> {
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
-    let old = find(ctx, path)?;
-    let warnings = decode(Kind::Pod, &mut object, options.field_validation)?;
-    metadata::carry_over(path, &old, &mut object)?;
-    let mut new = pod::with_ephemeral_containers(&old, &object);
-    if new.spec() != old.spec() {
-        increment_generation(&mut new);
-    }
+    let (old, new, warnings) = merge_spec(ctx, path, object, options, pod::with_ephemeral_containers)?;
     pod::validate_ephemeral_update(&new, &old).into_result(Kind::Pod, name)?;
     finish_update(ctx, path, new, warnings, options)
 }
@@ -113,20 +109,14 @@ pub fn resize(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,
-    mut object: Value,
+    object: Value,
     options: WriteOptions,
 ) -> Result<Stored, Status> {
     if !control_plane_version(ctx).at_least(33) {
         return Err(Status::new(404, "NotFound", "the server could not find the requested resource"));
     }
     let path = ObjectPath { kind: Kind::Pod, namespace, name };
-    let old = find(ctx, path)?;
-    let warnings = decode(Kind::Pod, &mut object, options.field_validation)?;
-    metadata::carry_over(path, &old, &mut object)?;
-    let mut new = pod::with_resources(&old, &object);
-    if new.spec() != old.spec() {
-        increment_generation(&mut new);
-    }
+    let (old, new, warnings) = merge_spec(ctx, path, object, options, pod::with_resources)?;
     pod::validate_resize(&new, &old).into_result(Kind::Pod, name)?;
     if control_plane_version(ctx).at_least(36)
         && let Some(node) = ctx.store.get(Kind::Node, "", new.spec().text("nodeName"))
@@ -135,6 +125,25 @@ pub fn resize(
         return Err(Status::forbidden(Kind::Pod, name, &reason));
     }
     finish_update(ctx, path, new, warnings, options)
+}
+
+/// Reads the object of a request to a subresource, and merges it into the spec of the stored one. Returns
+/// the stored object, the new one, and warnings.
+fn merge_spec(
+    ctx: &SimContext,
+    path: ObjectPath,
+    mut object: Value,
+    options: WriteOptions,
+    merge: fn(&Value, &Value) -> Value,
+) -> Result<(Arc<Value>, Value, Vec<String>), Status> {
+    let old = find(ctx, path)?;
+    let warnings = decode(path.kind, &mut object, options.field_validation)?;
+    metadata::carry_over(path, &old, &mut object)?;
+    let mut new = merge(&old, &object);
+    if new.spec() != old.spec() {
+        increment_generation(&mut new);
+    }
+    Ok((old, new, warnings))
 }
 
 fn has_status_subresource(kind: Kind) -> bool {

@@ -10,6 +10,6 @@ mod yaml;
 
 pub(crate) use event::{Event, EventBody};
 pub use kind::{Kind, Scope};
-pub(crate) use object::ObjectExt;
+pub(crate) use object::{ObjectExt, amount};
 pub(crate) use pod_status::{Phase, PodStatus};
 pub(crate) use yaml::parse_yaml;

@@ -3,6 +3,7 @@
 //! Objects stay [`Value`]s, so that fields newer than k8s-openapi's types are kept. Other modules
 //! read and write parts of objects as types by [`ObjectExt`].
 
+use evictlab_rules::quantity::Quantity;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -266,4 +267,9 @@ impl ObjectExt for Value {
     fn value_mut(&mut self) -> &mut Value {
         self
     }
+}
+
+/// Returns the amount of a resource as the scheduler and the kubelet compare it: CPU in millicores.
+pub(crate) fn amount(resource: &str, quantity: &Quantity) -> i64 {
+    if resource == "cpu" { quantity.milli_value() } else { quantity.value() }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{defaults, validation};
 use crate::apiserver::field_errors::{FieldErrors, FieldPath};
 use crate::apiserver::metadata;
-use crate::resource::ObjectExt;
+use crate::resource::{ObjectExt, amount};
 
 /// Lists of containers that can be resized; of the init containers only sidecars.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
@@ -80,10 +80,6 @@ pub(in crate::apiserver) fn validate_resize(new: &Value, old: &Value) -> FieldEr
 pub(in crate::apiserver) fn excess(pod: &Value, node: &Value) -> Option<String> {
     let pod = Pod::deserialize(pod).ok()?;
     let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
-    let amount = |resource: &str, quantity: &Quantity| match resource {
-        "cpu" => quantity.milli_value(),
-        _ => quantity.value(),
-    };
     let newest = KubeletVersion::from_minor(KubeletVersion::NEWEST_MINOR);
     let excesses: Vec<String> = RESIZABLE
         .iter()

@@ -15,7 +15,7 @@ use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::Machine;
 use crate::resource::scheduling::NodeConstraints;
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{Kind, ObjectExt, amount};
 
 /// Reason why a pod is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,8 +147,4 @@ pub(super) fn request(pod: &Pod, resource: &str) -> i64 {
 /// Returns the request of a pod as a kubelet version ranks it; CPU in millicores.
 pub(super) fn request_of(pod: &Pod, version: &KubeletVersion, resource: &str) -> i64 {
     amount(resource, &pod.request(version, resource))
-}
-
-pub(super) fn amount(resource: &str, quantity: &Quantity) -> i64 {
-    if resource == "cpu" { quantity.milli_value() } else { quantity.value() }
 }

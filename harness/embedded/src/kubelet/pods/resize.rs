@@ -6,7 +6,7 @@ use evictlab_rules::pod::Pod;
 use evictlab_rules::quantity::Quantity;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
-use super::admit::{amount, request};
+use super::admit::request;
 use super::spec::{Container, Manifest};
 use super::start::bytes;
 use super::worker::Worker;
@@ -14,7 +14,7 @@ use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
-use crate::resource::{Kind, ObjectExt};
+use crate::resource::{Kind, ObjectExt, amount};
 
 /// Resize that the node has no room for: the condition `PodResizePending`.
 #[derive(Clone, Debug, PartialEq, Eq)]
