@@ -1,12 +1,11 @@
 //! Preemption of pods by a critical pod (`pkg/kubelet/preemption/preemption.go`).
 
-use std::collections::VecDeque;
-
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
 use super::admit::{Rejection, Shortage, request_of};
+use super::state::Preemption;
 use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
@@ -25,19 +24,6 @@ struct Candidate<'a> {
     uid: &'a PodUid,
     pod: &'a Pod,
     version: &'a KubeletVersion,
-}
-
-/// Preemption that kills one pod after the other.
-#[derive(Clone, Debug)]
-pub(super) struct Preemption {
-    /// Critical pod, which starts afterwards.
-    pod: PodUid,
-    /// Resource that `kubelet_preemptions` counts.
-    resource: String,
-    /// Pod that is being killed, and the number of the call that waits for its end.
-    now: (PodUid, u64),
-    /// Pods to kill afterwards.
-    next: VecDeque<PodUid>,
 }
 
 /// Missing resources with their amounts.

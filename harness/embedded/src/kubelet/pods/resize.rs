@@ -9,19 +9,12 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 use super::admit::request;
 use super::spec::{Container, Manifest};
 use super::start::bytes;
-use super::worker::Worker;
+use super::worker::{PendingResize, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::resource::{Kind, ObjectExt, amount};
-
-/// Resize that the node has no room for: the condition `PodResizePending`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PendingResize {
-    pub reason: &'static str,
-    pub message: String,
-}
 
 impl Kubelet {
     /// Takes over the new spec of a pod. New resources are allocated if the node has room for them;

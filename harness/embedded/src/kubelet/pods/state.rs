@@ -1,13 +1,12 @@
 //! Pods of a kubelet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use serde_json::Value;
 
-use super::preempt::Preemption;
 use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
@@ -34,6 +33,19 @@ pub struct RunningContainer {
     pub id: ContainerId,
     /// Start time.
     pub started: Time,
+}
+
+/// Preemption that kills one pod after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    /// Critical pod, which starts afterwards.
+    pub(super) pod: PodUid,
+    /// Resource that `kubelet_preemptions` counts.
+    pub(super) resource: String,
+    /// Pod that is being killed, and the number of the call that waits for its end.
+    pub(super) now: (PodUid, u64),
+    /// Pods to kill afterwards.
+    pub(super) next: VecDeque<PodUid>,
 }
 
 /// Pods of a kubelet.

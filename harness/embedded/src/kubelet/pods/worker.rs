@@ -8,7 +8,6 @@ use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::resize::PendingResize;
 use super::runtime::RuntimePod;
 use super::spec::{Manifest, Place, RestartPolicy};
 use crate::defect::{Defect, Defects};
@@ -77,6 +76,13 @@ pub(super) enum Stage {
 /// Reason why a container waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// Resize that the node has no room for: the condition `PodResizePending`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PendingResize {
     pub reason: &'static str,
     pub message: String,
 }
