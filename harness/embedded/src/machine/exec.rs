@@ -8,14 +8,14 @@ use super::ids::{ContainerKey, MAX_DESCRIPTORS, Pid, STDERR, STDIN, STDOUT};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;
 use super::open_file::Target;
-use super::program::Program;
+use super::program::load_command;
 
 impl Kernel {
     /// Starts a command in a container.
     pub fn start_exec(&mut self, key: ContainerKey, line: &[String]) -> Result<ExecId, ExecError> {
         let container = self.containers.get(&key).filter(|container| container.cgroup.is_some());
         let environment = container.ok_or(ExecError::NotRunning)?.spec.env.clone();
-        let program = Program::of_command(line, &environment).ok_or(ExecError::UnknownProgram)?;
+        let program = load_command(line, &environment).ok_or(ExecError::UnknownProgram)?;
         let id = ExecId(self.next_exec);
         self.next_exec += 1;
         let stdin = self.open(Target::Null);

@@ -32,6 +32,13 @@ impl Kernel {
         }
     }
 
+    /// Writes a text to a descriptor of a process. Errors are ignored.
+    pub fn print(&mut self, pid: Pid, descriptor: usize, text: &str) {
+        if let Some(file) = self.descriptor(pid, descriptor) {
+            let _ = self.write(pid, file, Data::text(text));
+        }
+    }
+
     /// Adds a reference to an open file.
     pub fn retain(&mut self, id: OpenFileId) {
         if let Some(file) = &mut self.open_files[id] {

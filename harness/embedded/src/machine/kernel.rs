@@ -1,4 +1,4 @@
-//! The kernel's state: processes, memory, CPU time and wakeups.
+//! The kernel's state: processes, memory, CPU time and wakeups. Programs implement [`Program`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,13 +10,64 @@ use super::command::{Exec, ExecId};
 use super::container::{Container, Pod};
 use super::disk::{Disk, Place};
 use super::errno::Errno;
-use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
+use super::ids::{CgroupId, ContainerKey, FileId, MAX_DESCRIPTORS, OpenFileId, Pid, PipeId, Signal, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;
-use super::process::Process;
+use super::step::{Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{Epoch, Time};
+
+/// The open files of a process, by descriptor.
+pub(super) type Descriptors = [Option<OpenFileId>; MAX_DESCRIPTORS];
+
+/// A process.
+pub(super) struct Process {
+    /// The PID in the container.
+    pub ns_pid: u64,
+    pub parent: Option<Pid>,
+    pub container: ContainerKey,
+    /// `comm`
+    pub name: String,
+    /// `None` while the program runs a step.
+    pub program: Option<Box<dyn Program>>,
+    pub descriptors: Descriptors,
+    /// Anonymous memory, in bytes.
+    pub anon: u64,
+    /// Kernel memory, in bytes.
+    pub kernel: u64,
+    pub tasks: u64,
+    /// When the process runs next; `None` while it waits for an event.
+    pub wakeup: Option<Time>,
+    /// Signals for the program.
+    pub signals: Vec<Signal>,
+    /// Exited children that were not waited for: PID in the container, and exit status.
+    pub exited_children: Vec<(u64, i32)>,
+}
+
+/// A program and its state.
+pub(super) trait Program: Send {
+    /// Returns the name of the process (`comm`).
+    fn name(&self) -> String;
+
+    /// Returns the memory and the tasks of the program when it starts.
+    fn footprint(&self) -> Footprint {
+        Footprint::APPLET
+    }
+
+    /// Returns what the program does about a signal other than SIGKILL.
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        SignalAction::default_for(signal, is_init)
+    }
+
+    /// Returns whether the program waits for its children.
+    fn waits_for_children(&self) -> bool {
+        false
+    }
+
+    /// Runs the program until it waits.
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome;
+}
 
 /// The state of a machine.
 pub(super) struct Kernel {

@@ -5,9 +5,9 @@ use super::cgroups::Pages;
 use super::container::Container;
 use super::errno::Errno;
 use super::ids::{ContainerKey, Pid, SIGKILL, Signal};
-use super::kernel::Kernel;
-use super::process::{Descriptors, Process};
-use super::program::{Footprint, Program, SignalAction, StepOutcome};
+use super::kernel::{Descriptors, Kernel, Process, Program};
+use super::program::load;
+use super::step::{CommandLine, Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::sim::Time;
 
@@ -22,7 +22,7 @@ impl Kernel {
     pub fn spawn(
         &mut self,
         parent: Pid,
-        program: Program,
+        program: Box<dyn Program>,
         descriptors: Descriptors,
         at: Time,
     ) -> Result<(Pid, u64), Errno> {
@@ -30,6 +30,17 @@ impl Kernel {
         let child = self.start_process(key, Some(parent), program, descriptors, at)?;
         // The child's memory is charged, which may have made the OOM killer kill the parent.
         if self.processes.contains_key(&parent) { Ok(child) } else { Err(Errno::Killed) }
+    }
+
+    /// Starts a command as a child of `parent`, as [`Kernel::spawn`] does.
+    pub fn spawn_command(
+        &mut self,
+        parent: Pid,
+        line: &CommandLine,
+        descriptors: Descriptors,
+        at: Time,
+    ) -> Result<(Pid, u64), Errno> {
+        self.spawn(parent, load(&line.words, &line.environment), descriptors, at)
     }
 
     /// Returns whether the container of `pid` can have another process.
@@ -54,7 +65,7 @@ impl Kernel {
         &mut self,
         key: ContainerKey,
         parent: Option<Pid>,
-        program: Program,
+        program: Box<dyn Program>,
         descriptors: Descriptors,
         at: Time,
     ) -> Result<(Pid, u64), Errno> {
@@ -92,7 +103,7 @@ impl Kernel {
     }
 
     /// Replaces the program of a process (`exec`).
-    fn exec(&mut self, pid: Pid, program: Program) -> Result<(), Errno> {
+    fn exec(&mut self, pid: Pid, program: Box<dyn Program>) -> Result<(), Errno> {
         let process = self.processes.get_mut(&pid).ok_or(Errno::Killed)?;
         let Footprint { anon, kernel, tasks } = program.footprint();
         let before = std::mem::replace(&mut process.tasks, tasks);
@@ -224,6 +235,9 @@ impl Kernel {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.wakeup = None;
         let Some(mut program) = process.program.take() else { return };
+        if !program.waits_for_children() {
+            process.exited_children.clear();
+        }
         let outcome = program.step(pid, self);
         let Some(process) = self.processes.get_mut(&pid) else { return };
         match outcome {
@@ -241,8 +255,7 @@ impl Kernel {
             }
             StepOutcome::Exit(code) => self.exit(pid, code),
             StepOutcome::Exec(line) => {
-                let program = Program::from_command_line(&line.words, &line.environment);
-                if self.exec(pid, program).is_ok() {
+                if self.exec(pid, load(&line.words, &line.environment)).is_ok() {
                     self.schedule(pid, self.now + calibration::EXEC);
                 }
             }

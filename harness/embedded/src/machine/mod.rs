@@ -1,6 +1,6 @@
 //! The machine of a node: its kernel with processes, cgroups and file systems. Containers and pods
-//! are cgroups and file trees here; the kubelet decides what runs in them. The kernel and its
-//! programs depend on each other: the kernel runs programs, which call it.
+//! are cgroups and file trees here; the kubelet decides what runs in them. Programs
+//! implement a trait of the kernel, which runs them without knowing them.
 
 mod calibration;
 mod cgroups;
@@ -21,11 +21,12 @@ mod oom;
 mod open_file;
 mod paths;
 mod pipe;
-mod process;
 mod procfs;
 mod program;
 mod runtime;
 mod shell;
+mod size;
+mod step;
 mod types;
 
 pub use self::command::{ExecError, ExecId, ExecResult};

@@ -2,8 +2,7 @@
 
 use super::calibration::PROCESS_KERNEL;
 use super::ids::{CgroupId, Pid};
-use super::kernel::Kernel;
-use super::process::Process;
+use super::kernel::{Kernel, Process};
 use super::types::MachineEvent;
 use crate::options::CgroupVersion;
 

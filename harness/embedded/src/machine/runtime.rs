@@ -14,7 +14,7 @@ use super::ids::{ContainerKey, MAX_DESCRIPTORS, PODS, ROOT, TreeId};
 use super::kernel::Kernel;
 use super::log::ContainerLog;
 use super::open_file::Target;
-use super::program::Program;
+use super::program::load_container;
 use super::types::{ContainerSpec, DiskUse, Mount};
 use crate::sim::Rng;
 use crate::sim::Time;
@@ -66,7 +66,7 @@ impl Kernel {
     pub fn start_container(&mut self, id: String, spec: ContainerSpec, now: Time, rng: &mut Rng) {
         self.advance_to(now);
         self.start_sandbox(&spec.pod);
-        let program = Program::of_container(&spec);
+        let program = load_container(&spec);
         let Some(key) = self.create_container(id, spec, rng) else { return };
         self.link_log(key);
         let stdin = self.open(Target::Null);

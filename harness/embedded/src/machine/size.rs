@@ -1,7 +1,7 @@
 //! Sizes in arguments.
 
 /// Parses a number of bytes as busybox does: `1M`, `1048576`, `10KiB`, `2b`, `1x1024`.
-pub(in super::super) fn parse_size(text: &str) -> Option<u64> {
+pub(super) fn parse_size(text: &str) -> Option<u64> {
     if let Some((left, right)) = text.split_once('x') {
         return parse_size(left)?.checked_mul(parse_size(right)?);
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::calibration;
+use super::calibration;
+use super::ids::Signal;
 use crate::sim::Time;
 
 /// The state of a process after a step.
-pub(in super::super) enum StepOutcome {
+pub(super) enum StepOutcome {
     /// It runs again at this time.
     RunAt(Time),
     /// It runs again after an event: a signal, the exit of a child, data or room in a pipe.
@@ -20,14 +21,14 @@ pub(in super::super) enum StepOutcome {
 }
 
 /// A command line.
-pub(in super::super) struct CommandLine {
+pub(super) struct CommandLine {
     pub words: Vec<String>,
     pub environment: Arc<BTreeMap<String, String>>,
 }
 
 /// The reaction of a program to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum SignalAction {
+pub(super) enum SignalAction {
     Ignore,
     /// It exits with this status.
     Exit(i32),
@@ -35,9 +36,17 @@ pub(in super::super) enum SignalAction {
     Deliver,
 }
 
+impl SignalAction {
+    /// Returns what a signal does to a program that does not handle it. The kernel ignores it for
+    /// the init of a PID namespace (pid_namespaces(7)).
+    pub fn default_for(signal: Signal, is_init: bool) -> Self {
+        if is_init { Self::Ignore } else { Self::Exit(128 + i32::from(signal)) }
+    }
+}
+
 /// The memory and threads of a program when it starts, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Footprint {
+pub(super) struct Footprint {
     /// Anonymous memory.
     pub anon: u64,
     /// Kernel memory: stacks and page tables.
@@ -47,13 +56,12 @@ pub(in super::super) struct Footprint {
 }
 
 impl Footprint {
-    pub(super) const APPLET: Self =
+    pub const APPLET: Self =
         Self { anon: calibration::APPLET, kernel: calibration::PROCESS_KERNEL, tasks: 1 };
-    pub(super) const SHELL: Self =
-        Self { anon: calibration::SHELL.0, kernel: calibration::SHELL.1, tasks: 1 };
-    pub(super) const EVICTLAB_STRESS: Self =
+    pub const SHELL: Self = Self { anon: calibration::SHELL.0, kernel: calibration::SHELL.1, tasks: 1 };
+    pub const EVICTLAB_STRESS: Self =
         Self { anon: calibration::EVICTLAB_STRESS.0, kernel: calibration::EVICTLAB_STRESS.1, tasks: 1 };
-    pub(super) const AGNHOST: Self =
+    pub const AGNHOST: Self =
         Self { anon: calibration::AGNHOST.0, kernel: calibration::AGNHOST.1, tasks: calibration::GO_THREADS };
 }
 

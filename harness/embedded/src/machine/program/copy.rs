@@ -6,10 +6,10 @@ use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
 use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN, STDOUT};
-use super::super::kernel::Kernel;
+use super::super::kernel::{Kernel, Program};
 use super::super::open_file::ReadOutcome;
 use super::super::paths::OpenMode;
-use super::step::{StepOutcome, slice};
+use super::super::step::{StepOutcome, slice};
 use crate::sim::Time;
 
 /// The descriptors of files that the program opens.
@@ -31,8 +31,8 @@ pub(super) enum Sink {
 }
 
 /// A program that copies bytes from its sources to its sink.
-pub(in super::super) struct CopyProgram {
-    pub name: &'static str,
+pub(super) struct CopyProgram {
+    name: &'static str,
     sources: VecDeque<Source>,
     sink: Sink,
     /// The number of bytes that are left to copy.
@@ -84,24 +84,6 @@ impl CopyProgram {
             sources.push(Source::Stdin);
         }
         Some(Self::new("cat", sources, Sink::Stdout))
-    }
-
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
-        match self.try_step(pid, kernel) {
-            Ok(outcome) => outcome,
-            Err(Errno::Killed) => StepOutcome::Wait,
-            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
-            Err(error) => {
-                let error = error.text();
-                let text = match &self.sink {
-                    Sink::Path { path, .. } => format!("error writing '{path}': {error}"),
-                    Sink::Stdout => format!("write error: {error}"),
-                };
-                kernel.print(pid, STDERR, &format!("{}: {text}\n", self.name));
-                self.code = 1;
-                self.finish(pid, kernel)
-            }
-        }
     }
 
     fn try_step(&mut self, pid: Pid, kernel: &mut Kernel) -> Result<StepOutcome, Errno> {
@@ -239,6 +221,30 @@ impl CopyProgram {
             kernel.print(pid, STDERR, &text);
         }
         StepOutcome::Exit(self.code)
+    }
+}
+
+impl Program for CopyProgram {
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        match self.try_step(pid, kernel) {
+            Ok(outcome) => outcome,
+            Err(Errno::Killed) => StepOutcome::Wait,
+            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
+            Err(error) => {
+                let error = error.text();
+                let text = match &self.sink {
+                    Sink::Path { path, .. } => format!("error writing '{path}': {error}"),
+                    Sink::Stdout => format!("write error: {error}"),
+                };
+                kernel.print(pid, STDERR, &format!("{}: {text}\n", self.name));
+                self.code = 1;
+                self.finish(pid, kernel)
+            }
+        }
     }
 }
 

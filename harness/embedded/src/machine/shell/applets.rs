@@ -7,7 +7,7 @@ use super::super::ids::{Pid, STDERR};
 use super::super::kernel::Kernel;
 use super::super::open_file::Target;
 use super::super::paths::{Location, OpenMode};
-use super::super::program::parse_size;
+use super::super::size::parse_size;
 use super::format::{echo, printf};
 use super::test_command::test;
 

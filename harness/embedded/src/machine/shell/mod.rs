@@ -23,4 +23,5 @@ mod wait;
 mod word;
 
 pub(super) use applets::is_applet;
+pub(super) use error::ShellError;
 pub(super) use interpreter::Shell;

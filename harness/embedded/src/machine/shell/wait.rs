@@ -7,7 +7,7 @@ use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN};
 use super::super::kernel::Kernel;
 use super::super::open_file::ReadOutcome;
 use super::super::open_file::Target;
-use super::super::program::StepOutcome;
+use super::super::step::StepOutcome;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 
 /// The longest output of a command substitution, in bytes.
