@@ -14,7 +14,7 @@ use crate::storage::Change;
 /// The next event of all nodes is found without a look at every node, and changes of objects are
 /// delivered to the nodes that they concern: an event costs the same on a thousand nodes as on one.
 #[derive(Default)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     all: Vec<Entry>,
     /// Positions in `all` by name.
     positions: BTreeMap<String, usize>,
@@ -53,12 +53,12 @@ impl Nodes {
     }
 
     /// Returns a node.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.positions.get(name).map(|position| &self.all[*position].node)
     }
 
     /// Returns a node for changes.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let position = *self.positions.get(name)?;
         self.touch(position);
         Some(&mut self.all[position].node)

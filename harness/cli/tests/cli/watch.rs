@@ -9,8 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use evictlab_embedded::http::Access;
-use evictlab_embedded::{CgroupVersion, Cluster, NodeOptions, Options};
+use evictlab_embedded::{Access, CgroupVersion, Cluster, Node, NodeOptions, Options, SimContext};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -54,12 +53,10 @@ impl Lab {
         let lab = Self { cluster, folder, runtime };
         let configuration = json!({"evictionHard": {"memory.available": "1500Mi"}, "kernelMemcgNotification": true,
             "nodeStatusUpdateFrequency": "1s"});
-        lab.cluster.with(|world| {
-            world.with(|_, nodes, ctx| {
-                let kubelet = &mut nodes.get_mut("worker").unwrap().kubelet;
-                kubelet.configure(configuration.as_object().unwrap(), true, ctx);
-            });
-        });
+        let configuration = configuration.as_object().unwrap();
+        let configure =
+            |node: &mut Node, ctx: &mut SimContext| node.kubelet.configure(configuration, true, ctx);
+        lab.cluster.with_node("worker", configure).unwrap();
         lab.until("a threshold", |node| node.pointer("/reading/thresholds/0").is_some());
         lab
     }

@@ -108,8 +108,7 @@ fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Times
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::fault::Scope;
-    use evictlab_embedded::{NodeOptions, Options};
+    use evictlab_embedded::{FaultScope, NodeOptions, Options};
     use serde_json::json;
     use tokio_util::task::AbortOnDropHandle;
 
@@ -172,8 +171,8 @@ mod tests {
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         namespace.create_pod(&pod).await.unwrap();
         let faults = evictlab_fault::parse("node-gone: {}").unwrap();
-        let scope = Scope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
-        cluster.with(|simulation| simulation.inject_faults(&faults, &scope));
+        let scope = FaultScope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
+        cluster.inject_faults(&faults, &scope);
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert!(wait_until_ready(&client, 1).await.is_err(), "the node is dead");
         assert_eq!(delete_namespaces(&client, "cluster", "r").await.unwrap(), 1);

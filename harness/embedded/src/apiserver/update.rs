@@ -18,7 +18,7 @@ use crate::resource::{Kind, ObjectExt};
 /// # Errors
 /// As [`create`]; 404 if the object does not exist, 409 if the object states another
 /// `resourceVersion`.
-pub fn update(
+pub(crate) fn update(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
@@ -59,7 +59,7 @@ pub fn update(
 ///
 /// # Errors
 /// As [`update`].
-pub fn update_status(
+pub(crate) fn update_status(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
@@ -86,7 +86,7 @@ pub fn update_status(
 /// # Errors
 /// 404 if the pod does not exist, 409 if `object` states another `resourceVersion`, 422 for invalid
 /// ephemeral containers.
-pub fn update_ephemeral_containers(
+pub(crate) fn update_ephemeral_containers(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,
@@ -105,7 +105,7 @@ pub fn update_ephemeral_containers(
 /// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node of the
 /// pod can never have the resources; 409 if `object` states another `resourceVersion`; 422 for an invalid
 /// resize.
-pub fn resize(
+pub(crate) fn resize(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,

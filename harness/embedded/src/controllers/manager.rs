@@ -16,7 +16,7 @@ use crate::sim::{EventQueue, Slot};
 use crate::storage::{Change, ChangeKind};
 
 /// State of the control plane.
-pub struct Controllers {
+pub(crate) struct Controllers {
     event_ttl: Duration,
     /// Defects of the kubelets, as far as they show in the control plane: those of taints.
     defects: Defects,

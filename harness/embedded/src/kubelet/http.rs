@@ -10,7 +10,7 @@ use crate::resource::{Kind, ObjectExt};
 
 /// HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// HTTP status.
     pub code: u16,
     /// `Content-Type`.
@@ -25,7 +25,7 @@ const JSON: &str = "application/json";
 impl Kubelet {
     /// Handles a GET request. The path is relative to the proxy, such as `stats/summary`. If the
     /// kubelet is stopped, the API server responds that it cannot reach it.
-    pub fn answer(&mut self, path: &str, machine: &Machine, ctx: &mut SimContext) -> Answer {
+    pub(crate) fn answer(&mut self, path: &str, machine: &Machine, ctx: &mut SimContext) -> Answer {
         if !self.running {
             return self.unreachable(ctx);
         }

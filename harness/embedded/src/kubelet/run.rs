@@ -18,7 +18,7 @@ use crate::storage::Change;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
-    pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
         let identity = Identity {
             node: options.name.clone(),
             options: options.clone(),
@@ -42,7 +42,7 @@ impl Kubelet {
 
     /// Starts, unless the configuration is rejected. Running containers are kept; all other state
     /// is lost.
-    pub fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(crate) fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.running = true;
         self.identity.pid += 7;
         self.recorder = Recorder::default();
@@ -76,7 +76,12 @@ impl Kubelet {
     }
 
     /// Handles an event of the machine.
-    pub fn handle_machine_event(&mut self, event: MachineEvent, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(crate) fn handle_machine_event(
+        &mut self,
+        event: MachineEvent,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         match event {
             MachineEvent::ThresholdCrossed { group, threshold: mark, at } => {
                 if self.running {

@@ -47,7 +47,7 @@ pub(super) struct Exec {
 
 impl Exec {
     /// Stores output.
-    pub fn write(&mut self, stderr: bool, data: &Data) {
+    pub(super) fn write(&mut self, stderr: bool, data: &Data) {
         let output = &mut self.output[usize::from(stderr)];
         let room = MAX_OUTPUT.saturating_sub(output.len());
         let (first, _) = data.clone().split(room as u64);

@@ -19,7 +19,7 @@ const RESERVED_PIDS: Pid = 300;
 impl Kernel {
     /// Starts a child of `parent` in the same container. Returns its PID on the node and in the
     /// container.
-    pub fn spawn(
+    pub(super) fn spawn(
         &mut self,
         parent: Pid,
         program: Box<dyn Program>,
@@ -33,7 +33,7 @@ impl Kernel {
     }
 
     /// Starts a command as a child of `parent`, as [`Kernel::spawn`] does.
-    pub fn spawn_command(
+    pub(super) fn spawn_command(
         &mut self,
         parent: Pid,
         line: &CommandLine,
@@ -44,7 +44,7 @@ impl Kernel {
     }
 
     /// Returns whether the container of `pid` can have another process.
-    pub fn can_fork(&self, pid: Pid) -> bool {
+    pub(super) fn can_fork(&self, pid: Pid) -> bool {
         self.container_of(pid).is_some_and(|container| self.has_free_pid(container))
     }
 
@@ -61,7 +61,7 @@ impl Kernel {
     }
 
     /// Starts a process in a container; its first step is at `at`.
-    pub fn start_process(
+    pub(super) fn start_process(
         &mut self,
         key: ContainerKey,
         parent: Option<Pid>,
@@ -123,7 +123,7 @@ impl Kernel {
     }
 
     /// Ends a process. The container ends with its first process.
-    pub fn exit(&mut self, pid: Pid, code: i32) {
+    pub(super) fn exit(&mut self, pid: Pid, code: i32) {
         let Some(process) = self.processes.remove(&pid) else { return };
         process.descriptors.into_iter().flatten().for_each(|file| self.close(file));
         self.end_exec(pid, code);
@@ -150,7 +150,7 @@ impl Kernel {
     }
 
     /// Ends a process as SIGKILL does.
-    pub fn kill(&mut self, pid: Pid) {
+    pub(super) fn kill(&mut self, pid: Pid) {
         self.exit(pid, KILLED);
     }
 
@@ -163,7 +163,7 @@ impl Kernel {
     }
 
     /// Sends a signal to a process.
-    pub fn signal(&mut self, pid: Pid, signal: Signal) {
+    pub(super) fn signal(&mut self, pid: Pid, signal: Signal) {
         if signal == SIGKILL {
             return self.kill(pid);
         }
@@ -188,19 +188,19 @@ impl Kernel {
     }
 
     /// Takes the signals that were delivered to a process.
-    pub fn take_signals(&mut self, pid: Pid) -> Vec<Signal> {
+    pub(super) fn take_signals(&mut self, pid: Pid) -> Vec<Signal> {
         self.processes.get_mut(&pid).map(|process| std::mem::take(&mut process.signals)).unwrap_or_default()
     }
 
     /// Returns whether the container of `pid` has a process with this PID in the container.
-    pub fn has_ns_pid(&self, pid: Pid, ns_pid: u64) -> bool {
+    pub(super) fn has_ns_pid(&self, pid: Pid, ns_pid: u64) -> bool {
         let container = self.container_of(pid);
         container
             .is_some_and(|container| container.pids.iter().any(|pid| self.processes[pid].ns_pid == ns_pid))
     }
 
     /// Ends a container without processes: removes its cgroup and keeps its files.
-    pub fn end_container(&mut self, key: ContainerKey, code: i32) {
+    pub(super) fn end_container(&mut self, key: ContainerKey, code: i32) {
         let Some(container) = self.containers.get_mut(&key) else { return };
         if let Some(group) = container.cgroup.take() {
             let kernel = std::mem::take(&mut container.kernel);
@@ -231,7 +231,7 @@ impl Kernel {
     }
 
     /// Runs a process until it waits, and schedules its next step.
-    pub fn step_process(&mut self, pid: Pid) {
+    pub(super) fn step_process(&mut self, pid: Pid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.wakeup = None;
         let Some(mut program) = process.program.take() else { return };

@@ -25,12 +25,12 @@ pub(super) struct ContainerLog {
 
 impl ContainerLog {
     /// Returns the last lines.
-    pub fn lines(&self) -> &[LogLine] {
+    pub(super) fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
     /// Appends data of one stream.
-    pub fn write(&mut self, at: Time, stderr: bool, data: &Data) {
+    pub(super) fn write(&mut self, at: Time, stderr: bool, data: &Data) {
         match data {
             Data::Bytes(bytes) => {
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -67,7 +67,7 @@ impl ContainerLog {
     }
 
     /// Writes unfinished lines when the container exits.
-    pub fn flush(&mut self, at: Time) {
+    pub(super) fn flush(&mut self, at: Time) {
         for stderr in [false, true] {
             let line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
             if !line.is_empty() {

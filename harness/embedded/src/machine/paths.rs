@@ -85,7 +85,7 @@ fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 
 impl Kernel {
     /// Resolves a path of a process; returns `None` if the process does not exist.
-    pub fn resolve(&mut self, pid: Pid, path: &str) -> Option<Location> {
+    pub(super) fn resolve(&mut self, pid: Pid, path: &str) -> Option<Location> {
         let path = absolute(path);
         match path.as_str() {
             "/dev/null" => return Some(Location::Device(Target::Null)),
@@ -126,7 +126,7 @@ impl Kernel {
     }
 
     /// Returns whether a name in a tree is a directory: of the disk, the image or a mount path.
-    pub fn is_directory(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
+    pub(super) fn is_directory(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
         if name.is_empty() {
             return true;
         }
@@ -143,12 +143,12 @@ impl Kernel {
     }
 
     /// Returns whether the parent directory of a name exists.
-    pub fn parent_exists(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
+    pub(super) fn parent_exists(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
         self.is_directory(pid, tree, name.rsplit_once('/').map_or("", |(parent, _)| parent))
     }
 
     /// Opens a path; creates a missing file unless it is opened for reading.
-    pub fn open_path(&mut self, pid: Pid, path: &str, mode: OpenMode) -> Result<OpenFileId, Errno> {
+    pub(super) fn open_path(&mut self, pid: Pid, path: &str, mode: OpenMode) -> Result<OpenFileId, Errno> {
         match self.resolve(pid, path).ok_or(Errno::NotFound)? {
             Location::Device(target) => Ok(self.open(target)),
             Location::Procfs(text) => self.open_text(text, mode),
@@ -204,7 +204,7 @@ impl Kernel {
     }
 
     /// Returns the names in a directory.
-    pub fn list_directory(&mut self, pid: Pid, path: &str) -> Vec<String> {
+    pub(super) fn list_directory(&mut self, pid: Pid, path: &str) -> Vec<String> {
         let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Vec::new() };
         let virtual_names = self.procfs_directory(&absolute(path)).unwrap_or_default();
         let prefix = if name.is_empty() { String::new() } else { format!("{name}/") };
@@ -214,7 +214,13 @@ impl Kernel {
     }
 
     /// Sets the size of a file. With `allocate` the file gets blocks for it (`fallocate`).
-    pub fn resize_file(&mut self, pid: Pid, id: FileId, size: u64, allocate: bool) -> Result<(), Errno> {
+    pub(super) fn resize_file(
+        &mut self,
+        pid: Pid,
+        id: FileId,
+        size: u64,
+        allocate: bool,
+    ) -> Result<(), Errno> {
         let before = self.disk.file(id).map_or(0, |file| file.blocks);
         self.disk.resize(id, size, allocate).map_err(|_| Errno::NoSpace)?;
         let Some(file) = self.disk.file(id) else { return Ok(()) };

@@ -39,7 +39,7 @@ pub(super) enum SignalAction {
 impl SignalAction {
     /// Returns what a signal does to a program that does not handle it. The kernel ignores it for
     /// the init of a PID namespace (pid_namespaces(7)).
-    pub fn default_for(signal: Signal, is_init: bool) -> Self {
+    pub(super) fn default_for(signal: Signal, is_init: bool) -> Self {
         if is_init { Self::Ignore } else { Self::Exit(128 + i32::from(signal)) }
     }
 }
@@ -56,12 +56,13 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    pub const APPLET: Self =
+    pub(super) const APPLET: Self =
         Self { anon: calibration::APPLET, kernel: calibration::PROCESS_KERNEL, tasks: 1 };
-    pub const SHELL: Self = Self { anon: calibration::SHELL.0, kernel: calibration::SHELL.1, tasks: 1 };
-    pub const EVICTLAB_STRESS: Self =
+    pub(super) const SHELL: Self =
+        Self { anon: calibration::SHELL.0, kernel: calibration::SHELL.1, tasks: 1 };
+    pub(super) const EVICTLAB_STRESS: Self =
         Self { anon: calibration::EVICTLAB_STRESS.0, kernel: calibration::EVICTLAB_STRESS.1, tasks: 1 };
-    pub const AGNHOST: Self =
+    pub(super) const AGNHOST: Self =
         Self { anon: calibration::AGNHOST.0, kernel: calibration::AGNHOST.1, tasks: calibration::GO_THREADS };
 }
 

@@ -35,7 +35,7 @@ pub struct MemoryUse {
 
 /// The space that files take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskUse {
+pub(crate) struct DiskUse {
     /// Bytes.
     pub bytes: u64,
     /// Files and directories.
@@ -44,7 +44,7 @@ pub struct DiskUse {
 
 /// The size and usage of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filesystem {
+pub(crate) struct Filesystem {
     /// Its size.
     pub capacity: DiskUse,
     /// The part that is in use.
@@ -123,7 +123,7 @@ pub struct ContainerSpec {
 
 /// An event of a machine that the kubelet or the runtime notices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MachineEvent {
+pub(crate) enum MachineEvent {
     /// The first process of a container exited, and the container with it.
     ContainerExited {
         /// The container.
@@ -160,7 +160,7 @@ pub enum MachineEvent {
 
 /// A signal to the first process of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// SIGTERM
     Term,
     /// SIGKILL
@@ -169,7 +169,7 @@ pub enum Signal {
 
 /// A line of a container's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
+pub(crate) struct LogLine {
     /// When it was written.
     pub at: Time,
     /// True for stderr, false for stdout.

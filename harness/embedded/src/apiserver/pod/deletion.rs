@@ -50,7 +50,7 @@ pub(in crate::apiserver) fn delete(
 
 /// Removes a pod whose containers its kubelet has cleaned up. Pods with another uid and pods with
 /// finalizers are kept.
-pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
+pub(crate) fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
     let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
     if pod.uid() != uid {
         return;

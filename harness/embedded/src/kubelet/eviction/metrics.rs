@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Counters.
 #[derive(Clone, Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// Evictions by signal or limit.
     evictions: BTreeMap<&'static str, u64>,
     /// Preemptions by the missing resource.

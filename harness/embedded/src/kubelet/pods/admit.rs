@@ -36,7 +36,7 @@ pub(super) struct Shortage {
 
 impl Shortage {
     /// Returns the message of the predicate (`InsufficientResourceError`).
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let Self { resource, requested, used, capacity } = self;
         format!(
             "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"

@@ -17,7 +17,7 @@ pub(super) struct Backoff {
 impl Backoff {
     /// Returns the backoff after another failure: the initial delay, or twice the last one. It is
     /// reset when the last failure is longer ago than twice the maximum.
-    pub fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
+    pub(super) fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
         let delay = match last {
             Some(last) if failed.since(last.updated) <= LONGEST * 2 => (last.delay * 2).min(LONGEST),
             _ => FIRST,
@@ -26,14 +26,14 @@ impl Backoff {
     }
 
     /// Returns the end of the backoff after a failure, or `None` if it has passed.
-    pub fn until(self, failed: Time, now: Time) -> Option<Time> {
+    pub(super) fn until(self, failed: Time, now: Time) -> Option<Time> {
         let long_past = failed.since(self.updated) > LONGEST * 2;
         let until = failed + self.delay;
         (!long_past && until > now).then_some(until)
     }
 
     /// Returns the end of the backoff, counted from the last update.
-    pub fn until_since_update(self, now: Time) -> Option<Time> {
+    pub(super) fn until_since_update(self, now: Time) -> Option<Time> {
         self.until(self.updated, now)
     }
 }

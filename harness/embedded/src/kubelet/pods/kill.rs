@@ -15,7 +15,7 @@ use crate::resource::{EventBody, ObjectExt};
 
 /// Reason why the kubelet kills a pod.
 #[derive(Clone, Debug)]
-pub struct PodEviction {
+pub(crate) struct PodEviction {
     /// `status.message`, and the message of the condition `DisruptionTarget`.
     pub message: String,
     /// True if the pod gets the condition `DisruptionTarget`.

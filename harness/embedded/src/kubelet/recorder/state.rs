@@ -10,7 +10,7 @@ use crate::sim::Time;
 
 /// Object of an event.
 #[derive(Clone, Debug)]
-pub enum ObjectReference<'a> {
+pub(crate) enum ObjectReference<'a> {
     /// The node.
     Node,
     /// A pod, and a field path such as `spec.containers{el1}`.
@@ -29,7 +29,7 @@ pub(super) struct PendingEvent {
 
 /// Event recorder.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub(super) correlator: Correlator,
     pub(super) waiting: BTreeMap<u64, PendingEvent>,
     pub(super) last_number: u64,

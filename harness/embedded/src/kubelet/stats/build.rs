@@ -27,7 +27,7 @@ const ETC_HOSTS: DiskUse = DiskUse { bytes: 4096, inodes: 1 };
 impl Kubelet {
     /// Returns the Summary (`stats/v1alpha1`). With `fresh`, the node and the cgroup of all pods
     /// are measured first, as for the eviction manager. Fails before cAdvisor's first measurement.
-    pub fn summary(
+    pub(crate) fn summary(
         &mut self,
         fresh: bool,
         machine: &Machine,

@@ -20,5 +20,4 @@ mod state;
 mod summary;
 mod volumes;
 
-pub use state::Stats;
-pub use summary::{MetaTime, Summary};
+pub(crate) use state::Stats;

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// Time that is serialized with whole seconds and used with full precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MetaTime(pub Timestamp);
+pub(crate) struct MetaTime(pub Timestamp);
 
 impl Serialize for MetaTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -17,7 +17,7 @@ impl Serialize for MetaTime {
 
 /// Response of `stats/summary`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Node.
     pub node: Node,
     /// Pods with a running container, in random order.
@@ -27,7 +27,7 @@ pub struct Summary {
 /// Statistics of the node.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Node {
+pub(crate) struct Node {
     /// Name.
     pub node_name: String,
     /// System cgroups, and the cgroup of all pods.
@@ -49,7 +49,7 @@ pub struct Node {
 /// Statistics of a system cgroup.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct System {
+pub(crate) struct System {
     /// `runtime` or `pods`.
     pub name: &'static str,
     /// Start time.
@@ -63,7 +63,7 @@ pub struct System {
 /// Statistics of a pod.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pod {
+pub(crate) struct Pod {
     /// Reference to the pod.
     pub pod_ref: PodRef,
     /// Start time.
@@ -89,7 +89,7 @@ pub struct Pod {
 
 /// Reference to a pod.
 #[derive(Clone, Debug, Serialize)]
-pub struct PodRef {
+pub(crate) struct PodRef {
     /// Name.
     pub name: String,
     /// Namespace.
@@ -101,7 +101,7 @@ pub struct PodRef {
 /// Statistics of a container.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Container {
+pub(crate) struct Container {
     /// Name.
     pub name: String,
     /// Start time.
@@ -119,7 +119,7 @@ pub struct Container {
 /// CPU usage.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cpu {
+pub(crate) struct Cpu {
     /// Time of the measurement.
     pub time: MetaTime,
     /// Usage in nanocores.
@@ -132,7 +132,7 @@ pub struct Cpu {
 /// Memory, in bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Time of the measurement.
     pub time: MetaTime,
     /// Limit minus working set.
@@ -151,7 +151,7 @@ pub struct Memory {
 /// Statistics of a file system or a part of it.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fs {
+pub(crate) struct Fs {
     /// Time of the measurement.
     pub time: MetaTime,
     /// Free bytes.
@@ -171,7 +171,7 @@ pub struct Fs {
 /// File systems of the runtime.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Runtime {
+pub(crate) struct Runtime {
     /// File system of images.
     pub image_fs: Fs,
     /// File system of writable layers (1.29 and newer).
@@ -181,7 +181,7 @@ pub struct Runtime {
 
 /// Process ids.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Rlimit {
+pub(crate) struct Rlimit {
     /// Time of the measurement.
     pub time: MetaTime,
     /// Maximum process id.
@@ -192,7 +192,7 @@ pub struct Rlimit {
 
 /// Statistics of a volume.
 #[derive(Clone, Debug, Serialize)]
-pub struct Volume {
+pub(crate) struct Volume {
     /// File system.
     #[serde(flatten)]
     pub fs: Fs,
@@ -202,14 +202,14 @@ pub struct Volume {
 
 /// Process statistics of a pod.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Processes {
+pub(crate) struct Processes {
     /// Number of processes.
     pub process_count: u64,
 }
 
 impl Summary {
     /// Returns the statistics that the rules need, with full precision.
-    pub fn sample(&self) -> rules::Sample {
+    pub(crate) fn sample(&self) -> rules::Sample {
         let node = &self.node;
         let system = |system: &System| rules::SystemContainer {
             name: system.name.to_owned(),

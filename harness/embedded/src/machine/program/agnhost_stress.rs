@@ -37,7 +37,7 @@ pub(super) struct AgnhostStress {
 }
 
 impl AgnhostStress {
-    pub fn new(variant: StressVariant, options: StressOptions) -> Self {
+    pub(super) fn new(variant: StressVariant, options: StressOptions) -> Self {
         let steps = options.steps();
         Self {
             variant,

@@ -73,7 +73,7 @@ impl CopyProgram {
     }
 
     /// Returns the program of `cat ARGUMENTS`; `None` if there are flags.
-    pub fn cat(arguments: &[String]) -> Option<Self> {
+    pub(super) fn cat(arguments: &[String]) -> Option<Self> {
         let source = |word: &String| match word.as_str() {
             "-" => Some(Source::Stdin),
             word if word.starts_with('-') => None,

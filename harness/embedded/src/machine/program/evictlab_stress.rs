@@ -56,7 +56,7 @@ enum Phase {
 }
 
 impl EvictlabStress {
-    pub fn new(lifetime: Lifetime, options: Option<ConsumeOptions>) -> Self {
+    pub(super) fn new(lifetime: Lifetime, options: Option<ConsumeOptions>) -> Self {
         Self {
             options,
             lifetime,

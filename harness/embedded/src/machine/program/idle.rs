@@ -21,7 +21,7 @@ pub(super) enum Idle {
 
 impl Idle {
     /// Returns the program for a command that the model does not run.
-    pub fn unsupported(command: impl Into<String>) -> Self {
+    pub(super) fn unsupported(command: impl Into<String>) -> Self {
         Self::Unsupported { command: command.into(), is_reported: false }
     }
 }

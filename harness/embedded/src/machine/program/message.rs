@@ -14,7 +14,7 @@ pub(super) struct Message {
 
 impl Message {
     /// Returns a program that prints an error and exits.
-    pub fn error(name: &'static str, text: String, code: i32) -> Self {
+    pub(super) fn error(name: &'static str, text: String, code: i32) -> Self {
         Self { name, text, stderr: true, code }
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Sleep {
 
 impl Sleep {
     /// Returns a sleep for the sum of the arguments; `None` if one of them is not a time.
-    pub fn from_arguments(arguments: &[String]) -> Option<Self> {
+    pub(super) fn from_arguments(arguments: &[String]) -> Option<Self> {
         let mut sum = Duration::ZERO;
         let mut is_infinite = arguments.is_empty();
         for argument in arguments {

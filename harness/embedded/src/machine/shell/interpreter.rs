@@ -64,7 +64,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub fn running(pid: u64) -> Self {
+    pub(super) fn running(pid: u64) -> Self {
         Self { pid, status: None }
     }
 }
@@ -107,7 +107,7 @@ pub(super) enum Wait {
 
 impl Shell {
     /// Returns the shell of `NAME -c SCRIPT`.
-    pub fn from_script(
+    pub(crate) fn from_script(
         name: &str,
         script: &str,
         environment: &BTreeMap<String, String>,
@@ -117,7 +117,7 @@ impl Shell {
     }
 
     /// Returns a shell that runs one command.
-    pub fn from_words(words: &[String], environment: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn from_words(words: &[String], environment: &BTreeMap<String, String>) -> Self {
         let words: Vec<Word> = words.iter().map(|word| Word::literal(word)).collect();
         let command = Command { words, ..Command::default() };
         Self::run(Script { ops: vec![Op::Command(Box::new(command)), Op::Exit], captures: 0 }, environment)

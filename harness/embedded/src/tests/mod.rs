@@ -1,0 +1,6 @@
+//! Tests of whole clusters.
+
+mod evictions;
+mod file_systems;
+mod kubelet_config;
+mod recordings;
