@@ -254,7 +254,7 @@ impl Kubelet {
 
     fn fresh_sample(&mut self, machine: &Machine, ctx: &mut SimContext) -> Option<Sample> {
         match self.summary(true, machine, ctx) {
-            Ok(summary) => Some(summary.sample()),
+            Ok(sample) => Some(sample),
             Err(error) => {
                 self.log_eviction(LogMessage::NoSummary, &format!("err={error:?}"), ctx);
                 None

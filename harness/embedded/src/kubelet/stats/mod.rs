@@ -17,7 +17,6 @@ mod build;
 mod collect;
 mod group;
 mod state;
-mod summary;
 mod volumes;
 
 pub(crate) use state::Stats;
