@@ -7,6 +7,7 @@
 mod create;
 mod decode;
 mod delete;
+mod event;
 mod field_errors;
 pub(crate) mod int_or_percent;
 mod metadata;
@@ -26,6 +27,7 @@ mod workload;
 pub(crate) use create::{create, default_and_validate_pod};
 pub(crate) use decode::parse;
 pub(crate) use delete::{delete, remove_finalizer};
+pub(crate) use event::{accepts_events, count_event, create_event};
 pub(crate) use names::is_extended_resource;
 pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;

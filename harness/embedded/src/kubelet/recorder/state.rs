@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::correlate::Correlator;
 use crate::resource::Event;
+use crate::resource::event::EventNames;
 use crate::sim::Time;
 
 /// Object of an event.
@@ -35,6 +36,5 @@ pub(crate) struct Recorder {
     pub(super) last_number: u64,
     /// Time at which the last event is delivered; events are sent one after another.
     pub(super) busy: Time,
-    /// Nanoseconds in the last event name: names are unique.
-    pub(super) nanos: i128,
+    pub(super) names: EventNames,
 }
