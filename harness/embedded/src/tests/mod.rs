@@ -4,3 +4,5 @@ mod evictions;
 mod file_systems;
 mod kubelet_config;
 mod recordings;
+
+pub(crate) use recordings::{RULES, read_recordings};

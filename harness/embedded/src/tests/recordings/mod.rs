@@ -4,6 +4,7 @@
 //! `EVICTLAB_RECORDINGS` names another folder of recordings.
 
 mod account;
+mod files;
 mod recording;
 mod replay;
 
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use account::Account;
+pub(crate) use files::{RULES, read_recordings};
 use recording::Recording;
 
 /// Number of seeds of which one must match. The phase of measurements is random, and decides which
@@ -20,7 +22,6 @@ const SEEDS: u64 = 16;
 #[test]
 fn recordings_have_the_same_outcome_in_the_model() {
     let recordings = recording::all();
-    assert!(!recordings.is_empty());
     let next = AtomicUsize::new(0);
     let work = || {
         let mut differences = Vec::new();

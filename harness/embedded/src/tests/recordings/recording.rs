@@ -1,13 +1,12 @@
 //! Recordings, in a folder per kubelet version.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
-
 use crate::{CgroupVersion, NodeOptions};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use super::files::{RULES, read_recordings};
 
 /// Recording of an eviction.
 #[derive(Deserialize)]
@@ -27,43 +26,10 @@ pub(super) struct Recording {
     pub name: String,
 }
 
-/// Returns the recordings of the configured folder.
+/// Returns the recordings for the rules and those of the model.
 pub(super) fn all() -> Vec<Recording> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = match env::var_os("EVICTLAB_RECORDINGS") {
-        Some(folder) => vec![PathBuf::from(folder)],
-        None => vec![here.join("../rules/recordings"), here.join("recordings")],
-    };
-    let mut files = Vec::new();
-    for folder in &folders {
-        find(folder, folder, &mut files);
-    }
-    files.sort();
-    files
-        .into_iter()
-        .map(|(place, path)| {
-            let mut recording: Recording = serde_json::from_slice(&fs::read(&path).unwrap())
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            recording.name = place;
-            recording
-        })
-        .collect()
-}
-
-/// Finds recordings in a folder: relative and full path.
-fn find(folder: &Path, top: &Path, files: &mut Vec<(String, PathBuf)>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    for entry in entries {
-        let path = entry.unwrap().path();
-        match path.extension() {
-            _ if path.is_dir() => find(&path, top, files),
-            Some(extension) if extension == "json" => {
-                let place = path.strip_prefix(top).unwrap().with_extension("");
-                files.push((place.to_string_lossy().into_owned(), path));
-            }
-            _ => {}
-        }
-    }
+    let recordings = read_recordings(&[RULES, "recordings"]);
+    recordings.into_iter().map(|(name, recording)| Recording { name, ..recording }).collect()
 }
 
 impl Recording {
