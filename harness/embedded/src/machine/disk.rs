@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use evictlab_rules::quantity::KIB;
+
 use super::ids::{ContainerKey, FileId, TreeId};
 use super::types::{DiskUse, Filesystem};
 
 /// The block size of the file system, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// The largest content that is stored, in bytes. Of larger files only the size is known.
-const MAX_STORED: usize = 64 << 10;
+const MAX_STORED: usize = 64 * KIB as usize;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +125,8 @@ impl Disk {
         self.node.filesystem()
     }
 
-    /// Returns the usage of the file system of writable layers, without images; `None` if the layers
-    /// are on nodefs.
+    /// Returns the usage of the file system of writable layers, without images; `None` if the
+    /// layers are on nodefs.
     pub(super) fn layers_filesystem(&self) -> Option<Filesystem> {
         self.layers.as_ref().map(Space::filesystem)
     }
@@ -178,7 +180,7 @@ impl Disk {
         self.trees[id].as_ref().map_or(0, |tree| tree.changes)
     }
 
-    fn changed(&mut self, id: TreeId) {
+    fn count_change(&mut self, id: TreeId) {
         if let Some(tree) = &mut self.trees[id] {
             tree.changes += 1;
         }
@@ -319,7 +321,7 @@ impl Disk {
             _ => {}
         }
         file.size = file.size.max(offset + len);
-        self.changed(tree);
+        self.count_change(tree);
         len
     }
 
@@ -344,14 +346,14 @@ impl Disk {
             file.size = size;
             file.text = (size == 0).then(Vec::new);
         }
-        self.changed(tree);
+        self.count_change(tree);
         Ok(())
     }
 
     /// Removes a name; returns the file if nobody has it open, which removes it too.
     pub(super) fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
         let id = self.trees[tree].as_mut()?.names.remove(name)?;
-        self.changed(tree);
+        self.count_change(tree);
         self.files.get_mut(&id)?.named = false;
         self.remove_if_unused(id)
     }

@@ -125,8 +125,8 @@ impl Machine {
     }
 
     /// Reports [`MachineEvent::ThresholdCrossed`] whenever the usage of a cgroup rises above
-    /// `usage` bytes, or falls to them. Replaces the threshold of the same `key`. Does nothing if the cgroup does not
-    /// exist.
+    /// `usage` bytes, or falls to them. Replaces the threshold of the same `key`. Does nothing if
+    /// the cgroup does not exist.
     pub(crate) fn set_memory_threshold(&mut self, key: &str, group: Cgroup, usage: u64) {
         if let Some(id) = self.cgroup_id(&group) {
             self.kernel.cgroups.set_threshold(key, id, group, usage);

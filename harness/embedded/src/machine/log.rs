@@ -1,5 +1,7 @@
 //! The log of a container, as containerd writes it (CRI format).
 
+use evictlab_rules::quantity::KIB;
+
 use super::data::Data;
 use super::types::LogLine;
 use crate::sim::Time;
@@ -9,7 +11,7 @@ const MAX_LINES: usize = 10_000;
 /// The number of lines that are stored of a line that is repeated.
 const MAX_REPEATED: u64 = 1000;
 /// The longest line that containerd does not split (`maxContainerLogLineSize`), in bytes.
-const MAX_LINE: usize = 16 << 10;
+const MAX_LINE: usize = 16 * KIB as usize;
 /// The length of `2026-11-21T00:42:43.123456789Z stdout F ` with a newline, in bytes.
 const PREFIX: u64 = 41;
 

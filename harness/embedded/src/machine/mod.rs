@@ -1,6 +1,6 @@
 //! The machine of a node: its kernel with processes, cgroups and file systems. Containers and pods
-//! are cgroups and file trees here; the kubelet decides what runs in them. Programs implement a trait
-//! of the kernel, which runs them without knowing them.
+//! are cgroups and file trees here; the kubelet decides what runs in them. Programs implement a
+//! trait of the kernel, which runs them without knowing them.
 
 mod calibration;
 mod cgroups;

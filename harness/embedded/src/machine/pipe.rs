@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
+use evictlab_rules::quantity::MIB;
+
 use super::data::Data;
 use super::ids::Pid;
 
 /// The capacity of a pipe, in bytes. Linux has 64 KiB; more saves steps for bulk data.
-const CAPACITY: u64 = 1 << 20;
+const CAPACITY: u64 = MIB;
 /// The longest line that a reader gets whole, in bytes.
-const MAX_LINE: usize = 1 << 20;
+const MAX_LINE: usize = MIB as usize;
 
 /// A pipe.
 #[derive(Clone, Debug, Default)]

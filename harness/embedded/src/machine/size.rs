@@ -1,5 +1,7 @@
 //! Sizes in arguments.
 
+use evictlab_rules::quantity::{GIB, KIB, MIB};
+
 /// Parses a number of bytes as busybox does: `1M`, `1048576`, `10KiB`, `2b`, `1x1024`.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     if let Some((left, right)) = text.split_once('x') {
@@ -11,13 +13,13 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
         "" | "c" => 1,
         "w" => 2,
         "b" => 512,
-        "k" | "K" | "KiB" | "Ki" => 1 << 10,
+        "k" | "K" | "KiB" | "Ki" => KIB,
         "kB" | "KB" | "kD" => 1000,
-        "m" | "M" | "MiB" | "Mi" => 1 << 20,
+        "m" | "M" | "MiB" | "Mi" => MIB,
         "MB" | "MD" => 1_000_000,
-        "g" | "G" | "GiB" | "Gi" => 1 << 30,
+        "g" | "G" | "GiB" | "Gi" => GIB,
         "GB" | "GD" => 1_000_000_000,
-        "t" | "T" | "TiB" | "Ti" => 1 << 40,
+        "t" | "T" | "TiB" | "Ti" => 1024 * GIB,
         _ => return None,
     };
     number.checked_mul(unit)

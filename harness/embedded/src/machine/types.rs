@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_rules::quantity::KIB;
+
 use crate::sim::Time;
 
 /// The ID of a container, unique on its node: 64 hexadecimal digits, without `containerd://`.
@@ -80,7 +82,7 @@ pub struct Imagefs {
 
 impl Imagefs {
     /// Bytes per inode of a new ext4 (`inode_ratio` in `/etc/mke2fs.conf`).
-    const BYTES_PER_INODE: u64 = 16 << 10;
+    const BYTES_PER_INODE: u64 = 16 * KIB;
 
     /// Returns the size in bytes and inodes.
     pub(crate) fn capacity(self) -> DiskUse {

@@ -254,7 +254,7 @@ fn cgroup_v1_notifies_one_loop_per_threshold() {
         "evictionSoft": {"memory.available": format!("{}Mi", available - 40)},
         "evictionSoftGracePeriod": {"memory.available": "10m"}, "kernelMemcgNotification": true}));
     lab.seconds(2.0);
-    let script = "dd if=/dev/zero of=/dev/shm/f bs=1M count=60; sleep 3; rm /dev/shm/f; sleep infinity";
+    let script = "dd if=/dev/zero of=/dev/shm/f bs=1M count=60; sleep 3; : > /dev/shm/f; sleep infinity";
     lab.pod("frees", json!({"containers": [{"name": "c", "command": ["sh", "-c", script]}]}));
     lab.seconds(12.0);
     let crossed = |line: &&String| line.contains("soft memory eviction threshold crossed");

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use evictlab_rules::quantity::KIB;
+
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
@@ -27,7 +29,7 @@ pub(super) enum Source {
 #[derive(Clone, Debug)]
 pub(super) enum Sink {
     Stdout,
-    Path { path: String, mode: OpenMode, offset: u64 },
+    Path { path: String, mode: OpenMode },
 }
 
 /// A program that copies bytes from its sources to its sink.
@@ -41,8 +43,6 @@ pub(super) struct CopyProgram {
     pub(super) block: u64,
     /// Memory beside the program's footprint, in bytes.
     pub(super) buffer: u64,
-    /// The offset in the source, in bytes.
-    pub(super) skip: u64,
     /// Prints at its end what was copied, as `dd` does.
     pub(super) prints_report: bool,
     started_at: Option<Time>,
@@ -60,9 +60,8 @@ impl CopyProgram {
             sources: sources.into(),
             sink,
             limit: None,
-            block: 64 << 10,
+            block: 64 * KIB,
             buffer: 0,
-            skip: 0,
             prints_report: false,
             started_at: None,
             current: None,
@@ -127,10 +126,9 @@ impl CopyProgram {
         if self.buffer > 0 {
             kernel.allocate_memory(pid, self.buffer, self.buffer / calibration::PAGE_TABLE_RATIO)?;
         }
-        let Sink::Path { path, mode, offset } = &self.sink else { return Ok(true) };
+        let Sink::Path { path, mode } = &self.sink else { return Ok(true) };
         match kernel.open_path(pid, path, *mode) {
             Ok(file) => {
-                kernel.seek(file, *offset);
                 kernel.set_descriptor(pid, OUTPUT, Some(file));
                 Ok(true)
             }
@@ -187,7 +185,6 @@ impl CopyProgram {
             if let Source::Path(path) = &source {
                 match kernel.open_path(pid, path, OpenMode::Read) {
                     Ok(file) => {
-                        kernel.seek(file, std::mem::take(&mut self.skip));
                         kernel.set_descriptor(pid, INPUT, Some(file));
                     }
                     Err(error) => {

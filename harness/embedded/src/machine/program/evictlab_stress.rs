@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::quantity::KIB;
 use evictlab_stress::{
     AfterHold, ConsumeOptions, EXIT_REFUSED, Lifetime, OnRefusal, OnTerm, Resource, TERM_IGNORED,
 };
@@ -23,7 +24,7 @@ const FILE: usize = 3;
 /// The shortest interval between two lines about progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// The length of a log line with its newline, in bytes.
-const LOG_LINE: u64 = 1 << 10;
+const LOG_LINE: u64 = KIB;
 
 /// `stress` and its state.
 pub(super) struct EvictlabStress {
@@ -216,7 +217,7 @@ impl EvictlabStress {
             }
             Resource::Disk { allocate: true } => {
                 if let Some(Target::File { id, .. }) = written_file(pid, kernel) {
-                    kernel.resize_file(pid, id, self.consumed + left, true)?;
+                    kernel.allocate_file(pid, id, self.consumed + left)?;
                 }
                 self.consumed += left;
                 Ok(calibration::SYSCALL)
@@ -286,7 +287,7 @@ impl EvictlabStress {
             Resource::Disk { .. } | Resource::PageCache | Resource::Inodes => {
                 kernel.set_descriptor(pid, FILE, None);
                 // The directory exists: removing it cannot fail.
-                let _ = kernel.remove_path(pid, &self.directory, true);
+                let _ = kernel.remove_path(pid, &self.directory);
             }
             Resource::Pids => {
                 for child in std::mem::take(&mut self.children) {

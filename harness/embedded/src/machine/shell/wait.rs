@@ -1,5 +1,7 @@
 //! Continues a shell that waited.
 
+use evictlab_rules::quantity::MIB;
+
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
@@ -11,7 +13,7 @@ use super::super::step::StepOutcome;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 
 /// The longest output of a command substitution, in bytes.
-const MAX_CAPTURE: usize = 1 << 20;
+const MAX_CAPTURE: usize = MIB as usize;
 
 impl Shell {
     /// Takes exited children and delivered signals from the kernel.

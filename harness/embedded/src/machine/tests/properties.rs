@@ -11,15 +11,15 @@ const SCRIPTS: [&str; 13] = [
     "sleep infinity",
     "exec /agnhost stress --mem-alloc-size 20Mi --mem-alloc-sleep 100ms --mem-total 150Mi",
     "/agnhost stress --mem-alloc-size 20Mi --mem-alloc-sleep 50ms --mem-total 100Mi & sleep 4; exit 1",
-    "dd if=/dev/zero of=/f bs=1M count=60; sleep 2; cat /f > /dev/null; sleep 1; rm /f; sleep 100",
+    "dd if=/dev/zero of=/f bs=1M count=60; sleep 2; cat /f > /dev/null; sleep 1; : > /f; sleep 100",
     "while true; do dd if=/dev/zero of=/data/f bs=1M count=20 2>/dev/null; sleep 1; done",
-    "dd if=/dev/zero of=/mem/f bs=1M count=80; sleep 1; rm /mem/f; dd if=/dev/zero of=/mem/g bs=1M count=30; sleep 100",
-    "i=0; while [ $i -lt 200 ]; do sleep 300 & touch /data/$i; i=$((i+1)); done; wait",
+    "dd if=/dev/zero of=/mem/f bs=1M count=80; sleep 1; : > /mem/f; dd if=/dev/zero of=/mem/g bs=1M count=30; sleep 100",
+    "i=0; while [ $i -lt 200 ]; do sleep 300 & mkdir /data/$i; i=$((i+1)); done; wait",
     "while true; do echo some words; done",
-    "dd if=/dev/zero bs=1M count=30 | cat > /data/y; truncate -s 5M /data/y; sleep 100",
+    "dd if=/dev/zero bs=1M count=30 | cat > /data/y; : > /data/y; sleep 100",
     "(dd if=/dev/zero of=/dev/shm/f bs=1M count=70; sleep 1) & wait; exit 3",
     "trap 'exit 0' TERM; while true; do { echo 1; echo 2; } | while read n; do :; done; done",
-    "fallocate -l 50M /data/big; cat /data/big > /copy; sleep 1; rm -f /data/big; sleep 100",
+    "fallocate -l 50M /data/big; cat /data/big > /copy; sleep 1; : > /data/big; sleep 100",
 ];
 
 #[derive(Clone, Debug)]

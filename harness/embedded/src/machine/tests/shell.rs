@@ -38,8 +38,8 @@ fn scripts_print_and_exit_as_in_ash() {
         ("echo a > /tmp/f; echo b >> /tmp/f; cat /tmp/f; cat < /tmp/f", "a|b|a|b", Some(0)),
         ("echo 5 6 > /tmp/f; read a b < /tmp/f; echo $b $a", "6 5", Some(0)),
         (
-            "mkdir -p /a/b; touch /a/b/1 /a/b/2; ls /a/b; rm -r /a; [ -e /a ] || echo removed",
-            "1|2|removed",
+            "mkdir -p /a/b; echo > /a/b/1; echo > /a/b/2; ls /a/b; [ -e /c ] || echo missing",
+            "1|2|missing",
             Some(0),
         ),
         ("echo x > /nowhere/f; echo $?", "sh: can't create /nowhere/f: nonexistent directory|1", Some(0)),
@@ -84,7 +84,7 @@ fn unsupported_syntax_is_rejected_before_the_script_runs() {
         ("echo \"$@\"", "a positional parameter or array"),
         ("echo ~/f", "tilde expansion"),
         ("echo $'a'", "`$` before a quote"),
-        ("rm /tmp/*", "pathname expansion"),
+        ("ls /tmp/*", "pathname expansion"),
         ("for f in /tmp/?; do echo $f; done", "pathname expansion"),
         ("x+=a", "an array or `+=`"),
         ("IFS=,; read a b", "IFS"),
@@ -223,7 +223,7 @@ fn loops_without_sleep_take_cpu_time() {
     let mut lab = Lab::script("while true; do :; done");
     lab.seconds(20);
     assert_eq!(lab.code("c"), None);
-    let mut lab = Lab::script("i=0; while true; do touch /tmp/f$i; i=$((i+1)); done");
+    let mut lab = Lab::script("i=0; while true; do mkdir /tmp/f$i; i=$((i+1)); done");
     lab.seconds(2);
     let inodes = lab.machine.layer("c").inodes;
     assert!((1000..3000).contains(&inodes), "{inodes} files in two seconds");
