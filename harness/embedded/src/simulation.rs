@@ -137,7 +137,7 @@ impl Simulation {
     fn handle_own_event(&mut self) {
         match self.queue.pop() {
             Some(Event::WatchDelivery) => self.with(|controllers, nodes, ctx| {
-                controllers.changed(ctx);
+                controllers.handle_changes(ctx);
                 nodes.deliver(ctx);
             }),
             Some(Event::Fault(index)) => self.with(|_, nodes, ctx| trigger_fault(index, nodes, ctx)),

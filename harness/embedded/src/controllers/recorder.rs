@@ -55,7 +55,7 @@ impl Recorder {
             .map(|field| field.as_deref().unwrap_or_default());
         let key = (component, of.join("/"), body.reason.to_owned(), body.message.to_owned());
         let now = ctx.epoch().meta_time(ctx.now);
-        let event = Event::new(object, body).counted(component, None, now);
+        let event = Event::new(object, body).with_count(component, None, now);
         if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
             last.at = ctx.now;
             last.count += 1;

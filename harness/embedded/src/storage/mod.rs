@@ -6,5 +6,5 @@ mod store;
 mod watch_channel;
 
 pub(crate) use change::{Change, ChangeKind};
-pub(crate) use store::{Store, StoreError};
+pub(crate) use store::{SAFE_LETTERS, Store, StoreError};
 pub(crate) use watch_channel::WatchChannel;

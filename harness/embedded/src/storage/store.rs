@@ -35,6 +35,9 @@ pub(crate) enum StoreError {
     Conflict,
 }
 
+/// Letters and digits that do not form words (apimachinery's `util/rand`).
+pub(crate) const SAFE_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
 /// Objects and their last changes.
 pub(crate) struct Store {
     /// Calendar time of the simulation's start.
@@ -225,9 +228,7 @@ impl Store {
 
     /// Generates a name from a prefix (`generateName`).
     pub(crate) fn generated(&mut self, prefix: &str) -> String {
-        // Letters and digits that do not form words (apimachinery's `util/rand`).
-        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        let letter = |_| char::from(LETTERS[self.rng.random_range(0..LETTERS.len())]);
+        let letter = |_| char::from(SAFE_LETTERS[self.rng.random_range(0..SAFE_LETTERS.len())]);
         let end: String = (0..5).map(letter).collect();
         let prefix: String = prefix.chars().take(58).collect();
         prefix + &end
