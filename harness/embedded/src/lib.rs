@@ -2,9 +2,9 @@
 //! [`evictlab_rules`] for a given version. Tests compare the model with recordings of real
 //! kubelets.
 //!
-//! [`Cluster`] serves the API over HTTP and runs on Tokio's clock, which a test can pause. The model
-//! itself reads no wall clock: the same seed and the same requests at the same times give the same
-//! results, byte for byte.
+//! [`Cluster`] serves the API over HTTP and runs on Tokio's clock, which a test can pause. The
+//! model itself reads no wall clock: the same seed and the same requests at the same times give the
+//! same results, byte for byte.
 //!
 //! ```
 //! use std::time::Duration;

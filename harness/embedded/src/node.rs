@@ -54,8 +54,8 @@ impl Node {
     }
 
     /// Delivers changes of the node's pods to the kubelet; `None` if the history is too short.
-    pub(crate) fn changed(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
-        self.kubelet.changed(changes, &mut self.machine, ctx);
+    pub(crate) fn deliver_changes(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
+        self.kubelet.handle_changes(changes, &mut self.machine, ctx);
         self.schedule_wakeup(ctx);
     }
 
@@ -99,8 +99,8 @@ impl Node {
     }
 
     /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it
-    /// detects file systems at its start. Changes of images and dead containers on such a file system end
-    /// with it.
+    /// detects file systems at its start. Changes of images and dead containers on such a file
+    /// system end with it.
     pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, ctx: &mut SimContext) {
         let images = &mut self.kubelet.status.images;
         images.restore();

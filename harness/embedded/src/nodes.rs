@@ -96,15 +96,15 @@ impl Nodes {
         }
     }
 
-    /// Delivers the changes of objects since the last call, in the order of the nodes' names. A node
-    /// that was not changed, and without a change of its pods, has nothing to do.
+    /// Delivers the changes of objects since the last call, in the order of the nodes' names. A
+    /// node that was not changed, and without a change of its pods, has nothing to do.
     pub(crate) fn deliver(&mut self, ctx: &mut SimContext) {
         let since = std::mem::replace(&mut self.delivered, ctx.store.version());
         let undelivered = std::mem::take(&mut self.undelivered);
         let Ok(changes) = ctx.store.since(since) else {
             for position in self.positions.values() {
                 self.touched.push(*position);
-                self.all[*position].node.changed(None, ctx);
+                self.all[*position].node.deliver_changes(None, ctx);
             }
             return;
         };
@@ -122,7 +122,7 @@ impl Nodes {
         let concerned: Vec<_> = concerned.into_values().collect();
         for (position, changes) in concerned {
             self.touched.push(position);
-            self.all[position].node.changed(Some(changes), ctx);
+            self.all[position].node.deliver_changes(Some(changes), ctx);
         }
     }
 

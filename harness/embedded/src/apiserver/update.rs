@@ -102,9 +102,9 @@ pub(crate) fn update_ephemeral_containers(
 /// Sets the resources of a pod's containers to those of `object`, a whole pod.
 ///
 /// # Errors
-/// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node of the
-/// pod can never have the resources; 409 if `object` states another `resourceVersion`; 422 for an invalid
-/// resize.
+/// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node
+/// of the pod can never have the resources; 409 if `object` states another `resourceVersion`; 422
+/// for an invalid resize.
 pub(crate) fn resize(
     ctx: &mut SimContext,
     namespace: &str,
@@ -127,8 +127,8 @@ pub(crate) fn resize(
     finish_update(ctx, path, new, warnings, options)
 }
 
-/// Reads the object of a request to a subresource, and merges it into the spec of the stored one. Returns
-/// the stored object, the new one, and warnings.
+/// Reads the object of a request to a subresource, and merges it into the spec of the stored one.
+/// Returns the stored object, the new one, and warnings.
 fn merge_spec(
     ctx: &SimContext,
     path: ObjectPath,

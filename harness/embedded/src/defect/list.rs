@@ -177,8 +177,8 @@ defects! {
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
     }
-    // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs, for
-    // which it deletes nothing.
+    // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
+    // for which it deletes nothing.
     Reclaim {
         ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",

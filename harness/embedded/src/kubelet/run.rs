@@ -64,7 +64,7 @@ impl Kubelet {
     }
 
     /// Delivers changes of the node's pods; `None` if the history is too short.
-    pub(crate) fn changed(
+    pub(crate) fn handle_changes(
         &mut self,
         changes: Option<Vec<Change>>,
         machine: &mut Machine,
@@ -98,11 +98,11 @@ impl Kubelet {
             Some(KubeletEvent::Start) => self.start(machine, ctx),
             None => {}
             Some(_) if !self.running => {}
-            Some(KubeletEvent::Pods(event)) => self.pods_on(event, machine, ctx),
-            Some(KubeletEvent::Stats(event)) => self.stats_on(event, machine, ctx),
-            Some(KubeletEvent::Eviction(event)) => self.eviction_on(event, machine, ctx),
-            Some(KubeletEvent::Status(event)) => self.status_on(event, ctx),
-            Some(KubeletEvent::Recorder(event)) => self.recorder_on(event, ctx),
+            Some(KubeletEvent::Pods(event)) => self.handle_pod_event(event, machine, ctx),
+            Some(KubeletEvent::Stats(event)) => self.handle_stats_event(event, machine, ctx),
+            Some(KubeletEvent::Eviction(event)) => self.handle_eviction_event(event, machine, ctx),
+            Some(KubeletEvent::Status(event)) => self.handle_status_event(event, ctx),
+            Some(KubeletEvent::Recorder(event)) => self.handle_recorder_event(event, ctx),
         }
     }
 }

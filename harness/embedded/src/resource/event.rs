@@ -61,7 +61,7 @@ impl Event {
 
     /// Sets the fields of an event that counts its repetitions (core/v1). `host` is the node of the
     /// component.
-    pub(crate) fn counted(self, component: &str, host: Option<&str>, now: Time) -> Self {
+    pub(crate) fn with_count(self, component: &str, host: Option<&str>, now: Time) -> Self {
         let host = host.map(str::to_owned);
         Self {
             reporting_component: component.to_owned(),

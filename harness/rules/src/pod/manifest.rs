@@ -176,11 +176,16 @@ impl Pod {
         self.spec.priority.unwrap_or(0)
     }
 
+    /// Returns true for pods with a system priority, as of the class `system-node-critical`.
+    pub fn has_critical_priority(&self) -> bool {
+        self.priority() >= SYSTEM_CRITICAL_PRIORITY
+    }
+
     /// Returns true for pods that the kubelet never evicts: static pods, mirror pods and pods with
     /// a system priority (`kubelettypes.IsCriticalPod`).
     pub fn is_critical(&self) -> bool {
         let annotations = &self.metadata.annotations;
-        self.priority() >= SYSTEM_CRITICAL_PRIORITY
+        self.has_critical_priority()
             || annotations.contains_key("kubernetes.io/config.mirror")
             || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
     }

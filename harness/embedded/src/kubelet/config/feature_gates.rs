@@ -15,7 +15,8 @@ const NEWEST: u32 = 36;
 pub(crate) enum Gate {
     /// Evicted and preempted pods get the condition `DisruptionTarget`. Read through 1.30.
     PodDisruptionConditions,
-    /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to 1.34.
+    /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to
+    /// 1.34.
     AllowOverwriteTerminationGracePeriodSeconds,
     /// Eviction messages read requests from the pod's status. Read there through 1.31; see also
     /// [`FeatureGates::resizes_pods`].

@@ -128,7 +128,7 @@ impl Settings {
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
     /// hard threshold on memory or disk (`GetNodeAllocatableReservation`).
-    pub(crate) fn kept(&self, resource: &str, capacity: u64) -> Quantity {
+    pub(crate) fn reserved_amount(&self, resource: &str, capacity: u64) -> Quantity {
         let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
         let signal = match resource {
             "memory" => Signal::MemoryAvailable,
@@ -148,7 +148,7 @@ impl Settings {
         let options = &identity.options;
         let mut errors = Vec::new();
         for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
-            let kept = self.kept(resource, capacity).value();
+            let kept = self.reserved_amount(resource, capacity).value();
             if i128::from(kept) > i128::from(capacity) {
                 errors.push(format!(
                     "Resource {resource:?} has a reservation of {{{{{kept} 0}} {{<nil>}}  BinarySI}} but capacity of \

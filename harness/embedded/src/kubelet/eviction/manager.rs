@@ -23,9 +23,6 @@ use crate::defect::{Defect, Defects};
 use crate::kubelet::config::{FeatureGates, Gate};
 use crate::sim::{Rng, Time};
 
-/// Lowest priority of a critical pod (`SystemCriticalPriority`).
-const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
-
 /// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
@@ -121,8 +118,8 @@ pub(crate) struct Manager {
     first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
     conditions: Vec<NodeCondition>,
-    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each kind
-    /// of limit.
+    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each
+    /// kind of limit.
     spared: Vec<usize>,
     measured: BTreeMap<Signal, Option<Timestamp>>,
 }
@@ -168,8 +165,8 @@ impl Manager {
     }
 
     /// Returns whether the layout of the file systems is detected, but not supported. The pass that
-    /// detects it ends with an error, later ones have neither thresholds on containerfs nor functions
-    /// to reclaim and to rank (`synchronize`).
+    /// detects it ends with an error, later ones have neither thresholds on containerfs nor
+    /// functions to reclaim and to rank (`synchronize`).
     pub(crate) fn rejects_fs_layout(&mut self) -> bool {
         let settings = &self.settings;
         if self.knows_disks
@@ -390,7 +387,7 @@ impl Manager {
         if self.has(Defect::PriorityIsCritical) && pod.priority() > 0 {
             return true;
         }
-        let has_class = pod.priority() >= SYSTEM_CRITICAL_PRIORITY;
+        let has_class = pod.has_critical_priority();
         pod.is_critical()
             && !self.has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }

@@ -55,7 +55,7 @@ impl Kubelet {
         self.schedule_loop(SYNC_LOOP, ctx.now + WARM_UP, EvictionEvent::Synchronize, ctx);
     }
 
-    pub(in crate::kubelet) fn eviction_on(
+    pub(in crate::kubelet) fn handle_eviction_event(
         &mut self,
         event: EvictionEvent,
         machine: &mut Machine,
@@ -390,7 +390,7 @@ mod tests {
                         node.kubelet.stats_begin(&node.machine, ctx);
                     }
                     node.kubelet.eviction.loops[SYNC_LOOP].due = Some(ctx.now);
-                    node.kubelet.eviction_on(EvictionEvent::Synchronize, &mut node.machine, ctx);
+                    node.kubelet.handle_eviction_event(EvictionEvent::Synchronize, &mut node.machine, ctx);
                     lines.push(node.kubelet.log.since(Time::ZERO).map(str::to_owned).collect::<Vec<_>>());
                 }
                 lines

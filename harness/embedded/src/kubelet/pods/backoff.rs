@@ -26,7 +26,7 @@ impl Backoff {
     }
 
     /// Returns the end of the backoff after a failure, or `None` if it has passed.
-    pub(super) fn until(self, failed: Time, now: Time) -> Option<Time> {
+    pub(super) fn end_after(self, failed: Time, now: Time) -> Option<Time> {
         let long_past = failed.since(self.updated) > LONGEST * 2;
         let until = failed + self.delay;
         (!long_past && until > now).then_some(until)
@@ -34,7 +34,7 @@ impl Backoff {
 
     /// Returns the end of the backoff, counted from the last update.
     pub(super) fn until_since_update(self, now: Time) -> Option<Time> {
-        self.until(self.updated, now)
+        self.end_after(self.updated, now)
     }
 }
 
@@ -52,8 +52,8 @@ mod tests {
             delays.push(last.delay.as_secs());
         }
         assert_eq!(delays, [10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(last.until(at(0), at(299)), Some(at(300)));
-        assert_eq!(last.until(at(0), at(300)), None);
+        assert_eq!(last.end_after(at(0), at(299)), Some(at(300)));
+        assert_eq!(last.end_after(at(0), at(300)), None);
         assert_eq!(Backoff::next(Some(last), at(601), at(601)).delay.as_secs(), 10);
     }
 }

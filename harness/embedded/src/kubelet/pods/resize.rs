@@ -59,7 +59,8 @@ impl Kubelet {
     /// Returns why the node cannot have a pod with its new resources.
     fn refuse_resize(&self, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
         let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
-        // Through 1.35 a request above the node's allocatable is told apart (`canResizePod`).
+        // Through 1.35 a request above the node's allocatable is infeasible, not deferred
+        // (`canResizePod`).
         if !self.identity.version.at_least(36) {
             let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
             for resource in ["memory", "cpu"] {

@@ -139,7 +139,7 @@ pub(super) enum Group {
 
 /// Position of a container in a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ContainerIndex {
     pub group: Group,
     pub index: usize,
 }
@@ -206,10 +206,10 @@ impl Manifest {
     }
 
     /// Returns the position of a container.
-    pub(super) fn place(&self, name: &str) -> Option<Place> {
+    pub(super) fn place(&self, name: &str) -> Option<ContainerIndex> {
         [Group::Init, Group::Regular, Group::Ephemeral].into_iter().find_map(|group| {
             let index = self.spec.group(group).iter().position(|container| container.name == name)?;
-            Some(Place { group, index })
+            Some(ContainerIndex { group, index })
         })
     }
 }
@@ -223,12 +223,12 @@ impl Spec {
         }
     }
 
-    pub(super) fn container(&self, place: Place) -> Option<&Container> {
+    pub(super) fn container(&self, place: ContainerIndex) -> Option<&Container> {
         self.group(place.group).get(place.index)
     }
 
     /// Returns whether the container is a sidecar (restartable init container).
-    pub(super) fn is_sidecar(&self, place: Place) -> bool {
+    pub(super) fn is_sidecar(&self, place: ContainerIndex) -> bool {
         place.group == Group::Init && self.init_containers.get(place.index).is_some_and(Container::is_sidecar)
     }
 }
@@ -245,7 +245,7 @@ impl Container {
     }
 }
 
-impl Place {
+impl ContainerIndex {
     /// Returns the field path in events, such as `spec.containers{el1}`.
     pub(super) fn field_path(self, name: &str) -> String {
         let list = match self.group {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::runtime::RuntimePod;
-use super::spec::{Manifest, Place, RestartPolicy};
+use super::spec::{ContainerIndex, Manifest, RestartPolicy};
 use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, PodUid};
 use crate::resource::{ObjectExt, PodStatus};
@@ -93,13 +93,13 @@ pub(super) enum Step {
     /// Creates the sandbox.
     Sandbox,
     /// Looks up the image of a container, and pulls it if needed.
-    Image(Place),
+    Image(ContainerIndex),
     /// Waits for a pull that started at a time.
-    Pull(Place, Time),
+    Pull(ContainerIndex, Time),
     /// Creates a container.
-    Create(Place),
+    Create(ContainerIndex),
     /// Starts a container.
-    Start(Place),
+    Start(ContainerIndex),
 }
 
 /// Containers that are being stopped.
@@ -187,7 +187,7 @@ impl Worker {
 
     /// Returns whether a container should start, or start again after its exit
     /// (`ShouldContainerBeRestarted`).
-    pub(super) fn should_start(&self, runtime: Option<&RuntimePod>, place: Place) -> bool {
+    pub(super) fn should_start(&self, runtime: Option<&RuntimePod>, place: ContainerIndex) -> bool {
         let spec = &self.manifest.spec;
         let Some(container) = spec.container(place).filter(|_| !self.is_deleted()) else { return false };
         let Some(latest) = runtime.and_then(|runtime| runtime.latest(&container.name)) else { return true };

@@ -59,7 +59,7 @@ impl Kubelet {
         self.send_at(at + late, sending, ctx);
     }
 
-    pub(in crate::kubelet) fn recorder_on(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_recorder_event(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
         let RecorderEvent::Send(number) = event;
         let Some(mut sending) = self.recorder.waiting.remove(&number) else { return };
         let namespace = sending.event.metadata.namespace.clone();
@@ -108,7 +108,7 @@ impl Kubelet {
         let object = self.reference(about);
         let name = self.event_name(&object, ctx);
         let now = ctx.epoch().meta_time(ctx.now);
-        let mut event = Event::new(object, body).counted("kubelet", Some(&self.identity.node), now);
+        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.identity.node), now);
         event.metadata.name = name;
         event
     }

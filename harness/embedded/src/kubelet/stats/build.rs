@@ -37,7 +37,7 @@ impl Kubelet {
             self.stats_measure(&Cgroup::Root, machine, ctx);
             self.stats_measure(&Cgroup::Pods, machine, ctx);
         }
-        let builder = SummaryBuilder::of(self, machine, ctx)?;
+        let builder = SummaryBuilder::new(self, machine, ctx)?;
         let node = builder.node();
         let mut pods = Vec::new();
         for active in self.pods.active() {
@@ -91,7 +91,7 @@ struct SummaryBuilder<'a> {
 }
 
 impl<'a> SummaryBuilder<'a> {
-    fn of(kubelet: &'a Kubelet, machine: &'a Machine, ctx: &SimContext) -> Result<Self, String> {
+    fn new(kubelet: &'a Kubelet, machine: &'a Machine, ctx: &SimContext) -> Result<Self, String> {
         let root = kubelet.stats.groups.get(&Cgroup::Root).and_then(|group| Some((group, group.last?)));
         let root = root.ok_or(
             "failed to get root cgroup stats: failed to get cgroup stats for \"/\": failed to get container info for \"/\": \
@@ -113,7 +113,7 @@ impl<'a> SummaryBuilder<'a> {
         let images = self.kubelet.status.images.used();
         let image_fs = self.images_fs(layers_at, images);
         // containerd has one file system for images and layers (`ImageFsStats` of
-        // `cri_stats_provider.go`); cAdvisor, for CRI-O, tells them apart.
+        // `cri_stats_provider.go`); cAdvisor, for CRI-O, measures two.
         let container_fs = match self.machine.fs_layout() {
             FsLayout::SplitImagefs => self.fs(time, stats.filesystem.used),
             FsLayout::Single | FsLayout::DedicatedImagefs => image_fs.clone(),
@@ -236,7 +236,7 @@ impl<'a> SummaryBuilder<'a> {
                 }
                 (self.cpu(known, last), memory, Some(last.processes))
             }
-            None => self.by_runtime(&group, limit),
+            None => self.runtime_stats(&group, limit),
         };
         let layer = stats.layers.get(&running.id).copied();
         // The time is zero (1970) before the snapshotter's first measurement.
@@ -255,7 +255,7 @@ impl<'a> SummaryBuilder<'a> {
 
     /// Returns the runtime's statistics, which are always current; since 1.34 they have more fields
     /// (`makeContainerStats`).
-    fn by_runtime(&self, group: &Cgroup, limit: Option<u64>) -> (CpuStats, MemoryStats, Option<u64>) {
+    fn runtime_stats(&self, group: &Cgroup, limit: Option<u64>) -> (CpuStats, MemoryStats, Option<u64>) {
         let time = Some(self.date(self.now));
         let used = self.machine.memory(group).unwrap_or_default();
         let nanos = u64::try_from(self.machine.cpu(group).as_nanos()).unwrap_or(u64::MAX);

@@ -20,9 +20,9 @@ pub(super) struct Condition {
 /// Returns the three pressure conditions.
 pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Condition> {
     let condition = |(kind, missing): (NodeCondition, Defect)| {
-        let reported = of(kind, held.contains(&kind) && !defects.has(missing));
+        let reported = condition(kind, held.contains(&kind) && !defects.has(missing));
         match defects.has(Defect::PressureReasonStale) {
-            true => Condition { reason: of(kind, false).reason, ..reported },
+            true => Condition { reason: condition(kind, false).reason, ..reported },
             false => reported,
         }
     };
@@ -45,7 +45,7 @@ pub(super) fn ready() -> Condition {
     }
 }
 
-fn of(kind: NodeCondition, held: bool) -> Condition {
+fn condition(kind: NodeCondition, held: bool) -> Condition {
     let (reason, message, event) = match (kind, held) {
         (NodeCondition::MemoryPressure, true) => (
             "KubeletHasInsufficientMemory",

@@ -530,8 +530,8 @@ fn evicts_pods_over_their_storage_limits() {
     }
 }
 
-/// `containerEphemeralStorageLimitEviction`: with images on a file system of their own, the writable
-/// layer does not count, also where the layer is on nodefs.
+/// `containerEphemeralStorageLimitEviction`: with images on a file system of their own, the
+/// writable layer does not count, also where the layer is on nodefs.
 #[test]
 fn container_limit_excludes_layer_unless_layout_is_single() {
     let container = json!({"name": "other", "rootfs": {"usedBytes": 2 * GI}, "logs": {"usedBytes": 0}});

@@ -197,7 +197,7 @@ pub(in crate::kubelet::pods) fn report(
     let Some(status) = &worker.status else { return true };
     let Manifest { namespace, name, uid, .. } = &worker.manifest;
     let Some(object) = ctx.store.get(Kind::Pod, namespace, name) else { return false };
-    if object.uid() != uid && mirror::of(object) != Some(uid) {
+    if object.uid() != uid && mirror::hash_of(object) != Some(uid) {
         return false;
     }
     let could_run = worker.could_run();
