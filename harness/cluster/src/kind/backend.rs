@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
 use super::config::{KindConfig, label_value};
-use super::delete::{claim, containers, delete};
+use super::containers::containers;
+use super::delete::{claim, delete};
 use super::new_cluster::KindContext;
 use super::record::ClusterRecord;
 use super::skew::KubeletGroup;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::{self, KindError};
 use super::config::KindConfig;
-use super::delete::containers;
+use super::containers::containers;
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster::Cluster;
-use super::delete::{KIND_LABEL, delete};
+use super::containers::KIND_LABEL;
+use super::delete::delete;
 use super::heartbeat::heartbeat_age;
 use super::kind_processes;
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};

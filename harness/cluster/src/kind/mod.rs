@@ -4,6 +4,7 @@ mod backend;
 mod cluster;
 mod command;
 mod config;
+mod containers;
 mod delete;
 mod gc;
 mod heartbeat;
@@ -23,7 +24,8 @@ pub use backend::{ClusterSource, KeepPolicy, KindBackend, KindOptions, ensure_na
 pub use cluster::{Cluster, NewCluster, kubelets_of};
 pub use command::{KindError, OLDEST as OLDEST_KIND, version as kind_version};
 pub use config::{ConfigError, KUBELET_LABEL, KindConfig, label_value};
-pub use delete::{KIND_LABEL, claim, containers, delete};
+pub use containers::{KIND_LABEL, containers};
+pub use delete::{claim, delete};
 pub use gc::{KnownCluster, Removal, collect, find, remove_scratch};
 pub use name::{ClusterName, ClusterNameError};
 pub use node_disk::{NodeDiskError, has_own_disk, separate_disks};

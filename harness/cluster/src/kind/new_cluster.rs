@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
 use super::config::ROLE_LABEL;
-use super::delete::containers;
+use super::containers::containers;
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker};
 use crate::error::ClusterError;

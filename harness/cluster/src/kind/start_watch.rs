@@ -13,7 +13,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::config::ROLE_LABEL;
-use super::delete::containers;
+use super::containers::containers;
 use super::start_cause::StartCause;
 use crate::docker::{Container, Docker};
 use crate::node::ready_messages;

@@ -10,7 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-use super::backend::NodeBackend;
+use super::backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
 use super::error::NodeError;
 use super::external::ExternalNode;
 use super::metrics::MetricLine;
@@ -37,9 +37,6 @@ pub struct Node {
     pub(crate) client: Client,
     pub(crate) backend: NodeBackend,
 }
-
-/// Maximum number of lines of the kubelet log that are read.
-pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
 
 impl Node {
     /// API client of the cluster.
