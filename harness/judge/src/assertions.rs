@@ -3,8 +3,7 @@
 use crate::evidence::CaseEvidence;
 use crate::known_bug::{includes, observed_cgroup};
 use crate::rate::Unrated;
-use crate::verdict::Check;
-use crate::verdict::Rate;
+use crate::verdict::{Check, Inconclusive, Rate};
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Assertion, Case, KnownBug, display_value};
 use evictlab_evidence::{Observations, Scope};
@@ -40,8 +39,8 @@ pub(crate) fn check(
     scope: &Scope<'_>,
     evidence: &CaseEvidence<'_>,
 ) -> Result<Check, Undecided> {
-    if let Some(missing) = evidence.missing(&assertion.what, &assertion.value) {
-        return Err(Undecided::Lost(format!("{}: {missing}", assertion.what)));
+    if let Some(lost) = evidence.lost(&assertion.what, &assertion.value) {
+        return Err(Undecided::Lost(lost));
     }
     let (holds, observed) = match assertion.value.value(scope) {
         Ok(value) => (assertion.holds(&value), display_value(&value)),
@@ -61,7 +60,7 @@ pub(crate) fn check(
 /// Reason why an assertion has no result.
 pub(crate) enum Undecided {
     /// It reads evidence that was not collected.
-    Lost(String),
+    Lost(Inconclusive),
     /// Its expression exceeds the cost limit.
     TooCostly(String),
 }

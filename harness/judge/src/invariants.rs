@@ -6,13 +6,25 @@ use evictlab_rules::invariant::{Evidence, Finding, Invariant, Outcome, check};
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::Check;
 
+/// The check of one invariant on one event.
+pub(crate) struct InvariantCheck {
+    pub(crate) invariant: Invariant,
+    /// Name of the evicted pod.
+    pub(crate) pod: String,
+    pub(crate) check: Check,
+}
+
 /// Checks every invariant of this kubelet on every event. A check holds unless the invariant is
 /// violated; an unproven invariant holds.
-pub(crate) fn check_all(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion) -> Vec<Check> {
+pub(crate) fn check_all(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion) -> Vec<InvariantCheck> {
     evidence.pods.iter().flat_map(|pod| check_pod(evidence, kubelet, pod)).collect()
 }
 
-fn check_pod(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion, pod: &PodEvidence<'_>) -> Vec<Check> {
+fn check_pod(
+    evidence: &CaseEvidence<'_>,
+    kubelet: &KubeletVersion,
+    pod: &PodEvidence<'_>,
+) -> Vec<InvariantCheck> {
     let mut checks = vec![];
     for (index, event) in pod.events.iter().enumerate() {
         let findings = check(&Evidence {
@@ -36,12 +48,11 @@ fn check_pod(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion, pod: &PodEvi
                 None => by_invariant.push((finding.invariant, vec![finding])),
             }
         }
-        let groups = by_invariant.into_iter();
-        checks.extend(
-            groups.map(|(invariant, findings)| {
-                combine(format!("{invariant} ({}{suffix})", pod.name), findings)
-            }),
-        );
+        checks.extend(by_invariant.into_iter().map(|(invariant, findings)| InvariantCheck {
+            invariant,
+            pod: pod.name.clone(),
+            check: combine(format!("{invariant} ({}{suffix})", pod.name), findings),
+        }));
     }
     checks
 }

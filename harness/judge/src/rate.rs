@@ -37,9 +37,8 @@ impl Rate {
         evidence: &CaseEvidence<'_>,
     ) -> Option<Result<Self, Unrated>> {
         let rate = case.expect.rate.as_ref()?;
-        if let Some(missing) = evidence.missing(&rate.what, &rate.of) {
-            let why = format!("{}: {missing}", rate.what);
-            return Some(Err(Unrated::Lost(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })));
+        if let Some(lost) = evidence.lost(&rate.what, &rate.of) {
+            return Some(Err(Unrated::Lost(lost)));
         }
         let failure = |observed: String| {
             Unrated::Failed(Check {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::evidence::PodEvidence;
-use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::verdict::{Check, Inconclusive};
 use evictlab_case::Duration;
 use evictlab_evidence::ContainerStatusExt;
 use evictlab_rules::summary::Sample;
@@ -57,8 +57,7 @@ pub(crate) fn check_termination_time(
     samples: &[Sample],
 ) -> Result<Check, Inconclusive> {
     let unknown = |cause: &str| {
-        let why = format!("when {} was killed is not known: {cause}", pod.name);
-        Inconclusive { reason: InconclusiveReason::EvidenceLost, why }
+        Inconclusive::evidence_lost(format!("when {} was killed is not known: {cause}", pod.name))
     };
     let event = pod.evicted_at().ok_or_else(|| unknown("its Evicted event is missing"))?;
     let [earliest, latest] = last_container_end(pod, event, samples)
