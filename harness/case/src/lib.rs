@@ -41,6 +41,7 @@ mod listed_case;
 mod load;
 mod new_case;
 mod pod_specs;
+mod pod_template;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
@@ -65,6 +66,11 @@ pub use load::{
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use pod_specs::{CASE_NAME_ANNOTATION, PodSpec, case_name};
+pub use pod_template::{
+    CONTAINER_LISTS, CapabilitiesTemplate, ContainerTemplate, HostPathTemplate, MetadataTemplate,
+    ObjectTemplate, PodTemplate, PodTemplateField, PortTemplate, ResourcesTemplate, SYSTEM_PRIORITY_CLASSES,
+    SecurityTemplate, VariableTemplate, VolumeTemplate, WorkloadTemplate, containers_of,
+};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::pod_template::PodTemplate;
 use crate::schema::Case;
 use crate::step::{Action, ApiRequest, ObjectPatch};
 
@@ -13,8 +14,19 @@ pub struct PodSpec<'a> {
     /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those of any
     /// patch of the object.
     pub count: u64,
-    /// The spec.
+    /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,
+}
+
+impl PodSpec<'_> {
+    /// Parses the spec.
+    ///
+    /// # Errors
+    /// A field has a value of a wrong type, which only a patch or an object of an unknown kind can
+    /// have.
+    pub fn template(&self) -> Result<PodTemplate, serde_json::Error> {
+        PodTemplate::parse(self.spec)
+    }
 }
 
 /// Annotation of a pod with `generateName`: the name that the case uses for the pod.

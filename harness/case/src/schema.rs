@@ -13,6 +13,7 @@ use crate::assertion::{Assertion, Cgroup};
 use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
+use crate::pod_template::containers_of;
 use crate::pressure::Pressure;
 use crate::step::{NodeChange, NodeSetup, PodPlacement, Resize, Step};
 use crate::values::{Duration, KubeletRequirement, Name, Upstream};
@@ -142,15 +143,8 @@ impl Case {
 
     /// Returns the number of containers in all pods, including ephemeral containers.
     pub fn container_count(&self) -> usize {
-        let in_pods: usize = self
-            .pods
-            .iter()
-            .flat_map(|pod| {
-                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
-            })
-            .filter_map(|list| Some(list?.as_array()?.len()))
-            .sum();
-        in_pods + self.ephemeral_containers.len()
+        let specs = self.pods.iter().filter_map(|pod| pod.get("spec")?.as_object());
+        specs.flat_map(containers_of).count() + self.ephemeral_containers.len()
     }
 
     /// Returns the names of the kubelet's metrics that expressions read.

@@ -74,7 +74,7 @@ pub struct Observations {
     pub summary_before: Recorded<Sample>,
     /// `/stats/summary` about twice a second, reduced to the statistics that evictions depend on.
     #[serde(default)]
-    #[schemars(with = "Vec<SampleDocument<'static>>")]
+    #[schemars(with = "Vec<SampleDocument>")]
     pub samples: Samples,
     /// Lines of the eviction manager in the kubelet's log.
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
-use evictlab_cluster::workload::{Namespace, Placement, StageError, place_container};
+use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
 use evictlab_evidence::{
     EndInputs, EndLimits, EvidenceSource, ExpectedOutcome, LiveState, MissingEvidence, ObservationEnd,
     Observations, Recorded, Scope, sample,
@@ -227,8 +227,7 @@ impl<'a> Observer<'a> {
         let Some(position) = self.ephemeral_containers.iter().position(runs) else { return Ok(()) };
         let index = self.ephemeral_containers.remove(position);
         let ephemeral = &all[index];
-        let mut container = Value::Object(ephemeral.container.clone());
-        place_container(&mut container, self.placement);
+        let container = container_manifest(&ephemeral.container, self.placement);
         let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
         self.runner.report_step(Phase::Observe, format!("adding ephemeral container {name}"));
         let name_in_case = ephemeral.pod.as_str();

@@ -118,7 +118,7 @@ pub const DOCUMENTS: &[Document] = &[
         name: "samples.jsonl",
         about: "Statistics of a node during a case, one object per line",
         place: "`samples.jsonl` of an evidence directory",
-        schema: output_schema::<SampleDocument<'static>>,
+        schema: output_schema::<SampleDocument>,
     },
     Document {
         name: "kubelet-results",
