@@ -45,16 +45,16 @@ mod pod_template;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
+mod pressure_signal;
 mod problem;
 mod schema;
 pub mod select;
-mod signal;
 mod step;
 mod values;
 mod words;
 
 pub use api_rejection::ApiRejection;
-pub use assertion::{Assertion, Cgroup, Rate, display_value};
+pub use assertion::{Assertion, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
 pub use document_schema::{closed_schema, output_schema};
 pub use expect::{
@@ -73,9 +73,9 @@ pub use pod_template::{
 };
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
+pub use pressure_signal::PressureSignal;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
-pub use signal::Signal;
 pub use step::{
     Action, ApiRequest, ContainerCommand, ContainerfsPlacement, Deletion, DeletionError, FileSystems,
     NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, ResizableResource, Resize,

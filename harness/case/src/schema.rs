@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_fault::Fault;
+use evictlab_rules::CgroupVersion;
 use evictlab_rules::invariant::Invariant;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::assertion::{Assertion, Cgroup};
+use crate::assertion::Assertion;
 use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
@@ -40,7 +41,8 @@ pub struct Case {
     pub kubelet: KubeletRequirement,
     /// cgroup version that the case applies to; skipped on the other.
     #[serde(default)]
-    pub cgroup: Option<Cgroup>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupVersion>,
     /// Node pressure that the case creates; absent for a case without pressure.
     #[serde(default)]
     pub pressure: Option<Pressure>,
@@ -185,7 +187,8 @@ pub struct KnownBug {
     pub kubelet: KubeletRequirement,
     /// cgroup version with which they have the bug; by default both.
     #[serde(default)]
-    pub cgroup: Option<Cgroup>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupVersion>,
     /// Upstream issue or pull request.
     #[serde(default)]
     pub upstream: Option<Upstream>,

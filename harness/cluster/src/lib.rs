@@ -65,7 +65,7 @@ mod error_texts;
 
 pub use api_error::api_error_message;
 pub use backend::{Backend, ClusterHandle};
-pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};
+pub use docker::{Container, Docker, DockerError, ExecOutput, cgroup_version, docker_host};
 pub use embedded::{
     EmbeddedBackend, EmbeddedOptions, MODELLED_MINORS, NotModelledError, ReproCommand, every_minor,
     modelled_kubelets, newest_patch,
@@ -80,11 +80,11 @@ pub use images::CANARY_IMAGE;
 pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
 pub use kind::{
     Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
-    KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,
-    KubeletGroup, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError,
-    StartProblem, StartWatch, StateDir, StateError, claim, collect, containers, delete, ensure_names_unused,
-    find, group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value,
-    remove_scratch, separate_disks, single_group,
+    HOST_RESERVE, KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions,
+    KnownCluster, KubeletGroup, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KIND, OLDEST_KUBELET, Removal,
+    SkewError, StartProblem, StartWatch, StateDir, StateError, claim, collect, containers, delete,
+    ensure_names_unused, find, group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of,
+    label_value, remove_scratch, separate_disks, single_group,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
 pub use listed::ListedCluster;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::pod::IMAGE_ERRORS;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
 use schemars::JsonSchema;
@@ -182,8 +183,6 @@ impl LiveState {
     /// Reports whether a container of a pod has an image that the kubelet cannot get. The kubelet
     /// retries, but images are loaded before the pods are created, hence a retry finds nothing new.
     fn lacks_image(&self, name: &str) -> bool {
-        const IMAGE_ERRORS: [&str; 4] =
-            ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
         let Some(pod) = self.pods.get(name) else { return false };
         let mut reasons =
             pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason.as_deref());

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_rules::CgroupVersion;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -39,8 +41,9 @@ pub struct Observations {
     pub node: String,
     /// cgroup version of the node's host, `v1` or `v2`. Empty in old recordings, which are all of
     /// v1.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub cgroup: String,
+    #[serde(default, deserialize_with = "cgroup_version", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub cgroup: Option<CgroupVersion>,
     /// Changes to the node's KubeletConfiguration.
     #[serde(default)]
     #[schemars(with = "KubeletConfigurationSchema")]
@@ -138,6 +141,12 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatusSchema>")]
     pub refused: Option<Recorded<ApiAnswer>>,
+}
+
+/// Reads a cgroup version; an empty text is an unknown one.
+fn cgroup_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CgroupVersion>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 
 /// Conditions and taints of a node.

@@ -1,7 +1,7 @@
 //! The assertions of a case.
 
 use crate::evidence::CaseEvidence;
-use crate::known_bug::{includes, observed_cgroup};
+use crate::known_bug::includes;
 use crate::rate::Unrated;
 use crate::verdict::{Check, Inconclusive, Rate};
 use evictlab_case::expression::ExpressionError;
@@ -20,7 +20,7 @@ pub(crate) fn applicable<'a>(
 ) -> Vec<&'a Assertion> {
     let of_bug = bug.map_or(&[][..], |bug| &bug.that);
     let kubelet = observations.kubelet_version.parse().ok();
-    let cgroup = observed_cgroup(observations);
+    let cgroup = observations.cgroup;
     let applies = |assertion: &&Assertion| {
         kubelet.as_ref().is_none_or(|kubelet| assertion.kubelet.matches(kubelet))
             && includes(assertion.cgroup, cgroup)

@@ -7,7 +7,7 @@ use evictlab_rules::message::EvictionMessage;
 use crate::check::{CheckResults, Expectation};
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::invariants::InvariantCheck;
-use crate::known_bug::{known_bug, observed_cgroup};
+use crate::known_bug::known_bug;
 use crate::rate::Unrated;
 use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
 use crate::{assertions, inconclusive, invariants};
@@ -34,7 +34,7 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         return undecidable(why.clone(), &results.checks);
     }
     // An intermittent bug is judged by the rate over all runs.
-    let bug = known_bug(case, kubelet, observed_cgroup(observations)).filter(|bug| !bug.sometimes);
+    let bug = known_bug(case, kubelet, observations.cgroup).filter(|bug| !bug.sometimes);
     let invariants = check_invariants(&evidence, &results, bug);
     let lost_event = inconclusive::lost_event(&evidence, &invariants);
     let invariants: Vec<Check> = invariants.into_iter().map(|invariant| invariant.check).collect();

@@ -9,7 +9,7 @@ use evictlab_rules::threshold::Threshold;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;
 
-use crate::known_bug::{known_bug, observed_cgroup};
+use crate::known_bug::known_bug;
 use crate::verdict::{EvictionRecord, Inconclusive};
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
@@ -77,7 +77,7 @@ impl<'a> CaseEvidence<'a> {
         let created = observations.pods_created.iter();
         let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evictions)).collect();
         let lost = unreliable_events(&pods, observations);
-        let bug = known_bug(case, kubelet, observed_cgroup(observations));
+        let bug = known_bug(case, kubelet, observations.cgroup);
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
         let replaces = |what: &str| case.expect.that.iter().any(|assertion| assertion.what == what);
         let about_events =

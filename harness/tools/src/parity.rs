@@ -12,7 +12,7 @@ use evictlab_cluster::{
     Backend, EmbeddedBackend, EmbeddedOptions, KubeletSource, KubeletSpec, NotModelledError, ReproCommand,
     modelled_kubelets,
 };
-use evictlab_embedded::{CgroupVersion, OptionsError};
+use evictlab_embedded::OptionsError;
 use evictlab_judge::CaseResult;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
@@ -20,7 +20,7 @@ use evictlab_report::{
     CaseId, ComparedCase, KubeletParity, KubeletResults, Report, ReportError, Reports, RunEvent,
     RunEventKind, RunState, parity,
 };
-use evictlab_rules::{KubeletVersion, VersionError};
+use evictlab_rules::{CgroupVersionError, KubeletVersion, VersionError};
 use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
 
 /// The model could not be run.
@@ -31,7 +31,7 @@ pub enum ParityError {
     Version(#[from] VersionError),
     /// The cgroup version in a file of results is invalid.
     #[error("failed to parse the cgroup version of the results: {0}")]
-    Cgroup(String),
+    Cgroup(#[from] CgroupVersionError),
     /// The model does not support a kubelet.
     #[error(transparent)]
     NotModelled(#[from] NotModelledError),
@@ -114,7 +114,7 @@ impl ModelRun<'_> {
         let options = EmbeddedOptions {
             kubelets,
             seed: self.seed,
-            cgroup: cgroup.parse::<CgroupVersion>().map_err(ParityError::Cgroup)?,
+            cgroup: cgroup.parse()?,
             ..EmbeddedOptions::default()
         };
         let backend = Backend::Embedded(EmbeddedBackend::new(options, ReproCommand::default(), &clock)?);

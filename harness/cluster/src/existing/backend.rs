@@ -253,7 +253,7 @@ impl ExistingBackend {
             name: selected.name.clone(),
             kubelet: selected.version.to_string(),
             version: selected.version.clone(),
-            cgroup_v1: probed.cgroup_v1,
+            cgroup: probed.cgroup,
             client: self.cluster.client.clone(),
             backend: NodeBackend::Existing(backend.clone()),
         };

@@ -82,9 +82,9 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let NewCluster { record, group, base, nodes } = new;
         let name = record.cluster.clone();
-        let cgroup_v1 = docker.cgroup_v1().await?;
+        let cgroup = docker.cgroup_version().await?;
         let config = state.kind_config(&name);
-        std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
+        std::fs::write(&config, base.compose(group, nodes, cgroup)?)?;
         let kubeconfig = state.create_kubeconfig(&name)?;
         let ClusterProgress { step, warning } = progress;
         let mut watch = StartWatch::new(docker, &name);
@@ -103,7 +103,7 @@ impl Cluster {
         let preparation = async {
             step("waiting for the nodes");
             wait_for_nodes(&client, &mut watch, 1 + group.kubelets.len() * nodes, warning).await?;
-            let mut workers = all_workers(docker, &client, cgroup_v1).await?;
+            let mut workers = all_workers(docker, &client, cgroup).await?;
             install_kubelets(docker, &client, &group.kubelets, &mut workers, step).await?;
             verify_versions(&workers, &group.kubelets).map(|()| workers)
         };
@@ -126,10 +126,10 @@ impl Cluster {
         warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
-        let cgroup_v1 = docker.cgroup_v1().await?;
+        let cgroup = docker.cgroup_version().await?;
         let client = client(state, name).await?;
         wait_for_nodes(&client, &mut StartWatch::new(docker, name), 2, warning).await?;
-        let all = all_workers(docker, &client, cgroup_v1).await?;
+        let all = all_workers(docker, &client, cgroup).await?;
         let workers: Vec<(String, String)> =
             all.iter().map(|node| (node.name.clone(), node.kubelet.clone())).collect();
         let mut nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {

@@ -28,7 +28,7 @@ pub use containers::{KIND_LABEL, containers};
 pub use delete::{claim, delete};
 pub use gc::{KnownCluster, Removal, collect, find, remove_scratch};
 pub use name::{ClusterName, ClusterNameError};
-pub use node_disk::{NodeDiskError, has_own_disk, separate_disks};
+pub use node_disk::{HOST_RESERVE, NodeDiskError, has_own_disk, separate_disks};
 pub use record::{ClusterRecord, ClusterState, NODE_FILE};
 pub use skew::{KubeletGroup, OLDEST_KUBELET, SkewError, group_by_skew, is_skew_allowed, single_group};
 pub use start_watch::{StartProblem, StartWatch};

@@ -21,8 +21,8 @@ const FREE_SPACE: u64 = 20 * GIB;
 /// Space of the host that the cases of a node may take, in bytes. Deleted blocks return to the host.
 const MAX_WRITTEN: u64 = 3 * GIB;
 
-/// Space that the host keeps, in bytes.
-const HOST_RESERVE: u64 = GIB;
+/// Memory and disk that nodes and cases leave to their host, in bytes.
+pub const HOST_RESERVE: u64 = GIB;
 
 /// Major number of loop devices (Linux, `Documentation/admin-guide/devices.txt`).
 const LOOP_DEVICE: u64 = 7;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::CgroupVersion;
 use futures::future::join_all;
 use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
@@ -151,7 +152,7 @@ pub(super) fn verify_versions(workers: &[Node], kubelets: &[Kubelet]) -> Result<
 pub(super) async fn all_workers(
     docker: &Docker,
     client: &Client,
-    cgroup_v1: bool,
+    cgroup: CgroupVersion,
 ) -> Result<Vec<Node>, ClusterError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());
     let listed = nodes
@@ -169,7 +170,7 @@ pub(super) async fn all_workers(
             name,
             kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
             version,
-            cgroup_v1,
+            cgroup,
             client: client.clone(),
             backend: NodeBackend::Kind(backend),
         })

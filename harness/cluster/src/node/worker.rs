@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use evictlab_case::Cgroup;
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::api::ListParams;
@@ -21,7 +20,7 @@ use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceGuards};
 
 /// Maximum time for which a restarted kubelet may return the same error.
-const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(60);
+const KUBELET_SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A worker of a cluster.
 #[derive(Clone)]
@@ -32,8 +31,8 @@ pub struct Node {
     pub kubelet: String,
     /// Version that the kubelet reported when the node was ready.
     pub version: KubeletVersion,
-    /// True if the host uses cgroup v1, where the kernel can notify the kubelet of memory pressure.
-    pub cgroup_v1: bool,
+    /// cgroup version of the host. On v1, the kernel can notify the kubelet of memory pressure.
+    pub cgroup: CgroupVersion,
     pub(crate) client: Client,
     pub(crate) backend: NodeBackend,
 }
@@ -42,11 +41,6 @@ impl Node {
     /// API client of the cluster.
     pub fn client(&self) -> &Client {
         &self.client
-    }
-
-    /// Cgroup version of the host.
-    pub fn cgroup(&self) -> Cgroup {
-        if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
     }
 
     /// Guards of the namespaces whose pods run on the node: none on a node that evictlab created.
@@ -140,7 +134,7 @@ impl Node {
 }
 
 /// Retries a request until it succeeds, or returns the same error for
-/// [`KUBELET_RESTART_TIMEOUT`].
+/// [`KUBELET_SETTLE_TIMEOUT`].
 async fn retry_until_settled<T>(
     mut request: impl AsyncFnMut() -> Result<T, NodeError>,
 ) -> Result<T, NodeError> {
@@ -153,7 +147,7 @@ async fn retry_until_settled<T>(
             Probe::Pending(text)
         }
     };
-    let response = wait::until(KUBELET_RESTART_TIMEOUT, Duration::from_millis(200), probe).await;
+    let response = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(200), probe).await;
     match (response, last) {
         (Ok(response), _) => Ok(response),
         (Err(_), Some(error)) => Err(error),

@@ -3,6 +3,7 @@
 mod error;
 mod pod;
 
+use evictlab_rules::CgroupVersion;
 use k8s_openapi::api::core::v1::Pod;
 
 pub use self::error::ProbeError;
@@ -18,8 +19,8 @@ const SCRIPT: &str = "cat /proc/meminfo > /dev/termination-log; [ -e /sys/fs/cgr
 /// Result of [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeResult {
-    /// True if the kernel uses cgroup v1.
-    pub(crate) cgroup_v1: bool,
+    /// cgroup version of the kernel.
+    pub(crate) cgroup: CgroupVersion,
     /// Available memory of the kernel in bytes, if it could be read.
     pub(crate) available: Option<u64>,
 }
@@ -33,12 +34,12 @@ pub(crate) async fn probe(pods: &ProbePods, node: &str, image: &str) -> Result<P
 
 fn parse_result(pod: &Pod) -> Option<ProbeResult> {
     let terminated = container_status(pod)?.state.as_ref()?.terminated.as_ref()?;
-    let cgroup_v1 = match terminated.exit_code {
-        0 => false,
-        1 => true,
+    let cgroup = match terminated.exit_code {
+        0 => CgroupVersion::V2,
+        1 => CgroupVersion::V1,
         _ => return None,
     };
-    Some(ProbeResult { cgroup_v1, available: terminated.message.as_deref().and_then(available_memory) })
+    Some(ProbeResult { cgroup, available: terminated.message.as_deref().and_then(available_memory) })
 }
 
 #[cfg(test)]
@@ -59,11 +60,11 @@ mod tests {
         let meminfo = "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20480 kB\n";
         assert_eq!(
             parse_result(&terminated(0, Some(meminfo))),
-            Some(ProbeResult { cgroup_v1: false, available: Some(20 << 20) })
+            Some(ProbeResult { cgroup: CgroupVersion::V2, available: Some(20 << 20) })
         );
         assert_eq!(
             parse_result(&terminated(1, None)),
-            Some(ProbeResult { cgroup_v1: true, available: None })
+            Some(ProbeResult { cgroup: CgroupVersion::V1, available: None })
         );
         assert_eq!(parse_result(&terminated(127, None)), None);
         assert_eq!(parse_result(&pod(json!({"running": {}}))), None);

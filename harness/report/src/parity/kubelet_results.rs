@@ -15,7 +15,7 @@ use crate::recorded::{RecordedRun, RecordedRunError};
 use crate::run_state::EndedCase;
 use crate::stream::CaseId;
 use evictlab_judge::{CaseResult, Verdict};
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 
 /// Results of all cases on kubelets of one version, on hosts with one cgroup version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -201,8 +201,8 @@ fn is_numbered(label: &str, labels: &[String]) -> bool {
 fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<String>, RecordedRunError> {
     for ended in ended {
         if let Some(observations) = run.evidence(ended)? {
-            let cgroup = observations.cgroup;
-            return Ok(Some(if cgroup.is_empty() { "v1".to_owned() } else { cgroup }));
+            // Old recordings, which do not state it, are of v1.
+            return Ok(Some(observations.cgroup.unwrap_or(CgroupVersion::V1).to_string()));
         }
     }
     Ok(None)

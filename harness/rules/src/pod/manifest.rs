@@ -9,6 +9,10 @@ use crate::quantity::Quantity;
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
 const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
 
+/// Reasons of a waiting container whose image the kubelet cannot get (`pkg/kubelet/images/types.go`).
+pub const IMAGE_ERRORS: [&str; 5] =
+    ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
+
 /// A pod as the API server returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Pod {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Pressure, PressureMechanism, Signal};
+use evictlab_case::{Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
 use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
@@ -74,7 +74,7 @@ impl CaseRunner<'_> {
                 changes = self.with_pressure(&stated, status, changes)?;
             }
         }
-        let mut config = kubelet_config::base(node.cgroup_v1);
+        let mut config = kubelet_config::base(node.cgroup);
         if self.exclusivity == Exclusivity::Shared {
             observations.kubelet_config_overrides = config;
             observations.configz = Recorded::decode(node.configz().await?)?;
@@ -95,7 +95,7 @@ impl CaseRunner<'_> {
     /// memory notifications; it is restarted again, which takes less time than a late notification.
     async fn configure_kubelet(&self, config: &Map<String, Value>) -> Result<AppliedConfig, CaseError> {
         let node = &self.leased.node;
-        let is_on_memory = |pressure: &Pressure| pressure.signal == Signal::MemoryAvailable;
+        let is_on_memory = |pressure: &Pressure| pressure.signal == PressureSignal::MemoryAvailable;
         let needs_notification = config.get("kernelMemcgNotification") == Some(&Value::Bool(true))
             && self.case.case.pressure.as_ref().is_some_and(is_on_memory);
         let mut starts = 1;

@@ -343,7 +343,7 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     let case = &runner.case.case;
     let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let node = &runner.leased.node;
-    let bug = known_bug(case, &node.version, Some(node.cgroup()));
+    let bug = known_bug(case, &node.version, Some(node.cgroup));
     let evicted = names(&case.expect.evicted);
     let evicted_with_bug = bug.and_then(|bug| bug.evicted.as_deref()).map(names);
     let may_be_evicted = names(&case.expect.may_be_evicted);

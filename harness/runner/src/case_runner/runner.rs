@@ -186,7 +186,7 @@ impl CaseRunner<'_> {
         observations.scenario = self.case.case.name.to_string();
         observations.kubelet_version = node.version.to_string();
         observations.node = node.name.clone();
-        observations.cgroup = node.cgroup().as_str().to_owned();
+        observations.cgroup = Some(node.cgroup);
     }
 
     /// Gives the node the file systems of the case. The pressure is relative to them.

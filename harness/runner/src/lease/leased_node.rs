@@ -110,7 +110,7 @@ impl LeasedNode {
         image_names: ImageNames,
     ) -> Result<Self, LeaseError> {
         let policy = NodePolicy::of(&node).await?;
-        let base = kubelet_config::base(node.cgroup_v1);
+        let base = kubelet_config::base(node.cgroup);
         if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
             kubelet_config::configure(&node, &base).await?;
         }
@@ -134,7 +134,7 @@ impl LeasedNode {
 
     /// Returns the reason to skip a case on this node.
     pub(crate) fn skip_reason(&self, case: &Case) -> Option<SkipReason> {
-        match case.cgroup.filter(|cgroup| *cgroup != self.node.cgroup()) {
+        match case.cgroup.filter(|cgroup| *cgroup != self.node.cgroup) {
             Some(cgroup) => Some(SkipReason::Cgroup(cgroup)),
             None => self.policy.as_ref()?.skip_reason(case, &*self.image_names),
         }
@@ -300,7 +300,7 @@ impl LeasedNode {
             file_systems::restore(&self.node).await?;
         }
         if self.policy.is_none() {
-            kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup_v1)).await?;
+            kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup)).await?;
         }
         let baseline = &state.baseline;
         if state.dirty == DirtyState::DirtyHealthy {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, Signal};
+use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden};
 use evictlab_rules::KubeletVersion;
@@ -155,7 +155,7 @@ impl NodePolicy {
         self.check_pods(case)?;
         let Some(pressure) = &case.pressure else { return Ok(None) };
         let shared_with = &self.external.shared_kernel_nodes;
-        if pressure.signal != Signal::MemoryAvailable && !shared_with.is_empty() {
+        if pressure.signal != PressureSignal::MemoryAvailable && !shared_with.is_empty() {
             let signal = pressure.signal.as_str();
             return Err(SkipReason::SharedResource { signal, shared_with: shared_with.to_vec() });
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use evictlab_case::{Cgroup, LoadedCase};
+use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, Defects, OptionsError};
@@ -45,7 +45,7 @@ pub struct Subject {
 
 /// Returns the cgroup version on which a case runs: v2 unless the case applies only to v1.
 pub(super) fn cgroup_of(case: &LoadedCase) -> CgroupVersion {
-    if case.case.cgroup == Some(Cgroup::V1) { CgroupVersion::V1 } else { CgroupVersion::V2 }
+    case.case.cgroup.unwrap_or_default()
 }
 
 impl Subject {

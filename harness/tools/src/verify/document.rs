@@ -109,7 +109,7 @@ fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison
 
 /// Returns the changes of the kubelet configuration for the case, without those for every node.
 fn config_changes(seen: &Observations) -> String {
-    let base = kubelet_config::base(seen.cgroup == "v1");
+    let base = kubelet_config::base(seen.cgroup.unwrap_or_default());
     let own = seen.kubelet_config_overrides.iter().filter(|(field, _)| !base.contains_key(*field));
     let fields: Vec<String> = own.map(|(field, value)| format!("`{field}: {value}`")).collect();
     fields.join("; ")

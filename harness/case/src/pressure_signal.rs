@@ -1,12 +1,13 @@
 //! The eviction signals of cases.
 
-use evictlab_rules::threshold::{Resource, Signal as EvictionSignal};
+use evictlab_rules::threshold::{Resource, Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Eviction signals that a case can put under pressure.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
-pub enum Signal {
+#[schemars(rename = "Signal")]
+pub enum PressureSignal {
     /// Memory of the node: capacity minus working set. Separate for each node.
     #[serde(rename = "memory.available")]
     MemoryAvailable,
@@ -29,21 +30,21 @@ pub enum Signal {
     PidAvailable,
 }
 
-impl Signal {
+impl PressureSignal {
     /// Returns the name of the signal in a KubeletConfiguration.
     pub fn as_str(self) -> &'static str {
         self.eviction_signal().as_str()
     }
 
     /// Returns the kubelet's signal.
-    pub fn eviction_signal(self) -> EvictionSignal {
+    pub fn eviction_signal(self) -> Signal {
         match self {
-            Self::MemoryAvailable => EvictionSignal::MemoryAvailable,
-            Self::NodefsAvailable => EvictionSignal::NodefsAvailable,
-            Self::NodefsInodesFree => EvictionSignal::NodefsInodesFree,
-            Self::ImagefsAvailable => EvictionSignal::ImagefsAvailable,
-            Self::ImagefsInodesFree => EvictionSignal::ImagefsInodesFree,
-            Self::PidAvailable => EvictionSignal::PidAvailable,
+            Self::MemoryAvailable => Signal::MemoryAvailable,
+            Self::NodefsAvailable => Signal::NodefsAvailable,
+            Self::NodefsInodesFree => Signal::NodefsInodesFree,
+            Self::ImagefsAvailable => Signal::ImagefsAvailable,
+            Self::ImagefsInodesFree => Signal::ImagefsInodesFree,
+            Self::PidAvailable => Signal::PidAvailable,
         }
     }
 
