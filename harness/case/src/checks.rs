@@ -17,7 +17,7 @@ use crate::values::Name;
 use crate::yaml_path;
 
 /// A problem, and the path of the value that has it.
-pub(crate) struct Finding {
+pub(crate) struct PathProblem {
     pub(crate) path: Vec<PathSegment>,
     pub(crate) message: String,
     pub(crate) note: String,
@@ -31,7 +31,7 @@ static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Checks a case; `stem` is the file name without its extension.
-pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
+pub(crate) fn check(case: &Case, stem: &str) -> Vec<PathProblem> {
     let mut checker = Checker { case, pods: vec![], findings: vec![] };
     if case.name != *stem {
         let what = format!("the case is named `{}`, but its file `{stem}.yaml`", case.name);
@@ -63,7 +63,7 @@ pub(crate) struct Pod {
 pub(crate) struct Checker<'a> {
     pub(crate) case: &'a Case,
     pub(crate) pods: Vec<Pod>,
-    findings: Vec<Finding>,
+    findings: Vec<PathProblem>,
 }
 
 impl Checker<'_> {
@@ -74,7 +74,7 @@ impl Checker<'_> {
         note: impl Into<String>,
     ) {
         let (message, note) = (message.into(), note.into());
-        self.findings.push(Finding { path: path.to_vec(), message, note, word: None });
+        self.findings.push(PathProblem { path: path.to_vec(), message, note, word: None });
     }
 
     /// Reports a problem with a word of a value.

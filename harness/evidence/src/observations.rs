@@ -34,7 +34,8 @@ use crate::samples::Samples;
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
     /// Name of the case.
-    pub scenario: String,
+    #[serde(rename = "scenario")]
+    pub case_name: String,
     /// Version that the node reported, such as `v1.32.13`.
     pub kubelet_version: String,
     /// Name of the node.
@@ -49,8 +50,8 @@ pub struct Observations {
     #[schemars(with = "KubeletConfigurationSchema")]
     pub kubelet_config_overrides: Map<String, Value>,
     /// Seconds from the change of the configuration until `configz` reported it.
-    #[serde(default)]
-    pub tune_seconds: f64,
+    #[serde(default, rename = "tuneSeconds")]
+    pub configure_seconds: f64,
     /// Seconds from the creation of the first pod until every expected eviction was in
     /// `status.reason`; `None` if that did not happen in time.
     #[serde(default)]
@@ -103,8 +104,8 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<PodSchema>")]
     pub pods_gone: Vec<RecordedPod>,
-    /// Time of the first request to delete each pod, by UID. The last version of a pod may have the time of
-    /// the last request, after its containers have terminated.
+    /// Time of the first request to delete each pod, by UID. The last version of a pod may have the
+    /// time of the last request, after its containers have terminated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub deletion_requests: BTreeMap<String, Timestamp>,

@@ -1,7 +1,7 @@
 //! The invariants of the eviction rules, checked on every Evicted event of a case.
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{Evidence, Finding, Invariant, Outcome, check};
+use evictlab_rules::invariant::{EventEvidence, Finding, Invariant, InvariantOutcome, check};
 
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::Check;
@@ -27,7 +27,7 @@ fn check_pod(
 ) -> Vec<InvariantCheck> {
     let mut checks = vec![];
     for (index, event) in pod.events.iter().enumerate() {
-        let findings = check(&Evidence {
+        let findings = check(&EventEvidence {
             version: kubelet,
             pod: &pod.pod,
             event,
@@ -71,12 +71,12 @@ fn is_about_event_alone(invariant: Invariant) -> bool {
 /// Combines the findings of one invariant on one event. A check that does not hold lists the
 /// violations only.
 fn combine(name: String, mut findings: Vec<Finding>) -> Check {
-    let holds = findings.iter().all(|finding| finding.outcome != Outcome::Violated);
+    let holds = findings.iter().all(|finding| finding.outcome != InvariantOutcome::Violated);
     if !holds {
-        findings.retain(|finding| finding.outcome == Outcome::Violated);
+        findings.retain(|finding| finding.outcome == InvariantOutcome::Violated);
     }
     let observed = |finding: &Finding| match finding.outcome {
-        Outcome::Unproven => format!("{} (unproven)", finding.observed),
+        InvariantOutcome::Unproven => format!("{} (unproven)", finding.observed),
         _ => finding.observed.clone(),
     };
     Check {

@@ -15,11 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::ClusterAccess;
 use super::client::ClusterClient;
-use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
 use super::nodes::{NodeFilter, nodes_by_boot_id};
 use super::permissions::RUN_PERMISSIONS;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, ExistingError};
 use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
 use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend, names_of_other_pods};
@@ -55,12 +54,12 @@ pub struct ExistingOptions {
     pub max_pressure_bytes: u64,
     /// Maximum number of nodes under pressure at a time.
     pub max_starved_nodes: usize,
-    /// Maximum number of nodes of each version that the run holds at a time; others are left to other
-    /// runs. `None` for all that it selects.
+    /// Maximum number of nodes of each version that the run holds at a time; others are left to
+    /// other runs. `None` for all that it selects.
     pub nodes_per_version: Option<usize>,
 }
 
-/// Permissions of a run on the nodes of an existing cluster, given anew for each run.
+/// Permissions of a run on the nodes of an existing cluster, given for each run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodePermissions {
     /// True if selected and tainted nodes may come under pressure.
@@ -165,8 +164,8 @@ impl ExistingBackend {
         tear_down(&self.cluster.client, &plan.name, &self.run).await
     }
 
-    /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them from
-    /// a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
+    /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them
+    /// from a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
     async fn prepare(&self, step: &dyn Fn(&str)) -> Result<ExistingHandle, ExistingError> {
         self.report(step).await?;
         let ClusterClient { name, client, .. } = &self.cluster;
@@ -343,7 +342,7 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
 }
 
 /// Parses the version of a node, which becomes part of names and outputs: its suffix is the text of
-/// whoever built the kubelet.
+/// the builder of the kubelet.
 fn parse_version(text: &str) -> Result<KubeletVersion, String> {
     let version = text.parse::<KubeletVersion>().map_err(|error| error.to_string())?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
@@ -370,8 +369,8 @@ fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so that
-/// they seldom claim the same.
+/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so
+/// that they seldom claim the same.
 fn limit_held(mut nodes: Vec<&SelectedNode>, limit: Option<usize>, run: &str) -> BTreeSet<String> {
     let first = run.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let length = nodes.len().max(1);

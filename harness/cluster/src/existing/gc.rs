@@ -9,7 +9,7 @@ use kube::Client;
 
 use super::access::ClusterAccess;
 use super::client::{ClusterClient, MAX_REQUESTS};
-use super::error::ExistingError;
+use crate::error::ExistingError;
 use crate::owner::CLUSTER_LIFETIME;
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
 use crate::wait::{self, Probe};

@@ -10,7 +10,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 
-use super::command::{self, KindError};
+use super::command;
 use super::config::KindConfig;
 use super::containers::containers;
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
@@ -21,7 +21,7 @@ use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
 use crate::docker::Docker;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, KindError};
 use crate::file_systems;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
@@ -185,8 +185,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Gives each worker a file system of its own, where the host allows it. `progress` receives the
-    /// reason where it does not.
+    /// Gives each worker a file system of its own, where the host allows it. `progress` receives
+    /// the reason where it does not.
     ///
     /// # Errors
     /// A kubelet does not start again.
@@ -207,8 +207,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster, and
-    /// restores the kubelets of the nodes.
+    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster,
+    /// and restores the kubelets of the nodes.
     pub async fn clean_up(&self, run: Option<&str>) -> Result<(), ClusterError> {
         let failed = |error: &dyn std::fmt::Display| ClusterError::CleanUp {
             cluster: self.name.clone(),
@@ -262,8 +262,8 @@ fn distinct<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
     labels.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// Kubelets of the workers of an existing cluster, with their labels and reported versions. `warning`
-/// receives the problems of nodes that are not ready.
+/// Kubelets of the workers of an existing cluster, with their labels and reported versions.
+/// `warning` receives the problems of nodes that are not ready.
 pub async fn kubelets_of(
     docker: &Docker,
     state: &StateDir,
@@ -312,7 +312,7 @@ async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
 }
 
 /// Adds the ids of the containers to the state file while kind creates them: nodes without a record
-/// would look like those of somebody else's cluster if the run ended now.
+/// would look like those of another cluster if the run ended now.
 async fn record_node_ids(docker: &Docker, state: &StateDir, mut record: ClusterRecord) -> Infallible {
     loop {
         tokio::time::sleep(NODE_CHECK_INTERVAL).await;

@@ -1,11 +1,12 @@
 //! The kind configuration of a cluster: a base file with the workers of the kubelets.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evictlab_rules::CgroupVersion;
 use serde_yaml::{Mapping, Value};
 
 use super::skew::KubeletGroup;
+use crate::error::ConfigError;
 use crate::kubelet_config;
 
 /// Default base file.
@@ -15,27 +16,6 @@ const DEFAULT: &str = include_str!("../../files/kind-default.yaml");
 pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 /// Label of worker nodes; its value is the label of the kubelet.
 pub const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
-
-/// The kind configuration is invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("failed to read kind configuration {path}: {source}")]
-    Read {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// The file is not a kind configuration.
-    #[error("failed to parse kind configuration {file}: {problem}")]
-    Parse {
-        /// Path of the file.
-        file: String,
-        /// Problem of the file.
-        problem: String,
-    },
-}
 
 /// Base of a kind configuration.
 #[derive(Clone, Debug)]
@@ -128,6 +108,8 @@ pub fn label_value(label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::kind::skew::group_by_skew;
     use crate::kubelet::Kubelet;

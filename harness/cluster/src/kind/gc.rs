@@ -32,7 +32,7 @@ pub struct KnownCluster {
     /// True if the cluster belongs to this Docker daemon.
     #[serde(rename = "here")]
     pub is_local: bool,
-    /// False if the containers may be those of somebody else's cluster with the name of a dead one.
+    /// False if the containers may belong to another cluster with the name of a dead one.
     #[serde(rename = "own")]
     pub is_own: bool,
 }
@@ -92,8 +92,8 @@ async fn stored_record(docker: &Docker, containers: &[Container]) -> Option<Clus
 }
 
 /// Returns whether containers without a record are those of a run that is creating its cluster, or
-/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of them.
-/// kind creates no cluster with the name of an existing container.
+/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of
+/// them. kind creates no cluster with the name of an existing container.
 fn is_of_record(record: &ClusterRecord, containers: &[Container]) -> bool {
     record.cluster.contains(&record.run)
         || containers.iter().any(|container| record.node_ids.contains(&container.id))
@@ -125,7 +125,7 @@ pub async fn collect(
     }
     if !found.is_own {
         return Ok(Removal::Left(
-            "its nodes have no record of a run: it may be somebody else's; `evictlab cluster delete --force` deletes it",
+            "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
         ));
     }
     match found.state {

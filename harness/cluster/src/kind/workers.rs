@@ -13,9 +13,8 @@ use serde_json::json;
 
 use super::config::{KUBELET_LABEL, label_value};
 use super::node_disk::has_own_disk;
-use super::start_cause::StartCause;
 use crate::docker::Docker;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, StartCause};
 use crate::kubelet::Kubelet;
 use crate::node::{KindNode, Node, NodeBackend, is_ready};
 use crate::wait::{self, Probe, Stalled};
@@ -28,8 +27,8 @@ fn reported_version(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
 }
 
-/// Installs the binaries among these kubelets into the workers with their labels, which then have the
-/// versions of the binaries. `progress` receives one line per binary.
+/// Installs the binaries among these kubelets into the workers with their labels, which then have
+/// the versions of the binaries. `progress` receives one line per binary.
 pub(super) async fn install_kubelets(
     docker: &Docker,
     client: &Client,

@@ -15,7 +15,7 @@ pub(crate) use backend::{EmbeddedNode, ExistingNode, KindNode};
 pub use backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
 pub use error::{ConfigureError, NodeError};
 pub use external::{ExternalNode, PressureForbidden};
-pub use file_systems::{FileSystems, FileSystemsError};
+pub use file_systems::{FileSystemsError, NodeFileSystems};
 pub use metrics::MetricLine;
 pub(crate) use other_pods::names_of_other_pods;
 pub use proxy::KubeletProxy;

@@ -1,10 +1,10 @@
 //! The Lease of a run in an existing cluster. It shows that the run is active, and holds its nodes.
 //!
-//! Each run has one Lease, in its own namespace, with the names of its nodes in an annotation. A run
-//! first claims its nodes and reads the Leases of the other runs: nodes that another run holds are
-//! given up, and of two runs that claim a node, the one with the smaller id waits until the other
-//! has given it up. Because a run writes its claim before it reads the others, two runs never hold
-//! one node.
+//! Each run has one Lease, in its own namespace, with the names of its nodes in an annotation. A
+//! run first claims its nodes and reads the Leases of the other runs: nodes that another run holds
+//! are given up, and of two runs that claim a node, the one with the smaller id waits until the
+//! other has given it up. Because a run writes its claim before it reads the others, two runs never
+//! hold one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -186,8 +186,8 @@ impl RunLease {
         Ok(Self { run: run.to_owned(), client, api, clock, renewal, lost })
     }
 
-    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the free
-    /// ones, or `None` if they are not enough: then, waits for the other runs.
+    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the
+    /// free ones, or `None` if they are not enough: then, waits for the other runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -229,8 +229,8 @@ impl RunLease {
         }
     }
 
-    /// Claims these nodes, and gives up those that another run has claimed before; `None` if the rest
-    /// is not enough.
+    /// Claims these nodes, and gives up those that another run has claimed before; `None` if the
+    /// rest is not enough.
     async fn settle(
         &self,
         mut claimed: BTreeSet<String>,
@@ -296,7 +296,7 @@ impl RunLease {
 
 /// Reason of a Lease that another process deleted.
 const GONE: &str =
-    "the run's Lease is gone: somebody deleted the run's namespaces, for example with `evictlab gc --force`";
+    "the run's Lease is gone: the run's namespaces were deleted, for example with `evictlab gc --force`";
 
 fn is_gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)

@@ -83,7 +83,7 @@ impl CaseRunner<'_> {
         config.extend(changes);
         self.leased.mark_dirty().await;
         let applied = self.configure_kubelet(&config).await?;
-        observations.tune_seconds = applied.seconds;
+        observations.configure_seconds = applied.seconds;
         observations.configz = Recorded::decode(applied.configz)?;
         observations.kubelet_config_overrides = config;
         Ok(())
@@ -157,14 +157,14 @@ impl CaseRunner<'_> {
     }
 }
 
-/// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before it
-/// exited at `since`.
+/// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before
+/// it exited at `since`.
 fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
     if !is_ready(node) {
         return Some("condition Ready is not True".to_owned());
     }
-    // The last status of the kubelet before remains until the new one reports its own. Heartbeats are in
-    // whole seconds, rounded down.
+    // The last status of the kubelet before remains until the new one reports its own. Heartbeats
+    // are in whole seconds, rounded down.
     if last_heartbeat(node).is_none_or(|heartbeat| heartbeat <= since) {
         return Some("the kubelet has not reported its status".to_owned());
     }

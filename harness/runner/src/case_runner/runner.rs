@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_case::{Case, ContainerfsPlacement, LoadedCase};
-use evictlab_cluster::FileSystems;
+use evictlab_cluster::NodeFileSystems;
 use evictlab_cluster::workload::Namespace;
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
@@ -183,7 +183,7 @@ impl CaseRunner<'_> {
 
     fn describe_node(&self, observations: &mut Observations) {
         let node = &self.leased.node;
-        observations.scenario = self.case.case.name.to_string();
+        observations.case_name = self.case.case.name.to_string();
         observations.kubelet_version = node.version.to_string();
         observations.node = node.name.clone();
         observations.cgroup = Some(node.cgroup);
@@ -192,7 +192,7 @@ impl CaseRunner<'_> {
     /// Gives the node the file systems of the case. The pressure is relative to them.
     async fn set_up_file_systems(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
-        let wanted = FileSystems {
+        let wanted = NodeFileSystems {
             imagefs: u64::try_from(stated.imagefs.quantity().value()).unwrap_or(0),
             imagefs_inodes: stated.imagefs_inodes,
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
@@ -295,8 +295,8 @@ impl CaseRunner<'_> {
     }
 
     /// Deletes the case's namespace and priority classes. With `ignore_failure`, a namespace that
-    /// cannot be deleted is ignored, because an earlier error is reported. The next case on the node
-    /// deletes it.
+    /// cannot be deleted is ignored, because an earlier error is reported. The next case on the
+    /// node deletes it.
     async fn delete_objects(
         &self,
         namespace: &Namespace,

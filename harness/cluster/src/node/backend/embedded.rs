@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::docker::ExecOutput;
 use crate::node::error::{ConfigureError, NodeError};
-use crate::node::file_systems::FileSystems;
+use crate::node::file_systems::NodeFileSystems;
 
 /// Maximum number of static pods of a case.
 const MAX_STATIC_PODS: usize = 16;
@@ -31,8 +31,8 @@ pub struct EmbeddedNode {
 impl EmbeddedNode {
     /// Runs an operation on the model of the node.
     fn with<T>(&self, operation: impl FnOnce(&mut Node, &mut SimContext) -> T) -> Result<T, NodeError> {
-        let done = self.cluster.with(|world| {
-            world.with(|_, nodes, ctx| nodes.get_mut(&self.node).map(|node| operation(node, ctx)))
+        let done = self.cluster.with(|simulation| {
+            simulation.with(|_, nodes, ctx| nodes.get_mut(&self.node).map(|node| operation(node, ctx)))
         });
         done.ok_or_else(|| NodeError::InvalidResponse {
             operation: "read the state",
@@ -57,7 +57,7 @@ impl EmbeddedNode {
         self.with(|node, ctx| node.kubelet.restore(ctx))
     }
 
-    pub(super) fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), NodeError> {
+    pub(super) fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), NodeError> {
         let imagefs = Imagefs {
             bytes: wanted.imagefs,
             inodes: wanted.imagefs_inodes,

@@ -14,7 +14,7 @@ use super::kind::KindNode;
 use crate::docker::{Docker, ExecOutput};
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::external::ExternalNode;
-use crate::node::file_systems::{FileSystems, FileSystemsError};
+use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
 
 /// Time limit of a command in a container.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
@@ -75,8 +75,8 @@ impl NodeBackend {
         }
     }
 
-    /// Restarts the kubelet with its present configuration; containers continue to run. Returns when
-    /// the old kubelet has exited.
+    /// Restarts the kubelet with its present configuration; containers continue to run. Returns
+    /// when the old kubelet has exited.
     pub async fn restart_kubelet(&self) -> Result<(), NodeError> {
         match self {
             Self::Embedded(node) => node.restart_kubelet(),
@@ -117,7 +117,7 @@ impl NodeBackend {
     ///
     /// # Errors
     /// The node does not support it, or could not be changed.
-    pub async fn set_up_file_systems(&self, file_systems: FileSystems) -> Result<(), FileSystemsError> {
+    pub async fn set_up_file_systems(&self, file_systems: NodeFileSystems) -> Result<(), FileSystemsError> {
         match self {
             Self::Embedded(node) => Ok(node.set_up_file_systems(file_systems)?),
             Self::Kind(node) => node.set_up_file_systems(file_systems).await,

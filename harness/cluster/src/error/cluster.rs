@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use evictlab_rules::KubeletVersion;
 
-use crate::api_error_message;
+use super::existing::ExistingError;
+use super::kind::{ConfigError, KindError, StateError};
+use super::start_problem::StartProblem;
+use crate::api_error::api_error_message;
 use crate::docker::DockerError;
-use crate::existing::ExistingError;
 use crate::images::ImageLoadError;
-use crate::kind::{ConfigError, KindError, StartProblem, StateError};
 use crate::kubelet_config::ConfigureError;
 use crate::wait::Stalled;
 

@@ -116,12 +116,12 @@ pub enum ExistingError {
 
 impl ExistingError {
     /// Error of a kubeconfig, with the causes that its own text does not contain.
-    pub(super) fn kubeconfig(error: impl std::error::Error) -> Self {
+    pub(crate) fn kubeconfig(error: impl std::error::Error) -> Self {
         Self::Kubeconfig(with_causes(error))
     }
 
     /// Error of the service account of a pod.
-    pub(super) fn service_account(error: impl std::error::Error) -> Self {
+    pub(crate) fn service_account(error: impl std::error::Error) -> Self {
         Self::ServiceAccount(with_causes(error))
     }
 

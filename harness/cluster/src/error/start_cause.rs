@@ -71,24 +71,24 @@ static KNOWN_CAUSES: [KnownCause; 14] = [
 
 /// The reason why a kubelet does not start.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct StartCause {
+pub(crate) struct StartCause {
     /// The error in the words of its log.
-    pub(super) error: String,
+    pub(crate) error: String,
     /// Instruction, if the reason is well known.
-    pub(super) help: Option<&'static str>,
+    pub(crate) help: Option<&'static str>,
 }
 
 impl StartCause {
     /// Reads the log of a kubelet, oldest line first: the newest line that states a well-known
     /// reason, else the last error, else the last line. `None` if the log is empty.
-    pub(super) fn of_log(log: &str) -> Option<Self> {
+    pub(crate) fn of_log(log: &str) -> Option<Self> {
         let known = |line: &&str| !is_info(line) && known_cause(line).is_some();
         let line = log.lines().rev().find(known).or_else(|| last_error(log))?;
         Some(Self { error: without_header(line), help: known_cause(line).map(|cause| cause.help) })
     }
 
     /// A reason without an instruction.
-    pub(super) fn unknown(error: String) -> Self {
+    pub(crate) fn unknown(error: String) -> Self {
         Self { error, help: None }
     }
 }
