@@ -1,8 +1,8 @@
 //! Case files: schema, loading with errors that point to the line, selection and expressions.
 //!
-//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases, checks them
-//! and reports all problems at once; to list cases, [`CaseFiles`] reads them only. [`select`] picks the cases of a run; [`expression`] evaluates the CEL
-//! expressions of a case.
+//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases, checks
+//! them and reports all problems at once; to list cases, [`CaseFiles`] reads them only. [`select`]
+//! picks the cases of a run; [`expression`] evaluates the CEL expressions of a case.
 //!
 //! ```
 //! let yaml = b"

@@ -11,8 +11,8 @@ use crate::step::{Action, ApiRequest, ObjectPatch};
 pub struct PodSpec<'a> {
     /// Kind and name of the object, such as `Deployment web`.
     pub object: String,
-    /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those of any
-    /// patch of the object.
+    /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those
+    /// of any patch of the object.
     pub count: u64,
     /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,

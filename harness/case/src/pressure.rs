@@ -18,8 +18,8 @@ pub struct Pressure {
     /// Setting that creates the pressure.
     #[serde(default)]
     pub by: PressureMechanism,
-    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of `pods`
-    /// does, by the variables of the pressure.
+    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of
+    /// `pods` does, by the variables of the pressure.
     #[serde(default)]
     pub pod: Option<PressurePod>,
     /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
@@ -30,8 +30,8 @@ pub struct Pressure {
     /// crosses it, too.
     #[serde(default)]
     pub hard_distance: Option<QuantityText>,
-    /// Thresholds of other signals, each by its distance below the available amount. They are hard, or
-    /// have the same `soft-grace`. Pods of the case cross them.
+    /// Thresholds of other signals, each by its distance below the available amount. They are hard,
+    /// or have the same `soft-grace`. Pods of the case cross them.
     #[serde(default)]
     pub also: BTreeMap<PressureSignal, QuantityText>,
     /// State the threshold as a percentage of the capacity.

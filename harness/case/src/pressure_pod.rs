@@ -59,8 +59,8 @@ fn in_layer(script: &str) -> String {
     format!("mkdir /data\n{script}")
 }
 
-/// A pod with one container, `el1`, that grows past the threshold: memory, the size or the number of
-/// its files, or its processes.
+/// A pod with one container, `el1`, that grows past the threshold: memory, the size or the number
+/// of its files, or its processes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PressurePod {

@@ -14,8 +14,8 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Age after which leftovers without Lease or heartbeat of a process elsewhere count as abandoned.
 pub(crate) const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
-/// Identity of a process. The start time distinguishes it from a later process with the same id, and
-/// the scope from a process of another container or machine, whose state cannot be checked.
+/// Identity of a process. The start time distinguishes it from a later process with the same id,
+/// and the scope from a process of another container or machine, whose state cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// Process id.

@@ -127,8 +127,8 @@ impl PodSample {
 /// Reduces a Summary to a sample in the format of recordings, [`SampleDocument`]: `t` seconds after
 /// the first pod was created, with the statistics of pods in `namespace`.
 ///
-/// Other pods keep their reference and memory: the kubelet ranks them together with the case's pods.
-/// A Summary that cannot be parsed results in a sample without statistics.
+/// Other pods keep their reference and memory: the kubelet ranks them together with the case's
+/// pods. A Summary that cannot be parsed results in a sample without statistics.
 pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
     let SummaryFields { node, pods } = SummaryFields::deserialize(summary).unwrap_or_default();
     let document = SampleDocument {

@@ -23,7 +23,7 @@ pub(crate) struct DescribedPod {
     pub object: Value,
     /// Events other than `Evicted`, as `reason: message`.
     pub events: Vec<String>,
-    /// Whether the pod was evicted or failed, or a container was terminated.
+    /// True if the pod was evicted or failed, or a container was terminated.
     pub is_terminated: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A document of the input, of which only what explanations use stays in memory: a list of all events
-//! of a large cluster has more than 100,000 items.
+//! A document of the input, of which only what explanations use stays in memory: a list of all
+//! events of a large cluster has more than 100,000 items.
 
 use std::fmt;
 
@@ -39,8 +39,8 @@ impl Document {
         self.kind.is_some()
     }
 
-    /// Adds the object, or the items of the list, to an input. `others` receives descriptions of the
-    /// objects that explanations do not use.
+    /// Adds the object, or the items of the list, to an input. `others` receives descriptions of
+    /// the objects that explanations do not use.
     ///
     /// # Errors
     /// A field has an unexpected type.

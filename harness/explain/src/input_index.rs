@@ -80,8 +80,8 @@ impl<'a> InputIndex<'a> {
         }
     }
 
-    /// Returns the evictions of the pods that the input does not contain, by pod, each oldest first;
-    /// pods in the order of their first eviction.
+    /// Returns the evictions of the pods that the input does not contain, by pod, each oldest
+    /// first; pods in the order of their first eviction.
     pub(crate) fn evictions_without_pod(&self) -> Vec<&[&'a EvictedEvent]> {
         let mut explained = HashSet::new();
         let others = self.evicted.iter().copied().filter(|event| !self.pods.contain(event)).map(pod_of);

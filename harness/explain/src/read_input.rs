@@ -39,7 +39,8 @@ impl Input {
     }
 }
 
-/// Reads one object, or several one after the other, as in the output of `kubectl get -o json --watch`.
+/// Reads one object, or several one after the other, as in the output of
+/// `kubectl get -o json --watch`.
 fn json(text: &str) -> Result<Vec<Document>, InputError> {
     let documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
     documents.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {

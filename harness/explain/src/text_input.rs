@@ -46,7 +46,7 @@ pub(crate) struct TextCause {
     pub why: Vec<String>,
 }
 
-/// What a text contains.
+/// Pods and messages of a text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextInput {
     /// Pods, as far as `kubectl describe` shows them.

@@ -64,8 +64,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) lacks_rejection_event: bool,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
-    /// True if the kubelet reported in a Killing event that it terminates a container. It sends that
-    /// after the Evicted event.
+    /// True if the kubelet reported in a Killing event that it terminates a container. It sends
+    /// that after the Evicted event.
     pub(crate) was_killed: bool,
     /// True if any of its containers ever ran.
     pub(crate) has_run: bool,
@@ -99,8 +99,8 @@ impl<'a> CaseEvidence<'a> {
         self.pods.iter().find(|pod| pod.name == name)
     }
 
-    /// Returns the reason why an expression has no value: it reads evidence that was not collected, or
-    /// events of which one was lost or delivered twice. `what` is the assertion's description.
+    /// Returns the reason why an expression has no value: it reads evidence that was not collected,
+    /// or events of which one was lost or delivered twice. `what` is the assertion's description.
     pub(crate) fn lost(&self, what: &str, expression: &Expression) -> Option<Inconclusive> {
         let lost = |missing: &MissingEvidence| Inconclusive::evidence_lost(format!("{what}: {missing}"));
         let affects = |missing: &&MissingEvidence| missing.source.affects(expression);
@@ -115,8 +115,8 @@ impl<'a> CaseEvidence<'a> {
         })
     }
 
-    /// Returns the reason why an eviction that only the status reports is not decided; `None` if the
-    /// known bug is about missing events.
+    /// Returns the reason why an eviction that only the status reports is not decided; `None` if
+    /// the known bug is about missing events.
     pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
         let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
         self.about_lost_events.is_empty().then(|| pod.missing_event())
@@ -270,9 +270,9 @@ impl<'a> PodEvidence<'a> {
     }
 }
 
-/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending, or was
-/// while the pod ran, and the kubelet lost the status of a container (kubernetes/kubernetes#122160), its
-/// requests are those with which the pod was created.
+/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending,
+/// or was while the pod ran, and the kubelet lost the status of a container
+/// (kubernetes/kubernetes#122160), its requests are those with which the pod was created.
 fn as_ranked(
     recorded: &RecordedPod,
     created: &RecordedPod,

@@ -197,8 +197,8 @@ fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<
 }
 
 /// Finds a container that waits for anything but its regular start, or a pod that is `Pending` and
-/// in which no container ever ran. A container whose configuration does not exist beside one that ran
-/// is the case's intention.
+/// in which no container ever ran. A container whose configuration does not exist beside one that
+/// ran is the case's intention.
 fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
     const CONFIG_ERROR: &str = "CreateContainerConfigError";
@@ -290,9 +290,9 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
 }
 
 /// Finds a pod, of the case or of a controller, that was evicted under pressure and that the last
-/// Summary before did not list: the kubelet evicts pods that it does not measure first, and does not
-/// name their containers. A pod that still terminates is evicted again, without statistics: its first
-/// eviction counts.
+/// Summary before did not list: the kubelet evicts pods that it does not measure first, and does
+/// not name their containers. A pod that still terminates is evicted again, without statistics: its
+/// first eviction counts.
 fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let is_unmeasured = |event: &&EvictedEvent| {
         let is_again = |other: &EvictedEvent| other.uid == event.uid && other.at < event.at;
@@ -384,9 +384,9 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
     })
 }
 
-/// Finds a pod that the kubelet ranked by old statistics: when it evicted for memory, the usage of the
-/// pod's cgroup was less than half of that of its containers. The kubelet ranks by the former, and
-/// measures the two at different times.
+/// Finds a pod that the kubelet ranked by old statistics: when it evicted for memory, the usage of
+/// the pod's cgroup was less than half of that of its containers. The kubelet ranks by the former,
+/// and measures the two at different times.
 pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     const MIN_DIFFERENCE: i64 = (16 * MIB) as i64;
     let is_for_memory = |pod: &&PodEvidence<'_>| starved_resource(pod) == Some(Resource::Memory);
@@ -411,9 +411,9 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
     })
 }
 
-/// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were deleted:
-/// its statistics showed no more free bytes and inodes than at the first eviction. The runtime
-/// deletes data in the background, and the kubelet does not wait for it.
+/// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were
+/// deleted: its statistics showed no more free bytes and inodes than at the first eviction. The
+/// runtime deletes data in the background, and the kubelet does not wait for it.
 fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let is_expected =
         |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);

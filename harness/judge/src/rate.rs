@@ -10,8 +10,8 @@ use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, KnownBug, Rate as StatedRate};
 use evictlab_evidence::Scope;
 
-/// Numbers of observations and of runs from which on an intermittent bug must not show in all of them.
-/// The pods of one run share their moment, and a busy host makes the bug show in all of them.
+/// Numbers of observations and of runs from which on an intermittent bug must not show in all of
+/// them. The pods of one run share their moment, and a busy host makes the bug show in all of them.
 const MIN_OBSERVATIONS_OF_SOMETIMES: u64 = 5;
 const MIN_RUNS_OF_SOMETIMES: usize = 3;
 
@@ -29,8 +29,8 @@ impl Rate {
     /// Evaluates the case's rate in one run; `None` for a case without a rate.
     ///
     /// # Errors
-    /// The expression reads missing evidence, is too costly, or has no value or another value than a
-    /// list of booleans.
+    /// The expression reads missing evidence, is too costly, or has no value or another value than
+    /// a list of booleans.
     pub(crate) fn of(
         case: &Case,
         scope: &Scope<'_>,

@@ -114,8 +114,8 @@ impl Expression {
         self.compiled()?.program.value(variables).map(sort_keys)
     }
 
-    /// Reports whether the value is `true`. An expression without a value does not hold, nor does one
-    /// that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
+    /// Reports whether the value is `true`. An expression without a value does not hold, nor does
+    /// one that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
     pub fn holds(&self, variables: &dyn VariableResolver) -> bool {
         self.value(variables) == Ok(Value::Bool(true))
     }
@@ -141,8 +141,8 @@ impl Expression {
         self.compiled().map(|compiled| compiled.variables.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners` of a
-    /// pod. `objects` are the types of the objects of the case.
+    /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners`
+    /// of a pod. `objects` are the types of the objects of the case.
     pub(crate) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
         self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }

@@ -12,7 +12,7 @@ pub(super) const ITERATION: &str = "@iteration";
 /// Kinds of the objects of a case, by name.
 pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
 
-/// What is known of a value.
+/// The known fields of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     /// Nothing.

@@ -160,7 +160,8 @@ impl Docker {
         })
     }
 
-    /// Returns the last lines that the first process of a container has printed, also after its end.
+    /// Returns the last lines that the first process of a container has printed, also after its
+    /// end.
     pub async fn log_tail(&self, container: &str, lines: &str) -> Result<String, DockerError> {
         let options = LogsOptionsBuilder::default().stdout(true).stderr(true).tail(lines).build();
         let mut output = self.api.logs(container, Some(options));

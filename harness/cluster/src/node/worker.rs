@@ -92,8 +92,8 @@ impl Node {
         Ok(MetricLine::parse_page(&self.proxy().metrics().await?))
     }
 
-    /// The time on the node at a time of this host, at most a second before the exact one. A modelled
-    /// node has the clock of the run.
+    /// The time on the node at a time of this host, at most a second before the exact one. A
+    /// modelled node has the clock of the run.
     pub async fn time_at(&self, time: Timestamp) -> Timestamp {
         match self.backend {
             NodeBackend::Embedded(_) => time,

@@ -108,8 +108,8 @@ pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Va
     })
 }
 
-/// Returns whether `spec.template.spec` of an object is a map. Objects of other kinds may have other
-/// fields of these names.
+/// Returns whether `spec.template.spec` of an object is a map. Objects of other kinds may have
+/// other fields of these names.
 fn has_pod_template(object: &Map<String, Value>) -> bool {
     let template = object.get("spec").and_then(|spec| spec.get("template"));
     template.and_then(|template| template.get("spec")).is_some_and(Value::is_object)
@@ -189,8 +189,8 @@ fn complete<T: DeserializeOwned + Serialize>(
     }
 }
 
-/// Orders the fields of a completed manifest: first those of the written one in their order, then the
-/// added ones. Items are added at the front of lists.
+/// Orders the fields of a completed manifest: first those of the written one in their order, then
+/// the added ones. Items are added at the front of lists.
 fn in_written_order(mut completed: Map<String, Value>, written: &Map<String, Value>) -> Map<String, Value> {
     let mut ordered = Map::new();
     for (name, of_written) in written {

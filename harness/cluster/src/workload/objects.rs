@@ -89,7 +89,8 @@ impl Namespace {
     }
 }
 
-/// Returns the strategic merge patch for a resize. A container without a name is the first regular one.
+/// Returns the strategic merge patch for a resize. A container without a name is the first regular
+/// one.
 fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quantity>) -> Value {
     let spec = pod.spec.as_ref();
     let first = || spec.and_then(|spec| Some(spec.containers.first()?.name.as_str())).unwrap_or_default();

@@ -9,7 +9,8 @@ use crate::quantity::Quantity;
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
 const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
 
-/// Reasons of a waiting container whose image the kubelet cannot get (`pkg/kubelet/images/types.go`).
+/// Reasons of a waiting container whose image the kubelet cannot get
+/// (`pkg/kubelet/images/types.go`).
 pub const IMAGE_ERRORS: [&str; 5] =
     ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
@@ -189,9 +190,10 @@ impl Pod {
             || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
     }
 
-    /// Replaces the requests by those in the container statuses, which kubelets report while the feature
-    /// gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks and explains
-    /// pods by them: the node may have no room for those of the spec (`getAllocatedPods`).
+    /// Replaces the requests by those in the container statuses, which kubelets report while the
+    /// feature gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks
+    /// and explains pods by them: the node may have no room for those of the spec
+    /// (`getAllocatedPods`).
     pub fn with_allocated_resources(mut self) -> Self {
         let PodStatus { container_statuses, init_container_statuses } = &self.status;
         let statuses = || container_statuses.iter().chain(init_container_statuses);

@@ -108,7 +108,8 @@ impl<'a> Observer<'a> {
     /// Observes the case until it ends or the run is interrupted.
     ///
     /// # Errors
-    /// A step failed, a condition is too costly, or the case stalled while the API server or the kubelet did not answer.
+    /// A step failed, a condition is too costly, or the case stalled while the API server or the
+    /// kubelet did not answer.
     pub(crate) async fn run(
         mut self,
         mut updates: impl Stream<Item = WatchUpdate> + Unpin,
@@ -148,8 +149,8 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Waits for the first Summary of a case that ended before the kubelet answered: on a busy host, it
-    /// needs longer than a case without pressure.
+    /// Waits for the first Summary of a case that ended before the kubelet answered: on a busy
+    /// host, it needs longer than a case without pressure.
     async fn await_first_sample(
         &mut self,
         pending_request: Option<SummaryRequest<'_>>,

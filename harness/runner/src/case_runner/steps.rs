@@ -160,7 +160,8 @@ fn running_container_id<'a>(pod: &'a RecordedPod, container: Option<&Name>) -> O
     status.container_id.as_deref()?.split_once("://").map(|(_, id)| id)
 }
 
-/// Replaces the name of a pod in the case by that of the API, which the API server may have completed.
+/// Replaces the name of a pod in the case by that of the API, which the API server may have
+/// completed.
 fn with_api_names(request: &ApiRequest, live: &LiveState) -> ApiRequest {
     let mut request = request.clone();
     let name = match &mut request {

@@ -70,7 +70,7 @@ impl RunContext {
         self.tear_down(plan, cluster, usable).await;
     }
 
-    /// Runs the cases, and ends them as soon as the run has lost its nodes to somebody else.
+    /// Runs the cases, and ends them as soon as the run has lost its nodes to another run.
     async fn run_cases_while_held(
         self: &Rc<Self>,
         plan: &ClusterPlan,
@@ -152,7 +152,7 @@ impl RunContext {
         }
     }
 
-    /// Returns the nodes that could be prepared. A node of somebody else's cluster that could not is
+    /// Returns the nodes that could be prepared. A node of an existing cluster that could not is
     /// not used, unless it was the last of its kubelet version.
     fn prepared_nodes(
         &self,

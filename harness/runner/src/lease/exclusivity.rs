@@ -32,8 +32,9 @@ pub enum SharedResources {
 /// Returns the exclusivity of a case on nodes that share resources.
 ///
 /// A case that changes its node or the kubelet's configuration, or that has pressure or faults,
-/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared disk:
-/// other cases write much less than the distance to a threshold, but start hundreds of processes.
+/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared
+/// disk: other cases write much less than the distance to a threshold, but start hundreds of
+/// processes.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
     let of_signal = |signal: PressureSignal| match signal {
         signal if signal.is_on_disk() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,

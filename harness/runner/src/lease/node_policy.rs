@@ -197,8 +197,8 @@ impl NodePolicy {
         Ok(())
     }
 
-    /// Checks that the user allowed what the pods of a case can do to the node: by the pressure that
-    /// the case states, and by the manifests alone.
+    /// Checks that the user allowed what the pods of a case can do to the node: by the pressure
+    /// that the case states, and by the manifests alone.
     fn check_pods(&self, case: &Case) -> Result<(), SkipReason> {
         let bounds = PodBounds::of(case);
         if let Some(privilege) = bounds.privilege.filter(|_| !self.external.allow_privileged) {

@@ -94,8 +94,8 @@ impl PodBounds {
     }
 }
 
-/// Returns the name of the first container without a limit. The kubelet compares the disk usage of a
-/// whole pod with the limits that there are, so one storage limit bounds the pod.
+/// Returns the name of the first container without a limit. The kubelet compares the disk usage of
+/// a whole pod with the limits that there are, so one storage limit bounds the pod.
 fn unlimited<'a>(spec: &'a PodTemplate, resource: &str) -> Option<&'a str> {
     let is_limited = |container: &&ContainerTemplate| limit(container, resource).is_some();
     if resource == STORAGE && spec.all_containers().any(|container| is_limited(&container)) {

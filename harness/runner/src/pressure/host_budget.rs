@@ -76,8 +76,8 @@ impl Budget {
         self.permits.add_permits((target.saturating_sub(before) / MIB) as usize);
     }
 
-    /// Waits until the budget covers an amount in bytes; an amount that exceeds the budget takes all
-    /// of it.
+    /// Waits until the budget covers an amount in bytes; an amount that exceeds the budget takes
+    /// all of it.
     async fn acquire(&self, amount: u64) -> Option<OwnedSemaphorePermit> {
         let takes = (amount.min(self.size.load(Ordering::Relaxed)) / MIB) as u32;
         self.permits.clone().acquire_many_owned(takes).await.ok()

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::error::JobError;
 
-/// Creates the objects of a manifest. A namespace may exist. `created` receives kind and name of each
-/// object.
+/// Creates the objects of a manifest. A namespace may exist. `created` receives kind and name of
+/// each object.
 ///
 /// # Errors
 /// An object exists; the API server refuses or does not answer.
