@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::New(args) => new::run(&args),
         Command::Lint(args) => lint::run(&args),
-        Command::Schema(args) => schema::run(&args),
+        Command::Schema(args) => schema::run(&args, &Cli::command()),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => block_on_wall_clock(export::run(&args)),
         Command::Watch(args) => block_on_wall_clock(watch::run(&args)),

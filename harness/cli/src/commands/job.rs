@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_cluster::ClusterClient;
 use evictlab_report::exit_code;
 use evictlab_report::words::count;
 use evictlab_tools::job::{
@@ -17,8 +17,9 @@ use super::job_worker::{WorkerArgs, work};
 use super::report_merge::merge_runs;
 use crate::args::baseline::BaselineArgs;
 use crate::args::existing::{AccessArgs, existing_failure};
+use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::output::OutputArgs;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, infrastructure};
 use crate::output::{print, print_json, print_stderr};
 
 /// Run cases as a Kubernetes Job in the cluster that is tested
@@ -44,41 +45,6 @@ enum Command {
     Collect(CollectArgs),
     Delete(DeleteArgs),
     Worker(WorkerArgs),
-}
-
-/// Name of a Job.
-#[derive(clap::Args)]
-pub(super) struct JobNameArgs {
-    /// Name of the Job
-    #[arg(long, value_name = "NAME", default_value = "evictlab", value_parser = label)]
-    name: String,
-    /// Namespace of the Job; one that is named must exist [default: evictlab, which the manifest
-    /// contains]
-    #[arg(long, value_name = "NAME", value_parser = label)]
-    namespace: Option<String>,
-}
-
-/// Parses a DNS label; a suffix, as of a pod, fits after it.
-fn label(text: &str) -> Result<String, String> {
-    const MAX_LENGTH: usize = 50;
-    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_label = !text.is_empty()
-        && text.len() <= MAX_LENGTH
-        && text.chars().all(is_valid)
-        && !text.starts_with('-')
-        && !text.ends_with('-');
-    match is_label {
-        true => Ok(text.to_owned()),
-        false => Err(format!("a name has at most {MAX_LENGTH} characters of a-z, 0-9 and -")),
-    }
-}
-
-impl JobNameArgs {
-    /// Returns the name, and whether the namespace is the default one.
-    pub(super) fn job(&self) -> (JobName, bool) {
-        let namespace = self.namespace.clone().unwrap_or_else(|| "evictlab".to_owned());
-        (JobName { namespace, name: self.name.clone() }, self.namespace.is_none())
-    }
 }
 
 /// Show the progress of a Job
@@ -168,11 +134,6 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Failure> {
 
 async fn reach(access: &AccessArgs) -> Result<ClusterClient, Failure> {
     access.access().reach().await.map_err(existing_failure)
-}
-
-/// Returns exit status 2 for invalid input, else 4.
-pub(super) fn job_failure(error: JobError) -> Failure {
-    if error.is_input() { bad_input(error) } else { infrastructure(error) }
 }
 
 async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {

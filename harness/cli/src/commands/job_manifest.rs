@@ -6,9 +6,9 @@ use std::time::Duration;
 use evictlab_case::select::{Shard, select};
 use evictlab_tools::job::{JobOptions, NodeSelector, Toleration, apply, manifest as objects, to_yaml};
 
-use super::job::{JobNameArgs, job_failure};
 use super::job_worker::run_args;
 use crate::args::existing::{ExistingArgs, existing_failure};
+use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
 use crate::args::values::duration;
 use crate::failure::{Failure, bad_input, infrastructure};

@@ -7,8 +7,8 @@ use evictlab_case::select::Shard;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::job::JobWorker;
 
-use super::job::job_failure;
 use super::run;
+use crate::args::job::job_failure;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 

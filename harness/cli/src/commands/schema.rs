@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use evictlab_tools::documents::{DOCUMENTS, Document};
 
@@ -46,11 +46,11 @@ fn document() -> impl TypedValueParser<Value = Described> {
     })
 }
 
-/// Prints the schema.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Prints the schema. That of the profiles describes the options of `command`.
+pub(crate) fn run(args: &Args, command: &Command) -> Result<ExitCode, Failure> {
     let schema = match args.document {
         Described::Document(document) => document.schema(),
-        Described::Profiles => profile_schema(&crate::Cli::command()),
+        Described::Profiles => profile_schema(command),
     };
     print(format!("{schema:#}"))?;
     Ok(ExitCode::SUCCESS)

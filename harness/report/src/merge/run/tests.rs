@@ -35,7 +35,7 @@ fn source(nth: usize, Run(dir, kinds, has_end): Run) -> Source {
 }
 
 fn merged(runs: Vec<Run>) -> Result<Merge, MergeError> {
-    Merge::of(runs.into_iter().enumerate().map(|(nth, run)| source(nth, run)).collect(), None)
+    Merge::from_sources(runs.into_iter().enumerate().map(|(nth, run)| source(nth, run)).collect(), None)
 }
 
 /// Verdicts, as `case on kubelet #attempt: verdict, why`, and the notes.
