@@ -13,6 +13,8 @@
 //! # Ok::<(), evictlab_stress::ArgumentError>(())
 //! ```
 
+#![deny(unreachable_pub)]
+
 pub mod agnhost;
 mod command;
 pub mod duration;
