@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, Report, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{InterruptStage, ReportOptions, Reports, RunDir, VerdictCollector, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Runtime;
 
@@ -15,13 +15,13 @@ pub fn results_dir() -> PathBuf {
     cases.parent().unwrap_or(cases).join("results")
 }
 
-/// Executes a request with all reports except the terminal, and the report for the verdicts.
+/// Executes a request with all reports except the terminal; `verdicts` collects the results.
 pub fn execute(
     runtime: &Runtime,
     request: RunRequest,
     run_dir: RunDir,
     clock: Clock,
-    verdicts: Box<dyn Report>,
+    verdicts: &VerdictCollector,
 ) -> Result<(), String> {
     let options = ReportOptions {
         run_dir,
@@ -32,7 +32,7 @@ pub fn execute(
         interrupts: InterruptStage::default(),
     };
     let mut all = reports(options).map_err(|error| error.to_string())?;
-    all.push(verdicts);
+    all.push(Box::new(verdicts.clone()));
     let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();
     let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;

@@ -174,6 +174,15 @@ impl ClusterError {
         }
     }
 
+    /// Returns whether the binary of a kubelet cannot be read, or does not start.
+    pub fn is_kubelet_binary(&self) -> bool {
+        match self {
+            Self::KubeletNotStarted { .. } | Self::Binary { .. } => true,
+            Self::NotStarted { error, .. } => error.is_kubelet_binary(),
+            _ => false,
+        }
+    }
+
     /// Returns whether kind timed out for no other reason than a slow host.
     pub(crate) fn is_slow_host(&self) -> bool {
         match self {

@@ -434,8 +434,12 @@ mod tests {
             reused,
         };
         let ready = || RunEventKind::ClusterReady { cluster: cluster(), seconds: 1.0, nodes: vec![] };
-        let failed =
-            || RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        let failed = || RunEventKind::ClusterFailed {
+            cluster: cluster(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
         let deleted = |kept: Option<&str>, error: Option<&str>| RunEventKind::ClusterDeleted {
             cluster: cluster(),
             seconds: 1.0,
@@ -495,8 +499,12 @@ mod tests {
             kubelets: vec!["v1.32.13".to_owned()],
             reused: false,
         };
-        let failed =
-            RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        let failed = RunEventKind::ClusterFailed {
+            cluster: cluster(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
         for (events, why) in [
             (vec![start.clone(), started, failed], "not run: failed to create cluster c"),
             (vec![start.clone(), RunEventKind::Interrupted { stage: 1 }], "not run: run interrupted"),

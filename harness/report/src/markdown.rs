@@ -8,7 +8,7 @@ use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
 use crate::words::{
-    code_block, count, duration, inert_markdown, markdown_cell, markdown_code, needs_attention,
+    code_block, count, duration, inert_markdown, markdown_code, markdown_table, needs_attention,
 };
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Verdict};
@@ -56,10 +56,8 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
         let _ = writeln!(text, "\nResult of a model, not of a real kubelet: {}.", model_notice(model));
     }
     write_case_details(&mut text, state.case_info(&ended.id), ended);
-    text.push_str("\n| | |\n|-|-|\n");
-    let mut row = |name: &str, value: &str| {
-        let _ = writeln!(text, "| {name} | {} |", markdown_cell(value));
-    };
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: &str| rows.push([name.to_owned(), value.to_owned()]);
     if let Some(run) = &state.run {
         row("evictlab", &format!("{}, backend {}", run.evictlab, run.backend));
     }
@@ -71,6 +69,7 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
             row("first pod created to outcome", &duration(seconds));
         }
     }
+    let _ = write!(text, "\n{}", markdown_table(&["", ""], rows));
     write_repro_commands(&mut text, state, &ended.id);
     text
 }

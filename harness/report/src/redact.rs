@@ -377,7 +377,8 @@ mod tests {
     fn replaces_credentials_in_events() {
         let text = || format!("the API server returned {JWT}");
         let step = |text| RunEventKind::ClusterStep { cluster: "c".to_owned(), text };
-        let failed = |error| RunEventKind::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error };
+        let failed =
+            |error| RunEventKind::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error, cause: None };
         let testimony =
             EvictionRecord { status: Some(text()), events: vec![text()], ..EvictionRecord::default() };
         let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };

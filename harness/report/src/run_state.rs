@@ -177,7 +177,7 @@ impl RunState {
                     cluster.creation = Some(Creation::Ready { at, seconds: *seconds });
                 }
             }
-            RunEventKind::ClusterFailed { cluster, seconds, error } => {
+            RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {
                 if let Some(cluster) = self.cluster_mut(cluster) {
                     cluster.creation = Some(Creation::Failed { seconds: *seconds, error: error.clone() });
                 }

@@ -403,6 +403,7 @@ mod tests {
             cluster: "c".to_owned(),
             seconds: 1.0,
             error: "no image".to_owned(),
+            cause: None,
         };
         let cluster =
             RunEventKind::ClusterStarted { cluster: "c".to_owned(), kubelets: vec![], reused: false };

@@ -21,6 +21,19 @@ pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
+/// Formats a Markdown table. Each row has as many cells as the header; cells become one line each, with
+/// their pipes escaped.
+pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
+    let name = |name: &&str| if name.is_empty() { " ".to_owned() } else { format!(" {name} ") };
+    let names: Vec<String> = header.iter().map(name).collect();
+    let mut text = format!("|{}|\n|{}\n", names.join("|"), "-|".repeat(header.len()));
+    for row in rows {
+        let cells: Vec<String> = row.as_ref().iter().map(|cell| markdown_cell(cell)).collect();
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
 /// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in
 /// Markdown. All other text, closed code spans included, stays as it is.
 pub(crate) fn inert_markdown(text: &str) -> String {

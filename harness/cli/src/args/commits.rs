@@ -22,8 +22,8 @@ pub(crate) struct CommitArgs {
     #[arg(long, value_name = "PATH", default_value = "_output/bin/kubelet", requires = "repository")]
     kubelet_path: PathBuf,
     /// Number of conclusive runs of the case on each commit
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "repository", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    tries: u32,
+    #[arg(long, alias = "tries", value_name = "N", default_value_t = 1, requires = "repository", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
     /// Runs that must be bad for a commit to be bad: `any` for a case that is bad only sometimes, `all`
     /// for one that is also bad sometimes on good commits
     #[arg(long, value_name = "TRIES", value_enum, default_value_t = BadIfArg::Any, requires = "repository")]
@@ -62,7 +62,7 @@ impl CommitArgs {
             ("--git", repository.unwrap_or_default()),
             ("--build", self.build.clone()),
             ("--kubelet-path", self.kubelet_path.display().to_string()),
-            ("--tries", self.tries.to_string()),
+            ("--repeat", self.repeat.to_string()),
             ("--bad-if", bad_if.to_owned()),
         ];
         let words = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
@@ -85,8 +85,8 @@ impl CommitArgs {
     }
 
     /// Returns the number of conclusive runs on each commit.
-    pub(crate) fn tries(&self) -> u32 {
-        self.tries
+    pub(crate) fn repeat(&self) -> u32 {
+        self.repeat
     }
 
     /// Returns which runs must be bad for a commit to be bad.

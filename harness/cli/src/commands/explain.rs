@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use evictlab_explain::{Explanation, Input, explain};
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::quantity::MIB;
 
 use crate::failure::{Failure, bad_input};
 use crate::output::{print, print_json};
 
 /// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
-const MAX_INPUT: u64 = 512 << 20;
+const MAX_INPUT: u64 = 512 * MIB;
 
 /// Explain why a pod was evicted
 ///

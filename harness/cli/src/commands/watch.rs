@@ -24,8 +24,8 @@ use crate::args::output::ColorArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
-/// Time after an interrupt for which the watch waits for the reader of its output.
-const READER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after an interrupt until the process exits, whether its output was read or not.
+const EXIT_DELAY: Duration = Duration::from_secs(5);
 
 /// Watch the nodes of any cluster and predict the next evictions
 ///
@@ -117,7 +117,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let restore = keyboard.as_ref().map(Keyboard::restorer);
     tokio::spawn(async move {
         stop.cancelled().await;
-        sleep(READER_TIMEOUT).await;
+        sleep(EXIT_DELAY).await;
         restore.inspect(|restore| restore());
         exit(status.into());
     });

@@ -2,7 +2,7 @@
 
 use evictlab_case::{Pressure, Signal};
 use evictlab_rules::quantity::MIB;
-use evictlab_runner::pressure::{self as stage, SignalStatus};
+use evictlab_runner::pressure::{SignalStatus, eviction_threshold};
 
 use super::host_info::HostInfo;
 
@@ -49,5 +49,5 @@ pub(crate) fn initial_threshold(pressure: &Pressure, host: &HostInfo) -> String 
     }
     let available = host.memory.saturating_sub(IDLE_NODE_MEMORY) / one * one;
     let node = SignalStatus { available, capacity: host.memory, used_by_pods: 0 };
-    stage::eviction_threshold(pressure, node).unwrap_or_else(never_met)
+    eviction_threshold(pressure, node).unwrap_or_else(never_met)
 }

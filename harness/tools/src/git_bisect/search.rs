@@ -25,7 +25,7 @@ pub struct CommitSearch {
 
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// Test a commit.
     Test {
         /// Id of the commit.
@@ -69,11 +69,11 @@ impl CommitSearch {
     }
 
     /// Returns the next commit to test, or the outcome. Both ends are tested first: a search between
-    /// ends with other verdicts than given would be in vain.
+    /// ends with other verdicts than given would not find the commit.
     ///
     /// # Errors
     /// git fails.
-    pub fn next(&self) -> Result<Step, GitError> {
+    pub(super) fn next(&self) -> Result<Step, GitError> {
         let ends = [(&self.new, self.first.opposite()), (&self.old, self.first)];
         for (end, expected) in ends {
             match self.result(end) {
@@ -155,7 +155,7 @@ fn position(untested: usize, skipped: usize) -> usize {
 }
 
 /// Returns the number of commits that remain to be tested if all build, about.
-pub fn steps(left: usize) -> u32 {
+pub(super) fn steps(left: usize) -> u32 {
     (left + 1).next_power_of_two().trailing_zeros()
 }
 

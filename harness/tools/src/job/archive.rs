@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use evictlab_cluster::sha256_hex;
+use evictlab_rules::quantity::{GIB, MIB};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -22,9 +23,9 @@ const PREFIX: &str = "evictlab-results";
 const LINE_BYTES: usize = 3072;
 /// Maximum size of a compressed archive. In base64, it is shorter than the log at which kubelets rotate
 /// (`containerLogMaxSize`, 10Mi by default).
-const MAX_COMPRESSED: usize = 6 << 20;
+const MAX_COMPRESSED: usize = 6 * MIB as usize;
 /// Maximum size of the unpacked files.
-const MAX_UNPACKED: u64 = 2 << 30;
+const MAX_UNPACKED: u64 = 2 * GIB;
 
 /// A log without complete results, or with invalid ones.
 #[derive(Debug, thiserror::Error)]
@@ -206,7 +207,7 @@ mod tests {
     #[test]
     fn results_survive_a_log() {
         let (run, target) = (run_dir(), tempfile::tempdir().unwrap());
-        // An earlier attempt in the same log, and lines of somebody who knows the format.
+        // An earlier attempt in the same log, and forged lines in its format.
         let log = format!(
             "{}evictlab-results x QUJD\nevictlab-results end\n{}",
             log(run.path(), "first"),

@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::change::Change;
+use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
@@ -233,7 +233,7 @@ impl WatchLoop<'_> {
         }
     }
 
-    fn handle_message(&mut self, message: WatchMessage) -> Vec<Change> {
+    fn handle_message(&mut self, message: WatchMessage) -> Vec<NodeChange> {
         let now = Timestamp::now();
         match message {
             WatchMessage::ListComplete(_) => Vec::new(),
@@ -248,7 +248,7 @@ impl WatchLoop<'_> {
         }
     }
 
-    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<Change> {
+    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<NodeChange> {
         let now = Timestamp::now();
         if let Err(QueryError::ApiServer(reason)) = result {
             return self.state.set_server_error(Some(reason.clone()), now);
@@ -284,7 +284,7 @@ impl WatchLoop<'_> {
     }
 
     /// Starts a poller for each new node and stops those of removed nodes.
-    fn update_pollers(&mut self) -> Vec<Change> {
+    fn update_pollers(&mut self) -> Vec<NodeChange> {
         let nodes = self.watches.nodes.state();
         let present: BTreeSet<String> =
             nodes.iter().filter(|node| self.options.includes(node)).map(|node| node.name_any()).collect();

@@ -165,6 +165,7 @@ fn clusters_of_the_same_name_stay_apart() {
         cluster: "lab".to_owned(),
         seconds: 1.0,
         error: "no memory".to_owned(),
+        cause: None,
     };
     let failing = [cluster(), vec![failed]].concat();
     let merge = merged(vec![Run("a", failing, true), Run("b", cluster(), true)]).unwrap();

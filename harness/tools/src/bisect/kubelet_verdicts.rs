@@ -1,29 +1,20 @@
-//! Collects the verdicts of a run by kubelet.
+//! The verdicts of a run by kubelet.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::candidate::Standing;
 use super::search::ProbeOutcome;
 use evictlab_judge::CaseResult;
-use evictlab_report::RunState;
-use evictlab_report::{Report, ReportError, RunEvent, RunEventKind};
+use evictlab_report::{ClusterFailure, Report, VerdictCollector};
 
 /// The verdicts of a run of one case, by kubelet.
 #[derive(Clone, Debug, Default)]
-pub struct VerdictObserver(Arc<Mutex<ObservedVerdicts>>);
+pub struct KubeletVerdicts(VerdictCollector);
 
-#[derive(Debug, Default)]
-struct ObservedVerdicts {
-    /// Kubelet label and result, in order of arrival.
-    verdicts: Vec<(String, Arc<CaseResult>)>,
-    /// Error of a cluster that could not be created.
-    cluster_error: Option<String>,
-}
-
-impl VerdictObserver {
+impl KubeletVerdicts {
     /// Returns a report that collects the verdicts.
-    pub fn report(&self) -> Box<dyn Report> {
-        Box::new(VerdictReport(self.clone()))
+    pub fn collector(&self) -> Box<dyn Report> {
+        Box::new(self.0.clone())
     }
 
     /// Returns the outcome for a kubelet label: its first conclusive verdict.
@@ -54,46 +45,21 @@ impl VerdictObserver {
         };
         match inconclusive.last() {
             Some(last) => format!("{}{times}, {}", last.verdict, last.why.trim_end()),
-            None => self.cluster_error().unwrap_or_else(|| "not run".to_owned()),
+            None => {
+                self.cluster_failure().map_or_else(|| "not run".to_owned(), |failure| failure.to_string())
+            }
         }
     }
 
-    /// Returns the error of a cluster that could not be created or opened.
-    pub fn cluster_error(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).cluster_error.clone()
+    /// Returns the failure of a cluster that could not be created or opened.
+    pub fn cluster_failure(&self) -> Option<ClusterFailure> {
+        self.0.cluster_failure()
     }
 
     /// Returns all results on a kubelet, in order.
     fn results(&self, kubelet: &str) -> Vec<Arc<CaseResult>> {
-        let observed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_kubelet = observed.verdicts.iter().filter(|(label, _)| label == kubelet);
-        of_kubelet.map(|(_, result)| result.clone()).collect()
-    }
-}
-
-struct VerdictReport(VerdictObserver);
-
-impl Report for VerdictReport {
-    fn name(&self) -> &'static str {
-        "verdicts"
-    }
-
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        let mut observed = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &event.what {
-            RunEventKind::CaseEnded { id, judgement, .. } => {
-                observed.verdicts.push((id.kubelet.clone(), judgement.clone()));
-            }
-            RunEventKind::ClusterFailed { cluster, error, .. } => {
-                observed.cluster_error = Some(format!("cluster {cluster} failed: {error}"));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
-        Ok(())
+        let all = self.0.results().into_iter();
+        all.filter(|one| one.id.kubelet == kubelet).map(|one| one.result).collect()
     }
 }
 
@@ -101,9 +67,8 @@ impl Report for VerdictReport {
 mod tests {
     use super::*;
     use evictlab_judge::Verdict;
-    use evictlab_report::CaseId;
+    use evictlab_report::{CaseId, RunEvent, RunEventKind, RunState};
     use jiff::Timestamp;
-    use std::sync::Arc;
 
     fn event(what: RunEventKind) -> RunEvent {
         RunEvent { at: Timestamp::UNIX_EPOCH, what }
@@ -117,8 +82,8 @@ mod tests {
 
     #[test]
     fn the_first_conclusive_verdict_counts() {
-        let observer = VerdictObserver::default();
-        let mut report = observer.report();
+        let verdicts = KubeletVerdicts::default();
+        let mut report = verdicts.collector();
         for (kubelet, attempt, verdict) in [
             ("v1.31.14", 1, Verdict::Inconclusive),
             ("v1.31.14", 2, Verdict::Reproduced),
@@ -128,22 +93,23 @@ mod tests {
             report.on_event(&event(case_ended(kubelet, attempt, verdict)), &RunState::default()).unwrap();
         }
         assert_eq!(
-            observer.outcome("v1.31.14"),
+            verdicts.outcome("v1.31.14"),
             ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned())
         );
         assert_eq!(
-            observer.outcome("v1.32.13"),
+            verdicts.outcome("v1.32.13"),
             ProbeOutcome::Inconclusive("inconclusive 2 times, why".to_owned())
         );
-        assert_eq!(observer.outcome("v1.33.0"), ProbeOutcome::Inconclusive("not run".to_owned()));
+        assert_eq!(verdicts.outcome("v1.33.0"), ProbeOutcome::Inconclusive("not run".to_owned()));
         let failed = RunEventKind::ClusterFailed {
             cluster: "c".to_owned(),
             seconds: 1.0,
             error: "no image".to_owned(),
+            cause: None,
         };
         report.on_event(&event(failed), &RunState::default()).unwrap();
         assert_eq!(
-            observer.outcome("v1.33.0"),
+            verdicts.outcome("v1.33.0"),
             ProbeOutcome::Inconclusive("cluster c failed: no image".to_owned())
         );
     }

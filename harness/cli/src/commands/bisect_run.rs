@@ -8,17 +8,14 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_report::clock::Clock;
 use evictlab_report::{InterruptStage, ReportOptions, RunDir};
 use evictlab_runner::{Interrupt, Repeat, RunRequest};
-use evictlab_tools::bisect::VerdictObserver;
+use evictlab_tools::bisect::KubeletVerdicts;
 
 use crate::args::bisect::BisectArgs;
-use crate::execute::execute;
+use crate::execute::{MAX_ATTEMPTS, execute};
 use crate::failure::Failure;
 
-/// Number of runs of a kubelet whose verdicts may be inconclusive, including the last one.
-const MAX_ATTEMPTS: u32 = 3;
-
 /// A run of a search.
-pub(super) struct Probe {
+pub(super) struct BisectRun {
     /// Id of the run.
     pub(super) run: String,
     /// The case.
@@ -33,7 +30,7 @@ pub(super) struct Probe {
     pub(super) run_dir: RunDir,
 }
 
-impl Probe {
+impl BisectRun {
     /// Executes the run and returns its verdicts.
     ///
     /// # Errors
@@ -43,7 +40,7 @@ impl Probe {
         args: &BisectArgs,
         clock: Clock,
         interrupt: &Interrupt,
-    ) -> Result<VerdictObserver, Failure> {
+    ) -> Result<KubeletVerdicts, Failure> {
         let attempts = self.tries + MAX_ATTEMPTS - 1;
         let request = RunRequest {
             repeat: Repeat::UntilConclusive { verdicts: self.tries, attempts },
@@ -57,11 +54,11 @@ impl Probe {
             write_baseline: None,
             interrupts: InterruptStage::default(),
         };
-        let observer = VerdictObserver::default();
-        execute(request, options, vec![observer.report()], clock, interrupt.clone()).await?;
+        let verdicts = KubeletVerdicts::default();
+        execute(request, options, vec![verdicts.collector()], clock, interrupt.clone()).await?;
         match interrupt.stop.is_cancelled() {
             true => Err(Failure::interrupted()),
-            false => Ok(observer),
+            false => Ok(verdicts),
         }
     }
 }
