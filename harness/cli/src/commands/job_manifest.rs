@@ -57,9 +57,9 @@ pub(super) struct ManifestArgs {
     /// are not retried
     #[arg(long, value_name = "N", default_value_t = 2)]
     retries: u32,
-    /// End the Job after this time
-    #[arg(long, value_name = "DURATION", default_value = "6h", value_parser = duration)]
-    deadline: Duration,
+    /// Stop the Job after this time
+    #[arg(long, alias = "deadline", value_name = "DURATION", default_value = "6h", value_parser = duration)]
+    timeout: Duration,
     /// Taint that the pods of the Job tolerate, as `KEY[=VALUE][:EFFECT]` (repeatable)
     #[arg(long = "tolerate", value_name = "TAINT")]
     tolerations: Vec<Toleration>,
@@ -106,7 +106,7 @@ impl ManifestArgs {
             indexes,
             parallelism: parallelism.min(indexes),
             retries: self.retries,
-            deadline: self.deadline,
+            deadline: self.timeout,
             node_selector: self.node_selector()?,
             tolerations: self.tolerations.clone(),
             priority_class: self.priority_class.clone(),

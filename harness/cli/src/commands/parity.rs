@@ -75,8 +75,8 @@ struct RecordArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
     /// Directory of the results
-    #[arg(long, value_name = "DIR", default_value = REAL_RESULTS)]
-    output_dir: PathBuf,
+    #[arg(long, alias = "output-dir", value_name = "DIR", default_value = REAL_RESULTS)]
+    real_results: PathBuf,
 }
 
 /// Compares the model with real kubelets, or records results. Simulated time requires a paused runtime
@@ -108,7 +108,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let runs: Result<Vec<RecordedRun>, _> = args.runs.iter().map(|dir| RecordedRun::read(dir)).collect();
     for results in KubeletResults::collect(&runs.map_err(bad_input)?).map_err(bad_input)? {
-        let path = results.update(&args.output_dir).map_err(infrastructure)?;
+        let path = results.update(&args.real_results).map_err(infrastructure)?;
         print(format!("{} in {}", count(results.cases.len(), "case"), path.display()))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -71,7 +71,16 @@ fn with_defaults(
 /// Returns the options that a profile may contain, by their long names.
 pub(super) fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let named = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
-    named.filter(|(long, _)| !EXCLUDED.contains(long))
+    named.filter(|(long, arg)| !EXCLUDED.contains(long) && !arg.is_hide_set())
+}
+
+/// Returns the option with this long name, which may be a former one.
+fn find_option<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let has_name = |arg: &&Arg| {
+        let former = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long() == Some(name) || former.contains(&name)
+    };
+    command.get_arguments().find(has_name).filter(|_| !EXCLUDED.contains(&name))
 }
 
 /// Returns whether the values of an option are `true` and `false`.
@@ -113,7 +122,7 @@ impl Profile<'_> {
                 command = command.mut_subcommand(name, |_| applied);
                 continue;
             }
-            let Some((_, arg)) = keys(&command).find(|(long, _)| *long == name) else {
+            let Some(arg) = find_option(&command, name) else {
                 let subcommands = command.get_subcommands().map(Command::get_name);
                 let options = keys(&command).map(|(long, _)| long);
                 let known: Vec<&str> = subcommands.filter(|name| *name != "help").chain(options).collect();
