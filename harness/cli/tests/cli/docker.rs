@@ -182,7 +182,7 @@ fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
 }
 
 #[test]
-fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
+fn gc_spares_a_foreign_cluster_with_the_name_of_a_dead_run() {
     let killed = record("lab", "killed", dead());
     let unfinished = ClusterRecord { node_ids: vec!["lab-worker".to_owned()], ..killed.clone() };
     let rows = [
@@ -238,7 +238,7 @@ fn delete_asks_for_a_live_owner_and_for_a_record() {
             true,
             "uses it\nhelp: wait for the end of its run, or use --force",
         ),
-        (record("lab", "killed", dead()), false, "it may be somebody else's\nhelp: "),
+        (record("lab", "killed", dead()), false, "another program may have created it\nhelp: "),
     ];
     for (state, is_recorded, says) in rows {
         let container = node("lab", is_recorded.then(|| state.clone()));

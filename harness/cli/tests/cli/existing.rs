@@ -266,7 +266,7 @@ impl ServedCluster {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Creates a pod of somebody else on a node.
+    /// Creates a pod on a node that does not belong to evictlab.
     fn create_other_pod(&self, node: &str) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
