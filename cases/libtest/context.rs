@@ -10,13 +10,13 @@ use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Runtime;
 
 /// Returns the results directory of the workspace, independent of the working directory.
-pub fn results_dir() -> PathBuf {
+pub(crate) fn results_dir() -> PathBuf {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR"));
     cases.parent().unwrap_or(cases).join("results")
 }
 
 /// Executes a request with all reports except the terminal; `verdicts` collects the results.
-pub fn execute(
+pub(crate) fn execute(
     runtime: &Runtime,
     request: RunRequest,
     run_dir: RunDir,
@@ -44,7 +44,7 @@ pub fn execute(
 }
 
 /// Connects to Docker and checks the version of kind.
-pub async fn connect_docker() -> Result<Docker, String> {
+pub(crate) async fn connect_docker() -> Result<Docker, String> {
     let docker = Docker::connect().await.map_err(|error| error.to_string())?;
     evictlab_cluster::kind_version().await.map_err(|error| error.to_string())?;
     Ok(docker)
@@ -52,7 +52,7 @@ pub async fn connect_docker() -> Result<Docker, String> {
 
 /// Resolves the kubelets to their images; `None` is the newest kubelet in Docker. Pulls no images
 /// for it.
-pub async fn resolve_kubelets(
+pub(crate) async fn resolve_kubelets(
     docker: &Docker,
     catalog: &ImageCatalog,
     specs: &[Option<KubeletSpec>],

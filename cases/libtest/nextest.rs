@@ -20,7 +20,7 @@ use super::reaper;
 
 /// Runs a test on the cluster of its nextest run. The first process creates the cluster; its reaper
 /// deletes it after the end of nextest.
-pub fn run(options: &TestOptions, test: &Test) -> TestOutcome {
+pub(crate) fn run(options: &TestOptions, test: &Test) -> TestOutcome {
     match run_case(options, test) {
         Ok(Some(result)) => TestOutcome::Judged(result),
         Ok(None) => TestOutcome::NoVerdict,

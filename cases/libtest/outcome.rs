@@ -7,7 +7,7 @@ use libtest_mimic::{Completion, Failed};
 
 /// TestOutcome of a test.
 #[derive(Clone, Debug)]
-pub enum TestOutcome {
+pub(crate) enum TestOutcome {
     /// The case has a verdict.
     Judged(Arc<CaseResult>),
     /// No cluster is available.
@@ -24,7 +24,7 @@ pub enum TestOutcome {
 impl TestOutcome {
     /// Passed, reproduced and fixed are successes; skipped is ignored; other verdicts fail with
     /// their reason.
-    pub fn completion(self) -> Result<Completion, Failed> {
+    pub(crate) fn completion(self) -> Result<Completion, Failed> {
         match self {
             Self::Judged(result) => match result.verdict {
                 verdict if verdict.is_success() => Ok(Completion::Completed),

@@ -11,7 +11,7 @@ use super::shared_run::SharedRun;
 use super::{nextest, reaper};
 
 /// Lists or runs the tests. In the reaper process, deletes its cluster instead.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     if let Some(cluster) = std::env::var_os(reaper::REAPER_VARIABLE) {
         return reaper::main(&cluster.to_string_lossy());
     }

@@ -19,7 +19,7 @@ use super::options::{Backend, Test, TestOptions, kubelets};
 use super::outcome::TestOutcome;
 
 /// The run of all selected tests; the first test starts it.
-pub struct SharedRun {
+pub(crate) struct SharedRun {
     options: Arc<TestOptions>,
     selected: Vec<Test>,
     progress: Arc<Progress>,
@@ -50,16 +50,17 @@ impl Progress {
 
 impl SharedRun {
     /// Returns a run of these tests that has not started.
-    pub fn new(options: Arc<TestOptions>, selected: Vec<Test>) -> Self {
+    pub(crate) fn new(options: Arc<TestOptions>, selected: Vec<Test>) -> Self {
         let progress: Arc<Progress> = Arc::default();
         let waiting = progress.clone();
-        // A test that has not found its result waits already, or still holds the lock of the progress.
+        // A test that has not found its result waits already, or still holds the lock of the
+        // progress.
         let verdicts = VerdictCollector::with_notification(move || waiting.change(|_| ()));
         Self { options, selected, progress, verdicts, run: OnceLock::new() }
     }
 
     /// Waits for the outcome of a test.
-    pub fn outcome(&self, test: &Test) -> TestOutcome {
+    pub(crate) fn outcome(&self, test: &Test) -> TestOutcome {
         self.run.get_or_init(|| {
             let (selected, backend) = (self.selected.clone(), self.options.backend);
             let (progress, verdicts) = (self.progress.clone(), self.verdicts.clone());

@@ -45,7 +45,8 @@ pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptSt
     }
 }
 
-/// Writes a document as [`print_json`] does; after an interrupt, without a reader that does not read.
+/// Writes a document as [`print_json`] does; after an interrupt, without a reader that does not
+/// read.
 pub(crate) fn print_json_until_interrupt(
     document: &impl Serialize,
     interrupts: &InterruptStage,

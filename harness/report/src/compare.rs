@@ -70,8 +70,8 @@ pub struct ChangedCase {
     pub change: String,
 }
 
-/// Compares two runs: verdicts, rates with disjoint confidence intervals, and durations that changed a
-/// lot.
+/// Compares two runs: verdicts, rates with disjoint confidence intervals, and durations that
+/// changed a lot.
 pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
     let states = [before.state(), after.state()];
     let (old, new) = (cells(states[0]), cells(states[1]));

@@ -4,10 +4,10 @@
 //! with the test cases `create`, `run` and `delete`, so that TestGrid shows a broken cluster and a
 //! broken kubelet in different rows.
 //!
-//! CI systems recognize a test of an earlier run by its suite, `classname` and `name`. These contain
-//! the minor version of the kubelet, or its label if several kubelets of a run have the same minor;
-//! the property `kubelet` has the complete version. No two test cases of a file share `classname` and
-//! `name`: GitLab keeps only one of them.
+//! CI systems recognize a test of an earlier run by its suite, `classname` and `name`. These
+//! contain the minor version of the kubelet, or its label if several kubelets of a run have the
+//! same minor; the property `kubelet` has the complete version. No two test cases of a file share
+//! `classname` and `name`: GitLab keeps only one of them.
 //!
 //! | verdict | test case |
 //! | --- | --- |
@@ -340,9 +340,9 @@ mod tests {
         assert_eq!(names, ["a", "a #2", "a #3"]);
     }
 
-    /// CI systems take `classname` and `name` for the identity of a test (GitLab keeps only the first
-    /// test case of an identity), Jenkins takes the text before the last full stop of `classname` for
-    /// the package, and TestGrid joins suite and name to the name of a row.
+    /// CI systems take `classname` and `name` for the identity of a test (GitLab keeps only the
+    /// first test case of an identity), Jenkins takes the text before the last full stop of
+    /// `classname` for the package, and TestGrid joins suite and name to the name of a row.
     #[test]
     fn test_cases_are_unique_and_keep_their_names_over_patches() {
         let identities = |kubelets: &[&str]| {

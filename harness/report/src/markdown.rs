@@ -1,4 +1,5 @@
-//! The cases of a run as Markdown: for the terminal, the job summary, JUnit, the HTML page, and issues.
+//! The cases of a run as Markdown: for the terminal, the job summary, JUnit, the HTML page, and
+//! issues.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -126,8 +127,8 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
     lines.collect()
 }
 
-/// Ended cases that need attention, in the order of their ends, each with the later attempts, on all
-/// kubelets, that have the same verdict and reason.
+/// Ended cases that need attention, in the order of their ends, each with the later attempts, on
+/// all kubelets, that have the same verdict and reason.
 pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCase>)> {
     let mut groups: Vec<(&EndedCase, Vec<&EndedCase>)> = vec![];
     for ended in state.ended.iter().filter(|ended| needs_attention(ended.judgement.verdict)) {

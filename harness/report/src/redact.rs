@@ -200,8 +200,8 @@ fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a list
-/// do not have a kind.
+/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a
+/// list do not have a kind.
 fn is_pod_of_others(fields: &Map<String, Value>) -> bool {
     let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
     let is_pod = fields.get("spec").is_some_and(|spec| spec.get("containers").is_some());

@@ -60,7 +60,8 @@ pub enum RunEventKind {
         kubelets: Vec<String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
-        /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in advance.
+        /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in
+        /// advance.
         #[serde(default = "once", skip_serializing_if = "is_once")]
         repeat: Option<u32>,
         /// Effect of flaky cases on the exit status.

@@ -43,7 +43,8 @@ pub struct ClusterFailure {
 }
 
 impl VerdictCollector {
-    /// Returns a collector that calls this function after each result, from the thread of the reports.
+    /// Returns a collector that calls this function after each result, from the thread of the
+    /// reports.
     pub fn with_notification(on_result: impl Fn() + Send + Sync + 'static) -> Self {
         Self { on_result: Some(Arc::new(on_result)), ..Self::default() }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use evictlab_report::EarlierRuns;
 use evictlab_runner::{PreviewedCase, RunPreview, RunRequest, preview};
 
-/// Returns the preview of a run. `repeat`: number of runs of each case, `None` if it depends on verdicts
-/// or on time; `nodes`: number of nodes for each kubelet.
+/// Returns the preview of a run. `repeat`: number of runs of each case, `None` if it depends on
+/// verdicts or on time; `nodes`: number of nodes for each kubelet.
 pub fn preview_run(
     request: &RunRequest,
     earlier: &EarlierRuns,
@@ -62,9 +62,9 @@ fn estimate_of_model(cases: &[PreviewedCase], earlier: &EarlierRuns) -> Option<f
     Some(earlier.real_seconds_per_execution()? * executed_cases(cases).count() as f64)
 }
 
-/// Estimates the time of all cases in seconds, without the creation of clusters: clusters run one after
-/// the other, their kubelets in parallel. `None` if less than half of the cases have a duration; cases
-/// without one take as long as the mean of the others.
+/// Estimates the time of all cases in seconds, without the creation of clusters: clusters run one
+/// after the other, their kubelets in parallel. `None` if less than half of the cases have a
+/// duration; cases without one take as long as the mean of the others.
 fn estimate_of_nodes(cases: &[PreviewedCase], nodes: u16) -> Option<f64> {
     let run: Vec<&PreviewedCase> = executed_cases(cases).collect();
     let known: Vec<f64> = run.iter().filter_map(|case| case.earlier_seconds).collect();

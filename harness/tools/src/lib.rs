@@ -5,7 +5,9 @@
 //! tests kubelets:
 //!
 //! ```
-//! use evictlab_tools::bisect::{KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, Standing, ordered};
+//! use evictlab_tools::bisect::{
+//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, Standing, ordered,
+//! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let candidate = |name: &str| -> Result<KubeletCandidate, Box<dyn std::error::Error>> {

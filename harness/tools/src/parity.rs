@@ -54,8 +54,8 @@ pub struct ModelRun<'a> {
 }
 
 impl ModelRun<'_> {
-    /// Runs the cases of `real` on modelled kubelets of the same versions, in one run for each cgroup
-    /// version, and compares the results. Simulated time requires a paused runtime clock.
+    /// Runs the cases of `real` on modelled kubelets of the same versions, in one run for each
+    /// cgroup version, and compares the results. Simulated time requires a paused runtime clock.
     ///
     /// # Errors
     /// A kubelet or a cgroup version is not modelled, or a run could not be started.
@@ -84,7 +84,8 @@ impl ModelRun<'_> {
         Ok(parities)
     }
 
-    /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the same order.
+    /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the
+    /// same order.
     async fn run(
         &self,
         cgroup: &str,

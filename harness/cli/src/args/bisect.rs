@@ -26,8 +26,8 @@ use crate::failure::{Failure, bad_input};
 /// kubelet that is inconclusive three times is skipped and reported.
 ///
 /// With `--git`, searches for the commit: builds the commits that git's bisection chooses, replaces
-/// the kubelet of one kept worker by each, and prints the commit, its pull request and a confidence.
-/// Built kubelets are cached. An interrupted search continues with `--resume`.
+/// the kubelet of one kept worker by each, and prints the commit, its pull request and a
+/// confidence. Built kubelets are cached. An interrupted search continues with `--resume`.
 ///
 /// Exit status: 0 found; 1 a given end has the other verdict; 2 invalid input; 3 inconclusive or
 /// skipped ones remain in between; 4 error of the harness, a cluster or the host; 130 interrupted.

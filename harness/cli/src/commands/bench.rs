@@ -32,10 +32,10 @@ const QUICK_RUNS: u32 = 10;
 /// Progress is printed to standard error.
 ///
 /// Also measures time and memory on 10, 100, 1,000 and 5,000 nodes, and prints how they grow: a run
-/// on an embedded cluster and the preparation of an existing one (up to 1,000 nodes; the existing one
-/// is an embedded cluster in another process), `evictlab watch` (generated nodes with 30 pods each,
-/// once and every 30 s), and `evictlab explain` (30 events for each node). This takes about five
-/// minutes.
+/// on an embedded cluster and the preparation of an existing one (up to 1,000 nodes; the existing
+/// one is an embedded cluster in another process), `evictlab watch` (generated nodes with 30 pods
+/// each, once and every 30 s), and `evictlab explain` (30 events for each node). This takes about
+/// five minutes.
 ///
 /// Exit status: 0 every target reached; 1 a target missed; 2 invalid input; 4 a figure could not be
 /// measured; 130 interrupted.

@@ -55,7 +55,8 @@ pub(super) async fn run(
     report(args, &run, &outcome)
 }
 
-/// Checks the input, and creates or opens the run directory, which is locked as long as the file exists.
+/// Checks the input, and creates or opens the run directory, which is locked as long as the file
+/// exists.
 async fn prepare<'a>(
     args: &'a BisectArgs,
     dir: &Path,

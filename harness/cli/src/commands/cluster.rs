@@ -35,8 +35,8 @@ enum Command {
     /// Create a kind cluster with a worker for each kubelet, or serve an embedded cluster
     ///
     /// `evictlab run --backend kind --cluster NAME` runs cases on the kind cluster. An embedded
-    /// cluster is served until this command is interrupted, or with `--detach` in the background, until
-    /// `evictlab cluster delete NAME`.
+    /// cluster is served until this command is interrupted, or with `--detach` in the background,
+    /// until `evictlab cluster delete NAME`.
     ///
     /// Exit status: 0 the cluster is ready; 2 invalid input; 4 the cluster could not be created and
     /// was removed; 130 interrupted.

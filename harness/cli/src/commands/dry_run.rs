@@ -24,8 +24,8 @@ pub(crate) struct DryRunOptions {
     pub(crate) nodes: u16,
 }
 
-/// Prints the cases that the run would execute, in their order, and those that it would skip. Creates
-/// and writes nothing.
+/// Prints the cases that the run would execute, in their order, and those that it would skip.
+/// Creates and writes nothing.
 pub(crate) async fn dry_run(
     backend: BackendName,
     prepare: impl AsyncFnOnce(&Clock) -> Result<RunRequest, Failure>,
@@ -81,7 +81,7 @@ fn table(cases: &[&PreviewedCase]) -> String {
             case.kubelet.clone(),
             format!("{}/{}", case.suite, case.case),
             nodes(&case.nodes),
-            alone_on(case.exclusivity).to_owned(),
+            exclusive_resource(case.exclusivity).to_owned(),
             format!("{}s", case.deadline_seconds),
             earlier_seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}s")),
         ]);
@@ -98,7 +98,7 @@ fn nodes(names: &[String]) -> String {
     }
 }
 
-fn alone_on(exclusivity: Exclusivity) -> &'static str {
+fn exclusive_resource(exclusivity: Exclusivity) -> &'static str {
     match exclusivity {
         Exclusivity::Shared => "-",
         Exclusivity::Node => "node",

@@ -19,8 +19,8 @@ const MAX_INPUT: u64 = 512 * MIB;
 /// Explain why a pod was evicted
 ///
 /// Reads Events, Pods and Nodes, or lists of them, as YAML or JSON, from any cluster; or eviction
-/// messages, such as lines of `kubectl describe`, of logs, or quoted in a chat. Needs no access to a
-/// cluster.
+/// messages, such as lines of `kubectl describe`, of logs, or quoted in a chat. Needs no access to
+/// a cluster.
 ///
 /// Reports which threshold was crossed and by how much; which containers the message names, with
 /// usage and request; which containers it does not name, and why; whether event, status, condition

@@ -12,8 +12,8 @@ use crate::output::print;
 
 /// Add the node images that kind published to an image catalog
 ///
-/// Reads the release notes of kind, adds new Kubernetes versions with their digests, and replaces the
-/// images that a newer kind release built again. Use the catalog with `--image-lock FILE`.
+/// Reads the release notes of kind, adds new Kubernetes versions with their digests, and replaces
+/// the images that a newer kind release built again. Use the catalog with `--image-lock FILE`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab image update --image-lock images.lock

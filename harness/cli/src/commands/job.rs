@@ -24,8 +24,9 @@ use crate::output::{print, print_json, print_stderr};
 
 /// Run cases as a Kubernetes Job in the cluster that is tested
 ///
-/// Each index of the Job runs one shard of the selection with `--backend existing`, in a pod that keeps
-/// off the nodes under test. Indexes share these nodes by Leases, and each takes the next free ones.
+/// Each index of the Job runs one shard of the selection with `--backend existing`, in a pod that
+/// keeps off the nodes under test. Indexes share these nodes by Leases, and each takes the next
+/// free ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job manifest message --node-selector pool=evictions --allow-disruption | kubectl apply -f -
@@ -51,8 +52,8 @@ enum Command {
 ///
 /// Prints a line for each change of an index until the Job has ended, then a table.
 ///
-/// Exit status: 0 all indexes succeeded, or printed once; 1 an index failed; 2 the Job does not exist; 4
-/// the cluster does not answer, or denies access.
+/// Exit status: 0 all indexes succeeded, or printed once; 1 an index failed; 2 the Job does not
+/// exist; 4 the cluster does not answer, or denies access.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job watch --name nightly
@@ -63,7 +64,8 @@ struct WatchArgs {
     /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print a JSON object instead of a table; without --once, one object per line after each change
+    /// Print a JSON object instead of a table; without --once, one object per line after each
+    /// change
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -73,11 +75,11 @@ struct WatchArgs {
 /// Collect the results of a Job, and merge them into one run
 ///
 /// Reads the results from the logs of the pods, as soon as each has ended, and writes them to
-/// DIR/index-N. At the end of the Job, DIR/merged is one run with the evidence of all indexes, as of
-/// `evictlab report merge`: a case of an index without results is an error.
+/// DIR/index-N. At the end of the Job, DIR/merged is one run with the evidence of all indexes, as
+/// of `evictlab report merge`: a case of an index without results is an error.
 ///
-/// Exit status: that of the merged run, as of `evictlab run`; 2 the Job does not exist, or DIR is not
-/// empty; 4 no index has results.
+/// Exit status: that of the merged run, as of `evictlab run`; 2 the Job does not exist, or DIR is
+/// not empty; 4 no index has results.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job collect results/nightly
@@ -101,11 +103,12 @@ struct CollectArgs {
 
 /// Delete a Job with everything that it created
 ///
-/// Ends the runs of the Job, which delete their namespaces; deletes what killed runs left; and deletes
-/// the Job's own objects, and its namespace if the manifest created it and no other Job is in it. Collect
-/// the results before: they are deleted with the pods.
+/// Ends the runs of the Job, which delete their namespaces; deletes what killed runs left; and
+/// deletes the Job's own objects, and its namespace if the manifest created it and no other Job is
+/// in it. Collect the results before: they are deleted with the pods.
 ///
-/// Exit status: 0 deleted; 2 nothing of the Job exists; 4 the cluster does not answer, or denies access.
+/// Exit status: 0 deleted; 2 nothing of the Job exists; 4 the cluster does not answer, or denies
+/// access.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job delete --name nightly")]

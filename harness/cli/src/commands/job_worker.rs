@@ -14,8 +14,8 @@ use crate::output::print_stderr;
 
 /// Run one index of a Job: the command of its pods
 ///
-/// Removes what an earlier attempt of the index left, runs the shard of the index, and writes the results
-/// to the end of the log, from which `evictlab job collect` reads them.
+/// Removes what an earlier attempt of the index left, runs the shard of the index, and writes the
+/// results to the end of the log, from which `evictlab job collect` reads them.
 ///
 /// Exit status: that of the run, as of `evictlab run`.
 #[derive(clap::Args)]

@@ -15,9 +15,9 @@ use evictlab_report::words::count;
 
 /// List cases
 ///
-/// Prints the kubelets, deadline, labels and expectation of each case: the observation of a case takes
-/// at most its deadline, longer on slow nodes. JSON output also contains the file and upstream issues.
-/// Reads the case files, but does not check them as `evictlab lint` does.
+/// Prints the kubelets, deadline, labels and expectation of each case: the observation of a case
+/// takes at most its deadline, longer on slow nodes. JSON output also contains the file and
+/// upstream issues. Reads the case files, but does not check them as `evictlab lint` does.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list

@@ -48,7 +48,8 @@ enum Command {
     /// further mutants. Writes mutants.json and mutants.html to the run directory.
     ///
     /// Exit status: 0 every mutant is killed, and every case kills a mutant or states why none can
-    /// fail it (`no-mutant` in the case file); 1 otherwise; 2 invalid input; 4 error of the harness.
+    /// fail it (`no-mutant` in the case file); 1 otherwise; 2 invalid input; 4 error of the
+    /// harness.
     Run(Box<RunArgs>),
 }
 

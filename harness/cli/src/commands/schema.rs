@@ -12,8 +12,8 @@ use crate::profile::{FILE, profile_schema};
 
 /// Print the JSON Schema of case files, or of another document
 ///
-/// A document has the name of its file, or of the command whose `--json` prints it. The schema describes
-/// every key; later versions of evictlab may add keys to the documents that they write.
+/// A document has the name of its file, or of the command whose `--json` prints it. The schema
+/// describes every key; later versions of evictlab may add keys to the documents that they write.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab schema > case.schema.json

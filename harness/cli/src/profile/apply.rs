@@ -19,7 +19,8 @@ const DEFAULT: &str = "default";
 const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
 
 /// Returns the command with the defaults of a profile: that of `--profile`, else of
-/// `EVICTLAB_PROFILE`, else `default`. `--no-FLAG` among the arguments unsets a flag of the profile.
+/// `EVICTLAB_PROFILE`, else `default`. `--no-FLAG` among the arguments unsets a flag of the
+/// profile.
 ///
 /// # Errors
 /// The file is invalid, or does not have the profile.

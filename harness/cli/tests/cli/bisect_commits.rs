@@ -19,9 +19,9 @@ const BAD: &str = "v1.31.14";
 /// A version of a commit that does not build.
 const BROKEN: &str = "broken";
 
-/// Builds a kubelet that reports the version in the file `version`. Adds the subject of the commit to
-/// the file `$BUILD_LOG`, and `overlap` while another build runs. From `$BUILD_HOLD_FROM` builds on,
-/// waits while the file `$BUILD_HOLD` exists.
+/// Builds a kubelet that reports the version in the file `version`. Adds the subject of the commit
+/// to the file `$BUILD_LOG`, and `overlap` while another build runs. From `$BUILD_HOLD_FROM` builds
+/// on, waits while the file `$BUILD_HOLD` exists.
 const BUILD: &str = r#"
 trap 'exit 1' TERM
 mkdir "$BUILD_LOG.lock" || echo overlap >> "$BUILD_LOG"

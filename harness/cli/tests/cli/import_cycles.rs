@@ -29,8 +29,8 @@ fn crate_roots(workspace: &Path) -> Vec<PathBuf> {
     roots.filter(|root| root.is_file()).collect()
 }
 
-/// Returns a shortest cycle through each file that is in one, without repeats. A cycle begins with the
-/// first of its files in the order of their names.
+/// Returns a shortest cycle through each file that is in one, without repeats. A cycle begins with
+/// the first of its files in the order of their names.
 fn cycles(dependencies: &Dependencies) -> BTreeSet<Vec<&Path>> {
     let mut cycles = BTreeSet::new();
     for start in dependencies.keys() {

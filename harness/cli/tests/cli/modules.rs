@@ -33,8 +33,8 @@ struct Module {
 #[derive(Default)]
 pub(crate) struct Modules(BTreeMap<Segments, Module>);
 
-/// For each file, the files of its crate on which it depends, each with a path that names one of its
-/// items.
+/// For each file, the files of its crate on which it depends, each with a path that names one of
+/// its items.
 pub(crate) type Dependencies = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
 
 impl Modules {
@@ -90,7 +90,8 @@ impl Modules {
     }
 
     /// Returns the dependencies between the files. A file that contains only modules and imports
-    /// does not depend on others: a name that it exports is a dependency on the file that defines it.
+    /// does not depend on others: a name that it exports is a dependency on the file that defines
+    /// it.
     pub(crate) fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::new();
         let with_code: BTreeSet<&Path> =
@@ -139,8 +140,8 @@ impl Modules {
         }
     }
 
-    /// Returns the files that define the item of this path: its module's, if no definition is known, as
-    /// of an item from a macro.
+    /// Returns the files that define the item of this path: its module's, if no definition is
+    /// known, as of an item from a macro.
     fn files(&self, path: &[String]) -> BTreeSet<&Path> {
         let mut files = self.definitions(path, MAX_IMPORTS);
         if files.is_empty() {

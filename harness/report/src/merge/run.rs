@@ -57,8 +57,8 @@ impl Merge {
         &self.notes
     }
 
-    /// Writes the merged run: passes its events to `reports`, whose evidence without observations is
-    /// replaced by that of the runs.
+    /// Writes the merged run: passes its events to `reports`, whose evidence without observations
+    /// is replaced by that of the runs.
     ///
     /// # Errors
     /// The evidence could not be copied.

@@ -7,7 +7,8 @@ use evictlab_rules::quantity::MIB;
 
 use super::error::RecordedRunError;
 
-/// Maximum length of a line in bytes. The longest line that evictlab writes is the Summary of a node.
+/// Maximum length of a line in bytes. The longest line that evictlab writes is the Summary of a
+/// node.
 pub(super) const MAX_LINE: u64 = 16 * MIB;
 
 /// Lines of a file. Only the current line is in memory.

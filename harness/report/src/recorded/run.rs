@@ -64,8 +64,8 @@ impl RecordedRun {
         self.state.end.is_some()
     }
 
-    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on any
-    /// kubelet, or without a verdict.
+    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on
+    /// any kubelet, or without a verdict.
     pub fn unsuccessful_cases(&self) -> Vec<String> {
         let is_unsuccessful = |info: &CaseInfo| {
             let run = self.state.run.as_ref();

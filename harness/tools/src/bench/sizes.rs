@@ -39,8 +39,8 @@ struct Row {
     max_bytes: f64,
 }
 
-/// A node of `evictlab watch --json`: the part of [`crate::watch::NodeView`] that shows whether it is
-/// ready.
+/// A node of `evictlab watch --json`: the part of [`crate::watch::NodeView`] that shows whether it
+/// is ready.
 #[derive(Deserialize)]
 struct WatchedNode {
     conditions: BTreeMap<String, String>,

@@ -34,8 +34,8 @@ impl KubeletVerdicts {
         self.results(kubelet).iter().filter_map(|result| Standing::from_verdict(result.verdict)).collect()
     }
 
-    /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one, the
-    /// reason why there is no verdict.
+    /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one,
+    /// the reason why there is no verdict.
     pub fn inconclusive_reason(&self, kubelet: &str) -> String {
         let mut inconclusive = self.results(kubelet);
         inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());

@@ -14,8 +14,8 @@ pub struct BisectResult {
     case: String,
     /// KubeletSearchOutcome of the search.
     outcome: BisectOutcome,
-    /// Kubelets of the outcome: the last one with the verdict of the older end and the first one with the
-    /// other verdict, or the end that is not as given.
+    /// Kubelets of the outcome: the last one with the verdict of the older end and the first one
+    /// with the other verdict, or the end that is not as given.
     kubelets: Vec<String>,
     /// Number of clusters that the search created.
     clusters: usize,

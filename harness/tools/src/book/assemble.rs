@@ -69,7 +69,8 @@ pub struct Book {
 }
 
 impl Book {
-    /// Assembles the book of a checkout. `timelines` is the directory of a run whose timelines are shown.
+    /// Assembles the book of a checkout. `timelines` is the directory of a run whose timelines are
+    /// shown.
     ///
     /// # Errors
     /// A page that cannot be read, or a link to a page or heading that does not exist.

@@ -51,8 +51,8 @@ impl Document {
     }
 }
 
-/// All documents: those that people write, the files of a run, the output of commands, and records of
-/// evictlab itself.
+/// All documents: those that people write, the files of a run, the output of commands, and records
+/// of evictlab itself.
 pub const DOCUMENTS: &[Document] = &[
     Document {
         name: "case",

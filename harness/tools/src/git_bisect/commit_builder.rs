@@ -15,7 +15,7 @@ use super::worktree::Worktree;
 /// Builds the kubelets of commits.
 #[derive(Clone, Debug)]
 pub struct CommitBuilder {
-    /// How commits are built.
+    /// Build command.
     pub build: Build,
     /// Kubelets that were built before.
     pub cache: KubeletCache,

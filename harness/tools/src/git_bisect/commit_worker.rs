@@ -25,8 +25,9 @@ pub trait CommitBackend {
         version: &KubeletVersion,
     ) -> impl Future<Output = Result<Kubelet, String>>;
 
-    /// Runs the case on a kubelet and writes the run to `dir`. The kubelet replaces that of the cluster
-    /// in `kept`; without one, the run creates a cluster and stores it there, if the backend keeps it.
+    /// Runs the case on a kubelet and writes the run to `dir`. The kubelet replaces that of the
+    /// cluster in `kept`; without one, the run creates a cluster and stores it there, if the
+    /// backend keeps it.
     fn run(
         &self,
         kubelet: &Kubelet,
@@ -58,8 +59,8 @@ impl<B: CommitBackend> CommitWorker<B> {
         &self.backend
     }
 
-    /// Runs the case on a kubelet and writes the run to `dir`. A cluster in `kept` that fails, or whose
-    /// version the kubelet does not support, is replaced by a new one.
+    /// Runs the case on a kubelet and writes the run to `dir`. A cluster in `kept` that fails, or
+    /// whose version the kubelet does not support, is replaced by a new one.
     ///
     /// # Errors
     /// Those of the backend, or new clusters failed for two kubelets in a row: the cause is not the

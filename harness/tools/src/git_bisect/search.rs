@@ -68,8 +68,8 @@ impl CommitSearch {
         Err(repository.unrelated(names))
     }
 
-    /// Returns the next commit to test, or the outcome. Both ends are tested first: a search between
-    /// ends with other verdicts than given would not find the commit.
+    /// Returns the next commit to test, or the outcome. Both ends are tested first: a search
+    /// between ends with other verdicts than given would not find the commit.
     ///
     /// # Errors
     /// git fails.
@@ -145,10 +145,10 @@ impl CommitSearch {
     }
 }
 
-/// Returns the index of the candidate to test, of `untested` ones, the best one first. The neighbours
-/// of a commit that does not build often do not build either, so the index after `skipped` ones is
-/// somewhere else, with the better ones preferred as git's `skip` prefers them (`skip_away` in
-/// git's bisect.c), but not at random.
+/// Returns the index of the candidate to test, of `untested` ones, the best one first. The
+/// neighbours of a commit that does not build often do not build either, so the index after
+/// `skipped` ones is somewhere else, with the better ones preferred as git's `skip` prefers them
+/// (`skip_away` in git's bisect.c), but not at random.
 fn position(untested: usize, skipped: usize) -> usize {
     let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
     ((untested as f64 * share) as usize).min(untested - 1)

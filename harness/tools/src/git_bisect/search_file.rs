@@ -17,7 +17,7 @@ const FILE: &str = "bisect.json";
 /// Version of the file format.
 const VERSION: u32 = 1;
 
-/// What is searched, and how.
+/// Options of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchOptions {
@@ -90,7 +90,7 @@ impl TestedCommit {
 pub struct SearchFile {
     /// Version of the file format, 1.
     version: u32,
-    /// What is searched, and how.
+    /// Options of the search.
     pub options: SearchOptions,
     /// Tested commits, in order.
     pub tested: Vec<TestedCommit>,

@@ -31,8 +31,8 @@ pub struct CommitSearchRun<B> {
 }
 
 impl<B: CommitBackend> CommitSearchRun<B> {
-    /// Tests commits until the search ends, then deletes its cluster. The file of the search contains
-    /// every result, also after an error. `print` receives lines about the progress.
+    /// Tests commits until the search ends, then deletes its cluster. The file of the search
+    /// contains every result, also after an error. `print` receives lines about the progress.
     ///
     /// # Errors
     /// Neither end builds, a step fails, or the search was interrupted.

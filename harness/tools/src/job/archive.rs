@@ -1,8 +1,8 @@
 //! The results of a run as lines of a log.
 //!
 //! A compressed archive in base64, each line with a random id, so that no other line of the log can
-//! be mistaken for it. The last line has the number of lines and their checksum: a log that the kubelet
-//! rotated lacks its first lines, which is an error instead of a smaller result.
+//! be mistaken for it. The last line has the number of lines and their checksum: a log that the
+//! kubelet rotated lacks its first lines, which is an error instead of a smaller result.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -21,8 +21,8 @@ use tar::{Archive, Builder, EntryType, Header};
 const PREFIX: &str = "evictlab-results";
 /// Bytes in a line. The runtime splits lines of more than 16 KiB.
 const LINE_BYTES: usize = 3072;
-/// Maximum size of a compressed archive. In base64, it is shorter than the log at which kubelets rotate
-/// (`containerLogMaxSize`, 10Mi by default).
+/// Maximum size of a compressed archive. In base64, it is shorter than the log at which kubelets
+/// rotate (`containerLogMaxSize`, 10Mi by default).
 const MAX_COMPRESSED: usize = 6 * MIB as usize;
 /// Maximum size of the unpacked files.
 const MAX_UNPACKED: u64 = 2 * GIB;
@@ -56,8 +56,8 @@ pub struct PackedRun {
 }
 
 impl PackedRun {
-    /// Packs the files of a run directory. If they are too large for a log, the evidence of the cases is
-    /// left out: the events, which contain all verdicts, remain.
+    /// Packs the files of a run directory. If they are too large for a log, the evidence of the
+    /// cases is left out: the events, which contain all verdicts, remain.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -89,8 +89,8 @@ impl PackedRun {
     }
 }
 
-/// Unpacks the last results in a log to `dir`, which is created. Returns `false` if the log does not
-/// contain results: the run was killed.
+/// Unpacks the last results in a log to `dir`, which is created. Returns `false` if the log does
+/// not contain results: the run was killed.
 ///
 /// # Errors
 /// Lines are missing or damaged; a file cannot be written.

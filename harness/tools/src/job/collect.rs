@@ -27,9 +27,9 @@ pub struct Collected {
     pub missing: Vec<usize>,
 }
 
-/// Writes the results of each index to a directory in `dir`, as soon as its pod has ended; with `wait`
-/// until the Job has ended. Of several attempts of an index, the last one with results counts. `step`
-/// receives a line for each.
+/// Writes the results of each index to a directory in `dir`, as soon as its pod has ended; with
+/// `wait` until the Job has ended. Of several attempts of an index, the last one with results
+/// counts. `step` receives a line for each.
 ///
 /// # Errors
 /// The Job does not exist; `dir` is not empty or cannot be written; the API server does not answer.

@@ -149,7 +149,7 @@ async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signa
     let evicted = BTreeSet::new();
     let view = async |node: &ApiNode| {
         let snapshot = query(client, &node.name_any()).await;
-        let (pods, at) = (pods.on(&node.name_any()), Timestamp::now());
+        let (pods, at) = (pods.pods_on(&node.name_any()), Timestamp::now());
         let snapshot = snapshot.as_ref();
         NodeView::new(&NodeInput { node, pods: &pods, snapshot, signal, evicted: &evicted, at })
     };
@@ -258,7 +258,7 @@ impl WatchLoop<'_> {
         let Some(node) = node.filter(|node| self.options.includes(node)) else { return changes };
         let view = NodeView::new(&NodeInput {
             node: &node,
-            pods: &self.watches.pods.on(name),
+            pods: &self.watches.pods.pods_on(name),
             snapshot: result.as_ref(),
             signal: self.signal,
             evicted: &self.state.evicted,
@@ -327,7 +327,8 @@ struct Poller {
     client: Client,
     interval: Duration,
     sender: Sender<QueryResult>,
-    /// Permits of the queries that run at a time. The wait for one is not part of a query's timeout.
+    /// Permits of the queries that run at a time. The wait for one is not part of a query's
+    /// timeout.
     queries: Arc<Semaphore>,
 }
 

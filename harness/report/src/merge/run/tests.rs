@@ -273,7 +273,8 @@ fn whole_run(seen: &[Verdict]) -> (Vec<String>, Vec<RunEventKind>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The parts of any split, put together again, have the verdicts and the exit status of the whole.
+    /// The parts of any split, put together again, have the verdicts and the exit status of the
+    /// whole.
     #[test]
     fn any_split_merges_to_the_whole(
         seen in vec(select(&[Verdict::Passed, Verdict::Failed, Verdict::Reproduced, Verdict::Skipped,
