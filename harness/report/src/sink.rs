@@ -20,8 +20,7 @@ const TICK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// An output made from the events of a run.
 ///
-/// A trait rather than an enum: `bench`, `bisect`, `verify` and the libtest front end of the cases
-/// add reports of their own.
+/// A trait rather than an enum: `bench` and `verify` add reports of their own.
 pub trait Report: Send {
     /// Name for error messages: `junit`, `terminal`.
     fn name(&self) -> &'static str;
