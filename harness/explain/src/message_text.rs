@@ -206,9 +206,12 @@ impl MessageParser<'_> {
         is_whole.then_some((usage, request))
     }
 
-    /// Parses the quantity at the end of a sentence. Without a full stop, it may be shortened.
+    /// Parses the quantity at the end of a sentence. Without a full stop, it may be shortened, unless it
+    /// ends with a unit such as `Mi`.
     fn last_quantity(&mut self) -> Option<Quantity> {
-        self.cursor.quantity(".")
+        let quantity = self.cursor.quantity("")?;
+        let is_whole = self.cursor.skip(".") || quantity.to_string().ends_with('i');
+        is_whole.then_some(quantity)
     }
 
     fn conditions(&mut self) -> Option<Vec<NodeCondition>> {

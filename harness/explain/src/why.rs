@@ -78,8 +78,13 @@ fn explain_pressure(pressure: &NodePressure, is_shortened: bool) -> Vec<String> 
             }
         }
         None => {
-            let message = if is_shortened { "The message is shortened and" } else { "The message" };
-            format!("The node was low on {name} ({signals}). {message} does not state the threshold.")
+            let message = match is_shortened {
+                true => {
+                    "The message is shortened and does not state the threshold with the available amount."
+                }
+                false => "The message does not state the threshold.",
+            };
+            format!("The node was low on {name} ({signals}). {message}")
         }
     };
     let ranking = match (pressure.containers.len(), resource) {

@@ -372,9 +372,17 @@ fn wrapped_and_shortened_messages_are_not_completed() {
             "",
         ),
         (format!("{}...", &LOW[..116]), "The message is shortened", none_named),
-        (format!("{} 43...", &LOW[..110]), "The message is shortened", none_named),
+        (format!("{}43...", &LOW[..109]), "The message is shortened", none_named),
         (format!("{}\n2m  Normal  Killing  pod/b  x", &LOW[..92]), "The message is shortened", none_named),
         (format!("{}…", &LOW[..45]), "The message is shortened and does not state the threshold", none_named),
+        (
+            format!("{}avail…", &LOW[..65]),
+            "The message is shortened and does not state the threshold with the available amount",
+            none_named,
+        ),
+        // A whole amount without a full stop, and one that may be longer.
+        (LOW[..83].to_owned(), "14Mi below the threshold", "shortened"),
+        (LOW[..82].to_owned(), "The message is shortened", "14Mi"),
         // Other words after a whole message.
         (format!("{} Container web was restarted.", &LOW[..85]), none_named, "shortened"),
         (format!("{} Pod web-0 is gone.", &LOW[..85]), none_named, "shortened"),
