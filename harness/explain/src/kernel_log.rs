@@ -157,14 +157,7 @@ impl OomKill {
                      (oom-kill:… task_memcg=…)."
                 ),
             ],
-            (Some(_), Some(uid)) => vec![
-                kill,
-                format!(
-                    "The process was of the pod with the UID {uid}: kubectl get pods -A \
-                     -o custom-columns=:.metadata.namespace,:.metadata.name,:.metadata.uid"
-                ),
-                in_pod.to_owned(),
-            ],
+            (Some(_), Some(uid)) => vec![kill, describe_pod(&uid), in_pod.to_owned()],
             (Some(cgroup), None) => vec![
                 kill,
                 format!(
@@ -202,4 +195,18 @@ impl OomKill {
 /// Returns the UID of the pod that a cgroup belongs to.
 fn pod_uid(cgroup: &str) -> Option<String> {
     POD_CGROUP.captures(cgroup).map(|found| found["uid"].replace('_', "-"))
+}
+
+/// Describes a pod and how to find its name. The UID of a static pod is a hash of its manifest, which
+/// its mirror pod has as an annotation.
+fn describe_pod(uid: &str) -> String {
+    match uid.contains('-') {
+        true => format!(
+            "The process was of the pod with the UID {uid}: kubectl get pods -A \
+             -o custom-columns=:.metadata.namespace,:.metadata.name,:.metadata.uid"
+        ),
+        false => {
+            format!("The process was of the static pod with the annotation kubernetes.io/config.hash: {uid}.")
+        }
+    }
 }

@@ -177,14 +177,16 @@ fn match_words(text: &str, words: &str) -> Result<usize, usize> {
     Ok(at)
 }
 
-/// Returns the length of the space at the beginning of a text, with at most one line break.
+/// Returns the length of the space at the beginning of a text, with at most one line break, which may
+/// be escaped as in YAML.
 fn space(text: &str) -> usize {
-    let mut lines = 0;
-    let end = text.find(|c: char| {
-        lines += usize::from(c == '\n');
-        !c.is_whitespace() || lines > 1
-    });
-    end.unwrap_or(text.len())
+    let is_space = |c: char| c.is_whitespace() && c != '\n';
+    let rest = text.trim_start_matches(is_space);
+    let Some(next) = rest.strip_prefix('\\').unwrap_or(rest).strip_prefix('\n') else {
+        return text.len() - rest.len();
+    };
+    let next = next.trim_start_matches(is_space);
+    text.len() - next.strip_prefix("\\ ").unwrap_or(next).len()
 }
 
 /// Returns the length of a line break at the beginning of a text, with the space around it; 0 if the

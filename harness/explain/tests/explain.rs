@@ -365,6 +365,7 @@ fn wrapped_and_shortened_messages_are_not_completed() {
             "14Mi below the threshold",
             "does not state the threshold",
         ),
+        (format!("message: \"{}", LOW.replace("n of", "n\\\n    \\ of")), "2245Mi above", none_named),
         (LOW.replace(". ", ".\n    ").replace("was using ", "was using\n"), "2245Mi above", none_named),
         (
             format!("Message:  {}\nIP:  10.0.0.7", LOW.replace("has larger", "has\n  larger")),
@@ -607,6 +608,11 @@ fn kernel_logs_name_cgroup_and_pod() {
             ),
             "its pod reached its memory limit. It used 2048 MiB",
             "It used 0 MiB",
+        ),
+        (
+            summary("CONSTRAINT_MEMCG", "", "/kubepods/burstable/pod0123456789abcdef0123456789abcdef/4f1c"),
+            "the static pod with the annotation kubernetes.io/config.hash: 0123456789abcdef0123456789abcdef",
+            "UID",
         ),
         (killed.to_owned(), "Another line of the kernel's log may name the cgroup", "its container reached"),
     ];
