@@ -250,7 +250,8 @@ impl<'a> Subject<'a> {
         Explanation { why, bugs, checks, missing, containers, ..self.common(text) }
     }
 
-    /// Checks the records of the eviction. Copied objects may lack the space at the end of messages.
+    /// Checks the records of the eviction. Copied objects may lack the space at the end of
+    /// messages.
     fn check_consistency(&self, status: &PodStatus) -> Vec<ConsistencyCheck> {
         let whole =
             |text: &str| parse_message(text).map_or_else(|_| text.to_owned(), |message| message.to_string());

@@ -197,8 +197,8 @@ fn pod_uid(cgroup: &str) -> Option<String> {
     POD_CGROUP.captures(cgroup).map(|found| found["uid"].replace('_', "-"))
 }
 
-/// Describes a pod and how to find its name. The UID of a static pod is a hash of its manifest, which
-/// its mirror pod has as an annotation.
+/// Describes a pod and how to find its name. The UID of a static pod is a hash of its manifest,
+/// which its mirror pod has as an annotation.
 fn describe_pod(uid: &str) -> String {
     match uid.contains('-') {
         true => format!(

@@ -107,8 +107,9 @@ fn add_strings(value: &Value, pod: Option<&str>, depth: usize, lines: &mut Vec<L
     }
 }
 
-/// Returns the pod that an object of a log is about: that of an event, or of fields such as `pod` and
-/// `namespace`. Labels in objects of their own, as of Fluentd, are those of the pod that wrote the log.
+/// Returns the pod that an object of a log is about: that of an event, or of fields such as `pod`
+/// and `namespace`. Labels in objects of their own, as of Fluentd, are those of the pod that wrote
+/// the log.
 fn pod_of(fields: &Map<String, Value>) -> Option<String> {
     let text = |fields: &Map<String, Value>, keys: &[&str]| {
         keys.iter().find_map(|key| fields.get(*key)?.as_str()).map(str::to_owned)

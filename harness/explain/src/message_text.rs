@@ -206,8 +206,8 @@ impl MessageParser<'_> {
         is_whole.then_some((usage, request))
     }
 
-    /// Parses the quantity at the end of a sentence. Without a full stop, it may be shortened, unless it
-    /// ends with a unit such as `Mi`.
+    /// Parses the quantity at the end of a sentence. Without a full stop, it may be shortened,
+    /// unless it ends with a unit such as `Mi`.
     fn last_quantity(&mut self) -> Option<Quantity> {
         let quantity = self.cursor.quantity("")?;
         let is_whole = self.cursor.skip(".") || quantity.to_string().ends_with('i');

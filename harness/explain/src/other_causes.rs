@@ -74,8 +74,8 @@ fn by_oom_kill(status: &PodStatus) -> Option<String> {
     ))
 }
 
-/// Describes an eviction whose message is not one of a kubelet. `source`: the component that sent the
-/// event, if known.
+/// Describes an eviction whose message is not one of a kubelet. `source`: the component that sent
+/// the event, if known.
 pub(crate) fn unknown_eviction(source: Option<&str>, message: &str) -> String {
     let message = message.trim();
     match source.filter(|source| *source != "kubelet") {

@@ -6,8 +6,8 @@ use regex::Regex;
 
 use crate::objects::qualified;
 
-/// Parts of a line that name another pod than the evicted one: labels of the stream that the line is
-/// from, and the pod that preempted another.
+/// Parts of a line that name another pod than the evicted one: labels of the stream that the line
+/// is from, and the pod that preempted another.
 static OTHERS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\{[^{}]*=[^{}]*\}|\bby (?:a )?pod \S+"#).expect("the pattern is valid"));
 /// The pod in a line of pairs, such as `pod=shop/web-0` or `kube_namespace:shop pod_name:web-0`.
@@ -19,8 +19,8 @@ static NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"\b(?:kube_)?namespace(?:_name)?[=:]"?(?<namespace>[a-z0-9-]+)"#)
         .expect("the pattern is valid")
 });
-/// The pod in a sentence: `pod shop/web-0`, `pods/"web-0" -n "shop"`, or `Pod web-0 was evicted`. In the
-/// last form, a word without a digit or a hyphen may be another one than a name.
+/// The pod in a sentence: `pod shop/web-0`, `pods/"web-0" -n "shop"`, or `Pod web-0 was evicted`.
+/// In the last form, a word without a digit or a hyphen may be another one than a name.
 static SENTENCE: LazyLock<[Regex; 3]> = LazyLock::new(|| {
     let patterns = [
         r#"\b(?i:pods?) "?(?<namespace>[a-z0-9-]+)/(?<pod>[a-z0-9.-]+)"#,

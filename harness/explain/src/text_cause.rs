@@ -8,7 +8,8 @@ use crate::other_causes::{
     DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
 };
 
-/// Patterns with the cause, which is not a node-pressure eviction. The first one that matches counts.
+/// Patterns with the cause, which is not a node-pressure eviction. The first one that matches
+/// counts.
 static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = [
         ("Preempted in order to admit critical pod|^Preempting\\b", PREEMPTED_BY_KUBELET),
@@ -74,7 +75,8 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     rows.map(|(pattern, cause)| (Regex::new(pattern).expect("the pattern is valid"), cause)).into()
 });
 
-/// Nodes under pressure, without a pod: a row of the conditions of `kubectl describe node`, or an event.
+/// Nodes under pressure, without a pod: a row of the conditions of `kubectl describe node`, or an
+/// event.
 static NODE_PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"^\s*(?:Memory|Disk|PID)Pressure\s+True\b|\bEvictionThresholdMet\b|\bNodeHas(?:InsufficientMemory|DiskPressure|InsufficientPID)\b",

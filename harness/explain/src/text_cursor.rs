@@ -21,8 +21,8 @@ impl<'a> TextCursor<'a> {
         &self.text[self.at..]
     }
 
-    /// Skips words if the text continues with them; a space stands for any space. Returns whether it
-    /// did.
+    /// Skips words if the text continues with them; a space stands for any space. Returns whether
+    /// it did.
     pub(crate) fn skip(&mut self, words: &str) -> bool {
         let end = match_words(self.rest(), words);
         if let Ok(length) = end {
@@ -151,8 +151,9 @@ fn name_length(text: &str) -> usize {
     name.trim_end_matches('.').len()
 }
 
-/// Returns the length of the accepted characters at the beginning of a text, which are ASCII: at most
-/// a little more than a name can have, so that a long word is not read once for each part of it.
+/// Returns the length of the accepted characters at the beginning of a text, which are ASCII: at
+/// most a little more than a name can have, so that a long word is not read once for each part of
+/// it.
 fn length_while(text: &str, accept: impl Fn(char) -> bool) -> usize {
     text.chars().take(MAX_NAME + 1).take_while(|c| c.is_ascii() && accept(*c)).count()
 }
@@ -177,8 +178,8 @@ fn match_words(text: &str, words: &str) -> Result<usize, usize> {
     Ok(at)
 }
 
-/// Returns the length of the space at the beginning of a text, with at most one line break, which may
-/// be escaped as in YAML.
+/// Returns the length of the space at the beginning of a text, with at most one line break, which
+/// may be escaped as in YAML.
 fn space(text: &str) -> usize {
     let is_space = |c: char| c.is_whitespace() && c != '\n';
     let rest = text.trim_start_matches(is_space);
@@ -189,8 +190,8 @@ fn space(text: &str) -> usize {
     text.len() - next.strip_prefix("\\ ").unwrap_or(next).len()
 }
 
-/// Returns the length of a line break at the beginning of a text, with the space around it; 0 if the
-/// line continues.
+/// Returns the length of a line break at the beginning of a text, with the space around it; 0 if
+/// the line continues.
 fn line_break(text: &str) -> usize {
     let end = space(text);
     if text[..end].contains('\n') { end } else { 0 }

@@ -197,8 +197,8 @@ impl TextReader {
     }
 }
 
-/// Removes repeated statements, and those without the namespace or the pod that another one with the
-/// same text has.
+/// Removes repeated statements, and those without the namespace or the pod that another one with
+/// the same text has.
 fn keep_most_precise<T>(all: &mut Vec<T>, key: impl Fn(&T) -> (&Option<String>, String)) {
     // Of each text, the pods and the parts of their names.
     let mut complete: HashSet<(Option<String>, String)> = HashSet::new();
