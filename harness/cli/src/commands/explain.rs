@@ -74,9 +74,7 @@ fn read_input(input: &[String]) -> Result<String, Failure> {
         None | Some("-") => read_limited(stdin().lock(), "standard input", 0, MAX_INPUT),
         Some(files) if input.len() > 1 && (input[0] == "-" || Path::new(&input[0]).exists()) => {
             let problem = format!("failed to read {files}: expected one file");
-            Err(bad_input(format!(
-                "{problem}\nhelp: pass the others on standard input: cat FILES | evictlab explain"
-            )))
+            Err(bad_input(format!("{problem}\nhelp: explain one file at a time")))
         }
         // A text with spaces that is not a file is a message.
         Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
