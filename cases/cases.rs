@@ -6,6 +6,8 @@
 //! cluster, with `EVICTLAB_BACKEND=kind` on real kubelets. Without Docker or kind, all tests are
 //! ignored with the reason; with `EVICTLAB_REQUIRE_CLUSTER=1` they fail.
 
+#![deny(unreachable_pub)]
+
 mod libtest;
 
 use std::process::ExitCode;

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver};
 use evictlab_cluster::{Docker, Kubelet, KubeletSpec};
 use evictlab_report::clock::Clock;
-use evictlab_report::{InterruptStage, Report, ReportOptions, Reports, RunDir, reports};
+use evictlab_report::{InterruptStage, ReportOptions, Reports, RunDir, VerdictCollector, reports};
 use evictlab_runner::{Interrupt, RunRequest};
 use tokio::runtime::Runtime;
 
 /// Returns the results directory of the workspace, independent of the working directory.
-pub fn results_dir() -> PathBuf {
+pub(crate) fn results_dir() -> PathBuf {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR"));
     cases.parent().unwrap_or(cases).join("results")
 }
 
-/// Executes a request with all reports except the terminal, and the report for the verdicts.
-pub fn execute(
+/// Executes a request with all reports except the terminal; `verdicts` collects the results.
+pub(crate) fn execute(
     runtime: &Runtime,
     request: RunRequest,
     run_dir: RunDir,
     clock: Clock,
-    verdicts: Box<dyn Report>,
+    verdicts: &VerdictCollector,
 ) -> Result<(), String> {
     let options = ReportOptions {
         run_dir,
@@ -32,7 +32,7 @@ pub fn execute(
         interrupts: InterruptStage::default(),
     };
     let mut all = reports(options).map_err(|error| error.to_string())?;
-    all.push(verdicts);
+    all.push(Box::new(verdicts.clone()));
     let reports = Reports::start(all, clock).map_err(|error| error.to_string())?;
     let _within = runtime.enter();
     let interrupt = Interrupt::listen().map_err(|error| error.to_string())?;
@@ -44,7 +44,7 @@ pub fn execute(
 }
 
 /// Connects to Docker and checks the version of kind.
-pub async fn connect_docker() -> Result<Docker, String> {
+pub(crate) async fn connect_docker() -> Result<Docker, String> {
     let docker = Docker::connect().await.map_err(|error| error.to_string())?;
     evictlab_cluster::kind_version().await.map_err(|error| error.to_string())?;
     Ok(docker)
@@ -52,7 +52,7 @@ pub async fn connect_docker() -> Result<Docker, String> {
 
 /// Resolves the kubelets to their images; `None` is the newest kubelet in Docker. Pulls no images
 /// for it.
-pub async fn resolve_kubelets(
+pub(crate) async fn resolve_kubelets(
     docker: &Docker,
     catalog: &ImageCatalog,
     specs: &[Option<KubeletSpec>],

@@ -8,4 +8,4 @@ mod reaper;
 mod run;
 mod shared_run;
 
-pub use run::main;
+pub(crate) use run::main;

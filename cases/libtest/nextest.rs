@@ -1,6 +1,6 @@
 //! Runs one test per process, as nextest does: the processes of a nextest run share a cluster.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{
@@ -8,28 +8,27 @@ use evictlab_cluster::{
     KindOptions, KubeletGroup, NewCluster, Owner, StateDir,
 };
 use evictlab_judge::CaseResult;
-use evictlab_report::RunState;
 use evictlab_report::clock::Clock;
-use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
+use evictlab_report::{RunDir, VerdictCollector};
 use evictlab_runner::{Exclusivity, RunRequest, SharedResources, exclusivity, new_run_id};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
 use super::options::{Test, TestOptions, kubelets};
-use super::outcome::Outcome;
+use super::outcome::TestOutcome;
 use super::reaper;
 
 /// Runs a test on the cluster of its nextest run. The first process creates the cluster; its reaper
 /// deletes it after the end of nextest.
-pub fn run(options: &TestOptions, test: &Test) -> Outcome {
+pub(crate) fn run(options: &TestOptions, test: &Test) -> TestOutcome {
     match run_case(options, test) {
-        Ok(Some(judgement)) => Outcome::Judged(Box::new(judgement)),
-        Ok(None) => Outcome::NoVerdict,
-        Err(why) => Outcome::NoCluster { why, required: options.require_cluster },
+        Ok(Some(result)) => TestOutcome::Judged(result),
+        Ok(None) => TestOutcome::NoVerdict,
+        Err(why) => TestOutcome::NoCluster { why, required: options.require_cluster },
     }
 }
 
-fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, String> {
+fn run_case(options: &TestOptions, test: &Test) -> Result<Option<Arc<CaseResult>>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| text(&error))?;
     let docker = runtime.block_on(connect_docker())?;
@@ -76,10 +75,9 @@ fn run_case(options: &TestOptions, test: &Test) -> Result<Option<CaseResult>, St
     let request = RunRequest::new(run, cases, backend, Arc::new(lock));
     let dir = results_dir().join(format!("nextest-{invocation}")).join(test.name.replace(['/', ':'], "-"));
     let run_dir = RunDir::at(&dir).map_err(|error| text(&error))?;
-    let verdict = Arc::new(Mutex::new(None));
-    execute(&runtime, request, run_dir, Clock::wall(), Box::new(VerdictSink(verdict.clone())))?;
-    let result = verdict.lock().map_err(|error| text(&error))?.take();
-    Ok(result)
+    let verdicts = VerdictCollector::default();
+    execute(&runtime, request, run_dir, Clock::wall(), &verdicts)?;
+    Ok(verdicts.last_result(|_| true))
 }
 
 /// Creates the cluster and starts its reaper; deletes the cluster if the creation fails.
@@ -121,24 +119,4 @@ fn invocation() -> String {
 fn nextest() -> Owner {
     let parent = std::os::unix::process::parent_id();
     Owner::of(parent).unwrap_or_else(Owner::this)
-}
-
-/// A report that stores the only verdict.
-struct VerdictSink(Arc<Mutex<Option<CaseResult>>>);
-
-impl Report for VerdictSink {
-    fn name(&self) -> &'static str {
-        "verdict"
-    }
-
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        if let (RunEventKind::CaseEnded { judgement, .. }, Ok(mut result)) = (&event.what, self.0.lock()) {
-            *result = Some((**judgement).clone());
-        }
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _run: &RunState) -> Result<(), ReportError> {
-        Ok(())
-    }
 }

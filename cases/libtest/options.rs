@@ -11,7 +11,7 @@ use regex::Regex;
 
 /// Backend that provides the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
+pub(crate) enum Backend {
     /// Modelled kubelets in this process.
     Embedded,
     /// Real kubelets in Docker containers.
@@ -20,17 +20,17 @@ pub enum Backend {
 
 /// One case on one kubelet.
 #[derive(Clone)]
-pub struct Test {
+pub(crate) struct Test {
     /// `suite::case`, with `@kubelet` if kubelets are selected.
-    pub name: String,
+    pub(crate) name: String,
     /// The case.
-    pub case: Arc<LoadedCase>,
+    pub(crate) case: Arc<LoadedCase>,
     /// The kubelet; `None` for the newest one in Docker.
-    pub kubelet: Option<KubeletSpec>,
+    pub(crate) kubelet: Option<KubeletSpec>,
 }
 
 /// Returns the kubelets of the tests without duplicates, in order.
-pub fn kubelets(tests: &[Test]) -> Vec<Option<KubeletSpec>> {
+pub(crate) fn kubelets(tests: &[Test]) -> Vec<Option<KubeletSpec>> {
     let mut all = Vec::new();
     for test in tests {
         if !all.contains(&test.kubelet) {
@@ -41,18 +41,18 @@ pub fn kubelets(tests: &[Test]) -> Vec<Option<KubeletSpec>> {
 }
 
 /// Tests and options.
-pub struct TestOptions {
+pub(crate) struct TestOptions {
     /// The tests.
-    pub tests: Vec<Test>,
+    pub(crate) tests: Vec<Test>,
     /// Backend that provides the nodes.
-    pub backend: Backend,
+    pub(crate) backend: Backend,
     /// True if a missing cluster is a failure.
-    pub require_cluster: bool,
+    pub(crate) require_cluster: bool,
 }
 
 impl TestOptions {
     /// Reads the environment variables and selects the cases.
-    pub fn from_environment() -> Result<Self, String> {
+    pub(crate) fn from_environment() -> Result<Self, String> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let regex = |name: &str| -> Result<Vec<Regex>, String> {
             let parse = |text: String| Regex::new(&text).map_err(|error| format!("{name}: {error}"));

@@ -1,13 +1,15 @@
 //! Conversion of verdicts to results of libtest.
 
+use std::sync::Arc;
+
 use evictlab_judge::{CaseResult, Verdict};
 use libtest_mimic::{Completion, Failed};
 
-/// Outcome of a test.
+/// TestOutcome of a test.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub(crate) enum TestOutcome {
     /// The case has a verdict.
-    Judged(Box<CaseResult>),
+    Judged(Arc<CaseResult>),
     /// No cluster is available.
     NoCluster {
         /// The reason.
@@ -19,15 +21,15 @@ pub enum Outcome {
     NoVerdict,
 }
 
-impl Outcome {
+impl TestOutcome {
     /// Passed, reproduced and fixed are successes; skipped is ignored; other verdicts fail with
     /// their reason.
-    pub fn completion(self) -> Result<Completion, Failed> {
+    pub(crate) fn completion(self) -> Result<Completion, Failed> {
         match self {
-            Self::Judged(judgement) => match judgement.verdict {
+            Self::Judged(result) => match result.verdict {
                 verdict if verdict.is_success() => Ok(Completion::Completed),
-                Verdict::Skipped => Ok(Completion::ignored_with(judgement.why)),
-                verdict => Err(format!("{verdict}: {}\n{}", judgement.why, judgement.diff).into()),
+                Verdict::Skipped => Ok(Completion::ignored_with(result.why.clone())),
+                verdict => Err(format!("{verdict}: {}\n{}", result.why, result.diff).into()),
             },
             Self::NoCluster { why, required: true } => Err(format!("no cluster available: {why}").into()),
             Self::NoCluster { why, required: false } => {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use evictlab_cluster::{Docker, StateDir};
 
 /// Environment variable that starts this program as a reaper; its value is the cluster.
-pub const REAPER_VARIABLE: &str = "EVICTLAB_REAP";
+pub(crate) const REAPER_VARIABLE: &str = "EVICTLAB_REAP";
 
 /// Starts the reaper of a cluster in its own process group, so that Ctrl-C does not reach it.
-pub fn spawn(cluster: &str) -> std::io::Result<()> {
+pub(crate) fn spawn(cluster: &str) -> std::io::Result<()> {
     let null = Stdio::null;
     Command::new(std::env::current_exe()?)
         .env(REAPER_VARIABLE, cluster)
@@ -24,7 +24,7 @@ pub fn spawn(cluster: &str) -> std::io::Result<()> {
 }
 
 /// Waits until the owner of the cluster is dead, and deletes the cluster.
-pub fn main(cluster: &str) -> ExitCode {
+pub(crate) fn main(cluster: &str) -> ExitCode {
     let delete = || -> Result<(), String> {
         let state = StateDir::open().map_err(|error| error.to_string())?;
         while state.read(cluster).is_some_and(|record| record.owner.alive()) {

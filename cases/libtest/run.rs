@@ -6,12 +6,12 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Trial};
 
 use super::options::{Backend, Test, TestOptions};
-use super::outcome::Outcome;
+use super::outcome::TestOutcome;
 use super::shared_run::SharedRun;
 use super::{nextest, reaper};
 
 /// Lists or runs the tests. In the reaper process, deletes its cluster instead.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     if let Some(cluster) = std::env::var_os(reaper::REAPER_VARIABLE) {
         return reaper::main(&cluster.to_string_lossy());
     }
@@ -25,7 +25,7 @@ pub fn main() -> ExitCode {
     };
     // nextest runs every test in its own process, and these processes share kind clusters.
     let separate_processes = options.backend == Backend::Kind && std::env::var_os("NEXTEST").is_some();
-    let run: Arc<dyn Fn(&Test) -> Outcome + Send + Sync> = match separate_processes {
+    let run: Arc<dyn Fn(&Test) -> TestOutcome + Send + Sync> = match separate_processes {
         true => {
             let options = options.clone();
             Arc::new(move |test| nextest::run(&options, test))

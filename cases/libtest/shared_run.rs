@@ -1,6 +1,5 @@
 //! One run for all tests of a process, on one cluster: every test waits for its verdict.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -11,102 +10,88 @@ use evictlab_cluster::{
 };
 use evictlab_judge::CaseResult;
 use evictlab_report::clock::Clock;
-use evictlab_report::{Report, ReportError, RunDir, RunEvent, RunEventKind};
+use evictlab_report::{RunDir, VerdictCollector};
 use evictlab_runner::{RunRequest, new_run_id};
 use tokio::runtime::{Builder, Runtime};
 
 use super::context::{connect_docker, execute, resolve_kubelets, results_dir};
 use super::options::{Backend, Test, TestOptions, kubelets};
-use super::outcome::Outcome;
+use super::outcome::TestOutcome;
 
 /// The run of all selected tests; the first test starts it.
-pub struct SharedRun {
+pub(crate) struct SharedRun {
     options: Arc<TestOptions>,
     selected: Vec<Test>,
-    verdicts: Arc<Verdicts>,
+    progress: Arc<Progress>,
+    verdicts: VerdictCollector,
     run: OnceLock<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// The verdicts so far.
+/// The progress of the run, and a condition variable for its changes.
 #[derive(Default)]
-struct Verdicts {
+struct Progress {
     state: Mutex<RunProgress>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct RunProgress {
-    /// Results by suite, case and kubelet label.
-    results: HashMap<(String, String, String), CaseResult>,
     labels: Vec<(Option<KubeletSpec>, String)>,
     no_cluster: Option<String>,
     finished: bool,
 }
 
-impl Verdicts {
+impl Progress {
     fn change(&self, change: impl FnOnce(&mut RunProgress)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
     }
 }
 
-/// A report that passes verdicts to the waiting tests.
-struct VerdictSink(Arc<Verdicts>);
-
-impl Report for VerdictSink {
-    fn name(&self) -> &'static str {
-        "verdicts"
-    }
-
-    fn on_event(&mut self, event: &RunEvent, _run: &evictlab_report::RunState) -> Result<(), ReportError> {
-        if let RunEventKind::CaseEnded { id, judgement, .. } = &event.what {
-            let key = (id.suite.clone(), id.case.clone(), id.kubelet.clone());
-            self.0.change(|state| drop(state.results.insert(key, (**judgement).clone())));
-        }
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _run: &evictlab_report::RunState) -> Result<(), ReportError> {
-        Ok(())
-    }
-}
-
 impl SharedRun {
     /// Returns a run of these tests that has not started.
-    pub fn new(options: Arc<TestOptions>, selected: Vec<Test>) -> Self {
-        Self { options, selected, verdicts: Arc::default(), run: OnceLock::new() }
+    pub(crate) fn new(options: Arc<TestOptions>, selected: Vec<Test>) -> Self {
+        let progress: Arc<Progress> = Arc::default();
+        let waiting = progress.clone();
+        // A test that has not found its result waits already, or still holds the lock of the
+        // progress.
+        let verdicts = VerdictCollector::with_notification(move || waiting.change(|_| ()));
+        Self { options, selected, progress, verdicts, run: OnceLock::new() }
     }
 
     /// Waits for the outcome of a test.
-    pub fn outcome(&self, test: &Test) -> Outcome {
+    pub(crate) fn outcome(&self, test: &Test) -> TestOutcome {
         self.run.get_or_init(|| {
-            let (selected, verdicts) = (self.selected.clone(), self.verdicts.clone());
-            let backend = self.options.backend;
+            let (selected, backend) = (self.selected.clone(), self.options.backend);
+            let (progress, verdicts) = (self.progress.clone(), self.verdicts.clone());
             let run = thread::spawn(move || {
-                if let Err(why) = run(backend, &selected, &verdicts) {
-                    verdicts.change(|state| state.no_cluster = Some(why));
+                if let Err(why) = run(backend, &selected, &progress, &verdicts) {
+                    progress.change(|state| state.no_cluster = Some(why));
                 }
-                verdicts.change(|state| state.finished = true);
+                progress.change(|state| state.finished = true);
             });
             Mutex::new(Some(run))
         });
-        let mut state = self.verdicts.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.progress.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let label = state.labels.iter().find(|(spec, _)| *spec == test.kubelet).map(|(_, label)| label);
-            if let Some(label) = label {
-                let key = (test.case.suite.clone(), test.case.case.name.to_string(), label.clone());
-                if let Some(judgement) = state.results.get(&key) {
-                    return Outcome::Judged(Box::new(judgement.clone()));
-                }
+            if let Some(result) = label.and_then(|label| self.result(test, label)) {
+                return TestOutcome::Judged(result);
             }
             if let Some(why) = &state.no_cluster {
-                return Outcome::NoCluster { why: why.clone(), required: self.options.require_cluster };
+                return TestOutcome::NoCluster { why: why.clone(), required: self.options.require_cluster };
             }
             if state.finished {
-                return Outcome::NoVerdict;
+                return TestOutcome::NoVerdict;
             }
-            state = self.verdicts.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.progress.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Returns the result of a test on the kubelet with this label, if the run has it.
+    fn result(&self, test: &Test, label: &str) -> Option<Arc<CaseResult>> {
+        let (suite, name) = (&test.case.suite, test.case.case.name.to_string());
+        self.verdicts.last_result(|id| id.suite == *suite && id.case == name && id.kubelet == label)
     }
 }
 
@@ -120,7 +105,12 @@ impl Drop for SharedRun {
 }
 
 /// Runs the cases of the tests. Returns an error if no cluster is available.
-fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<(), String> {
+fn run(
+    backend: Backend,
+    selected: &[Test],
+    progress: &Progress,
+    verdicts: &VerdictCollector,
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let runtime = match backend {
         Backend::Embedded => Builder::new_current_thread().enable_all().start_paused(true).build(),
@@ -132,7 +122,7 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
     let unique = kubelets(selected);
     let set_labels = |kubelets: &[Kubelet]| {
         let labels: Vec<_> = kubelets.iter().map(|kubelet| kubelet.label.clone()).collect();
-        verdicts.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
+        progress.change(|state| state.labels = unique.iter().cloned().zip(labels).collect());
     };
     let id = new_run_id();
     let (clock, backend): (_, evictlab_cluster::Backend) = match backend {
@@ -175,5 +165,5 @@ fn run(backend: Backend, selected: &[Test], verdicts: &Arc<Verdicts>) -> Result<
     let request = RunRequest::new(id, cases, backend, Arc::new(lock));
     let run_dir = RunDir::create(&results_dir(), jiff::Timestamp::now()).map_err(|error| text(&error))?;
     eprintln!("evidence: {}", run_dir.path().display());
-    execute(&runtime, request, run_dir, clock, Box::new(VerdictSink(verdicts.clone())))
+    execute(&runtime, request, run_dir, clock, verdicts)
 }

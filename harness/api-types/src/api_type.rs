@@ -65,8 +65,8 @@ impl ApiType {
         ("StatefulSet", Self::StatefulSet),
     ];
 
-    /// Returns the type of objects of a kind; `None` for kinds that are not known here, which the API
-    /// server may know.
+    /// Returns the type of objects of a kind; `None` for kinds that are not known here, which the
+    /// API server may know.
     pub fn of_kind(kind: &str) -> Option<Self> {
         Self::OBJECTS.iter().find(|(name, _)| *name == kind).map(|(_, api_type)| *api_type)
     }

@@ -1,7 +1,7 @@
 //! The types of the Kubernetes API: the fields of each kind of object.
 //!
-//! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept. This
-//! crate compares such objects with the types, and says which fields a type has at a path.
+//! Objects stay JSON in most of evictlab, so that fields newer than k8s-openapi's types are kept.
+//! This crate compares such objects with the types, and says which fields a type has at a path.
 //!
 //! ```
 //! use evictlab_api_types::ApiType;
@@ -12,9 +12,9 @@
 //! assert_eq!(mismatches[0].to_string(), "spec.containers[0].imagePolicy: unknown field");
 //! ```
 //!
-//! Deserializers are generic over both the type and the format, and the types of the API are hundreds
-//! of structs: each format would compile all of them again. Here, they are compiled once, for
-//! [`erased_serde`]'s format, which the other formats are converted to.
+//! Deserializers are generic over both the type and the format, and the types of the API are
+//! hundreds of structs: each format would compile all of them again. Here, they are compiled once,
+//! for [`erased_serde`]'s format, which the other formats are converted to.
 
 mod api_type;
 mod mismatch;

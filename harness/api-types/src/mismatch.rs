@@ -27,8 +27,8 @@ pub enum Difference {
 impl ApiType {
     /// Compares an object with its type. Fields that newer kubelets know are not unknown.
     ///
-    /// A value of a wrong type ends the comparison: it is the last item, and fields that come after it
-    /// in the object are not compared.
+    /// A value of a wrong type ends the comparison: it is the last item, and fields that come after
+    /// it in the object are not compared.
     pub fn mismatches(self, object: &Value) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
         let mut on_unknown = |path: serde_ignored::Path<'_>| {

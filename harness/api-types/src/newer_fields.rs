@@ -1,9 +1,9 @@
-/// Fields newer than the types, by the end of their paths without list items. The types are those of
-/// Kubernetes 1.33, and kubelets up to 1.37 are supported. Sources: 1.34 (`hostnameOverride` KEP-4762,
-/// `restartPolicyRules` KEP-5307, `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35 (`workloadRef`
-/// KEP-4671, `declaredFeatures` KEP-5328, pod-level resources in the status KEP-5419) and 1.36
-/// (`schedulingGroup`, `volumeStatus`, `message` of a resource's health, claims of node allocatable
-/// resources).
+/// Fields newer than the types, by the end of their paths without list items. The types are those
+/// of Kubernetes 1.33, and kubelets up to 1.37 are supported. Sources: 1.34 (`hostnameOverride`
+/// KEP-4762, `restartPolicyRules` KEP-5307, `fileKeyRef` KEP-3721, `podCertificate` KEP-4317), 1.35
+/// (`workloadRef` KEP-4671, `declaredFeatures` KEP-5328, pod-level resources in the status
+/// KEP-5419) and 1.36 (`schedulingGroup`, `volumeStatus`, `message` of a resource's health, claims
+/// of node allocatable resources).
 const NEWER_FIELDS: [&str; 13] = [
     "spec.hostnameOverride",
     "restartPolicyRules",
@@ -20,8 +20,8 @@ const NEWER_FIELDS: [&str; 13] = [
     "volumeMounts.volumeStatus",
 ];
 
-/// Reports whether a field, given by the names on its path, is newer than the types of this crate, so
-/// that they do not have it.
+/// Reports whether a field, given by the names on its path, is newer than the types of this crate,
+/// so that they do not have it.
 ///
 /// ```
 /// # use evictlab_api_types::is_newer_field;

@@ -41,19 +41,19 @@ impl ApiType {
     /// ```
     pub fn kind_at(self, path: &[TypeSegment]) -> ValueKind {
         let found = RefCell::new(ValueKind::Other);
-        let probe = Probe { path, found: &found };
+        let probe = PathDeserializer { path, found: &found };
         // Always an error: the probe has no values.
         let _ = self.check()(&mut <dyn erased_serde::Deserializer<'_>>::erase(probe));
         found.into_inner()
     }
 }
 /// A deserializer that follows a path through a type, and records what the type expects there.
-struct Probe<'a> {
+struct PathDeserializer<'a> {
     path: &'a [TypeSegment],
     found: &'a RefCell<ValueKind>,
 }
 
-impl Probe<'_> {
+impl PathDeserializer<'_> {
     fn record<T>(&self, kind: ValueKind) -> Result<T, Error> {
         if self.path.is_empty() {
             self.found.replace(kind);
@@ -62,7 +62,7 @@ impl Probe<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Probe<'_> {
+impl<'de> Deserializer<'de> for PathDeserializer<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -131,7 +131,7 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        seed.deserialize(Probe { path: self.path, found: self.found })
+        seed.deserialize(PathDeserializer { path: self.path, found: self.found })
     }
 }
 
@@ -139,7 +139,7 @@ impl<'de> SeqAccess<'de> for Entry<'_> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
-        seed.deserialize(Probe { path: self.path, found: self.found }).map(Some)
+        seed.deserialize(PathDeserializer { path: self.path, found: self.found }).map(Some)
     }
 }
 

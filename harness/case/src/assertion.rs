@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use evictlab_rules::CgroupVersion;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,17 +46,8 @@ pub struct Assertion {
     pub kubelet: KubeletRequirement,
     /// cgroup version that the assertion applies to.
     #[serde(default)]
-    pub cgroup: Option<Cgroup>,
-}
-
-/// A version of the control groups of Linux.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cgroup {
-    /// Version 1.
-    V1,
-    /// Version 2, the unified hierarchy.
-    V2,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupVersion>,
 }
 
 /// Rate at which a property holds. Each run of the case gives a list of `true` and `false`; all
@@ -89,16 +81,6 @@ fn default_runs() -> u32 {
 /// Deserializes any value, including `null`, as `Some`.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
-}
-
-impl Cgroup {
-    /// Returns `v1` or `v2`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V1 => "v1",
-            Self::V2 => "v2",
-        }
-    }
 }
 
 impl Assertion {

@@ -18,8 +18,9 @@ use crate::yaml_path;
 const BY_POD: [&str; 5] = ["pods", "created", "history", "logs", "stats"];
 
 impl Checker<'_> {
-    /// Checks that expressions can be compiled, and that the answers, pods and objects that they name
-    /// exist. A misspelt name would make a condition never hold, and an assertion fail on every kubelet.
+    /// Checks that expressions can be compiled, and that the answers, pods and objects that they
+    /// name exist. A misspelt name would make a condition never hold, and an assertion fail on
+    /// every kubelet.
     pub(crate) fn check_expressions(&mut self) {
         let case = self.case;
         let answers: BTreeSet<&str> =

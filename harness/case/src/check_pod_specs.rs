@@ -6,15 +6,13 @@ use evictlab_rules::quantity::Quantity;
 use serde_json::{Map, Value};
 
 use crate::checks::{Checker, item_names, join};
+use crate::pod_template::{SYSTEM_PRIORITY_CLASSES, containers_of};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::yaml_path;
 
 /// Resources of containers without a domain. Others have one, or begin with `hugepages-`.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-
-/// Priority classes of every cluster.
-const SYSTEM_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// Values of fields of a pod spec or a container.
 const VALUES: [(&str, &[&str]); 3] = [
@@ -56,10 +54,9 @@ impl Checker<'_> {
                 self.report(&path, format!("unknown medium {medium:?}"), "valid: Memory, HugePages");
             }
         }
-        for field in ["initContainers", "containers"] {
-            for (at, container) in list(spec, field) {
-                let path = join(path, yaml_path![field, at]);
-                self.check_container(&path, container, &volumes);
+        for (field, at, container) in containers_of(spec) {
+            if let Some(container) = container.as_object() {
+                self.check_container(&join(path, yaml_path![field, at]), container, &volumes);
             }
         }
     }
@@ -142,7 +139,7 @@ impl Checker<'_> {
 
     fn check_priority_class(&mut self, path: &[PathSegment], spec: &Map<String, Value>) {
         let own = self.case.priority_classes.keys().map(|name| name.as_str());
-        let known: BTreeSet<&str> = own.chain(SYSTEM_CLASSES).collect();
+        let known: BTreeSet<&str> = own.chain(SYSTEM_PRIORITY_CLASSES).collect();
         let class = spec.get("priorityClassName").and_then(Value::as_str).filter(|class| !class.is_empty());
         if let Some(class) = class.filter(|class| !known.contains(class)) {
             let note = did_you_mean(class, known.iter().copied())

@@ -4,7 +4,7 @@ use evictlab_rules::quantity::Quantity;
 
 use crate::checks::Checker;
 use crate::pressure::{Pressure, PressureMechanism};
-use crate::signal::Signal;
+use crate::pressure_signal::PressureSignal;
 use crate::values::QuantityText;
 use crate::yaml_path;
 
@@ -74,7 +74,7 @@ impl Checker<'_> {
             ("others", others_cross, "the other containers would cross the threshold alone"),
             (
                 "by",
-                is_reservation && pressure.signal != Signal::MemoryAvailable,
+                is_reservation && pressure.signal != PressureSignal::MemoryAvailable,
                 "only memory can be reserved",
             ),
             (
@@ -108,7 +108,7 @@ fn entries_set_by(pressure: &Pressure) -> Vec<(&'static str, &'static str)> {
     let is_hard = pressure.soft_grace.is_none() || pressure.hard_distance.is_some();
     let is_soft = pressure.soft_grace.is_some();
     let fields = [("evictionHard", is_hard), ("evictionSoft", is_soft), ("evictionSoftGracePeriod", is_soft)];
-    let entries_of = |signal: Signal| {
+    let entries_of = |signal: PressureSignal| {
         let fields = fields.into_iter().filter(|(_, is_set)| *is_set);
         fields.map(move |(field, _)| (field, signal.as_str()))
     };

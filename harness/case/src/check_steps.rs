@@ -21,7 +21,8 @@ pub const LABEL_PREFIX: &str = "evictlab.dev/";
 /// metadata of a larger one would take space of the host.
 const IMAGEFS_SIZE: std::ops::RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
 
-/// Inodes of an imagefs: the files of the images of a kind node, and at most as many as 2Gi can have.
+/// Inodes of an imagefs: the files of the images of a kind node, and at most as many as 2Gi can
+/// have.
 const IMAGEFS_INODES: std::ops::RangeInclusive<u64> = 32 << 10..=512 << 10;
 
 impl Checker<'_> {

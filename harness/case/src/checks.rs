@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::kubelet_fields::config_mistakes;
 use crate::pod_specs::case_name;
+use crate::pod_template::{CONTAINER_LISTS, containers_of};
 use crate::positions::PathSegment;
 use crate::problem::did_you_mean;
 use crate::schema::Case;
@@ -16,7 +17,7 @@ use crate::values::Name;
 use crate::yaml_path;
 
 /// A problem, and the path of the value that has it.
-pub(crate) struct Finding {
+pub(crate) struct PathProblem {
     pub(crate) path: Vec<PathSegment>,
     pub(crate) message: String,
     pub(crate) note: String,
@@ -30,7 +31,7 @@ static GROWTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Checks a case; `stem` is the file name without its extension.
-pub(crate) fn check(case: &Case, stem: &str) -> Vec<Finding> {
+pub(crate) fn check(case: &Case, stem: &str) -> Vec<PathProblem> {
     let mut checker = Checker { case, pods: vec![], findings: vec![] };
     if case.name != *stem {
         let what = format!("the case is named `{}`, but its file `{stem}.yaml`", case.name);
@@ -62,7 +63,7 @@ pub(crate) struct Pod {
 pub(crate) struct Checker<'a> {
     pub(crate) case: &'a Case,
     pub(crate) pods: Vec<Pod>,
-    findings: Vec<Finding>,
+    findings: Vec<PathProblem>,
 }
 
 impl Checker<'_> {
@@ -73,7 +74,7 @@ impl Checker<'_> {
         note: impl Into<String>,
     ) {
         let (message, note) = (message.into(), note.into());
-        self.findings.push(Finding { path: path.to_vec(), message, note, word: None });
+        self.findings.push(PathProblem { path: path.to_vec(), message, note, word: None });
     }
 
     /// Reports a problem with a word of a value.
@@ -153,11 +154,12 @@ impl Checker<'_> {
         let created = case.created_objects();
         for manifest in created.filter(|manifest| manifest.get("kind").is_some_and(|kind| kind == "Pod")) {
             let name = case_name(manifest);
-            let names = |list: &str| {
-                item_names(manifest.get("spec").and_then(|spec| spec.get(list))).map(str::to_owned)
-            };
-            let containers = names("initContainers").chain(names("containers")).collect();
-            let volumes = names("volumes").collect();
+            let spec = manifest.get("spec").and_then(Value::as_object);
+            let containers = spec.into_iter().flat_map(containers_of);
+            let containers =
+                containers.filter_map(|(_, _, container)| Some(container.get("name")?.as_str()?.to_owned()));
+            let containers = containers.collect();
+            let volumes = item_names(spec.and_then(|spec| spec.get("volumes"))).map(str::to_owned).collect();
             self.pods.extend(name.map(|name| Pod { name: name.to_owned(), containers, volumes }));
         }
     }
@@ -188,7 +190,7 @@ impl Checker<'_> {
         let mut names = BTreeSet::new();
         let spec = manifest.get("spec");
         let empty = vec![];
-        for list in ["initContainers", "containers"] {
+        for list in CONTAINER_LISTS {
             let containers = spec.and_then(|spec| spec.get(list));
             if containers.is_some_and(|containers| !containers.is_array()) {
                 self.report(yaml_path!["pods", at, "spec", list], format!("`{list}` must be a list"), "");
@@ -316,12 +318,10 @@ impl Checker<'_> {
 fn growing_containers(case: &Case, variable: &Regex) -> Vec<Vec<PathSegment>> {
     let mut growing = vec![];
     for (at, manifest) in case.pods.iter().enumerate() {
-        for list in ["initContainers", "containers"] {
-            let containers = manifest.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array);
-            for (item, container) in containers.into_iter().flatten().enumerate() {
-                if variable.is_match(&container.to_string()) {
-                    growing.push(yaml_path!["pods", at, "spec", list, item, "name"].to_vec());
-                }
+        let spec = manifest.get("spec").and_then(Value::as_object);
+        for (list, item, container) in spec.into_iter().flat_map(containers_of) {
+            if variable.is_match(&container.to_string()) {
+                growing.push(yaml_path!["pods", at, "spec", list, item, "name"].to_vec());
             }
         }
     }

@@ -65,7 +65,8 @@ fn files_and_expressions() -> Vec<String> {
         row(ExpressionError::Unknown { kind: "function", name: text("f"), hint: None }),
         row(ExpressionError::Absent(text("pods.web.status.reason does not exist"))),
         row(ExpressionError::NoValue(text("division by zero"))),
-        row(ExpressionError::TooCostly { max: 1_000_000 }),
+        row(ExpressionError::TooCostly(text("its macros iterate more than 1000000 times"))),
+        row(ExpressionError::TooLong { length: 3000, max: 1024 }),
     ]
 }
 

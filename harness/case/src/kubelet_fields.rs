@@ -1,5 +1,5 @@
-//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of all kubelets from 1.27 to 1.36:
-//! staging/src/k8s.io/kubelet/config/v1beta1/types.go.
+//! The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) of all kubelets from 1.27 to
+//! 1.36: staging/src/k8s.io/kubelet/config/v1beta1/types.go.
 
 use evictlab_rules::threshold::Signal;
 use serde_json::Value;

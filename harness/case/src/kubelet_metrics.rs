@@ -1,5 +1,6 @@
-//! The names of the kubelet's own metrics, from 1.27 to 1.36; those of 1.37 are assumed to be the same:
-//! test/instrumentation/documentation/documentation-list.yaml and pkg/kubelet/metrics/metrics.go.
+//! The names of the kubelet's own metrics, from 1.27 to 1.36; those of 1.37 are assumed to be the
+//! same: test/instrumentation/documentation/documentation-list.yaml and
+//! pkg/kubelet/metrics/metrics.go.
 
 use crate::problem::nearest;
 
@@ -133,8 +134,8 @@ const METRICS: [&str; 122] = [
     "kubelet_working_pods",
 ];
 
-/// Returns whether no kubelet has a metric, and the most similar one. Metrics of libraries are not known,
-/// except by a name that is nearly one of the kubelet's own.
+/// Returns whether no kubelet has a metric, and the most similar one. Metrics of libraries are not
+/// known, except by a name that is nearly one of the kubelet's own.
 pub(crate) fn unknown_metric(name: &str) -> Option<Option<&'static str>> {
     const NEARLY_EQUAL: f64 = 0.9;
     let is_known = |name: &str| METRICS.contains(&name);

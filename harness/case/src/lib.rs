@@ -1,8 +1,8 @@
 //! Case files: schema, loading with errors that point to the line, selection and expressions.
 //!
-//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases, checks them
-//! and reports all problems at once; to list cases, [`CaseFiles`] reads them only. [`select`] picks the cases of a run; [`expression`] evaluates the CEL
-//! expressions of a case.
+//! A [`Case`] states a behaviour of the kubelet in YAML. [`load`] reads suites of cases, checks
+//! them and reports all problems at once; to list cases, [`CaseFiles`] reads them only. [`select`]
+//! picks the cases of a run; [`expression`] evaluates the CEL expressions of a case.
 //!
 //! ```
 //! let yaml = b"
@@ -41,19 +41,20 @@ mod listed_case;
 mod load;
 mod new_case;
 mod pod_specs;
+mod pod_template;
 pub mod positions;
 mod pressure;
 mod pressure_pod;
+mod pressure_signal;
 mod problem;
 mod schema;
 pub mod select;
-mod signal;
 mod step;
 mod values;
 mod words;
 
 pub use api_rejection::ApiRejection;
-pub use assertion::{Assertion, Cgroup, Rate, display_value};
+pub use assertion::{Assertion, Rate, display_value};
 pub use check_steps::LABEL_PREFIX;
 pub use document_schema::{closed_schema, output_schema};
 pub use expect::{
@@ -65,11 +66,16 @@ pub use load::{
 };
 pub use new_case::{NewCase, NewCaseError, NewCaseNameError};
 pub use pod_specs::{CASE_NAME_ANNOTATION, PodSpec, case_name};
+pub use pod_template::{
+    CONTAINER_LISTS, CapabilitiesTemplate, ContainerTemplate, HostPathTemplate, MetadataTemplate,
+    ObjectTemplate, PodTemplate, PodTemplateField, PortTemplate, ResourcesTemplate, SYSTEM_PRIORITY_CLASSES,
+    SecurityTemplate, VariableTemplate, VolumeTemplate, WorkloadTemplate, containers_of,
+};
 pub use pressure::{Pressure, PressureMechanism};
 pub use pressure_pod::PressurePod;
+pub use pressure_signal::PressureSignal;
 pub use problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean, nearest};
 pub use schema::{Case, EphemeralContainer, KnownBug, json_schema};
-pub use signal::Signal;
 pub use step::{
     Action, ApiRequest, ContainerCommand, ContainerfsPlacement, Deletion, DeletionError, FileSystems,
     NodeChange, NodeSetup, ObjectKind, ObjectPatch, ObjectReference, PodPlacement, ResizableResource, Resize,

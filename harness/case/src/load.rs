@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_saphyr::{DefaultMessageFormatter, Error as YamlError, MessageFormatter};
 
-use crate::checks::{Finding, check};
+use crate::checks::{PathProblem, check};
 use crate::positions::{PathSegment, Position, Positions};
 use crate::problem::{LoadErrors, Mark, Problem, SourceSpan, did_you_mean};
 use crate::schema::Case;
@@ -123,7 +123,7 @@ impl ParsedCase {
             return Ok(LoadedCase(self));
         }
         let positions = self.positions();
-        let problem = |finding: Finding| {
+        let problem = |finding: PathProblem| {
             let at = positions.locate(&finding.path);
             let at = finding.word.as_deref().map_or(at, |word| find_word(&self.text, at, word));
             Problem {
@@ -207,8 +207,8 @@ impl CaseFiles {
         }
     }
 
-    /// Reads case files, suites (folders of case files), folders of suites, and a case from the standard
-    /// input (`-`). A file that is named more than once is read once.
+    /// Reads case files, suites (folders of case files), folders of suites, and a case from the
+    /// standard input (`-`). A file that is named more than once is read once.
     pub fn read_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
         let (mut files, mut problems) = (vec![], vec![]);
         let is_stdin = |path: &&Path| *path == Path::new(STDIN);
@@ -429,8 +429,9 @@ fn not_utf8(file: &str, bytes: &[u8], at: usize) -> LoadErrors {
     LoadErrors(vec![Problem { message, spans: vec![span(file, &text, Position { line, column }, "")] }])
 }
 
-/// Returns the position of the first occurrence of a word after a position, within the value that begins
-/// there; the position itself if the value is an alias or does not contain the word as it is.
+/// Returns the position of the first occurrence of a word after a position, within the value that
+/// begins there; the position itself if the value is an alias or does not contain the word as it
+/// is.
 fn find_word(text: &str, from: Position, word: &str) -> Position {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     for (index, line) in text.lines().enumerate().skip(from.line - 1) {

@@ -64,7 +64,8 @@ impl FromStr for NewCase {
 }
 
 impl NewCase {
-    /// Writes a case with memory pressure to `dir`, in the folder of its suite, and returns the path.
+    /// Writes a case with memory pressure to `dir`, in the folder of its suite, and returns the
+    /// path.
     ///
     /// # Errors
     /// The file exists or cannot be written.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::pod_template::PodTemplate;
 use crate::schema::Case;
 use crate::step::{Action, ApiRequest, ObjectPatch};
 
@@ -10,11 +11,25 @@ use crate::step::{Action, ApiRequest, ObjectPatch};
 pub struct PodSpec<'a> {
     /// Kind and name of the object, such as `Deployment web`.
     pub object: String,
-    /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those of any
-    /// patch of the object.
+    /// Number of pods: the replicas or the parallelism of the object, 1 by default; at least those
+    /// of any patch of the object.
     pub count: u64,
-    /// The spec.
+    /// The spec as the manifest states it.
     pub spec: &'a Map<String, Value>,
+    /// True if evictlab completes the spec before it creates the object: that of a pod, or
+    /// `spec.template.spec`. False for a patch, and for a template that is nested elsewhere.
+    pub is_completed: bool,
+}
+
+impl PodSpec<'_> {
+    /// Parses the spec.
+    ///
+    /// # Errors
+    /// A field has a value of a wrong type, which only a patch or an object of an unknown kind can
+    /// have.
+    pub fn template(&self) -> Result<PodTemplate, serde_json::Error> {
+        PodTemplate::parse(self.spec)
+    }
 }
 
 /// Annotation of a pod with `generateName`: the name that the case uses for the pod.
@@ -37,7 +52,12 @@ impl Case {
             collect(&describe(pod, "Pod"), 1, pod, &mut specs);
         }
         for object in self.objects.iter().chain(self.created_objects()) {
+            let first = specs.len();
             collect(&describe(object, "object"), count(object), object, &mut specs);
+            let completed = completed_spec(object);
+            for found in &mut specs[first..] {
+                found.is_completed = completed.is_some_and(|spec| std::ptr::eq(spec, found.spec));
+            }
         }
         for patch in self.patches() {
             let object = format!("{} {}", patch.kind.as_str(), patch.name);
@@ -45,12 +65,15 @@ impl Case {
             let of_object = specs.iter().filter(|spec| spec.object == object).map(|spec| spec.count).max();
             let count = count(&patch.patch).max(of_object.unwrap_or(1));
             specs.iter_mut().filter(|spec| spec.object == object).for_each(|spec| spec.count = count);
+            let first = specs.len();
             collect(&object, count, &patch.patch, &mut specs);
+            specs[first..].iter_mut().for_each(|found| found.is_completed = false);
         }
         specs
     }
 
-    fn patches(&self) -> impl Iterator<Item = &ObjectPatch> {
+    /// Returns the patches of objects.
+    pub fn patches(&self) -> impl Iterator<Item = &ObjectPatch> {
         self.steps.iter().filter_map(|step| match &step.action {
             Some(Action::Api(ApiRequest::Patch(patch))) => Some(patch),
             _ => None,
@@ -69,10 +92,19 @@ fn count(manifest: &Map<String, Value>) -> u64 {
     field("replicas").or_else(|| field("parallelism")).unwrap_or(1)
 }
 
+/// Returns the pod spec of an object of a known shape.
+fn completed_spec(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let spec = object.get("spec")?;
+    match object.get("kind").and_then(Value::as_str) {
+        Some("Pod") => spec.as_object(),
+        _ => spec.get("template")?.get("spec")?.as_object(),
+    }
+}
+
 /// Adds the nested objects that have containers.
 fn collect<'a>(object: &str, count: u64, map: &'a Map<String, Value>, specs: &mut Vec<PodSpec<'a>>) {
     if map.get("containers").is_some_and(Value::is_array) {
-        specs.push(PodSpec { object: object.to_owned(), count, spec: map });
+        specs.push(PodSpec { object: object.to_owned(), count, spec: map, is_completed: true });
         return;
     }
     for value in map.values() {

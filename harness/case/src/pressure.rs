@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::pressure_pod::PressurePod;
-use crate::signal::Signal;
+use crate::pressure_signal::PressureSignal;
 use crate::values::{Duration, QuantityText};
 
 /// Pressure on one eviction signal of the node.
@@ -14,12 +14,12 @@ use crate::values::{Duration, QuantityText};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pressure {
     /// Eviction signal.
-    pub signal: Signal,
+    pub signal: PressureSignal,
     /// Setting that creates the pressure.
     #[serde(default)]
     pub by: PressureMechanism,
-    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of `pods`
-    /// does, by the variables of the pressure.
+    /// A pod that grows past the threshold, in addition to `pods`. Without it, a container of
+    /// `pods` does, by the variables of the pressure.
     #[serde(default)]
     pub pod: Option<PressurePod>,
     /// Distance of the threshold below the available amount; with `kube-reserved`, the amount that
@@ -30,10 +30,10 @@ pub struct Pressure {
     /// crosses it, too.
     #[serde(default)]
     pub hard_distance: Option<QuantityText>,
-    /// Thresholds of other signals, each by its distance below the available amount. They are hard, or
-    /// have the same `soft-grace`. Pods of the case cross them.
+    /// Thresholds of other signals, each by its distance below the available amount. They are hard,
+    /// or have the same `soft-grace`. Pods of the case cross them.
     #[serde(default)]
-    pub also: BTreeMap<Signal, QuantityText>,
+    pub also: BTreeMap<PressureSignal, QuantityText>,
     /// State the threshold as a percentage of the capacity.
     #[serde(default)]
     pub as_percentage: bool,
@@ -64,12 +64,12 @@ pub enum PressureMechanism {
 
 impl Pressure {
     /// Returns the signals that have a threshold: `signal`, and those of `also`.
-    pub fn signals(&self) -> impl Iterator<Item = Signal> {
+    pub fn signals(&self) -> impl Iterator<Item = PressureSignal> {
         std::iter::once(self.signal).chain(self.also.keys().copied())
     }
 
     /// Returns whether a threshold is on a file system.
     pub fn is_on_disk(&self) -> bool {
-        self.signals().any(Signal::is_on_disk)
+        self.signals().any(PressureSignal::is_on_disk)
     }
 }

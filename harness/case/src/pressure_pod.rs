@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::signal::Signal;
+use crate::pressure_signal::PressureSignal;
 use crate::values::{Duration, Name, QuantityText};
 
 /// Image of the pod.
@@ -59,8 +59,8 @@ fn in_layer(script: &str) -> String {
     format!("mkdir /data\n{script}")
 }
 
-/// A pod with one container, `el1`, that grows past the threshold: memory, the size or the number of
-/// its files, or its processes.
+/// A pod with one container, `el1`, that grows past the threshold: memory, the size or the number
+/// of its files, or its processes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PressurePod {
@@ -82,17 +82,17 @@ pub struct PressurePod {
 
 impl PressurePod {
     /// Returns the manifest of the pod.
-    pub fn manifest(&self, signal: Signal) -> Map<String, Value> {
+    pub fn manifest(&self, signal: PressureSignal) -> Map<String, Value> {
         let shell = |script: &str| json!({"command": ["sh", "-c", script]});
         let mut container = match signal {
-            Signal::MemoryAvailable => json!({"args": [
+            PressureSignal::MemoryAvailable => json!({"args": [
                 "stress", "--mem-alloc-size", "$(STEP)", "--mem-alloc-sleep", "$(PAUSE)", "--mem-total", "$(TOTAL)",
             ]}),
-            Signal::NodefsAvailable => shell(WRITE_BYTES),
-            Signal::ImagefsAvailable => shell(&in_layer(WRITE_BYTES)),
-            Signal::NodefsInodesFree => shell(CREATE_FILES),
-            Signal::ImagefsInodesFree => shell(&in_layer(CREATE_FILES)),
-            Signal::PidAvailable => shell(FORK),
+            PressureSignal::NodefsAvailable => shell(WRITE_BYTES),
+            PressureSignal::ImagefsAvailable => shell(&in_layer(WRITE_BYTES)),
+            PressureSignal::NodefsInodesFree => shell(CREATE_FILES),
+            PressureSignal::ImagefsInodesFree => shell(&in_layer(CREATE_FILES)),
+            PressureSignal::PidAvailable => shell(FORK),
         };
         container["name"] = json!(CONTAINER);
         container["image"] = json!(IMAGE);
@@ -129,7 +129,7 @@ impl PressurePod {
 mod tests {
     use super::*;
 
-    fn manifest(signal: Signal, pod: &str) -> Value {
+    fn manifest(signal: PressureSignal, pod: &str) -> Value {
         let pod: PressurePod = serde_saphyr::from_str(pod).unwrap();
         Value::Object(pod.manifest(signal))
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_pod_has_the_stated_resources_priority_and_grace_period() {
         let pod = "{name: hog, requests: {memory: 10Mi}, limits: {memory: 1Gi}, priority-class: high, grace-period: 5s}";
-        let manifest = manifest(Signal::MemoryAvailable, pod);
+        let manifest = manifest(PressureSignal::MemoryAvailable, pod);
         let container = &manifest["spec"]["containers"][0];
         assert_eq!(
             container["resources"],
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_pod_that_fills_nodefs_has_a_volume() {
-        for signal in [Signal::NodefsAvailable, Signal::NodefsInodesFree] {
+        for signal in [PressureSignal::NodefsAvailable, PressureSignal::NodefsInodesFree] {
             let manifest = manifest(signal, "{name: hog}");
             assert_eq!(manifest["spec"]["volumes"][0]["name"], "data", "{signal:?}");
             assert_eq!(
@@ -159,10 +159,10 @@ mod tests {
             );
         }
         for signal in [
-            Signal::MemoryAvailable,
-            Signal::PidAvailable,
-            Signal::ImagefsAvailable,
-            Signal::ImagefsInodesFree,
+            PressureSignal::MemoryAvailable,
+            PressureSignal::PidAvailable,
+            PressureSignal::ImagefsAvailable,
+            PressureSignal::ImagefsInodesFree,
         ] {
             assert!(manifest(signal, "{name: hog}")["spec"].get("volumes").is_none(), "{signal:?}");
         }

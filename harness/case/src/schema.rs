@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evictlab_fault::Fault;
+use evictlab_rules::CgroupVersion;
 use evictlab_rules::invariant::Invariant;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::assertion::{Assertion, Cgroup};
+use crate::assertion::Assertion;
 use crate::document_schema::unwrap_descriptions;
 use crate::expect::{Expect, Message};
 use crate::expression::{Expression, KeysRead};
+use crate::pod_template::containers_of;
 use crate::pressure::Pressure;
 use crate::step::{NodeChange, NodeSetup, PodPlacement, Resize, Step};
 use crate::values::{Duration, KubeletRequirement, Name, Upstream};
@@ -39,7 +41,8 @@ pub struct Case {
     pub kubelet: KubeletRequirement,
     /// cgroup version that the case applies to; skipped on the other.
     #[serde(default)]
-    pub cgroup: Option<Cgroup>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupVersion>,
     /// Node pressure that the case creates; absent for a case without pressure.
     #[serde(default)]
     pub pressure: Option<Pressure>,
@@ -142,15 +145,8 @@ impl Case {
 
     /// Returns the number of containers in all pods, including ephemeral containers.
     pub fn container_count(&self) -> usize {
-        let in_pods: usize = self
-            .pods
-            .iter()
-            .flat_map(|pod| {
-                ["initContainers", "containers"].map(|list| pod.get("spec").and_then(|spec| spec.get(list)))
-            })
-            .filter_map(|list| Some(list?.as_array()?.len()))
-            .sum();
-        in_pods + self.ephemeral_containers.len()
+        let specs = self.pods.iter().filter_map(|pod| pod.get("spec")?.as_object());
+        specs.flat_map(containers_of).count() + self.ephemeral_containers.len()
     }
 
     /// Returns the names of the kubelet's metrics that expressions read.
@@ -191,7 +187,8 @@ pub struct KnownBug {
     pub kubelet: KubeletRequirement,
     /// cgroup version with which they have the bug; by default both.
     #[serde(default)]
-    pub cgroup: Option<Cgroup>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupVersion>,
     /// Upstream issue or pull request.
     #[serde(default)]
     pub upstream: Option<Upstream>,

@@ -364,8 +364,8 @@ pub struct NodeSetup {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileSystems {
-    /// Size of a new file system for images and writable layers (a dedicated imagefs). The images of
-    /// a kind node take about 1Gi of it.
+    /// Size of a new file system for images and writable layers (a dedicated imagefs). The images
+    /// of a kind node take about 1Gi of it.
     pub imagefs: QuantityText,
     /// Inodes of that file system; one per 16Ki of its size by default, as of ext4.
     #[serde(default)]
@@ -382,8 +382,8 @@ pub enum ContainerfsPlacement {
     /// imagefs.
     #[default]
     Imagefs,
-    /// nodefs: a split image file system (KEP-4191). containerd does not report it to the kubelet, so
-    /// that only the model has it.
+    /// nodefs: a split image file system (KEP-4191). containerd does not report it to the kubelet,
+    /// so that only the model has it.
     Nodefs,
 }
 

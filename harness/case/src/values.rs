@@ -182,7 +182,8 @@ impl fmt::Display for QuantityText {
 pub enum ResizedRequest {
     /// An amount.
     Amount(QuantityText),
-    /// The allocatable amount of the node. There is room for it only without the requests of other pods.
+    /// The allocatable amount of the node. There is room for it only without the requests of other
+    /// pods.
     Allocatable,
 }
 
@@ -310,8 +311,8 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Ranges of kubelet versions, such as `>=1.29`, `>=1.29, <1.32`, or, for a fix that was backported,
-/// `>=1.29.3, <1.30 || >=1.31`.
+/// Ranges of kubelet versions, such as `>=1.29`, `>=1.29, <1.32`, or, for a fix that was
+/// backported, `>=1.29.3, <1.30 || >=1.31`.
 ///
 /// A pre-release counts as its release: `>=1.37` includes `v1.37.0-rc.1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

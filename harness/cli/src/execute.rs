@@ -12,6 +12,9 @@ use crate::args::backend::BackendName;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
+/// Maximum number of runs of a case on a kubelet for one conclusive verdict.
+pub(crate) const MAX_ATTEMPTS: u32 = 3;
+
 /// Prepares a run on this backend and executes it. Returns the run's exit status, or
 /// [`Failure::interrupted`] if an interrupt arrives during the preparation.
 pub(crate) async fn prepare_and_execute(

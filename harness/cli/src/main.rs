@@ -1,4 +1,12 @@
 //! The `evictlab` command: subcommands in `commands`, shared arguments in `args`.
+//!
+//! A subcommand is a file with `Args`, which clap parses, and `run`, which passes them to the crates
+//! `runner` and `tools` and prints the result. Its error is a [`Failure`]: a message, and the exit
+//! status. `profile` applies the defaults of `evictlab.toml` before the arguments are parsed.
+//!
+//! ```sh
+//! evictlab run message --kubelet v1.36
+//! ```
 
 #![deny(unreachable_pub)]
 
@@ -42,7 +50,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[derive(Parser)]
 #[command(name = "evictlab", version, about, max_term_width = 110)]
 struct Cli {
-    /// Every command accepts the choice of colours; those with colours read it from their arguments.
+    /// Every command accepts the choice of colours; those with colours read it from their
+    /// arguments.
     #[command(flatten)]
     _color: ColorArgs,
     /// Use the options of this profile of evictlab.toml as defaults [default: default]
@@ -107,7 +116,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::New(args) => new::run(&args),
         Command::Lint(args) => lint::run(&args),
-        Command::Schema(args) => schema::run(&args),
+        Command::Schema(args) => schema::run(&args, &Cli::command()),
         Command::Explain(args) => explain::run(&args),
         Command::Export(args) => block_on_wall_clock(export::run(&args)),
         Command::Watch(args) => block_on_wall_clock(watch::run(&args)),

@@ -22,6 +22,30 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(serde_json::to_string_pretty(document).map_err(infrastructure)?)
 }
 
+/// Writer of JSON, which shows control characters as [`print_json`] does. Text is not split within a
+/// character: serde_json writes whole pieces of strings.
+pub(crate) struct VisibleWriter<W>(pub W);
+
+impl<W: Write> Write for VisibleWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(visible(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Returns the number of columns of the terminal that standard output is; `None` for a pipe or a
+/// file, also if standard error is a terminal.
+pub(crate) fn stdout_width() -> Option<u16> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
+}
+
 /// Writes a line that may contain colours to standard output.
 pub(crate) fn print_coloured(text: impl Display) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{text}") {
@@ -45,7 +69,8 @@ pub(crate) fn print_until_interrupt(text: impl Display, interrupts: &InterruptSt
     }
 }
 
-/// Writes a document as [`print_json`] does; after an interrupt, without a reader that does not read.
+/// Writes a document as [`print_json`] does; after an interrupt, without a reader that does not
+/// read.
 pub(crate) fn print_json_until_interrupt(
     document: &impl Serialize,
     interrupts: &InterruptStage,

@@ -1,7 +1,8 @@
-//! The image of `images/evictlab`, built from a static program without a network, and run without one.
+//! The image of `images/evictlab`, built from a static program without a network, and run without
+//! one.
 //!
-//! `EVICTLAB_STATIC` names the program, which contains the program of the stress image; `.ci/run container` builds
-//! both and runs this test.
+//! `EVICTLAB_STATIC` names the program, which contains the program of the stress image;
+//! `.ci/run container` builds both and runs this test.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -96,7 +97,8 @@ impl Image {
         image
     }
 
-    /// Runs the image with a mounted directory, as the owner of this directory, with a read-only root file system.
+    /// Runs the image with a mounted directory, as the owner of this directory, with a read-only
+    /// root file system.
     fn run_in(&self, directory: &Path, arguments: &[&str]) -> Output {
         let metadata = fs::metadata(directory).unwrap();
         let owner = format!("{}:{}", metadata.uid(), metadata.gid());

@@ -64,17 +64,17 @@ fn moments(count: usize, salt: u64) -> Vec<f64> {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         (mixed ^ (mixed >> 31)) >> 11
     };
-    let usual = if asked() > 1 { SPAN } else { SHORT_SPAN };
+    let usual = if requested_interrupts() > 1 { SPAN } else { SHORT_SPAN };
     let span = environment("EVICTLAB_INTERRUPTS_SPAN").unwrap_or(usual) as f64;
     (0..count).map(|_| next() as f64 / (1u64 << 53) as f64 * span).collect()
 }
 
-fn asked() -> usize {
+fn requested_interrupts() -> usize {
     environment("EVICTLAB_INTERRUPTS").map_or(1, |count| count as usize)
 }
 
 /// Prints the last step of a run and its end in one line.
-fn tell(signal: &str, moment: f64, run: &Run, end: &str) {
+fn log_interrupt(signal: &str, moment: f64, run: &Run, end: &str) {
     println!("{signal} at {moment:5.2} s | {} | {end}", run.last_step());
 }
 
@@ -91,17 +91,17 @@ fn interrupted(laboratory: &Laboratory, signal: Signal, moment: f64, run: &mut R
     std::thread::sleep(Duration::from_millis(100));
     let just_over = !over && run.is_over();
     let status = run.wait();
-    tell(signal_name(signal), moment, run, &format!("{status}; {:?}", laboratory.left()));
+    log_interrupt(signal_name(signal), moment, run, &format!("{status}; {:?}", laboratory.left()));
     match (run.has_begun(), over) {
-        (_, true) => assert_eq!(status.code(), Some(0), "it was over: {}", run.said()),
+        (_, true) => assert_eq!(status.code(), Some(0), "it was over: {}", run.output()),
         (true, _) if just_over && status.code() == Some(0) => {}
         (true, _) => {
-            assert_eq!(status.code(), Some(130), "{}", run.said());
+            assert_eq!(status.code(), Some(130), "{}", run.output());
             run.assert_reported("ABORTED");
         }
         // Interrupted before the reports started; very early, before the signal handler was
         // installed.
-        (false, _) => assert!(status.code().is_none_or(|code| code == 130), "{status}: {}", run.said()),
+        (false, _) => assert!(status.code().is_none_or(|code| code == 130), "{status}: {}", run.output()),
     }
     laboratory.assert_nothing_is_left();
 }
@@ -116,7 +116,7 @@ fn signal_name(signal: Signal) -> &'static str {
 }
 
 fn an_interrupt_leaves_nothing() {
-    for moment in moments(asked(), 1) {
+    for moment in moments(requested_interrupts(), 1) {
         let laboratory = Laboratory::new();
         let mut run = laboratory.run();
         run.wait_until(moment);
@@ -141,8 +141,8 @@ fn a_second_interrupt() {
     std::thread::sleep(Duration::from_millis(100));
     run.send(Signal::INT);
     let status = run.wait();
-    tell("SIGINT twice", run.seconds(), &run, &status.to_string());
-    assert_eq!(status.code(), Some(130), "{}", run.said());
+    log_interrupt("SIGINT twice", run.seconds(), &run, &status.to_string());
+    assert_eq!(status.code(), Some(130), "{}", run.output());
     run.assert_reported("ABORTED");
     println!("gc: {}", laboratory.gc().trim());
     laboratory.assert_nothing_is_left();
@@ -150,7 +150,7 @@ fn a_second_interrupt() {
 
 fn a_kill_leaves_what_gc_finds() {
     let foreign = laboratory::ForeignCluster::new();
-    for moment in moments(asked().div_ceil(3), 2) {
+    for moment in moments(requested_interrupts().div_ceil(3), 2) {
         let laboratory = Laboratory::new();
         let mut run = laboratory.run();
         run.wait_until(moment);
@@ -158,7 +158,7 @@ fn a_kill_leaves_what_gc_finds() {
         run.wait();
         let left = laboratory.left();
         let collected = laboratory.gc_with(&[&foreign.cluster]);
-        tell(
+        log_interrupt(
             "SIGKILL",
             moment,
             &run,
@@ -178,16 +178,21 @@ fn a_kept_cluster_is_put_in_order() {
     let own = laboratory.settings();
     let rows =
         [(Signal::INT, "preparing the nodes"), (Signal::KILL, "Mi to go"), (Signal::INT, "in steps of")];
-    let rows = if asked() > 1 { &rows[..] } else { &rows[..2] };
+    let rows = if requested_interrupts() > 1 { &rows[..] } else { &rows[..2] };
     for &(signal, step) in rows {
         let mut run = laboratory.run_on_kept();
         run.wait_for(step);
         assert!(laboratory.gc().contains("its owner is running"));
         run.send(signal);
         let status = run.wait();
-        tell(signal_name(signal), run.seconds(), &run, &format!("{status}; {:?}", laboratory.namespaces()));
+        log_interrupt(
+            signal_name(signal),
+            run.seconds(),
+            &run,
+            &format!("{status}; {:?}", laboratory.namespaces()),
+        );
         if signal == Signal::INT {
-            assert_eq!(status.code(), Some(130), "{}", run.said());
+            assert_eq!(status.code(), Some(130), "{}", run.output());
             run.assert_reported("ABORTED");
         } else {
             assert_ne!(laboratory.settings(), own, "the kill came too late to leave anything");
@@ -209,7 +214,7 @@ fn a_heartbeat_shows_a_live_run() {
     if let Some(collected) = laboratory.gc_elsewhere() {
         assert!(collected.contains("left alone, its owner is running"), "{collected}");
     }
-    assert!(run.runs(), "{}", run.said());
+    assert!(run.runs(), "{}", run.output());
     run.send(Signal::KILL);
     run.wait();
     if let Some(collected) = laboratory.gc_elsewhere() {

@@ -1,5 +1,5 @@
-//! A Job with three indexes on a kind cluster of four workers: verdicts, an index that is killed, and what
-//! remains. Ignored without Docker, kind, a node image and the images of the cases.
+//! A Job with three indexes on a kind cluster of four workers: verdicts, an index that is killed,
+//! and what remains. Ignored without Docker, kind, a node image and the images of the cases.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 

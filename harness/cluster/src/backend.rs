@@ -40,8 +40,8 @@ impl Backend {
         }
     }
 
-    /// Names of the nodes of a kubelet, by its label; empty if the nodes are named when the cluster is
-    /// created.
+    /// Names of the nodes of a kubelet, by its label; empty if the nodes are named when the cluster
+    /// is created.
     pub fn node_names(&self, kubelet: &str) -> Vec<String> {
         match self {
             Self::Embedded(backend) => backend.node_names(kubelet),
@@ -136,7 +136,7 @@ impl ClusterHandle {
         }
     }
 
-    /// Waits until the run loses its nodes to somebody else; returns the reason.
+    /// Waits until the run loses its nodes to another run; returns the reason.
     pub async fn lost(&self) -> String {
         match self {
             Self::Embedded(_) | Self::Kind(_) => std::future::pending().await,

@@ -1,14 +1,14 @@
 //! Gives nodes file systems apart from nodefs, and takes them away.
 
 use crate::kubelet_config;
-use crate::node::{ConfigureError, FileSystems, FileSystemsError, Node};
+use crate::node::{ConfigureError, FileSystemsError, Node, NodeFileSystems};
 
 /// Gives a node file systems apart from nodefs, with all images and writable layers. Returns when
 /// the kubelet answers, which was restarted.
 ///
 /// # Errors
 /// The node or its host does not support them, or the kubelet does not start again.
-pub async fn set_up(node: &Node, file_systems: FileSystems) -> Result<(), FileSystemsError> {
+pub async fn set_up(node: &Node, file_systems: NodeFileSystems) -> Result<(), FileSystemsError> {
     node.backend().set_up_file_systems(file_systems).await?;
     Ok(kubelet_config::wait_until_running(node).await?)
 }

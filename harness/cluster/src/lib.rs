@@ -18,20 +18,20 @@
 //!
 //! # Layers
 //!
-//! Modules import only modules of lower layers, and files of their own folder. The exception is
-//! [`ClusterError`], which wraps the errors of the backends and imports nothing else of them.
+//! Modules import only modules of lower layers, and files of their own folder.
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | 9 | `backend`: [`Backend`], one of the three; `served`: embedded clusters of other processes |
-//! | 8 | `embedded`, `kind`, `existing`: the backends |
-//! | 7 | `plan`: clusters of a run |
-//! | 6 | `error`: [`ClusterError`] |
-//! | 5 | [`kubelet_config`]: configures kubelets |
-//! | 4 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
-//! | 3 | [`images`]: node images and case images, `probe`: pods that test a node |
-//! | 2 | `docker`: Docker API, [`workload`]: namespaces and pods |
-//! | 1 | [`wait`], `api_error`, `kubelet`, `meminfo`, `owner` |
+//! | 10 | `backend`: [`Backend`], one of the three; `served`: embedded clusters of other processes |
+//! | 9 | `embedded`, `kind`, `existing`: the backends |
+//! | 8 | `plan`: clusters of a run |
+//! | 7 | `error`: the errors of the backends; [`file_systems`]: file systems apart from nodefs |
+//! | 6 | [`kubelet_config`]: configures kubelets |
+//! | 5 | `node`: [`Node`] and [`NodeBackend`], the machine under it |
+//! | 4 | [`images`]: node images and case images; `probe`: pods that test a node; `run_lease`: the Lease of a run |
+//! | 3 | `docker`: Docker API; [`workload`]: namespaces and pods |
+//! | 2 | `owner`: the process that owns a cluster |
+//! | 1 | [`wait`], `api_error`, `job_index`, `kubelet`, `loop_file_system`, `meminfo`, `sha256` |
 
 #![deny(unreachable_pub)]
 
@@ -47,7 +47,6 @@ mod job_index;
 mod kind;
 mod kubelet;
 pub mod kubelet_config;
-mod listed;
 mod loop_file_system;
 mod meminfo;
 mod node;
@@ -65,38 +64,36 @@ mod error_texts;
 
 pub use api_error::api_error_message;
 pub use backend::{Backend, ClusterHandle};
-pub use docker::{Container, Docker, DockerError, ExecOutput, docker_host, has_cgroup_v1};
+pub use docker::{Container, Docker, DockerError, ExecOutput, cgroup_version, docker_host};
 pub use embedded::{
     EmbeddedBackend, EmbeddedOptions, MODELLED_MINORS, NotModelledError, ReproCommand, every_minor,
     modelled_kubelets, newest_patch,
 };
-pub use error::ClusterError;
+pub use error::{ClusterError, ConfigError, ExistingError, KindError, OLDEST_KIND, StartProblem, StateError};
 pub use existing::{
-    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingError,
-    ExistingOptions, Leftover, NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS,
-    WATCH_PERMISSIONS, collect_leftovers, leftovers,
+    CASE_PERMISSIONS, CORDONED, ClusterAccess, ClusterClient, ExistingBackend, ExistingOptions, Leftover,
+    NodePermissions, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS, collect_leftovers,
+    leftovers,
 };
 pub use images::CANARY_IMAGE;
 pub use job_index::{JOB_VARIABLE, JobIndex, JobName};
 pub use kind::{
-    Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, ConfigError,
-    KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindError, KindOptions, KnownCluster,
-    KubeletGroup, NODE_FILE, NewCluster, NodeDiskError, OLDEST_KIND, OLDEST_KUBELET, Removal, SkewError,
-    StartProblem, StartWatch, StateDir, StateError, claim, collect, containers, delete, ensure_names_unused,
-    find, group_by_skew, has_own_disk, is_skew_allowed, kind_version, kubelets_of, label_value,
-    remove_scratch, separate_disks, single_group,
+    Cluster, ClusterName, ClusterNameError, ClusterRecord, ClusterSource, ClusterState, HOST_RESERVE,
+    KIND_LABEL, KUBELET_LABEL, KeepPolicy, KindBackend, KindConfig, KindOptions, KnownCluster, KubeletGroup,
+    NODE_FILE, NewCluster, NodeDiskError, OLDEST_KUBELET, Removal, SkewError, StartWatch, StateDir, claim,
+    collect, containers, delete, ensure_names_unused, find, group_by_skew, has_own_disk, is_skew_allowed,
+    kind_version, kubelets_of, label_value, remove_scratch, separate_disks, single_group,
 };
 pub use kubelet::{Kubelet, KubeletSource, KubeletSpec, KubeletSpecError};
-pub use listed::ListedCluster;
 pub use node::{
-    ExternalNode, FileSystems, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node,
-    NodeBackend, NodeError, PressureForbidden, is_ready, last_heartbeat,
+    ExternalNode, FileSystemsError, KubeletProxy, MAX_KUBELET_LOG_LINES, MetricLine, Node, NodeBackend,
+    NodeError, NodeFileSystems, PressureForbidden, is_ready, last_heartbeat,
 };
 pub use owner::Owner;
 pub use plan::{ClusterPlan, ClusterProgress, NodeRequirements, TeardownContext, TeardownOutcome};
 pub use probe::{ProbeError, ProbePod, ProbePods};
 pub use run_lease::RunLease;
-pub use served::{ServedCluster, ServedError};
+pub use served::{ListedCluster, ServedCluster, ServedError};
 pub use sha256::sha256_hex;
 pub use wait::WatchBackoff;
 pub use workload::without_managed_fields;

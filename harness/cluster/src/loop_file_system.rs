@@ -20,8 +20,8 @@ mount_new_image() { # SIZE IMAGE DIRECTORY [INODES]
 }
 "#;
 
-/// Returns a script that can call `require_mkfs`, `mount_image IMAGE DIRECTORY`, and `mount_new_image
-/// SIZE IMAGE DIRECTORY [INODES]`, with the size in bytes.
+/// Returns a script that can call `require_mkfs`, `mount_image IMAGE DIRECTORY`, and
+/// `mount_new_image SIZE IMAGE DIRECTORY [INODES]`, with the size in bytes.
 pub(crate) fn script(body: &str) -> String {
     [FUNCTIONS, body].concat()
 }

@@ -14,8 +14,8 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Age after which leftovers without Lease or heartbeat of a process elsewhere count as abandoned.
 pub(crate) const CLUSTER_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
-/// Identity of a process. The start time distinguishes it from a later process with the same id, and
-/// the scope from a process of another container or machine, whose state cannot be checked.
+/// Identity of a process. The start time distinguishes it from a later process with the same id,
+/// and the scope from a process of another container or machine, whose state cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     /// Process id.
@@ -46,10 +46,10 @@ impl Owner {
         Some(Self { pid, started: start_time(pid)?, host: host_name(), scope: scope(), job: None })
     }
 
-    /// Returns whether the process has the host and the process ids of this one, so that its state
-    /// can be checked.
+    /// Returns whether the process has the host and the process ids of this one, and is not hidden
+    /// from it, so that its state can be checked.
     pub fn is_here(&self) -> bool {
-        self.host == host_name() && self.scope == scope()
+        self.host == host_name() && self.scope == scope() && !is_hidden(self.pid)
     }
 
     /// Returns whether the process is running. A process elsewhere counts as running.
@@ -67,6 +67,15 @@ fn scope() -> String {
     let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), namespace.display()).trim().to_owned()
+}
+
+/// Returns whether a process exists, but /proc does not show it, as with the mount option `hidepid`
+/// for processes of other users.
+fn is_hidden(pid: u32) -> bool {
+    let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let exists =
+        || id.is_some_and(|id| rustix::process::test_kill_process(id) == Err(rustix::io::Errno::PERM));
+    start_time(pid).is_none() && exists()
 }
 
 /// Start time of a running process: on Linux the boot id and the clock ticks since boot

@@ -29,8 +29,8 @@ pub struct NodeRequirements {
 pub struct ClusterProgress<'a> {
     /// Receives one line per step.
     pub step: &'a dyn Fn(&str),
-    /// Receives each problem that delays the nodes, in one line, and an instruction in a second one.
-    /// Waiting continues.
+    /// Receives each problem that delays the nodes, in one line, and an instruction in a second
+    /// one. Waiting continues.
     pub warning: &'a dyn Fn(&str),
 }
 

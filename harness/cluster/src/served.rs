@@ -1,4 +1,4 @@
-//! Embedded clusters that another process serves under a name.
+//! Embedded clusters that another process serves under a name, and the list of clusters.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,15 +10,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use crate::kind::{StateDir, StateError};
+use crate::error::StateError;
+use crate::kind::{KnownCluster, StateDir};
 use crate::owner::Owner;
 
 /// Maximum time for a server to end after SIGTERM.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// An embedded cluster with a name. Its server has a record and a kubeconfig in the state directory as
-/// long as it runs.
+/// An embedded cluster with a name. Its server has a record and a kubeconfig in the state directory
+/// as long as it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServedCluster {
     /// Name of the cluster.
@@ -29,6 +30,16 @@ pub struct ServedCluster {
     pub created: Timestamp,
     /// Versions of its kubelets.
     pub kubelets: Vec<String>,
+}
+
+/// A cluster that evictlab created, as `evictlab cluster list --json` prints it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(tag = "backend", rename_all = "kebab-case")]
+pub enum ListedCluster {
+    /// An embedded cluster that a process serves.
+    Embedded(ServedCluster),
+    /// A kind cluster.
+    Kind(Box<KnownCluster>),
 }
 
 /// A named embedded cluster cannot be served, or stopped.
@@ -81,7 +92,8 @@ impl ServedCluster {
         }
     }
 
-    /// Lists the clusters whose server runs, by name. Removes the files of servers that were killed.
+    /// Lists the clusters whose server runs, by name. Removes the files of servers that were
+    /// killed.
     pub fn list(state: &StateDir) -> Vec<Self> {
         let mut all: Vec<Self> = state.served_records().iter().filter_map(read).collect();
         all.retain(|served| {

@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 };
 use evictlab_cluster::images::stress_image::{self, Built};
 use evictlab_cluster::images::{ImageCatalog, KubeletResolver, ensure_loaded, has_image, pull_image};
-use evictlab_cluster::{Docker, FileSystems, NodeBackend, StartWatch, has_own_disk, separate_disks};
+use evictlab_cluster::{Docker, NodeBackend, NodeFileSystems, StartWatch, has_own_disk, separate_disks};
 use futures::{FutureExt, StreamExt};
 
 /// A Docker daemon and the name of a node image.
@@ -168,8 +168,8 @@ async fn load_stress_image(docker: &Docker, node: &str) {
     assert!(!lines.take().contains(&step), "the node has this build");
 }
 
-/// Starts a node that runs systemd and containerd, but has not joined a cluster. It ends after three
-/// minutes even if the test fails.
+/// Starts a node that runs systemd and containerd, but has not joined a cluster. It ends after
+/// three minutes even if the test fails.
 async fn systemd_node(docker: &Docker, image: &str, labels: &[(&str, &str)]) -> String {
     let tmpfs = ["/tmp", "/run"].map(|path| (path.to_owned(), String::new()));
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -276,7 +276,7 @@ async fn have_imagefs(docker: &Docker, node: &str) {
     let backend = NodeBackend::of_container(docker, node);
     let set_up = async |imagefs, has_split_layers| {
         let result = backend
-            .set_up_file_systems(FileSystems { imagefs, imagefs_inodes: None, has_split_layers })
+            .set_up_file_systems(NodeFileSystems { imagefs, imagefs_inodes: None, has_split_layers })
             .await;
         result.map_err(|error| error.to_string())
     };

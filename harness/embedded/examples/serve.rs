@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-use evictlab_embedded::http::Access;
+use evictlab_embedded::Access;
 use evictlab_embedded::{Cluster, NodeOptions, Options};
 use jiff::Timestamp;
 use tokio::net::TcpListener;

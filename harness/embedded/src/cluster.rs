@@ -2,9 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use evictlab_fault::Fault;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::context::SimContext;
+use crate::fault::FaultScope;
+use crate::node::Node;
 use crate::options::{Options, OptionsError};
 use crate::sim::Time;
 use crate::simulation::Simulation;
@@ -37,8 +41,21 @@ impl Cluster {
         Time::after(self.started.elapsed())
     }
 
+    /// Runs `work` on a node at the current time; returns `None` if the cluster does not have the
+    /// node.
+    pub fn with_node<T>(&self, name: &str, work: impl FnOnce(&mut Node, &mut SimContext) -> T) -> Option<T> {
+        self.with(|simulation| {
+            simulation.with(|_, nodes, ctx| nodes.get_mut(name).map(|node| work(node, ctx)))
+        })
+    }
+
+    /// Injects the faults of a script; their times count from now.
+    pub fn inject_faults(&self, script: &[Fault], scope: &FaultScope) {
+        self.with(|simulation| simulation.inject_faults(script, scope));
+    }
+
     /// Runs `work` on the simulation at the current time.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Simulation) -> T) -> T {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Simulation) -> T) -> T {
         let mut simulation = self.lock();
         simulation.run(self.now());
         let result = work(&mut simulation);

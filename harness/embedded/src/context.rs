@@ -1,5 +1,7 @@
 //! State of a simulation that its parts share.
 
+use jiff::Timestamp;
+
 use crate::fault::ActiveFaults;
 use crate::sim::{Epoch, Rng, Sequence, Time};
 use crate::storage::Store;
@@ -7,20 +9,25 @@ use crate::storage::Store;
 /// Shared state of a simulation at one moment.
 pub struct SimContext<'a> {
     /// Current time.
-    pub now: Time,
+    pub(crate) now: Time,
     /// Objects of the API.
-    pub store: &'a mut Store,
+    pub(crate) store: &'a mut Store,
     /// Source of all random numbers.
-    pub rng: &'a mut Rng,
+    pub(crate) rng: &'a mut Rng,
     /// Faults that are active.
-    pub faults: &'a mut ActiveFaults,
+    pub(crate) faults: &'a mut ActiveFaults,
     /// Order of events across queues.
-    pub sequence: &'a mut Sequence,
+    pub(crate) sequence: &'a mut Sequence,
 }
 
 impl SimContext<'_> {
     /// Returns the calendar time of the simulation's start.
-    pub fn epoch(&self) -> Epoch {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.store.epoch
+    }
+
+    /// Returns the time at a date; the start of the simulation for an earlier one.
+    pub fn time_at(&self, date: Timestamp) -> Time {
+        Time::after(date.duration_since(self.epoch().0).try_into().unwrap_or_default())
     }
 }

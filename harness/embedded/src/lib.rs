@@ -2,37 +2,39 @@
 //! [`evictlab_rules`] for a given version. Tests compare the model with recordings of real
 //! kubelets.
 //!
-//! [`Simulation`] is synchronous and reads no wall clock: [`Simulation::run`] advances the time.
-//! The same seed and the same requests at the same times give the same results, byte for byte.
+//! [`Cluster`] serves the API over HTTP and runs on Tokio's clock, which a test can pause. The
+//! model itself reads no wall clock: the same seed and the same requests at the same times give the
+//! same results, byte for byte.
 //!
 //! ```
 //! use std::time::Duration;
 //!
-//! use evictlab_embedded::apiserver::{self, WriteOptions};
-//! use evictlab_embedded::resource::Kind;
-//! use evictlab_embedded::sim::Time;
-//! use evictlab_embedded::{NodeOptions, Options, Simulation};
-//! use serde_json::json;
+//! use evictlab_embedded::{Cluster, NodeOptions, Options};
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube::{Api, Client};
+//! use serde_json::{from_value, json};
 //!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let node = NodeOptions::new("worker", "v1.32.13".parse()?);
 //! let epoch = "2026-01-01T00:00:00Z".parse()?;
-//! let mut simulation = Simulation::new(Options::new(1, epoch, vec![node]))?;
-//! simulation.run(Time::after(Duration::from_secs(1)));
+//! let cluster = Cluster::new(Options::new(1, epoch, vec![node]))?;
+//! let client = Client::new(cluster.router(), "default");
+//! tokio::spawn(async move { cluster.live().await });
+//! tokio::time::sleep(Duration::from_secs(1)).await;
 //!
 //! let container = json!({"name": "c", "image": "busybox:1.36", "command": ["sleep", "60"]});
 //! let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [container]}});
-//! simulation.with(|_, _, ctx| {
-//!     apiserver::create(ctx, Kind::Pod, "default", pod, WriteOptions::default()).is_ok()
-//! });
-//! simulation.run(Time::after(Duration::from_secs(30)));
+//! let pods: Api<Pod> = Api::default_namespaced(client);
+//! pods.create(&Default::default(), &from_value(pod)?).await?;
+//! tokio::time::sleep(Duration::from_secs(30)).await;
 //!
-//! let pod = simulation.store.get(Kind::Pod, "default", "p").ok_or("no pod")?;
-//! assert_eq!(pod["spec"]["nodeName"], "worker");
-//! assert_eq!(pod["status"]["phase"], "Running");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let pod = pods.get("p").await?;
+//! assert_eq!(pod.spec.ok_or("no spec")?.node_name.as_deref(), Some("worker"));
+//! assert_eq!(pod.status.ok_or("no status")?.phase.as_deref(), Some("Running"));
+//! # Ok(())
+//! # }
 //! ```
-//!
-//! [`Cluster`] runs a simulation on Tokio's clock and serves its API over HTTP.
 //!
 //! Modules import only modules above them in this list:
 //!
@@ -53,30 +55,41 @@
 //! | `cluster` | the simulation on Tokio's clock |
 //! | `http` | the Kubernetes API over HTTP |
 
-pub mod apiserver;
-pub mod cluster;
+#![deny(unreachable_pub)]
+
+mod apiserver;
+mod cluster;
 mod context;
 mod controllers;
-pub mod defect;
-pub mod fault;
-pub mod http;
-pub mod kubelet;
-pub mod machine;
+mod defect;
+mod fault;
+mod http;
+mod kubelet;
+mod machine;
 mod node;
 mod nodes;
-pub mod options;
-pub mod resource;
-pub mod sim;
+mod options;
+mod resource;
+mod sim;
 mod simulation;
-pub mod storage;
+mod storage;
 
 #[cfg(test)]
 mod error_texts;
+#[cfg(test)]
+mod tests;
 
 pub use cluster::Cluster;
 pub use context::SimContext;
-pub use defect::{Defect, Defects};
+pub use defect::{Area, Defect, Defects, UnknownDefectError};
+pub use fault::FaultScope;
+pub use http::{Access, AccessError};
+pub use kubelet::Kubelet;
+pub use machine::{
+    Cgroup, ContainerId, ContainerSpec, ExecError, ExecId, ExecResult, Imagefs, Machine, MemoryUse, Mount,
+    NoSpace, PodUid, unsupported_command,
+};
 pub use node::Node;
-pub use nodes::Nodes;
 pub use options::{CgroupVersion, NodeOptions, Options, OptionsError};
-pub use simulation::Simulation;
+pub use resource::Kind;
+pub use sim::Time;

@@ -17,7 +17,7 @@ const MANIFESTS: &str = "/etc/kubernetes/manifests";
 /// Machine with its kubelet.
 pub struct Node {
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Processes, memory and disk.
     pub machine: Machine,
     /// Kubelet.
@@ -35,7 +35,7 @@ impl Node {
     ///
     /// # Errors
     /// [`OptionsError`] for impossible sizes.
-    pub fn new(options: NodeOptions) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: NodeOptions) -> Result<Self, OptionsError> {
         Ok(Self {
             name: options.name.clone(),
             machine: Machine::new(&options)?,
@@ -47,25 +47,25 @@ impl Node {
     }
 
     /// Switches the node on: the kubelet registers it.
-    pub fn start(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn start(&mut self, ctx: &mut SimContext) {
         self.machine.set_epoch(ctx.epoch());
         self.kubelet.start(&mut self.machine, ctx);
         self.schedule_wakeup(ctx);
     }
 
     /// Delivers changes of the node's pods to the kubelet; `None` if the history is too short.
-    pub(crate) fn changed(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
-        self.kubelet.changed(changes, &mut self.machine, ctx);
+    pub(crate) fn deliver_changes(&mut self, changes: Option<Vec<Change>>, ctx: &mut SimContext) {
+        self.kubelet.handle_changes(changes, &mut self.machine, ctx);
         self.schedule_wakeup(ctx);
     }
 
     /// Returns the slot of the next event.
-    pub fn next(&self) -> Option<Slot> {
+    pub(crate) fn next(&self) -> Option<Slot> {
         self.wakeups.next().into_iter().chain(self.kubelet.next()).min()
     }
 
     /// Handles the next event.
-    pub fn handle_next(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn handle_next(&mut self, ctx: &mut SimContext) {
         let Some(next) = self.next() else { return };
         if self.wakeups.next() == Some(next) {
             self.wakeups.pop();
@@ -99,8 +99,8 @@ impl Node {
     }
 
     /// Gives images a file system of their own, or takes it away, and restarts the kubelet, as it
-    /// detects file systems at its start. Changes of images and dead containers on such a file system end
-    /// with it.
+    /// detects file systems at its start. Changes of images and dead containers on such a file
+    /// system end with it.
     pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, ctx: &mut SimContext) {
         let images = &mut self.kubelet.status.images;
         images.restore();
@@ -131,7 +131,7 @@ impl Node {
     }
 
     /// Schedules the machine's next step, and notifies the kubelet of changed files.
-    pub fn schedule_wakeup(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn schedule_wakeup(&mut self, ctx: &mut SimContext) {
         let changes = self.machine.file_changes();
         if std::mem::replace(&mut self.notified_file_changes, changes) != changes {
             self.kubelet.files_changed(ctx);

@@ -14,7 +14,7 @@ use crate::storage::Change;
 /// The next event of all nodes is found without a look at every node, and changes of objects are
 /// delivered to the nodes that they concern: an event costs the same on a thousand nodes as on one.
 #[derive(Default)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     all: Vec<Entry>,
     /// Positions in `all` by name.
     positions: BTreeMap<String, usize>,
@@ -53,12 +53,12 @@ impl Nodes {
     }
 
     /// Returns a node.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.positions.get(name).map(|position| &self.all[*position].node)
     }
 
     /// Returns a node for changes.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let position = *self.positions.get(name)?;
         self.touch(position);
         Some(&mut self.all[position].node)
@@ -96,15 +96,15 @@ impl Nodes {
         }
     }
 
-    /// Delivers the changes of objects since the last call, in the order of the nodes' names. A node
-    /// that was not changed, and without a change of its pods, has nothing to do.
+    /// Delivers the changes of objects since the last call, in the order of the nodes' names. A
+    /// node that was not changed, and without a change of its pods, has nothing to do.
     pub(crate) fn deliver(&mut self, ctx: &mut SimContext) {
         let since = std::mem::replace(&mut self.delivered, ctx.store.version());
         let undelivered = std::mem::take(&mut self.undelivered);
         let Ok(changes) = ctx.store.since(since) else {
             for position in self.positions.values() {
                 self.touched.push(*position);
-                self.all[*position].node.changed(None, ctx);
+                self.all[*position].node.deliver_changes(None, ctx);
             }
             return;
         };
@@ -122,7 +122,7 @@ impl Nodes {
         let concerned: Vec<_> = concerned.into_values().collect();
         for (position, changes) in concerned {
             self.touched.push(position);
-            self.all[position].node.changed(Some(changes), ctx);
+            self.all[position].node.deliver_changes(Some(changes), ctx);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Options of a cluster.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use evictlab_fault::Fault;
+pub use evictlab_rules::CgroupVersion;
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::quantity::{GIB, MIB};
 use jiff::Timestamp;
@@ -43,7 +43,9 @@ pub struct NodeOptions {
     pub labels: Vec<(String, String)>,
     /// Kubelet version, 1.27 to 1.37.
     pub version: KubeletVersion,
-    /// Version of the kernel's control groups.
+    /// Version of the kernel's control groups. On version 1, the kubelet can register for memory
+    /// notifications, and the OOM killer kills one process. On version 2, since kubelet 1.28, the OOM
+    /// killer kills all processes of a container.
     pub cgroup: CgroupVersion,
     /// `MemTotal`, in bytes.
     pub memory: u64,
@@ -151,29 +153,6 @@ impl NodeOptions {
 const LEAST_MEMORY: u64 = 64 * MIB;
 const LEAST_DISK: u64 = 64 * MIB;
 const LEAST_PIDS: u64 = 301;
-
-/// Version of the kernel's control groups. It decides whether the kernel notifies the kubelet of
-/// memory usage, and what the OOM killer kills.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CgroupVersion {
-    /// The kubelet can register for memory notifications; the OOM killer kills one process.
-    V1,
-    /// No notifications; since kubelet 1.28 the OOM killer kills all processes of a container.
-    #[default]
-    V2,
-}
-
-impl FromStr for CgroupVersion {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "v1" | "1" => Ok(Self::V1),
-            "v2" | "2" => Ok(Self::V2),
-            _ => Err(format!("invalid cgroup version {text:?}: expected v1 or v2")),
-        }
-    }
-}
 
 /// Options that cannot make a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

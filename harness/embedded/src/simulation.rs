@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::context::SimContext;
 use crate::controllers::Controllers;
-use crate::fault::{ActiveFaults, NodeFault, Scope};
+use crate::fault::{ActiveFaults, FaultScope, NodeFault};
 use crate::node::Node;
 use crate::nodes::Nodes;
 use crate::options::{Options, OptionsError};
@@ -18,7 +18,7 @@ use crate::storage::Store;
 const WATCH_DELAY: Duration = Duration::from_millis(2);
 
 /// Simulation of a cluster.
-pub struct Simulation {
+pub(crate) struct Simulation {
     /// Time up to which all events were handled.
     pub now: Time,
     /// Objects of the API.
@@ -56,7 +56,7 @@ impl Simulation {
     ///
     /// # Errors
     /// [`OptionsError`] for nodes with impossible sizes.
-    pub fn new(options: Options) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: Options) -> Result<Self, OptionsError> {
         let defects = options.nodes.iter().flat_map(|node| node.defects.iter()).collect();
         let mut simulation = Self {
             now: Time::ZERO,
@@ -69,7 +69,7 @@ impl Simulation {
             queue: EventQueue::default(),
             notified_version: 0,
         };
-        simulation.inject_faults(&options.faults, &Scope::default());
+        simulation.inject_faults(&options.faults, &FaultScope::default());
         let nodes = options.nodes.into_iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
         simulation.with(|controllers, _, ctx| controllers.start(ctx));
         for mut node in nodes {
@@ -81,7 +81,7 @@ impl Simulation {
     }
 
     /// Handles all events until `now`.
-    pub fn run(&mut self, now: Time) {
+    pub(crate) fn run(&mut self, now: Time) {
         self.nodes.requeue();
         self.schedule_watch_delivery();
         while let Some((slot, owner)) = self.first().filter(|(slot, _)| slot.time <= now) {
@@ -96,12 +96,12 @@ impl Simulation {
     }
 
     /// Returns the time of the next event.
-    pub fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         self.first().map(|(slot, _)| slot.time)
     }
 
     /// Injects the faults of a script; their times count from now.
-    pub fn inject_faults(&mut self, script: &[Fault], scope: &Scope) {
+    pub(crate) fn inject_faults(&mut self, script: &[Fault], scope: &FaultScope) {
         for (time, index) in self.faults.activate(script, scope, self.now) {
             self.queue.schedule(time, Event::Fault(index), &mut self.sequence);
         }
@@ -109,7 +109,10 @@ impl Simulation {
     }
 
     /// Runs `work` at the current time, as a request does.
-    pub fn with<T>(&mut self, work: impl FnOnce(&mut Controllers, &mut Nodes, &mut SimContext) -> T) -> T {
+    pub(crate) fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Controllers, &mut Nodes, &mut SimContext) -> T,
+    ) -> T {
         let mut ctx = SimContext {
             now: self.now,
             store: &mut self.store,
@@ -134,7 +137,7 @@ impl Simulation {
     fn handle_own_event(&mut self) {
         match self.queue.pop() {
             Some(Event::WatchDelivery) => self.with(|controllers, nodes, ctx| {
-                controllers.changed(ctx);
+                controllers.handle_changes(ctx);
                 nodes.deliver(ctx);
             }),
             Some(Event::Fault(index)) => self.with(|_, nodes, ctx| trigger_fault(index, nodes, ctx)),

@@ -51,6 +51,8 @@ pub struct ConditionEntry {
     pub status: Option<String>,
     /// Reason.
     pub reason: Option<String>,
+    /// Message.
+    pub message: Option<String>,
 }
 
 /// A container in a history.
@@ -70,8 +72,12 @@ pub struct ContainerEntry {
 }
 
 impl ConditionEntry {
-    fn new(status: &str, reason: Option<&str>) -> Self {
-        Self { status: Some(status.to_owned()), reason: reason.map(str::to_owned) }
+    fn new(status: &str, reason: Option<&str>, message: Option<&str>) -> Self {
+        Self {
+            status: Some(status.to_owned()),
+            reason: reason.map(str::to_owned),
+            message: message.map(str::to_owned),
+        }
     }
 }
 
@@ -90,7 +96,8 @@ impl PodHistoryEntry {
             Some((status.name.clone(), entry))
         });
         let conditions = pod.conditions().map(|condition| {
-            let entry = ConditionEntry::new(&condition.status, condition.reason.as_deref());
+            let (reason, message) = (condition.reason.as_deref(), condition.message.as_deref());
+            let entry = ConditionEntry::new(&condition.status, reason, message);
             (condition.type_.clone(), entry)
         });
         Self {
@@ -114,7 +121,8 @@ impl NodeHistoryEntry {
         taints.sort();
         let conditions = node.status.iter().flat_map(|status| &status.conditions).flatten();
         let entry = |condition: &NodeCondition| {
-            let entry = ConditionEntry::new(&condition.status, condition.reason.as_deref());
+            let (reason, message) = (condition.reason.as_deref(), condition.message.as_deref());
+            let entry = ConditionEntry::new(&condition.status, reason, message);
             (condition.type_.clone(), entry)
         };
         Self {
@@ -199,7 +207,7 @@ mod tests {
                 "reason": null,
                 "deleting": false,
                 "gone": false,
-                "conditions": {"Ready": {"status": "True", "reason": null}},
+                "conditions": {"Ready": {"status": "True", "reason": null, "message": null}},
                 "containers": {"a": {"state": "running", "reason": null, "exitCode": null, "restarts": 0, "ready": false}},
             })
         );

@@ -23,8 +23,8 @@ pub type RecordedNode = Recorded<Node>;
 const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 impl Recorded<Pod> {
-    /// Decodes the fields that the eviction rules depend on, with the allocated requests; empty if the
-    /// pod cannot be decoded.
+    /// Decodes the fields that the eviction rules depend on, with the allocated requests; empty if
+    /// the pod cannot be decoded.
     pub fn as_ranked(&self) -> pod::Pod {
         pod::Pod::deserialize(self.json()).unwrap_or_default().with_allocated_resources()
     }
@@ -56,7 +56,8 @@ impl Recorded<Pod> {
         name.strip_suffix(node).and_then(|name| name.strip_suffix('-')).unwrap_or(name)
     }
 
-    /// Reports whether the pod is the API's copy of a static pod, whose UID the kubelet does not use.
+    /// Reports whether the pod is the API's copy of a static pod, whose UID the kubelet does not
+    /// use.
     pub fn is_mirror_pod(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
         annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD_ANNOTATION))
@@ -67,8 +68,8 @@ impl Recorded<Pod> {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Returns the time at which the deletion was requested: the deletion timestamp, which is the end
-    /// of the grace period, less the grace period.
+    /// Returns the time at which the deletion was requested: the deletion timestamp, which is the
+    /// end of the grace period, less the grace period.
     pub fn deletion_requested_at(&self) -> Option<Timestamp> {
         let end = self.metadata.deletion_timestamp.as_ref()?.0;
         let grace = self.metadata.deletion_grace_period_seconds.unwrap_or(0);
@@ -132,8 +133,8 @@ impl Recorded<Pod> {
         self.status.iter().flat_map(|status| &status.conditions).flatten()
     }
 
-    /// Returns the `DisruptionTarget` condition that the kubelet sets when it terminates the pod for
-    /// lack of resources (KEP-3329).
+    /// Returns the `DisruptionTarget` condition that the kubelet sets when it terminates the pod
+    /// for lack of resources (KEP-3329).
     pub fn kubelet_termination_condition(&self) -> Option<&PodCondition> {
         self.conditions().find(|condition| {
             condition.type_ == "DisruptionTarget"

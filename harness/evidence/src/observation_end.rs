@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::pod::IMAGE_ERRORS;
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::{FsStats, Sample};
 use schemars::JsonSchema;
@@ -15,6 +16,10 @@ use crate::objects::{ContainerStatusExt, RecordedEvent, RecordedPod};
 
 /// Time for the last event and its duplicates to arrive after all expected evictions.
 const EVENT_DELIVERY_TIME: Duration = Duration::from_millis(500);
+
+/// Time after all expected evictions in which the kubelet would evict another pod: it waits for the
+/// cleanup of the last one, and checks the thresholds again at once.
+const NEXT_CHECK_TIME: Duration = Duration::from_secs(6);
 
 /// The outcome that the case expects.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +140,9 @@ impl LiveState {
         {
             let has_events = expected.evicted.iter().all(|pod| self.has_evicted_event(pod));
             let settled = now - *self.progress.settled_since.get_or_insert(now);
-            return (has_events && settled >= EVENT_DELIVERY_TIME || settled >= limits.settle_time)
+            let others_remain = expected.never_evicted.iter().any(|pod| self.is_running(pod));
+            let needed = if others_remain { NEXT_CHECK_TIME } else { EVENT_DELIVERY_TIME };
+            return (has_events && settled >= needed || settled >= limits.settle_time)
                 .then_some(ObservationEnd::Outcome);
         }
         if let Some(terminated) = expected.evicted.iter().find_map(|pod| self.terminated_otherwise(pod)) {
@@ -182,8 +189,6 @@ impl LiveState {
     /// Reports whether a container of a pod has an image that the kubelet cannot get. The kubelet
     /// retries, but images are loaded before the pods are created, hence a retry finds nothing new.
     fn lacks_image(&self, name: &str) -> bool {
-        const IMAGE_ERRORS: [&str; 4] =
-            ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
         let Some(pod) = self.pods.get(name) else { return false };
         let mut reasons =
             pod.startup_container_statuses().filter_map(|status| status.waiting()?.reason.as_deref());
@@ -315,6 +320,27 @@ mod tests {
         assert_eq!(end(&mut reported, &expected, None), Some(ObservationEnd::Outcome));
         assert_eq!(end(&mut state, &expected, None), None);
         pass(12).await;
+        assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Outcome));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn continues_while_the_kubelet_might_evict_another_pod() {
+        let expected = ExpectedOutcome { never_evicted: vec!["b".to_owned()], ..expected(&["a"], None) };
+        let mut state = LiveState::new();
+        state.record_pod(0.0, pod("a", "Failed", Some("Evicted")));
+        let event = json!({"metadata": {"uid": "1"}, "reason": "Evicted", "involvedObject": {"name": "a"}});
+        state.record_event(Recorded::decode(event).unwrap());
+        let statuses = json!([{"name": "c", "image": "", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}}]);
+        let running = json!({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "c"}]},
+            "status": {"phase": "Running", "containerStatuses": statuses}});
+        state.record_pod(0.0, Recorded::decode(running).unwrap());
+        assert_eq!(end(&mut state, &expected, None), None);
+        pass(5).await;
+        assert_eq!(end(&mut state, &expected, None), None, "the kubelet may check again");
+        let mut evicted = state.clone();
+        evicted.record_pod(5.0, pod("b", "Failed", Some("Evicted")));
+        assert_eq!(end(&mut evicted, &expected, None), Some(ObservationEnd::Outcome), "the judge decides");
+        pass(1).await;
         assert_eq!(end(&mut state, &expected, None), Some(ObservationEnd::Outcome));
     }
 

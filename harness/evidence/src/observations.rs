@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_rules::CgroupVersion;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::Threshold;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,22 +34,24 @@ use crate::samples::Samples;
 #[serde(rename_all = "camelCase")]
 pub struct Observations {
     /// Name of the case.
-    pub scenario: String,
+    #[serde(rename = "scenario")]
+    pub case_name: String,
     /// Version that the node reported, such as `v1.32.13`.
     pub kubelet_version: String,
     /// Name of the node.
     pub node: String,
     /// cgroup version of the node's host, `v1` or `v2`. Empty in old recordings, which are all of
     /// v1.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub cgroup: String,
+    #[serde(default, deserialize_with = "cgroup_version", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub cgroup: Option<CgroupVersion>,
     /// Changes to the node's KubeletConfiguration.
     #[serde(default)]
     #[schemars(with = "KubeletConfigurationSchema")]
     pub kubelet_config_overrides: Map<String, Value>,
     /// Seconds from the change of the configuration until `configz` reported it.
-    #[serde(default)]
-    pub tune_seconds: f64,
+    #[serde(default, rename = "tuneSeconds")]
+    pub configure_seconds: f64,
     /// Seconds from the creation of the first pod until every expected eviction was in
     /// `status.reason`; `None` if that did not happen in time.
     #[serde(default)]
@@ -74,7 +78,7 @@ pub struct Observations {
     pub summary_before: Recorded<Sample>,
     /// `/stats/summary` about twice a second, reduced to the statistics that evictions depend on.
     #[serde(default)]
-    #[schemars(with = "Vec<SampleDocument<'static>>")]
+    #[schemars(with = "Vec<SampleDocument>")]
     pub samples: Samples,
     /// Lines of the eviction manager in the kubelet's log.
     #[serde(default)]
@@ -100,8 +104,8 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<PodSchema>")]
     pub pods_gone: Vec<RecordedPod>,
-    /// Time of the first request to delete each pod, by UID. The last version of a pod may have the time of
-    /// the last request, after its containers have terminated.
+    /// Time of the first request to delete each pod, by UID. The last version of a pod may have the
+    /// time of the last request, after its containers have terminated.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub deletion_requests: BTreeMap<String, Timestamp>,
@@ -138,6 +142,12 @@ pub struct Observations {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatusSchema>")]
     pub refused: Option<Recorded<ApiAnswer>>,
+}
+
+/// Reads a cgroup version; an empty text is an unknown one.
+fn cgroup_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CgroupVersion>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(Error::custom) }
 }
 
 /// Conditions and taints of a node.

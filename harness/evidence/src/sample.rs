@@ -1,163 +1,179 @@
 //! Samples: Summaries of the node, reduced to the statistics that evictions depend on.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::kubernetes_schema::{PodReferenceSchema, StatisticsSchema};
 
 /// Statistics of a node and its pods at one time, reduced to those that evictions depend on.
 #[derive(Serialize, JsonSchema)]
-pub struct SampleDocument<'a> {
+pub struct SampleDocument {
     /// Time in seconds since the first pod was created, rounded to hundredths.
     t: f64,
     /// Statistics of the node.
-    node: NodeSample<'a>,
+    node: NodeSample,
     /// All pods of the node.
-    pods: Vec<PodSample<'a>>,
+    pods: Vec<PodSample>,
+}
+
+/// The fields of a Summary of the kubelet that a sample keeps.
+#[derive(Default, Deserialize)]
+struct SummaryFields {
+    #[serde(default)]
+    node: NodeSample,
+    #[serde(default)]
+    pods: Vec<PodSample>,
 }
 
 /// Statistics of a node.
-#[derive(Serialize, JsonSchema)]
-struct NodeSample<'a> {
+#[derive(Default, Deserialize, Serialize, JsonSchema)]
+struct NodeSample {
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<&'a Value>,
+    memory: Option<Value>,
     /// nodefs, the file system of the kubelet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    fs: Option<&'a Value>,
+    fs: Option<Value>,
     /// imagefs and containerfs, the file systems of the container runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    runtime: Option<&'a Value>,
+    runtime: Option<Value>,
     /// Process ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    rlimit: Option<&'a Value>,
+    rlimit: Option<Value>,
 }
 
 /// Statistics of a pod. Of pods that do not belong to the case only `podRef` and `memory`.
-#[derive(Serialize, JsonSchema)]
-struct PodSample<'a> {
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct PodSample {
     /// Reference of the pod.
     #[serde(rename = "podRef", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<PodReferenceSchema>")]
-    reference: Option<&'a Value>,
+    reference: Option<PodReference>,
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<&'a Value>,
+    memory: Option<Value>,
     /// Processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    process_stats: Option<&'a Value>,
+    process_stats: Option<Value>,
     /// Local ephemeral storage.
     #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    ephemeral_storage: Option<&'a Value>,
+    ephemeral_storage: Option<Value>,
     /// Volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<StatisticsSchema>>")]
-    volume: Option<&'a Value>,
+    volume: Option<Value>,
     /// Containers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    containers: Option<Vec<ContainerSample<'a>>>,
+    containers: Option<Vec<ContainerSample>>,
+}
+
+/// Reference of a pod in a Summary.
+#[derive(Default, Deserialize, Serialize)]
+struct PodReference {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 /// Statistics of a container.
-#[derive(Serialize, JsonSchema)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ContainerSample<'a> {
+struct ContainerSample {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    name: Option<&'a Value>,
+    name: Option<Value>,
     /// Time at which the container started.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<jiff::Timestamp>")]
-    start_time: Option<&'a Value>,
+    start_time: Option<Value>,
     /// Memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    memory: Option<&'a Value>,
+    memory: Option<Value>,
     /// Writable layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    rootfs: Option<&'a Value>,
+    rootfs: Option<Value>,
     /// Logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<StatisticsSchema>")]
-    logs: Option<&'a Value>,
+    logs: Option<Value>,
 }
 
-impl<'a> PodSample<'a> {
-    fn new(pod: &'a Value, namespace: &str) -> Self {
-        let field = |name: &str| pod.get(name);
-        let (reference, memory) = (field("podRef"), field("memory"));
-        if pod["podRef"]["namespace"] != namespace {
-            let (process_stats, ephemeral_storage, volume, containers) = (None, None, None, None);
-            return Self { reference, memory, process_stats, ephemeral_storage, volume, containers };
+impl PodSample {
+    /// Removes the statistics that a sample does not keep of pods of other namespaces.
+    fn reduced(self, namespace: &str) -> Self {
+        let of_pod = self.reference.as_ref().and_then(|reference| reference.namespace.as_deref());
+        if of_pod == Some(namespace) {
+            return Self { containers: Some(self.containers.unwrap_or_default()), ..self };
         }
-        Self {
-            reference,
-            memory,
-            process_stats: field("process_stats"),
-            ephemeral_storage: field("ephemeral-storage"),
-            volume: field("volume"),
-            containers: Some(items(&pod["containers"]).map(ContainerSample::new).collect()),
-        }
+        let (process_stats, ephemeral_storage, volume, containers) = (None, None, None, None);
+        Self { process_stats, ephemeral_storage, volume, containers, ..self }
     }
 }
 
-impl<'a> ContainerSample<'a> {
-    fn new(container: &'a Value) -> Self {
-        let field = |name: &str| container.get(name);
-        Self {
-            name: field("name"),
-            start_time: field("startTime"),
-            memory: field("memory"),
-            rootfs: field("rootfs"),
-            logs: field("logs"),
-        }
-    }
-}
-
-/// Reduces a Summary to a sample in the format of recordings, [`SampleDocument`]: `t` seconds after the first pod
-/// was created, with the statistics of pods in `namespace`.
+/// Reduces a Summary to a sample in the format of recordings, [`SampleDocument`]: `t` seconds after
+/// the first pod was created, with the statistics of pods in `namespace`.
 ///
-/// Other pods keep their reference and memory: the kubelet ranks them together with the case's pods.
+/// Other pods keep their reference and memory: the kubelet ranks them together with the case's
+/// pods. A Summary that cannot be parsed results in a sample without statistics.
 pub fn sample(t: f64, summary: &Value, namespace: &str) -> Value {
-    let node = |name: &str| summary["node"].get(name);
+    let SummaryFields { node, pods } = SummaryFields::deserialize(summary).unwrap_or_default();
     let document = SampleDocument {
         t: (t * 100.0).round() / 100.0,
-        node: NodeSample {
-            memory: node("memory"),
-            fs: node("fs"),
-            runtime: node("runtime"),
-            rlimit: node("rlimit"),
-        },
-        pods: items(&summary["pods"]).map(|pod| PodSample::new(pod, namespace)).collect(),
+        node,
+        pods: pods.into_iter().map(|pod| pod.reduced(namespace)).collect(),
     };
     // A value made of JSON values is one.
     serde_json::to_value(document).unwrap_or_default()
 }
 
-/// Returns the statistics of a sample's containers by pod and container.
-pub(crate) fn containers_by_pod(sample: &Value) -> Value {
-    let pods = items(&sample["pods"]).filter_map(|pod| {
-        let containers = pod["containers"].as_array()?.iter();
-        let containers: Map<String, Value> = containers
-            .filter_map(|container| Some((container["name"].as_str()?.to_owned(), container.clone())))
-            .collect();
-        Some((pod["podRef"]["name"].as_str()?.to_owned(), Value::Object(containers)))
-    });
-    Value::Object(pods.collect())
+/// The fields of a sample by which containers are found.
+#[derive(Default, Deserialize)]
+struct SampleFields {
+    #[serde(default)]
+    pods: Vec<PodFields>,
 }
 
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
+/// The fields of a pod by which its containers are found.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodFields {
+    #[serde(default)]
+    pod_ref: PodReference,
+    containers: Option<Vec<ContainerFields>>,
+}
+
+/// All statistics of a container.
+#[derive(Deserialize, Serialize)]
+struct ContainerFields {
+    name: Option<String>,
+    #[serde(flatten)]
+    statistics: Map<String, Value>,
+}
+
+/// Returns the statistics of a sample's containers by pod and container.
+pub(crate) fn containers_by_pod(sample: &Value) -> Value {
+    let SampleFields { pods } = SampleFields::deserialize(sample).unwrap_or_default();
+    let pods = pods.into_iter().filter_map(|pod| {
+        let containers = pod.containers?.into_iter().filter_map(|container| {
+            Some((container.name.clone()?, serde_json::to_value(container).unwrap_or_default()))
+        });
+        Some((pod.pod_ref.name?, Value::Object(containers.collect())))
+    });
+    Value::Object(pods.collect())
 }
 
 #[cfg(test)]

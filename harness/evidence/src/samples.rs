@@ -1,12 +1,13 @@
 //! The samples of a case.
 
+use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
 /// Maximum size of the samples of a case, in bytes: more than an hour of them.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 * MIB as usize;
 
 /// Samples of the Summary, oldest first.
 ///

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
-use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::{EvictedEvent, evicted_events};
 use evictlab_rules::message::{EvictionMessage, Offender};
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 use serde_json::{Map, Value, json};
 
 use evictlab_case::expression::VARIABLES;
@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
         let live = self.live.map(|(_, state)| state);
         match name {
             "answers" => owned(json!(seen.answers)),
-            "cgroup" => owned(json!(seen.cgroup)),
+            "cgroup" => owned(json!(seen.cgroup.map_or("", CgroupVersion::as_str))),
             "configz" => borrowed(seen.configz.json()),
             "counted" => owned(json!(seen.evictions_counted)),
             "created" => by_name(&mut seen.pods_created.iter()),
@@ -164,7 +164,7 @@ mod tests {
     fn value(text: &str) -> Result<Value, String> {
         let seen = Observations {
             kubelet_version: "v1.32.13".to_owned(),
-            cgroup: "v2".to_owned(),
+            cgroup: Some(CgroupVersion::V2),
             pods_final: vec![recorded(json!({
                 "metadata": {"name": "hog"},
                 "spec": {"containers": [{"name": "a"}]},

@@ -1,7 +1,7 @@
 //! Consistency of the records of an eviction: event, status, condition, and annotations.
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EvictedEvent, Evidence, Invariant, Outcome, check};
+use evictlab_rules::invariant::{EventEvidence, EvictedEvent, Invariant, InvariantOutcome, check};
 use evictlab_rules::pod::Pod;
 
 use crate::explanation::ConsistencyCheck;
@@ -23,7 +23,7 @@ pub(crate) struct EvictionEvidence<'a> {
 pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<ConsistencyCheck> {
     let Some(first) = records.events.first() else { return check_without_event(records) };
     let (latest, empty) = (KubeletVersion::from_minor(KubeletVersion::NEWEST_MINOR), Pod::default());
-    let evidence = Evidence {
+    let evidence = EventEvidence {
         version: records.version.unwrap_or(&latest),
         pod: records.pod.unwrap_or(&empty),
         event: first,
@@ -34,13 +34,13 @@ pub(crate) fn check_consistency(records: EvictionEvidence<'_>) -> Vec<Consistenc
         samples: &[],
     };
     let findings = check(&evidence).into_iter().filter(|finding| {
-        finding.outcome != Outcome::Unproven
+        finding.outcome != InvariantOutcome::Unproven
             && (records.pod.is_some() || !needs_pod(finding.invariant))
             && (records.version.is_some() || !needs_version(finding.invariant))
     });
     let mut checks: Vec<ConsistencyCheck> = findings
         .filter_map(|finding| {
-            let agrees = finding.outcome == Outcome::Holds;
+            let agrees = finding.outcome == InvariantOutcome::Holds;
             let description = describe(finding.invariant)?;
             let text = match agrees {
                 true => description.to_owned(),

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
+use crate::message_text::parse_message;
 use crate::objects::qualified;
 
 /// A row of the events: type, reason, age, source and message.
-static EVENT: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static EVENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^  (?:Normal|Warning)\s+(?<reason>\S+)\s+\S+(?: \(x\d+ over \S+\))?\s+(?<source>\S+)\s+(?<message>.*)$",
+        r"^\s*(?:Normal|Warning)\s+(?<reason>\S+)\s+\S+(?: \(x\d+ over \S+\))?\s+(?<source>\S+)\s+(?<message>.*)$",
     )
     .expect("the pattern is valid")
 });
@@ -21,10 +22,15 @@ pub(crate) struct DescribedPod {
     pub name: String,
     /// The pod's manifest and status, as far as the description has them.
     pub object: Value,
-    /// Events other than `Evicted`, as `reason: message`.
-    pub events: Vec<String>,
-    /// Whether the pod was evicted or failed, or a container was terminated.
-    pub is_terminated: bool,
+    /// Events; without the kubelet's `Evicted` event if the pod's status has the message.
+    pub events: Vec<DescribedEvent>,
+}
+
+/// An event in the description of a pod.
+pub(crate) struct DescribedEvent {
+    pub reason: String,
+    pub source: Option<String>,
+    pub message: String,
 }
 
 /// Returns the described pods of a text, and the rest of the text.
@@ -71,7 +77,9 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
     let name = field("Name")?;
     // A description of another kind, such as a node, has no containers.
     let has_containers = block.iter().any(|line| line.starts_with("Containers:"));
-    if !has_containers && field("Reason") != Some("Evicted") {
+    let eviction = field("Message").filter(|message| parse_message(message).is_ok());
+    let reason = field("Reason").or(eviction.map(|_| "Evicted"));
+    if !has_containers && reason != Some("Evicted") {
         return None;
     }
     let mut metadata = Map::from_iter([("name".to_owned(), json!(name))]);
@@ -84,7 +92,7 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
     let (init, init_statuses) = containers(block, "Init Containers:");
     let status = json!({
         "phase": field("Status"),
-        "reason": field("Reason"),
+        "reason": reason,
         // Messages end with a space, which `describe` keeps and copying loses.
         "message": field("Message").map(|message| format!("{message} ")),
         "containerStatuses": regular_statuses,
@@ -96,17 +104,15 @@ fn described_pod(block: &[&str]) -> Option<DescribedPod> {
         "spec": {"nodeName": node, "containers": regular, "initContainers": init},
         "status": status,
     });
-    let events = block.iter().filter_map(|line| EVENT.captures(line));
-    let others = events.filter(|event| &event["reason"] != "Evicted");
-    let events = others.map(|event| format!("{}: {}", &event["reason"], &event["message"])).collect();
-    let was_killed =
-        block.iter().any(|line| line.trim_start().starts_with("Reason:") && line.contains("OOMKilled"));
-    Some(DescribedPod {
-        name: qualified(field("Namespace"), name),
-        object,
-        events,
-        is_terminated: field("Reason").is_some() || was_killed,
-    })
+    let events = block.iter().filter_map(|line| EVENT.captures(line)).map(|event| DescribedEvent {
+        reason: event["reason"].to_owned(),
+        source: Some(event["source"].to_owned()),
+        message: event["message"].to_owned(),
+    });
+    let in_status = reason == Some("Evicted") && field("Message").is_some();
+    let is_repeated = |event: &DescribedEvent| in_status && event.source.as_deref() == Some("kubelet");
+    let events = events.filter(|event| event.reason != "Evicted" || !is_repeated(event)).collect();
+    Some(DescribedPod { name: qualified(field("Namespace"), name), object, events })
 }
 
 /// Returns the containers below a heading, with their requests and states.

@@ -1,5 +1,5 @@
-//! A document of the input, of which only what explanations use stays in memory: a list of all events
-//! of a large cluster has more than 100,000 items.
+//! A document of the input, of which only what explanations use stays in memory: a list of all
+//! events of a large cluster has more than 100,000 items.
 
 use std::fmt;
 
@@ -33,14 +33,24 @@ struct Items {
     error: Option<InputError>,
 }
 
+impl Items {
+    /// Returns whether an item is an object with a kind that explanations use.
+    fn has_kinds(&self) -> bool {
+        self.input.event_count > 0
+            || !self.input.pods.is_empty()
+            || !self.input.nodes.is_empty()
+            || self.error.is_some()
+    }
+}
+
 impl Document {
     /// Returns whether the document is an object with a kind.
     pub(crate) fn has_kind(&self) -> bool {
         self.kind.is_some()
     }
 
-    /// Adds the object, or the items of the list, to an input. `others` receives descriptions of the
-    /// objects that explanations do not use.
+    /// Adds the object, or the items of the list, to an input. `others` receives descriptions of
+    /// the objects that explanations do not use.
     ///
     /// # Errors
     /// A field has an unexpected type.
@@ -95,9 +105,11 @@ impl<'de> Visitor<'de> for DocumentVisitor {
         Ok(document)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Document, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Document::default())
+    /// A sequence of objects with kinds is a list, such as `.items` of the output of kubectl.
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Document, A::Error> {
+        let items = ItemsSeed { list: None }.visit_seq(items)?;
+        let kind = (items.has_kinds()).then(|| "List".to_owned());
+        Ok(Document { kind, items, ..Document::default() })
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Document, E> {

@@ -30,6 +30,7 @@ fn texts() {
             expected: text("a resource"),
             found: text("threads."),
         }),
+        row(InputError::NodePressure(text("EvictionThresholdMet: Attempting to reclaim memory"))),
         row(InputError::Text(text("NAME READY STATUS"))),
     ];
     insta::assert_snapshot!(rows.concat());

@@ -2,19 +2,19 @@
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::invariant::EvictedEvent;
-use evictlab_rules::message::{EvictionMessage, MessageParseError, NodePressure};
-use evictlab_rules::threshold::{Resource, Signal};
+use evictlab_rules::message::{EvictionMessage, MessageParseError};
 
 use crate::consistency::{EvictionEvidence, check_consistency};
 use crate::containers::container_reports;
-use crate::explanation::Explanation;
+use crate::explanation::{ConsistencyCheck, Explanation};
 use crate::input::{Input, MAX_DESCRIBED};
 use crate::input_index::InputIndex;
 use crate::known_bugs::BugMatcher;
-use crate::message_text::modernize;
-use crate::objects::{Pod, PodStatus};
-use crate::other_causes::other_cause;
-use crate::text::amount;
+use crate::message_text::{find_messages, parse_message};
+use crate::objects::{Pod, PodStatus, qualified};
+use crate::other_causes::{other_cause, unknown_eviction};
+use crate::text_input::TextMessage;
+use crate::why::why;
 
 /// The input contains no eviction.
 #[derive(Debug, thiserror::Error)]
@@ -46,26 +46,73 @@ pub fn explain(
     version: Option<&KubeletVersion>,
 ) -> Result<Vec<Explanation>, NothingToExplain> {
     let index = InputIndex::of(input);
-    let mut all = Vec::new();
+    let mut all = Explanations::default();
     for pod in &input.pods {
-        let events = index.evictions_of(pod);
-        all.extend(Subject::of_pod(&index, pod, &events, version).explanation()?);
+        let events = all.add_foreign(&index, index.evictions_of(pod));
+        Subject::of_pod(&index, pod, &events, version).explain(&mut all);
     }
     for events in index.evictions_without_pod() {
-        let events: Vec<EvictedEvent> = events.iter().map(|event| (*event).clone()).collect();
-        all.extend(Subject::of_events(&index, &events, version).explanation()?);
+        let events = all.add_foreign(&index, events.iter().map(|event| (*event).clone()).collect());
+        if !events.is_empty() {
+            Subject::of_events(&index, &events, version).explain(&mut all);
+        }
     }
     for text in &input.messages {
-        let (name, message) = (text.pod.clone(), Some(text.message.as_str()));
-        let subject = Subject { name, version: version.cloned(), message, ..Subject::default() };
-        all.extend(subject.explanation()?);
+        let (name, version) = (text.pod.clone(), version.cloned());
+        Subject { name, version, message: Some(text), ..Subject::default() }.explain(&mut all);
     }
     for cause in &input.causes {
-        all.push(Explanation { pod: cause.pod.clone(), why: cause.why.clone(), ..Explanation::default() });
+        all.known.push(Explanation {
+            pod: cause.pod.clone(),
+            why: cause.why.clone(),
+            ..Explanation::default()
+        });
     }
-    match all.is_empty() {
-        true => Err(NothingToExplain::NoEviction(describe_input(input))),
-        false => Ok(all),
+    let Explanations { mut known, unclear, problem } = all;
+    if known.is_empty() {
+        return Err(problem.unwrap_or_else(|| NothingToExplain::NoEviction(describe_input(input))));
+    }
+    known.extend(unclear);
+    Ok(known)
+}
+
+/// The explanations of an input.
+#[derive(Default)]
+struct Explanations {
+    known: Vec<Explanation>,
+    /// Evictions with an unknown message of an unknown component.
+    unclear: Vec<Explanation>,
+    /// The problem of the first one.
+    problem: Option<NothingToExplain>,
+}
+
+impl Explanations {
+    /// Explains the events that are not of a kubelet, and returns the others.
+    fn add_foreign(&mut self, index: &InputIndex<'_>, events: Vec<EvictedEvent>) -> Vec<EvictedEvent> {
+        let parsed = |event: EvictedEvent| (parse_message(&event.message).err(), event);
+        let (kubelet, foreign): (Vec<_>, Vec<_>) =
+            events.into_iter().map(parsed).partition(|(problem, _)| problem.is_none());
+        for (problem, event) in foreign {
+            let evictor = index.evictor_of(&event);
+            let explanation = Explanation {
+                pod: Some(qualified(Some(&event.namespace), &event.pod)),
+                at: event.at,
+                why: vec![unknown_eviction(evictor, &event.message)],
+                message: Some(event.message),
+                ..Explanation::default()
+            };
+            match problem.filter(|_| evictor.is_none()) {
+                Some(problem) => self.add_unclear(explanation, problem),
+                None => self.known.push(explanation),
+            }
+        }
+        kubelet.into_iter().map(|(_, event)| event).collect()
+    }
+
+    fn add_unclear(&mut self, explanation: Explanation, problem: MessageParseError) {
+        let of = explanation.pod.clone().unwrap_or_else(|| "the message".to_owned());
+        self.problem.get_or_insert(NothingToExplain::Message { of, problem });
+        self.unclear.push(explanation);
     }
 }
 
@@ -88,7 +135,7 @@ struct Subject<'a> {
     version: Option<KubeletVersion>,
     events: &'a [EvictedEvent],
     other_events: bool,
-    message: Option<&'a str>,
+    message: Option<&'a TextMessage>,
 }
 
 impl<'a> Subject<'a> {
@@ -100,10 +147,7 @@ impl<'a> Subject<'a> {
     ) -> Self {
         let meta = &pod.metadata;
         let node = pod.spec.node_name.clone();
-        let name = meta.name.as_ref().map(|name| match &meta.namespace {
-            Some(namespace) => format!("{namespace}/{name}"),
-            None => name.clone(),
-        });
+        let name = meta.name.as_ref().map(|name| qualified(meta.namespace.as_deref(), name));
         Self {
             pod: Some(pod),
             name,
@@ -123,7 +167,7 @@ impl<'a> Subject<'a> {
         let first = events.first();
         let host = first.and_then(|first| index.host_of(first));
         Self {
-            name: first.map(|first| format!("{}/{}", first.namespace, first.pod)),
+            name: first.map(|first| qualified(Some(&first.namespace), &first.pod)),
             version: index.version_of(host).or_else(|| version.cloned()),
             node: host.map(str::to_owned),
             events,
@@ -131,37 +175,68 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Explains the subject; `None` for a pod that neither was evicted nor failed.
-    fn explanation(self) -> Result<Option<Explanation>, NothingToExplain> {
+    /// Adds the explanation of the subject; none for a pod that neither was evicted nor failed.
+    fn explain(self, all: &mut Explanations) {
         let no_status = PodStatus::default();
         let status = self.pod.map_or(&no_status, |pod| &pod.status);
         let in_status = status.eviction_message();
-        let text = self.events.first().map(|event| event.message.as_str()).or(in_status).or(self.message);
-        let common = Explanation {
+        let text = self.events.first().map(|event| event.message.as_str()).or(in_status);
+        let found = match (text, self.message) {
+            (Some(text), _) if self.is_partial() => find_message(text),
+            (Some(text), _) => parse_message(text).map(|message| (message, false)),
+            (None, Some(text)) => Ok((text.message.clone(), text.is_shortened)),
+            (None, None) => {
+                let cause = self.pod.and_then(other_cause);
+                all.known.extend(cause.map(|cause| Explanation { why: vec![cause], ..self.common(None) }));
+                return;
+            }
+        };
+        let text = text
+            .map_or_else(|| self.message.map(|text| text.message.to_string()), |text| Some(text.to_owned()));
+        match found {
+            Ok((message, is_shortened)) => all.known.push(self.explain_message(&message, is_shortened, text)),
+            Err(problem) => {
+                let why = vec![unknown_eviction(None, text.as_deref().unwrap_or_default())];
+                all.add_unclear(Explanation { why, ..self.common(text) }, problem);
+            }
+        }
+    }
+
+    /// True if the input is a text, which may lack conditions, annotations and parts of messages.
+    fn is_partial(&self) -> bool {
+        self.message.is_some() || self.pod.is_some_and(|pod| pod.is_partial)
+    }
+
+    /// The parts of an explanation that do not depend on the message.
+    fn common(&self, message: Option<String>) -> Explanation {
+        Explanation {
             pod: self.name.clone(),
             node: self.node.clone(),
             at: self.events.first().and_then(|event| event.at),
             kubelet: self.version.clone(),
-            message: text.map(str::to_owned),
+            message,
             ..Explanation::default()
-        };
-        let Some(text) = text else {
-            let cause = self.pod.and_then(other_cause);
-            return Ok(cause.map(|cause| Explanation { why: vec![cause], ..common }));
-        };
-        let message: EvictionMessage =
-            modernize(text).parse().map_err(|problem| NothingToExplain::Message {
-                of: self.name.clone().unwrap_or_else(|| "the message".to_owned()),
-                problem,
-            })?;
-        let manifest = self.pod.and_then(|pod| pod.manifest.as_ref());
+        }
+    }
+
+    /// Explains an eviction by the kubelet. `text`: the message, verbatim.
+    fn explain_message(
+        &self,
+        message: &EvictionMessage,
+        is_shortened: bool,
+        text: Option<String>,
+    ) -> Explanation {
+        let no_status = PodStatus::default();
+        let status = self.pod.map_or(&no_status, |pod| &pod.status);
+        // A shortened message may lack containers.
+        let manifest = self.pod.and_then(|pod| pod.manifest.as_ref()).filter(|_| !is_shortened);
         let version = self.version.as_ref();
-        let containers = match &message {
+        let containers = match message {
             EvictionMessage::NodePressure(pressure) => container_reports(pressure, manifest, status, version),
             _ => Vec::new(),
         };
         let matcher = BugMatcher {
-            message: &message,
+            message,
             containers: &containers,
             pod: manifest,
             status,
@@ -169,18 +244,29 @@ impl<'a> Subject<'a> {
             has_evicted_event: !self.events.is_empty(),
             has_other_events: self.other_events,
         };
-        let evidence = EvictionEvidence {
-            pod: manifest,
-            version,
-            events: self.events,
-            status: in_status,
-            condition: status.kubelet_termination().and_then(|condition| condition.message.as_deref()),
-        };
         let bugs = matcher.matches();
-        let is_partial = self.message.is_some() || self.pod.is_some_and(|pod| pod.is_partial);
-        let checks = if is_partial { Vec::new() } else { check_consistency(evidence) };
-        let missing = self.missing_input(&message);
-        Ok(Some(Explanation { why: why(&message), bugs, checks, missing, containers, ..common }))
+        let checks = if self.is_partial() { Vec::new() } else { self.check_consistency(status) };
+        let (why, missing) = (why(message, is_shortened), self.missing_input(message));
+        Explanation { why, bugs, checks, missing, containers, ..self.common(text) }
+    }
+
+    /// Checks the records of the eviction. Copied objects may lack the space at the end of
+    /// messages.
+    fn check_consistency(&self, status: &PodStatus) -> Vec<ConsistencyCheck> {
+        let whole =
+            |text: &str| parse_message(text).map_or_else(|_| text.to_owned(), |message| message.to_string());
+        let event = |event: &EvictedEvent| EvictedEvent { message: whole(&event.message), ..event.clone() };
+        let events: Vec<EvictedEvent> = self.events.iter().map(event).collect();
+        let in_status = status.eviction_message().map(whole);
+        let condition = status.kubelet_termination().and_then(|condition| condition.message.as_deref());
+        let condition = condition.map(whole);
+        check_consistency(EvictionEvidence {
+            pod: self.pod.and_then(|pod| pod.manifest.as_ref()),
+            version: self.version.as_ref(),
+            events: &events,
+            status: in_status.as_deref(),
+            condition: condition.as_deref(),
+        })
     }
 
     /// Input that would make the explanation more complete.
@@ -198,93 +284,10 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Explains a message in sentences.
-fn why(message: &EvictionMessage) -> Vec<String> {
-    match message {
-        EvictionMessage::NodePressure(pressure) => explain_pressure(pressure),
-        EvictionMessage::EmptyDirLimit { volume, limit } => {
-            vec![format!("The emptyDir volume {volume} exceeded its sizeLimit of {limit}."), own_limit()]
-        }
-        EvictionMessage::PodLimit { limit } => vec![
-            format!(
-                "The pod's writable layers, logs and emptyDir volumes together exceeded {limit}, the \
-                 sum of its containers' ephemeral-storage limits."
-            ),
-            own_limit(),
-        ],
-        EvictionMessage::ContainerLimit { container, limit } => vec![
-            format!(
-                "The writable layer and logs of container {container} exceeded its ephemeral-storage \
-                 limit of {limit}."
-            ),
-            own_limit(),
-        ],
-        EvictionMessage::Rejected { conditions, .. } => {
-            let names: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
-            vec![
-                format!("The kubelet rejected the pod because its node had {}.", names.join(" and "))
-                    + " The pod never ran there.",
-                "Under MemoryPressure, a node admits no BestEffort pods that do not tolerate it; under \
-                 DiskPressure or PIDPressure, only critical pods."
-                    .to_owned(),
-            ]
-        }
+/// Finds a message in the status of a described pod, and whether it is shortened.
+fn find_message(text: &str) -> Result<(EvictionMessage, bool), MessageParseError> {
+    match find_messages(text).into_iter().next() {
+        Some(found) => Ok((found.message, found.is_shortened)),
+        None => parse_message(text).map(|message| (message, false)),
     }
-}
-
-fn own_limit() -> String {
-    "The pod exceeded its own limit; the node was not under pressure. Therefore the pod has no \
-     DisruptionTarget condition, and a Job's podFailurePolicy does not see a disruption."
-        .to_owned()
-}
-
-fn explain_pressure(pressure: &NodePressure) -> Vec<String> {
-    let resource = pressure.resource;
-    let signals: Vec<&str> =
-        Signal::ALL.into_iter().filter(|signal| signal.resource() == resource).map(Signal::as_str).collect();
-    let signals = match &signals[..] {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    };
-    let name = match resource {
-        Resource::Memory => "memory",
-        Resource::EphemeralStorage => "disk space",
-        Resource::Inodes => "inodes",
-        Resource::Pids => "process ids",
-    };
-    let threshold = match &pressure.threshold {
-        Some(clause) => {
-            let [available, threshold] =
-                [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
-            let short = clause.quantity.value().saturating_sub(clause.available.value());
-            match short > 0 {
-                true => format!(
-                    "The node was low on {name}: {available} available, {} below the threshold of \
-                     {threshold} ({signals}).",
-                    amount(short, resource)
-                ),
-                false => format!(
-                    "The message states that the node was low on {name}, but {available} available is \
-                     not below the threshold of {threshold} ({signals})."
-                ),
-            }
-        }
-        None => format!("The node was low on {name} ({signals}). The message does not state the threshold."),
-    };
-    let ranking = match (pressure.containers.len(), resource) {
-        (_, Resource::Inodes | Resource::Pids) => format!(
-            "Messages for {resource} name no containers. The pod was first in the order of priority \
-             and usage."
-        ),
-        (0, _) => "No container is named: each was within its request when the kubelet measured it, or \
-                   the kubelet had no statistics of the pod. The pod was first in the eviction order: \
-                   usage above request, priority, amount above request."
-            .to_owned(),
-        _ => "The pod was first in the eviction order: usage above request, priority, amount above \
-              request. The message names its containers that exceed their requests; they did not \
-              necessarily cause the pressure."
-            .to_owned(),
-    };
-    vec![threshold, ranking]
 }

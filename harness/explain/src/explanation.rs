@@ -18,7 +18,7 @@ pub struct Explanation {
     pub at: Option<Timestamp>,
     /// Kubelet version, if known.
     pub kubelet: Option<KubeletVersion>,
-    /// The eviction message, verbatim; `None` if there is none.
+    /// The eviction message, verbatim; `None` if it is not known.
     pub message: Option<String>,
     /// The reason, in sentences.
     pub why: Vec<String>,

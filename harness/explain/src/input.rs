@@ -78,6 +78,11 @@ pub enum InputError {
         /// The first characters that could not be read.
         found: String,
     },
+    /// A text about a node under pressure, and not about a pod.
+    #[error(
+        "failed to find an eviction in this text: a node was under pressure, and no evicted pod is named: {0:?}\nhelp: list the evictions: kubectl get events -A --field-selector reason=Evicted"
+    )]
+    NodePressure(String),
     /// A text that is not about an eviction.
     #[error(
         "failed to find an eviction in this text, which begins with {0:?}\nhelp: pass an Event, a Pod, a list of them (kubectl get events,pods -o yaml), an eviction message, or the output of kubectl describe pod"
@@ -128,6 +133,7 @@ impl Input {
         self.pods.extend(other.pods);
         self.nodes.extend(other.nodes);
         self.messages.extend(other.messages);
+        self.causes.extend(other.causes);
     }
 
     /// Adds an object or the items of a list. `item_kind` is the kind of items without one.
@@ -172,6 +178,7 @@ fn to_core_event(mut event: Value) -> Value {
         ("deprecatedFirstTimestamp", "firstTimestamp"),
         ("deprecatedLastTimestamp", "lastTimestamp"),
         ("deprecatedSource", "source"),
+        ("reportingController", "reportingComponent"),
         ("deprecatedCount", "count"),
     ];
     if let Some(fields) = event.as_object_mut() {

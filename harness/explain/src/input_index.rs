@@ -25,6 +25,8 @@ pub(crate) struct InputIndex<'a> {
     input: Option<&'a Input>,
     /// Names of nodes in the first Evicted event of each pod.
     hosts: HashMap<PodKey<'a>, Option<&'a str>>,
+    /// Components other than the kubelet that evicted a pod, by pod and message.
+    evictors: HashMap<(PodKey<'a>, &'a str), &'a str>,
     versions: HashMap<&'a str, KubeletVersion>,
 }
 
@@ -49,7 +51,13 @@ impl<'a> InputIndex<'a> {
             let object = &event.involved_object;
             let namespace = object.namespace.as_deref().unwrap_or_default();
             let name = object.name.as_deref().unwrap_or_default();
-            index.hosts.entry((namespace, name)).or_insert_with(|| host(event));
+            match event.component().filter(|component| *component != "kubelet") {
+                Some(component) => {
+                    let message = event.message.as_deref().unwrap_or_default();
+                    index.evictors.insert(((namespace, name), message), component);
+                }
+                None => drop(index.hosts.entry((namespace, name)).or_insert_with(|| host(event))),
+            }
         }
         for pod in &input.pods {
             index.pods.add(pod);
@@ -80,8 +88,8 @@ impl<'a> InputIndex<'a> {
         }
     }
 
-    /// Returns the evictions of the pods that the input does not contain, by pod, each oldest first;
-    /// pods in the order of their first eviction.
+    /// Returns the evictions of the pods that the input does not contain, by pod, each oldest
+    /// first; pods in the order of their first eviction.
     pub(crate) fn evictions_without_pod(&self) -> Vec<&[&'a EvictedEvent]> {
         let mut explained = HashSet::new();
         let others = self.evicted.iter().copied().filter(|event| !self.pods.contain(event)).map(pod_of);
@@ -96,6 +104,11 @@ impl<'a> InputIndex<'a> {
     /// Returns the node that reported the first eviction of a pod.
     pub(crate) fn host_of(&self, event: &EvictedEvent) -> Option<&'a str> {
         self.hosts.get(&pod_of(event)).copied().flatten()
+    }
+
+    /// Returns the component that evicted a pod, if it is known and not the kubelet.
+    pub(crate) fn evictor_of(&self, event: &EvictedEvent) -> Option<&'a str> {
+        self.evictors.get(&(pod_of(event), event.message.as_str())).copied()
     }
 
     /// Returns the kubelet version of a node.

@@ -25,16 +25,21 @@ mod explain;
 mod explanation;
 mod input;
 mod input_index;
+mod kernel_log;
 mod known_bugs;
+mod kubelet_log;
 mod log_line;
 mod message_text;
-mod node_log;
 mod objects;
 mod other_causes;
+mod pod_in_line;
 mod read_input;
+mod table;
 mod text;
 mod text_cause;
+mod text_cursor;
 mod text_input;
+mod why;
 
 #[cfg(test)]
 mod error_texts;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Deserializer, Map, Value};
 
+use crate::message_text::join_lines;
 use crate::objects::qualified;
 
 /// The quote of a mail, of GitHub or of Slack.
@@ -14,18 +15,14 @@ static QUOTE: LazyLock<Regex> =
 /// The borders of a box, as k9s draws them around a description.
 static BORDERS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^\s*[│┃║] ?(?<text>.*?)\s*[│┃║]?\s*$").expect("the pattern is valid"));
-/// The pod in a line of pairs, such as `pod=shop/web-0` or `kube_namespace:shop pod_name:web-0`.
-static POD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\bpod(?:_name)?[=:]"?(?<pod>[a-z0-9][a-z0-9.-]*(?:/[a-z0-9.-]+)?)"#)
-        .expect("the pattern is valid")
-});
-static NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\b(?:kube_)?namespace(?:_name)?[=:]"?(?<namespace>[a-z0-9-]+)"#)
-        .expect("the pattern is valid")
-});
+/// A quote as a program escapes it that writes a line into a field of its own log.
+static ESCAPED_QUOTE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\\+""#).expect("the pattern is valid"));
 
 /// Maximum depth of the values of a structured line.
 const MAX_DEPTH: usize = 16;
+/// Maximum number of braces at which a line is read as JSON.
+const MAX_BRACES: usize = 4;
 
 /// A line without its wrapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,46 +52,82 @@ pub(crate) fn is_quoted(text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).all(|line| QUOTE.is_match(line))
 }
 
-/// Returns the texts of a line: those in the values of a JSON object, else the line itself.
+/// Returns the texts of a line: those in the values of a JSON object, and the line without it.
 pub(crate) fn log_lines(line: &str) -> Vec<LogLine<'_>> {
-    let json = line.find('{').map(|at| line[at..].trim_end_matches([',', ']', ' ']));
-    match json.and_then(|json| serde_json::from_str::<Value>(json).ok()) {
-        Some(object) => {
-            let mut lines = Vec::new();
-            add_strings(&object, None, MAX_DEPTH, &mut lines);
-            lines
-        }
-        None => {
-            let namespace = NAMESPACE.captures(line);
-            let namespace = namespace.as_ref().map(|found| &found["namespace"]);
-            let pod = POD.captures(line).map(|found| match &found["pod"] {
-                pod if pod.contains('/') => pod.to_owned(),
-                pod => qualified(namespace, pod),
-            });
-            vec![LogLine { pod, text: Cow::Borrowed(line) }]
-        }
+    let Some((object, at)) = json_object(line) else {
+        let text = ESCAPED_QUOTE.replace_all(line, "\"");
+        return vec![LogLine { pod: None, text }];
+    };
+    let mut lines = value_lines(&object);
+    let rest = &line[at..];
+    if !rest.trim_end_matches([',', ']', ' ']).is_empty() {
+        lines.push(LogLine { pod: None, text: Cow::Borrowed(rest) });
     }
+    lines
+}
+
+/// Returns the lines of all strings of a value.
+pub(crate) fn value_lines(value: &Value) -> Vec<LogLine<'static>> {
+    let mut lines = Vec::new();
+    add_strings(value, None, MAX_DEPTH, &mut lines);
+    lines
+}
+
+/// Returns the JSON object in a line, and the position after it.
+fn json_object(line: &str) -> Option<(Value, usize)> {
+    line.match_indices('{').take(MAX_BRACES).find_map(|(from, _)| {
+        let mut values = Deserializer::from_str(&line[from..]).into_iter::<Value>();
+        let object =
+            values.next()?.ok().filter(|value| value.as_object().is_some_and(|all| !all.is_empty()))?;
+        Some((object, from + values.byte_offset()))
+    })
 }
 
 /// Adds the lines of all strings of a value. `pod`: of the event that contains the value.
 fn add_strings(value: &Value, pod: Option<&str>, depth: usize, lines: &mut Vec<LogLine<'static>>) {
     match value {
-        Value::String(text) => lines.extend(
-            text.lines()
-                .map(|line| LogLine { pod: pod.map(str::to_owned), text: Cow::Owned(line.to_owned()) }),
-        ),
+        Value::String(text) => match json_object(text).filter(|_| depth > 0 && text.starts_with('{')) {
+            // An object that was logged as a text.
+            Some((object, _)) => add_strings(&object, pod, depth - 1, lines),
+            None => lines.extend(
+                join_lines(text)
+                    .lines()
+                    .map(|line| LogLine { pod: pod.map(str::to_owned), text: Cow::Owned(line.to_owned()) }),
+            ),
+        },
         Value::Array(list) if depth > 0 => {
             list.iter().for_each(|item| add_strings(item, pod, depth - 1, lines));
         }
         Value::Object(fields) if depth > 0 => {
-            let object = fields.get("involvedObject").or_else(|| fields.get("regarding"));
-            let of_object = |key: &str| object?.get(key)?.as_str();
-            let own = of_object("name").map(|name| qualified(of_object("namespace"), name));
+            let own = pod_of(fields);
             let pod = own.as_deref().or(pod);
             fields.values().for_each(|field| add_strings(field, pod, depth - 1, lines));
         }
         _ => {}
     }
+}
+
+/// Returns the pod that an object of a log is about: that of an event, or of fields such as `pod`
+/// and `namespace`. Labels in objects of their own, as of Fluentd, are those of the pod that wrote
+/// the log.
+fn pod_of(fields: &Map<String, Value>) -> Option<String> {
+    let text = |fields: &Map<String, Value>, keys: &[&str]| {
+        keys.iter().find_map(|key| fields.get(*key)?.as_str()).map(str::to_owned)
+    };
+    let object = ["involvedObject", "regarding", "involved_object"].iter().find_map(|key| fields.get(*key));
+    if let Some(object) = object.and_then(Value::as_object) {
+        let name =
+            text(object, &["name"]).filter(|_| text(object, &["kind"]).is_none_or(|kind| kind == "Pod"));
+        return Some(qualified(text(object, &["namespace"]).as_deref(), &name?));
+    }
+    let is_pod = text(fields, &["kind"]).is_some_and(|kind| kind == "Pod");
+    if let Some(metadata) = fields.get("metadata").and_then(Value::as_object).filter(|_| is_pod) {
+        return Some(qualified(text(metadata, &["namespace"]).as_deref(), &text(metadata, &["name"])?));
+    }
+    let has_message = ["message", "msg", "log", "note"].iter().any(|key| fields.contains_key(*key));
+    let name = text(fields, &["pod", "pod_name", "podName"]).filter(|_| has_message)?;
+    let namespace = text(fields, &["namespace", "pod_namespace", "podNamespace", "kube_namespace"]);
+    Some(qualified(namespace.as_deref().filter(|_| !name.contains('/')), &name))
 }
 
 #[cfg(test)]
@@ -128,7 +161,7 @@ mod tests {
         let event = r#"{"event": {"involvedObject": {"name": "p", "namespace": "n"}, "message": "m"}}"#;
         assert!(texts(event).contains(&(pod("n/p"), "m".to_owned())));
         let pairs = "kube_namespace:shop pod_name:web-0 m";
-        assert_eq!(texts(pairs), [(pod("shop/web-0"), pairs.to_owned())]);
-        assert_eq!(texts("{unit=\"kubelet\"} a")[0].0, None);
+        assert_eq!(texts(pairs), [(None, pairs.to_owned())]);
+        assert_eq!(texts("{unit=\"kubelet\"} a"), [(None, "{unit=\"kubelet\"} a".to_owned())]);
     }
 }

@@ -8,10 +8,12 @@ use serde::{Deserialize, Deserializer};
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Event {
     pub reason: Option<String>,
+    pub message: Option<String>,
     #[serde(deserialize_with = "null_is_default")]
     pub involved_object: ObjectReference,
     #[serde(deserialize_with = "null_is_default")]
     pub source: EventSource,
+    pub reporting_component: Option<String>,
     pub reporting_instance: Option<String>,
 }
 
@@ -161,12 +163,19 @@ impl Event {
         let [reason, kind, name] = [&self.reason, &object.kind, &object.name].map(text);
         format!("an event {reason} about {kind} {name}")
     }
+
+    /// The component that sent the event.
+    pub(crate) fn component(&self) -> Option<&str> {
+        let components = [&self.source.component, &self.reporting_component];
+        components.into_iter().find_map(|name| name.as_deref().filter(|name| !name.is_empty()))
+    }
 }
 
 impl Pod {
     /// Name and phase, for a message about an input without evictions.
     pub(crate) fn describe(&self) -> String {
-        format!("pod {} in phase {}", text(&self.metadata.name), text(&self.status.phase))
+        let name = qualified(self.metadata.namespace.as_deref(), text(&self.metadata.name));
+        format!("pod {name} in phase {}", text(&self.status.phase))
     }
 }
 
@@ -226,5 +235,6 @@ where
 
 /// `namespace/name`, or the name.
 pub(crate) fn qualified(namespace: Option<&str>, name: &str) -> String {
+    let namespace = namespace.filter(|namespace| !namespace.is_empty());
     namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }

@@ -74,6 +74,18 @@ fn by_oom_kill(status: &PodStatus) -> Option<String> {
     ))
 }
 
+/// Describes an eviction whose message is not one of a kubelet. `source`: the component that sent
+/// the event, if known.
+pub(crate) fn unknown_eviction(source: Option<&str>, message: &str) -> String {
+    let message = message.trim();
+    match source.filter(|source| *source != "kubelet") {
+        Some(source) => format!("{source} evicted the pod, with the message {message:?}. {NOT_AN_EVICTION}"),
+        None => format!(
+            "The pod was evicted, and the message is not a complete one of a kubelet of 1.26 to 1.37: {message:?}."
+        ),
+    }
+}
+
 pub(crate) const NOT_AN_EVICTION: &str = "This is not a node-pressure eviction.";
 pub(crate) const PREEMPTED_BY_SCHEDULER: &str =
     "The scheduler preempted the pod for a pod of higher priority.";

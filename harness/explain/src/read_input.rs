@@ -1,13 +1,18 @@
 //! Reads input: the output of `kubectl get -o yaml`, single objects, or texts.
 
+use std::sync::LazyLock;
+
 use evictlab_evidence::{YamlError, yaml_documents_as};
 use evictlab_rules::message::MessageParseError;
+use regex::Regex;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::document::Document;
 use crate::input::{Input, InputError};
-use crate::log_line::{is_quoted, unquoted};
-use crate::message_text::message;
-use crate::text_input::{TextMessage, read_text};
+use crate::log_line::{is_quoted, unquoted, value_lines};
+use crate::message_text::message_error;
+use crate::text_input::{TextInput, read_lines, read_text};
 
 impl Input {
     /// Reads objects as JSON or YAML (one or more documents), or text that contains eviction
@@ -22,31 +27,45 @@ impl Input {
         let text = text.trim_start_matches('\u{feff}');
         let plain = if is_quoted(text) { unquoted(text) } else { text.into() };
         let text = plain.as_ref();
-        let is_object = text.trim_start().starts_with('{')
-            || text.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:"));
+        let starts_as_json = text.trim_start().starts_with(['{', '[']);
         // YAML may start with a brace, too; errors refer to JSON then.
-        let documents = match text.trim_start().starts_with(['{', '[']) {
+        let documents = match starts_as_json {
             true => json(text).or_else(|error| yaml(text).map_err(|_| error)),
             false => yaml(text),
         };
         match documents {
             Ok(documents) if documents.iter().any(Document::has_kind) => of_documents(documents),
+            Ok(_) if starts_as_json => of_json_without_kind(text),
             Ok(_) => of_text(text),
-            // A message parses as an invalid mapping.
-            Err(error) if is_object => Err(error),
+            // A message parses as an invalid mapping, and a log may contain lines of JSON.
+            Err(error) if HAS_KIND.is_match(text) && !starts_with_json_line(text) => Err(error),
             Err(_) => of_text(text),
         }
     }
 }
 
-/// Reads one object, or several one after the other, as in the output of `kubectl get -o json --watch`.
+/// The kind of an object in YAML or JSON.
+static HAS_KIND: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^(?:kind|apiVersion):|^\s*\{?\s*"(?:kind|apiVersion)"\s*:"#)
+        .expect("the pattern is valid")
+});
+
+/// Returns whether the first line is a JSON object of its own.
+fn starts_with_json_line(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().filter(|line| line.trim_start().starts_with('{'));
+    first.is_some_and(|line| serde_json::from_str::<IgnoredAny>(line).is_ok()) && lines.next().is_some()
+}
+
+/// Reads one object, or several one after the other, as in the output of
+/// `kubectl get -o json --watch`.
 fn json(text: &str) -> Result<Vec<Document>, InputError> {
     let documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
     documents.collect::<Result<_, _>>().map_err(|error| InputError::Syntax {
         format: "JSON",
         line: error.line(),
         column: error.column(),
-        problem: error.to_string(),
+        problem: json_problem(&error),
     })
 }
 
@@ -55,8 +74,38 @@ fn yaml(text: &str) -> Result<Vec<Document>, InputError> {
         format: "YAML",
         line,
         column,
-        problem,
+        problem: yaml_problem(&problem),
     })
+}
+
+/// Describes an error of the JSON parser, without the position.
+fn json_problem(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "the text ends within a value: it is not complete".to_owned();
+    }
+    let problem = error.to_string();
+    if problem.starts_with("key must be a string") {
+        return "a key needs double quotes".to_owned();
+    }
+    problem.rsplit_once(" at line ").map_or(problem.as_str(), |(problem, _)| problem).to_owned()
+}
+
+/// Describes an error of the YAML parser, without the position.
+fn yaml_problem(problem: &str) -> String {
+    let known = [
+        ("did not find expected key", "expected a key at the indentation of the keys above"),
+        ("mapping values are not allowed", "a text with a colon needs quotes, or the indentation is wrong"),
+        ("simple key expected", "expected a colon after the key"),
+        ("duplicate mapping key", "a key occurs twice"),
+        ("tabs disallowed", "found a tab; YAML is indented with spaces"),
+        ("unexpected character", "a value that begins with this character needs quotes"),
+        ("unknown anchor", "a value that begins with `*` needs quotes"),
+        ("multiline quoted scalar", "a quote is not closed, or its next line is not indented"),
+    ];
+    match known.into_iter().find(|(part, _)| problem.contains(part)) {
+        Some((_, words)) => words.to_owned(),
+        None => problem.split(" at line ").next().unwrap_or(problem).to_owned(),
+    }
 }
 
 fn of_documents(documents: Vec<Document>) -> Result<Input, InputError> {
@@ -73,14 +122,25 @@ fn of_documents(documents: Vec<Document>) -> Result<Input, InputError> {
     Ok(input)
 }
 
+fn of_json_without_kind(text: &str) -> Result<Input, InputError> {
+    let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let found = read_lines(values.map_while(Result::ok).flat_map(|value| value_lines(&value)));
+    if found.is_empty() { of_text(text) } else { of_found(found) }
+}
+
 fn of_text(text: &str) -> Result<Input, InputError> {
-    let found = read_text(text, |line| message(line).ok());
-    if found.is_empty() {
-        // A wrapped message.
-        let whole = message(text).map_err(|error| not_a_message(text, &error))?;
-        let messages = vec![TextMessage { pod: None, message: whole }];
-        return Ok(Input { messages, ..Input::default() });
+    let found = read_text(text);
+    if !found.is_empty() {
+        return of_found(found);
     }
+    Err(match (message_error(text), found.node_pressure) {
+        (Some(error), _) => not_a_message(&error),
+        (None, Some(line)) => InputError::NodePressure(line),
+        (None, None) => InputError::Text(beginning(text.trim())),
+    })
+}
+
+fn of_found(found: TextInput) -> Result<Input, InputError> {
     let mut input = Input { messages: found.messages, causes: found.causes, ..Input::default() };
     for pod in found.pods {
         input.add_pod(pod)?;
@@ -92,22 +152,21 @@ fn of_text(text: &str) -> Result<Input, InputError> {
 /// Maximum number of characters of the input in an error.
 const MAX_QUOTED: usize = 40;
 
-fn not_a_message(text: &str, error: &MessageParseError) -> InputError {
-    let first = |text: &str| text.chars().take(MAX_QUOTED).collect::<String>();
-    if error.offset == 0 {
-        return InputError::Text(first(text.trim()));
-    }
+fn beginning(text: &str) -> String {
+    text.chars().take(MAX_QUOTED).collect()
+}
+
+fn not_a_message(error: &MessageParseError) -> InputError {
     let (before, rest) = error.text.split_at(error.offset);
     let skipped = before.chars().count().saturating_sub(MAX_QUOTED);
     let after = before.chars().skip(skipped).collect();
-    let found = if rest.trim().is_empty() { "the end".to_owned() } else { first(rest) };
+    let found = if rest.trim().is_empty() { "the end".to_owned() } else { beginning(rest) };
     InputError::Message { after, expected: error.expected.clone(), found }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message_text::modernize;
 
     const LOW: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ";
 
@@ -163,8 +222,8 @@ mod tests {
         let old = "The node was low on resource: memory. Container a was using 30332Ki, which exceeds its request of 0. Container b was using 2Gi, which exceeds its request of 1Gi.";
         let new = "The node was low on resource: memory. Container a was using 30332Ki, request is 0, has larger consumption of memory. \
                    Container b was using 2Gi, request is 1Gi, has larger consumption of memory. ";
-        assert_eq!(Input::read(old).unwrap().messages[0].message, new);
-        assert_eq!(modernize(LOW), LOW);
+        assert_eq!(Input::read(old).unwrap().messages[0].message.to_string(), new);
+        assert_eq!(Input::read(LOW).unwrap().messages[0].message.to_string(), LOW);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::other_causes::{
     DELETED_BY_POD_GC, NODE_SHUT_DOWN, NOT_AN_EVICTION, PREEMPTED_BY_KUBELET, PREEMPTED_BY_SCHEDULER,
 };
 
-/// Patterns with the cause, which is not a node-pressure eviction.
+/// Patterns with the cause, which is not a node-pressure eviction. The first one that matches
+/// counts.
 static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = [
         ("Preempted in order to admit critical pod|^Preempting\\b", PREEMPTED_BY_KUBELET),
@@ -18,16 +19,31 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         ("imminent node shutdown|node is shutting down|^NodeShutdown\\b", NODE_SHUT_DOWN),
         (
-            "Eviction API: evicting|EvictionByEvictionAPI|evicting pod \\S+/\\S+",
-            "The pod was evicted through the Eviction API, as by kubectl drain.",
+            "EvictedByVPA|Pod was evicted by VPA Updater",
+            "The Vertical Pod Autoscaler evicted the pod, to start it with other requests.",
         ),
+        ("pod eviction from \\S+ node by \\S*descheduler", "The descheduler evicted the pod."),
         (
             "violate the pod's disruption budget",
             "An eviction through the Eviction API, as by kubectl drain, was refused by a PodDisruptionBudget.",
         ),
         (
-            "TaintManagerEviction|DeletionByTaintManager|Taint manager: deleting due to NoExecute taint|Marking for deletion Pod",
-            "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate.",
+            "Eviction API: evicting|EvictionByEvictionAPI|evicting pod \\S+/\\S+|^pod/\\S+ evicted$",
+            "The pod was evicted through the Eviction API, as by kubectl drain.",
+        ),
+        (
+            "Cancelling deletion of Pod",
+            "The pod was to be deleted because of a NoExecute taint of its node, and the deletion was cancelled.",
+        ),
+        (
+            "TaintManagerEviction|Marking for deletion Pod",
+            "The pod was marked for deletion because its node has a NoExecute taint that the pod does not tolerate, \
+             or no longer tolerates.",
+        ),
+        (
+            "DeletionByTaintManager|Taint manager: deleting due to NoExecute taint",
+            "The pod was deleted because its node has a NoExecute taint that the pod does not tolerate, or no longer \
+             tolerates.",
         ),
         ("PodGC: node no longer exists|DeletionByPodGC|PodGC: unscheduled", DELETED_BY_POD_GC),
         (
@@ -36,20 +52,45 @@ static CAUSES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
              stays on its node.",
         ),
         (
-            "OutOf(?:cpu|memory|pods|ephemeral-storage)\\b",
+            "OutOf(?:cpu|memory|pods|ephemeral-storage)\\b|Node didn't have enough resource: ",
             "The kubelet rejected the pod at admission, because the node has too little of a resource; the pod never \
              ran there.",
         ),
         (
-            "Insufficient (?:cpu|memory|ephemeral-storage)\\b|FailedScheduling",
-            "The scheduler found no node with enough resources; the pod did not run.",
+            "Predicate \\S+ failed|UnexpectedAdmissionError|Pod was rejected: ",
+            "The kubelet rejected the pod at admission; the pod never ran there.",
         ),
+        (
+            "(?:Insufficient (?:cpu|memory|ephemeral-storage)\\b.*|FailedScheduling.*)untolerated taint.*node\\.kubernetes\\.io/(?:memory|disk|pid)-pressure",
+            "The scheduler found no node for the pod. At least one node was under pressure and has a taint that the \
+             pod does not tolerate; the pod was not evicted from it.",
+        ),
+        (
+            "Insufficient (?:cpu|memory|ephemeral-storage)\\b",
+            "The scheduler found no node with enough resources that meets the pod's other requirements, too; the pod \
+             was not scheduled.",
+        ),
+        ("FailedScheduling", "The scheduler found no node for the pod; the event states the reasons."),
     ];
     rows.map(|(pattern, cause)| (Regex::new(pattern).expect("the pattern is valid"), cause)).into()
+});
+
+/// Nodes under pressure, without a pod: a row of the conditions of `kubectl describe node`, or an
+/// event.
+static NODE_PRESSURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^\s*(?:Memory|Disk|PID)Pressure\s+True\b|\bEvictionThresholdMet\b|\bNodeHas(?:InsufficientMemory|DiskPressure|InsufficientPID)\b",
+    )
+    .expect("the pattern is valid")
 });
 
 /// Explains a line about the termination of a pod; `None` for other lines.
 pub(crate) fn cause_in_text(line: &str) -> Option<String> {
     let (_, cause) = CAUSES.iter().find(|(pattern, _)| pattern.is_match(line))?;
     Some(format!("{cause} {NOT_AN_EVICTION}"))
+}
+
+/// Returns whether a line states that a node was under pressure.
+pub(crate) fn is_node_pressure(line: &str) -> bool {
+    NODE_PRESSURE.is_match(line)
 }

@@ -1,15 +1,22 @@
 //! Text that people copy: output of `kubectl describe` and `kubectl get`, logs, lines from a chat.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use evictlab_rules::message::EvictionMessage;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::describe::described_pods;
+use crate::describe::{EVENT, described_pods};
+use crate::kernel_log::KernelLog;
+use crate::kubelet_log::KubeletLog;
 use crate::log_line::{LogLine, log_lines, unquoted};
-use crate::node_log::{KubeletLog, kernel_oom_kill};
+use crate::message_text::{find_messages, join_lines};
 use crate::objects::qualified;
-use crate::text_cause::cause_in_text;
+use crate::other_causes::unknown_eviction;
+use crate::pod_in_line::pod_in_line;
+use crate::table::TableColumns;
+use crate::text_cause::{cause_in_text, is_node_pressure};
 
 /// Escape sequences of terminals, such as colours.
 static ESCAPE: LazyLock<Regex> =
@@ -30,11 +37,13 @@ static POD_ROW: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// An eviction message from a text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextMessage {
     /// `namespace/name` or the name of the pod, if the text has it.
     pub pod: Option<String>,
-    pub message: String,
+    pub message: EvictionMessage,
+    /// True if the text ends within a sentence of the message.
+    pub is_shortened: bool,
 }
 
 /// A termination that a text states.
@@ -46,86 +55,166 @@ pub(crate) struct TextCause {
     pub why: Vec<String>,
 }
 
-/// What a text contains.
+/// Pods and messages of a text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextInput {
     /// Pods, as far as `kubectl describe` shows them.
     pub pods: Vec<Value>,
     pub messages: Vec<TextMessage>,
     pub causes: Vec<TextCause>,
+    /// The first line that states that a node was under pressure.
+    pub node_pressure: Option<String>,
 }
 
 impl TextInput {
     pub(crate) fn is_empty(&self) -> bool {
         self.pods.is_empty() && self.messages.is_empty() && self.causes.is_empty()
     }
-
-    fn add_message(&mut self, pod: Option<String>, message: String) {
-        let known = self.messages.iter_mut().find(|known| {
-            known.message == message && (known.pod == pod || known.pod.is_none() || pod.is_none())
-        });
-        match known {
-            Some(known) => known.pod = known.pod.take().or(pod),
-            None => self.messages.push(TextMessage { pod, message }),
-        }
-    }
-
-    fn add_cause(&mut self, pod: Option<String>, why: Vec<String>) {
-        let cause = TextCause { pod, why };
-        if !self.causes.contains(&cause) {
-            self.causes.push(cause);
-        }
-    }
 }
 
-/// Reads a text. `message` extracts the eviction message of a line.
-pub(crate) fn read_text(text: &str, message: impl Fn(&str) -> Option<String>) -> TextInput {
+/// Reads a text.
+pub(crate) fn read_text(text: &str) -> TextInput {
     let text = ESCAPE.replace_all(text, "");
-    let text = unquoted(&text);
-    let mut input = TextInput::default();
+    let text = join_lines(&unquoted(&text));
+    let mut reader = TextReader::default();
     let (pods, rest) = described_pods(&text);
     for pod in pods {
         for event in &pod.events {
-            if let Some(why) = cause_in_text(event) {
-                input.add_cause(Some(pod.name.clone()), vec![why]);
-            }
+            reader.read_event(Some(pod.name.clone()), event.source.as_deref(), &event.reason, &event.message);
         }
-        if pod.is_terminated {
-            input.pods.push(pod.object);
-        }
+        reader.input.pods.push(pod.object);
     }
-    let mut log = KubeletLog::default();
-    for LogLine { pod, text } in rest.lines().flat_map(log_lines) {
+    rest.lines().flat_map(log_lines).for_each(|line| reader.read_line(&line));
+    reader.finish()
+}
+
+/// Reads the texts of structured values.
+pub(crate) fn read_lines(lines: impl IntoIterator<Item = LogLine<'static>>) -> TextInput {
+    let mut reader = TextReader::default();
+    lines.into_iter().for_each(|line| reader.read_line(&line));
+    reader.finish()
+}
+
+/// Collects what lines state.
+#[derive(Default)]
+struct TextReader {
+    input: TextInput,
+    kubelet: KubeletLog,
+    kernel: KernelLog,
+    /// Columns of the table that the lines are rows of.
+    table: Option<TableColumns>,
+}
+
+impl TextReader {
+    fn read_line(&mut self, LogLine { pod, text }: &LogLine<'_>) {
         let line = text.as_ref();
-        if log.read(line) {
-            continue;
+        if self.kubelet.read(line) || self.kernel.read(line) {
+            return;
+        }
+        if let Some(columns) = TableColumns::of_header(line) {
+            self.table = Some(columns);
+            return;
         }
         if let Some(row) = EVENT_ROW.captures(line) {
-            let pod = Some(qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]));
-            match message(&row["message"]) {
-                Some(message) => input.add_message(pod, message),
-                None => {
-                    let event = format!("{}: {}", &row["reason"], &row["message"]);
-                    cause_in_text(&event).into_iter().for_each(|why| input.add_cause(pod.clone(), vec![why]));
-                }
+            let pod = qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]);
+            self.read_event(Some(pod), None, &row["reason"], &row["message"]);
+        } else if let Some(row) = POD_ROW.captures(line) {
+            let pod = qualified(row.name("namespace").map(|found| found.as_str()), &row["pod"]);
+            if !self.read_message(Some(&pod), line) {
+                self.read_pod_row(pod, &row["pod"], &row["status"]);
             }
-        } else if let Some(message) = message(line) {
-            input.add_message(pod, message);
-        } else if let Some(why) = kernel_oom_kill(line) {
-            input.add_cause(None, why);
-        } else if let Some(row) = POD_ROW.captures(line).filter(|row| &row["status"] == "Evicted") {
-            let name = row["pod"].to_owned();
-            let pod = qualified(row.name("namespace").map(|found| found.as_str()), &name);
+        } else if let Some(row) = EVENT.captures(line) {
+            self.read_event(pod.clone(), Some(&row["source"]), &row["reason"], &row["message"]);
+        } else if !self.read_message(pod.as_deref(), line) {
+            match cause_in_text(line) {
+                Some(why) => self.add_cause(pod.clone().or_else(|| pod_in_line(line)), vec![why]),
+                None if is_node_pressure(line) && self.input.node_pressure.is_none() => {
+                    self.input.node_pressure = Some(line.trim().to_owned());
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Reads an event, such as a row of a table. `pod`: the pod that it is about, if known.
+    fn read_event(&mut self, pod: Option<String>, source: Option<&str>, reason: &str, message: &str) {
+        let event = format!("{reason}: {message}");
+        if self.read_message(pod.as_deref(), message) {
+            return;
+        }
+        if let Some(why) = cause_in_text(&event) {
+            self.add_cause(pod.or_else(|| pod_in_line(&event)), vec![why]);
+        } else if reason == "Evicted" {
+            self.add_cause(pod, vec![unknown_eviction(source, message)]);
+        } else if is_node_pressure(&event) && self.input.node_pressure.is_none() {
+            self.input.node_pressure = Some(event);
+        }
+    }
+
+    fn read_pod_row(&mut self, pod: String, name: &str, status: &str) {
+        if status == "Evicted" {
             let why = format!(
                 "The table states that the kubelet evicted the pod, and not why: kubectl get pod {name} -o yaml"
             );
-            input.add_cause(Some(pod), vec![why]);
-        } else if let Some(why) = cause_in_text(line) {
-            input.add_cause(pod, vec![why]);
+            self.add_cause(Some(pod), vec![why]);
+        } else if let Some(why) = cause_in_text(status) {
+            self.add_cause(Some(pod), vec![why]);
         }
     }
-    for (pod, why) in log.evictions() {
-        input.add_cause(Some(pod), why);
+
+    /// Reads the eviction messages of a line; returns whether there is one.
+    fn read_message(&mut self, pod: Option<&str>, line: &str) -> bool {
+        let found = find_messages(line);
+        if let [first, ..] = &found[..] {
+            let in_row = || self.table.as_ref().and_then(|table| table.pod(line));
+            let pod = pod.map(str::to_owned).or_else(in_row).or_else(|| {
+                // Words of the message are not names.
+                pod_in_line(&line[..first.range.start]).or_else(|| pod_in_line(&line[first.range.end..]))
+            });
+            self.input.messages.extend(found.iter().map(|found| TextMessage {
+                pod: pod.clone(),
+                message: found.message.clone(),
+                is_shortened: found.is_shortened,
+            }));
+        }
+        !found.is_empty()
     }
-    input
+
+    fn add_cause(&mut self, pod: Option<String>, why: Vec<String>) {
+        self.input.causes.push(TextCause { pod, why });
+    }
+
+    /// Returns what the lines state, each statement once.
+    fn finish(mut self) -> TextInput {
+        let evictions = self.kubelet.evictions().into_iter();
+        let kills = self.kernel.explain().map(|why| TextCause { pod: None, why });
+        self.input.causes.extend(evictions.map(|(pod, why)| TextCause { pod: Some(pod), why }));
+        self.input.causes.extend(kills);
+        let TextInput { messages, causes, .. } = &mut self.input;
+        keep_most_precise(messages, |message| (&message.pod, message.message.to_string()));
+        keep_most_precise(causes, |cause| (&cause.pod, cause.why.concat()));
+        self.input
+    }
+}
+
+/// Removes repeated statements, and those without the namespace or the pod that another one with
+/// the same text has.
+fn keep_most_precise<T>(all: &mut Vec<T>, key: impl Fn(&T) -> (&Option<String>, String)) {
+    // Of each text, the pods and the parts of their names.
+    let mut complete: HashSet<(Option<String>, String)> = HashSet::new();
+    for item in &*all {
+        let (pod, text) = key(item);
+        if let Some(pod) = pod {
+            if let Some((_, name)) = pod.split_once('/') {
+                complete.insert((Some(name.to_owned()), text.clone()));
+            }
+            complete.insert((None, text));
+        }
+    }
+    let mut kept = HashSet::new();
+    all.retain(|item| {
+        let (pod, text) = key(item);
+        let key = (pod.clone(), text);
+        !complete.contains(&key) && kept.insert(key)
+    });
 }

@@ -135,7 +135,7 @@ fn pasted_messages_are_explained() {
         ),
         (
             "The node was low on resource: ephemeral-storage. \n  Threshold quantity: 16015370671, available: 13389604Ki. Container step-push was using 60Ki, request is 0, has larger consumption of ephemeral-storage.",
-            "nodefs.available, imagefs.available or containerfs.available",
+            "2198Mi below the threshold of 15273Mi (nodefs.available, imagefs.available or containerfs.available)",
         ),
         (
             "The node was low on resource: ephemeral-storage. Threshold quantity: 75100960885, available: 49664872Ki.",
@@ -247,7 +247,6 @@ fn other_causes_are_distinguished() {
 /// Text that people have: each line of a table is an input, and what its explanation contains.
 #[test]
 fn copied_text_is_explained() {
-    const LOW: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 87608Ki. Container web was using 4395616Ki, request is 2Gi, has larger consumption of memory.";
     let describe = format!(
         "Name:             web-0\nNamespace:        shop\nPriority:         0\nNode:             node-3/10.0.0.3\nStatus:           Failed\nReason:           Evicted\nMessage:          {LOW} \nIP:               \nInit Containers:\n  proxy:\n    Image:  envoy\n    State:          Terminated\n      Reason:       Error\nContainers:\n  web:\n    Image:  nginx\n    State:          Terminated\n      Reason:       Error\n      Exit Code:    137\n    Requests:\n      memory:     2Gi\n    Environment:  <none>\n  idle:\n    Image:  pause\n    Requests:\n      memory:     64Mi\nConditions:\n  Type    Status\n  Ready   False\nEvents:\n  Type     Reason     Age   From               Message\n  ----     ------     ----  ----               -------\n  Normal   Scheduled  5m    default-scheduler  Successfully assigned shop/web-0 to node-3\n  Warning  Evicted    2m    kubelet            {LOW}\n  Normal   Killing    2m    kubelet            Stopping container web\n"
     );
@@ -335,6 +334,320 @@ fn copied_text_is_explained() {
         let all = explain(&input, None).unwrap_or_else(|error| panic!("{text}: {error}"));
         let shown: String = all.iter().map(Explanation::to_string).collect();
         assert!(all.len() == count && shown.contains(expected), "{text}\n{expected}\n{shown}");
+    }
+}
+
+/// Explains each row's text; the result contains the second text and does not contain the third.
+fn assert_explained(rows: &[(String, &str, &str)]) {
+    for (text, expected, absent) in rows {
+        let input = Input::read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let all = explain(&input, None).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let shown: String = all.iter().map(Explanation::to_string).collect();
+        assert!(shown.contains(expected), "{text}\n{expected}\n{shown}");
+        assert!(absent.is_empty() || !shown.contains(absent), "{text}\n{absent}\n{shown}");
+    }
+}
+
+const LOW: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 87608Ki. Container web was using 4395616Ki, request is 2Gi, has larger consumption of memory.";
+
+#[test]
+fn wrapped_and_shortened_messages_are_not_completed() {
+    let wrapped = |width: usize| {
+        let lines = LOW.as_bytes().chunks(width).map(String::from_utf8_lossy);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let none_named = "No container is named";
+    let mut rows: Vec<(String, &str, &str)> =
+        (20..90).map(|width| (wrapped(width), "2245Mi above its request", none_named)).collect();
+    rows.extend([
+        (
+            LOW.replace("memory. Thr", "memory.\nThr"),
+            "14Mi below the threshold",
+            "does not state the threshold",
+        ),
+        (format!("message: \"{}", LOW.replace("n of", "n\\\n    \\ of")), "2245Mi above", none_named),
+        (LOW.replace(". ", ".\n    ").replace("was using ", "was using\n"), "2245Mi above", none_named),
+        (
+            format!("Message:  {}\nIP:  10.0.0.7", LOW.replace("has larger", "has\n  larger")),
+            "2245Mi above",
+            "",
+        ),
+        (format!("{}...", &LOW[..116]), "The message is shortened", none_named),
+        (format!("{}43...", &LOW[..109]), "The message is shortened", none_named),
+        (format!("{}\n2m  Normal  Killing  pod/b  x", &LOW[..92]), "The message is shortened", none_named),
+        (format!("{}…", &LOW[..45]), "The message is shortened and does not state the threshold", none_named),
+        (
+            format!("{}avail…", &LOW[..65]),
+            "The message is shortened and does not state the threshold with the available amount",
+            none_named,
+        ),
+        // A whole amount without a full stop, and one that may be longer.
+        (LOW[..83].to_owned(), "14Mi below the threshold", "shortened"),
+        (LOW[..82].to_owned(), "The message is shortened", "14Mi"),
+        // Other words after a whole message.
+        (format!("{} Container web was restarted.", &LOW[..85]), none_named, "shortened"),
+        (format!("{} Pod web-0 is gone.", &LOW[..85]), none_named, "shortened"),
+        (format!("{LOW} {}", LOW.replace("memory", "ephemeral-storage")), "low on disk space", ""),
+    ]);
+    for (before, after) in [
+        ("(", ") this"),
+        ("", ", please"),
+        ("*", "* on node-3"),
+        ("<b>", "</b>"),
+        ("“", "” it said"),
+        ("„", "“ – wie?"),
+    ] {
+        rows.push((format!("{before}{LOW}{after}"), "2245Mi above its request", ""));
+    }
+    let quoted = "Usage of EmptyDir volume QcacheQ exceeds the limit Q10GiQ. ";
+    for quote in ["", "\"", "\"\"", "\\\"", "&quot;"] {
+        rows.push((
+            quoted.replace('Q', quote),
+            "The emptyDir volume cache exceeded its sizeLimit of 10Gi",
+            "",
+        ));
+    }
+    assert_explained(&rows);
+}
+
+/// Copied objects lack the space at the end of their messages.
+#[test]
+fn objects_without_the_last_space_are_explained() {
+    let event = |message: &str, more: &str| {
+        format!(
+            "{{kind: Event, reason: Evicted, message: '{message}', involvedObject: {{kind: Pod, name: a{more}}}}}\n"
+        )
+    };
+    let rows = [
+        (event(LOW, ", namespace: shop"), "shop/a\n  The node was low on memory: 86Mi available", ""),
+        (
+            event("Usage of EmptyDir volume \"cache\" exceeds the limit \"10Gi\".", ""),
+            "sizeLimit of 10Gi",
+            "/a",
+        ),
+        (
+            event("Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.", ""),
+            "together exceeded 1Gi",
+            "/a",
+        ),
+        (event("Container web exceeded its local ephemeral storage limit \"1Gi\".", ""), "limit of 1Gi", ""),
+        (event("The node had condition: [DiskPressure].", ""), "its node had DiskPressure", ""),
+        (
+            format!(
+                "kind: List\nitems:\n- {{kind: Pod, metadata: {{name: a, namespace: shop}}, spec: {{containers: [{{name: web, resources: {{requests: {{memory: 2Gi}}}}}}]}}, status: {{phase: Failed, reason: Evicted, message: '{LOW}'}}}}\n- {{kind: Event, reason: Evicted, message: '{LOW} ', involvedObject: {{kind: Pod, name: a, namespace: shop}}}}\n"
+            ),
+            "✓ the pod's status message repeats the event",
+            "✗ violated: the pod's status",
+        ),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn evictions_by_others_do_not_hide_those_by_the_kubelet() {
+    let event = |pod: &str, message: &str, component: &str| {
+        format!(
+            "- {{kind: Event, reason: Evicted, message: '{message}', source: {{component: {component}, host: node-3}}, involvedObject: {{kind: Pod, namespace: shop, name: {pod}}}}}\n"
+        )
+    };
+    let karpenter = event("k-0", "Evicted pod: Underutilized", "karpenter");
+    let list = |events: &[&str]| format!("kind: List\nitems:\n{}", events.concat());
+    let unknown = event("u-0", "moved", "kubelet");
+    let kubelet = event("web-0", LOW, "kubelet");
+    let reporting =
+        karpenter.replace("source: {component: karpenter, host: node-3}", "reportingComponent: karpenter");
+    let by_karpenter =
+        "shop/k-0\n  karpenter evicted the pod, with the message \"Evicted pod: Underutilized\"";
+    let rows = [
+        (list(&[&karpenter, &kubelet]), by_karpenter, ""),
+        (list(&[&karpenter, &kubelet]), "shop/web-0 on node node-3\n  The node was low on memory", "k-0 on node"),
+        (list(&[&karpenter]), by_karpenter, ""),
+        (list(&[&reporting]), by_karpenter, ""),
+        (list(&[&unknown, &kubelet]), "not a complete one of a kubelet of 1.26 to 1.37: \"moved\"", ""),
+        (list(&[&event("web-0", "Evicted pod: Drifted", "karpenter"), &kubelet]), "14Mi below the threshold", ""),
+        (
+            "Normal   Evicted   12s   karpenter   Evicted pod: Underutilized".to_owned(),
+            "karpenter evicted the pod",
+            "",
+        ),
+        ("2m  Normal  Evicted  pod/a  Evicted pod: Drifted".to_owned(), "a\n  The pod was evicted, and the message", ""),
+        ("Normal EvictedByVPA 10s vpa-updater Pod was evicted by VPA Updater to apply resource recommendation.".to_owned(), "Vertical Pod Autoscaler", ""),
+        ("Normal  Descheduled  10s  sigs.k8s.io/descheduler  pod eviction from node-3 node by sigs.k8s.io/descheduler".to_owned(), "A pod\n  The descheduler evicted the pod", ""),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn causes_are_not_overstated() {
+    let row = |text: &str| format!("2m   Warning   {text}");
+    let scheduling = "FailedScheduling   pod/a   0/3 nodes are available:";
+    let rows = [
+        (
+            row("TaintManagerEviction   pod/a   Cancelling deletion of Pod shop/a"),
+            "the deletion was cancelled",
+            "was deleted",
+        ),
+        (
+            row("TaintManagerEviction   pod/a   Marking for deletion Pod shop/a"),
+            "marked for deletion",
+            "was deleted",
+        ),
+        (
+            row(&format!(
+                "{scheduling} 3 node(s) had untolerated taint {{node.kubernetes.io/memory-pressure: }}."
+            )),
+            "under pressure and has a taint",
+            "enough resources",
+        ),
+        (
+            row(&format!("{scheduling} 3 node(s) didn't match Pod's node affinity.")),
+            "no node for the pod",
+            "resources",
+        ),
+        (
+            "Pod was rejected: Node didn't have enough resource: memory, requested: 1, used: 2, capacity: 2"
+                .to_owned(),
+            "rejected the pod at admission",
+            "",
+        ),
+        (
+            "Pod was rejected: Predicate NodeAffinity failed".to_owned(),
+            "rejected the pod at admission",
+            "too little",
+        ),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn pods_are_those_that_the_text_names() {
+    let event = format!(
+        "{{\"message\": \"{LOW} \", \"reason\": \"Evicted\", \"involvedObject\": {{\"kind\": \"Pod\", \"namespace\": \"shop\", \"name\": \"a\"}}}}"
+    );
+    let pretty =
+        |text: &str| serde_json::to_string_pretty(&serde_json::from_str::<Value>(text).unwrap()).unwrap();
+    let escaped = |text: &str| serde_json::to_string(text).unwrap();
+    let rows = [
+        ("evicting pod shop/web-0\npod/web-0 evicted".to_owned(), "shop/web-0\n", "A pod"),
+        ("error when evicting pods/\"web-0\" -n \"shop\" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.".to_owned(), "shop/web-0\n", ""),
+        ("web-3   0/1   OOMKilled   3 (12s ago)   5m".to_owned(), "web-3\n", "A pod"),
+        (pretty(&format!("{{\"jsonPayload\": {event}}}")), "shop/a\n", "A pod"),
+        (format!("[{event}]"), "shop/a\n", "A pod"),
+        (format!("{{\"pod\": \"a\", \"namespace\": \"shop\", \"msg\": \"{LOW} \"}}"), "shop/a\n", "A pod"),
+        (format!("{{\"log\": {}}}", escaped(&event)), "shop/a\n", "A pod"),
+        (format!("{{\"log\": {}}}", escaped(&format!("{{\"inner\": {}}}", escaped(&event)))), "shop/a\n", "A pod"),
+        (format!("Pod web-0 was evicted: {LOW}"), "web-0\n", "A pod"),
+        (format!("namespace,pod,message\nshop,web-0,\"{LOW} \""), "shop/web-0\n", "A pod"),
+        (format!("| pod | message |\n|---|---|\n| web-0 | {LOW} |"), "web-0\n", "A pod"),
+        ("I1124 13:00:03.1 1 event.go:389] \"Event occurred\" object=\"shop/a\" kind=\"Pod\" message=\"The node had condition: [DiskPressure]. \"".to_owned(), "shop/a\n", "A pod"),
+        ("msg=\"eviction_manager.go:592] \\\"Eviction manager: pod is evicted successfully\\\" pod=\\\"shop/a\\\"\"".to_owned(), "shop/a\n", ""),
+        ("eviction_manager.go:340] eviction manager: attempting to reclaim memory\neviction_manager.go:592] eviction manager: pod a_shop(9b5c) is evicted successfully".to_owned(), "shop/a\n  The kubelet evicted the pod to reclaim memory", ""),
+        // The pods that wrote the logs are others.
+        (format!("{{namespace=\"logs\", pod=\"exporter-1\"}} {LOW}"), "A pod", "exporter"),
+        (format!("{{\"log\": \"{LOW} \", \"kubernetes\": {{\"pod_name\": \"exporter-1\"}}}}"), "A pod", "exporter"),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn text_with_braces_and_lists_without_a_kind_are_read() {
+    let event = |pod: &str| {
+        format!(
+            "{{\"kind\": \"Event\", \"reason\": \"Evicted\", \"message\": \"{LOW}\", \"involvedObject\": {{\"kind\": \"Pod\", \"name\": \"{pod}\"}}}}"
+        )
+    };
+    let rows = [
+        (format!("{{code}}\n{LOW}\n{{code}}"), "14Mi below the threshold", ""),
+        (format!("{{namespace=\"shop\"}} {LOW}"), "14Mi below the threshold", ""),
+        (format!("{}\n-- restarted --\n{}\n", event("a"), event("b")), "b\n  The node was low", ""),
+        (format!("[{}, {}]", event("a"), event("b")), "b\n  The node was low", ""),
+        (
+            format!(
+                "- kind: Pod\n  metadata: {{name: a}}\n  status: {{reason: Evicted, message: '{LOW}'}}\n"
+            ),
+            "a\n",
+            "",
+        ),
+    ];
+    assert_explained(&rows);
+}
+
+#[test]
+fn kernel_logs_name_cgroup_and_pod() {
+    const POD: &str = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234abcd_5678_90ab_cdef_1234567890ab.slice";
+    const UID: &str = "UID 1234abcd-5678-90ab-cdef-1234567890ab";
+    let summary = |constraint: &str, limited: &str, cgroup: &str| {
+        format!(
+            "[1.3] oom-kill:constraint={constraint},nodemask=(null),cpuset=x,mems_allowed=0{limited},task_memcg={cgroup},task=java,pid=4242,uid=1000\n"
+        )
+    };
+    let container = format!("{POD}/cri-containerd-4f1c.scope");
+    let killed = "[1.4] Memory cgroup out of memory: Killed process 4242 (java) total-vm:9kB, anon-rss:2097152kB, file-rss:0kB\n";
+    let of_pod = summary("CONSTRAINT_MEMCG", &format!(",oom_memcg={POD}"), &container);
+    let of_container = summary("CONSTRAINT_MEMCG", &format!(",oom_memcg={container}"), &container);
+    let of_service = summary("CONSTRAINT_NONE", ",global_oom", "/system.slice/sshd.service");
+    let cgroupfs = "/kubepods/burstable/pod1234abcd-5678-90ab-cdef-1234567890ab";
+    let rows = [
+        (format!("{of_pod}{killed}"), "its pod reached its memory limit. It used 2048 MiB", "Another line"),
+        (format!("{of_pod}{killed}"), UID, "A pod\n  The kernel OOM-killed the process java (PID 4242)\n"),
+        (of_container.clone(), "its container reached its memory limit", "It used"),
+        (of_container, UID, ""),
+        (
+            of_service,
+            "the cgroup /system.slice/sshd.service, which is not that of a pod",
+            "stays on its node",
+        ),
+        (
+            "Killed process 4242 (java), UID 1000, total-vm:9kB, anon-rss:2097152kB, file-rss:0kB".to_owned(),
+            "the process java (PID 4242). It used 2048 MiB",
+            "memory limit",
+        ),
+        (
+            format!(
+                "Task in {cgroupfs}/4f1c killed as a result of limit of {cgroupfs}\nMemory cgroup out of memory: Kill process 4242 (java) score 1985 or sacrifice child\nKilled process 4242 (java) total-vm:9kB, anon-rss:2097152kB"
+            ),
+            "its pod reached its memory limit. It used 2048 MiB",
+            "It used 0 MiB",
+        ),
+        (
+            summary("CONSTRAINT_MEMCG", "", "/kubepods/burstable/pod0123456789abcdef0123456789abcdef/4f1c"),
+            "the static pod with the annotation kubernetes.io/config.hash: 0123456789abcdef0123456789abcdef",
+            "UID",
+        ),
+        (killed.to_owned(), "Another line of the kernel's log may name the cgroup", "its container reached"),
+    ];
+    assert_explained(&rows);
+    let input = Input::read(&format!("{of_pod}{killed}")).unwrap();
+    assert_eq!(explain(&input, None).unwrap().len(), 1, "two lines about one kill");
+}
+
+#[test]
+fn text_without_an_eviction_is_described() {
+    let running = "Name: web\nNamespace: shop\nStatus: Running\nContainers:\n  web:\n    Container ID:  containerd://4f1c\n";
+    let rows = [
+        (running.to_owned(), "it contains only pod shop/web in phase Running"),
+        (
+            "LAST SEEN TYPE REASON OBJECT MESSAGE\n2m  Normal  Pulled  pod/a  Container image \"nginx\" already present".to_owned(),
+            "failed to find an eviction in this text",
+        ),
+        (
+            "Warning  EvictionThresholdMet   2m    kubelet  Attempting to reclaim memory".to_owned(),
+            "a node was under pressure, and no evicted pod is named",
+        ),
+        (
+            "Name: node-3\nRoles: worker\nConditions:\n  Type  Status\n  MemoryPressure   True   x".to_owned(),
+            "a node was under pressure, and no evicted pod is named",
+        ),
+        ("kind: Pod\nmetadata:\n  name: a\n b: c\n".to_owned(), "line 4, column 2: expected a key at the indentation"),
+        ("{\"kind\": \"Pod\", ".to_owned(), "column 16: the text ends within a value"),
+    ];
+    for (text, expected) in rows {
+        let error = match Input::read(&text) {
+            Ok(input) => explain(&input, None).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains(expected), "{text}: {error}");
+        assert!(!error.contains(" at line"), "the position is stated once: {error}");
     }
 }
 

@@ -1,10 +1,9 @@
 //! The assertions of a case.
 
 use crate::evidence::CaseEvidence;
-use crate::known_bug::{includes, observed_cgroup};
+use crate::known_bug::includes;
 use crate::rate::Unrated;
-use crate::verdict::Check;
-use crate::verdict::Rate;
+use crate::verdict::{Check, Inconclusive, Rate};
 use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Assertion, Case, KnownBug, display_value};
 use evictlab_evidence::{Observations, Scope};
@@ -21,7 +20,7 @@ pub(crate) fn applicable<'a>(
 ) -> Vec<&'a Assertion> {
     let of_bug = bug.map_or(&[][..], |bug| &bug.that);
     let kubelet = observations.kubelet_version.parse().ok();
-    let cgroup = observed_cgroup(observations);
+    let cgroup = observations.cgroup;
     let applies = |assertion: &&Assertion| {
         kubelet.as_ref().is_none_or(|kubelet| assertion.kubelet.matches(kubelet))
             && includes(assertion.cgroup, cgroup)
@@ -40,13 +39,13 @@ pub(crate) fn check(
     scope: &Scope<'_>,
     evidence: &CaseEvidence<'_>,
 ) -> Result<Check, Undecided> {
-    if let Some(missing) = evidence.missing(&assertion.what, &assertion.value) {
-        return Err(Undecided::Lost(format!("{}: {missing}", assertion.what)));
+    if let Some(lost) = evidence.lost(&assertion.what, &assertion.value) {
+        return Err(Undecided::Lost(lost));
     }
     let (holds, observed) = match assertion.value.value(scope) {
         Ok(value) => (assertion.holds(&value), display_value(&value)),
         Err(ExpressionError::Absent(cause)) => (assertion.absent, format!("absent: {cause}")),
-        Err(error @ ExpressionError::TooCostly { .. }) => {
+        Err(error @ ExpressionError::TooCostly(_)) => {
             return Err(Undecided::TooCostly(format!("{}: {error}", assertion.what)));
         }
         Err(error) => (false, format!("no value: {error}")),
@@ -61,7 +60,7 @@ pub(crate) fn check(
 /// Reason why an assertion has no result.
 pub(crate) enum Undecided {
     /// It reads evidence that was not collected.
-    Lost(String),
+    Lost(Inconclusive),
     /// Its expression exceeds the cost limit.
     TooCostly(String),
 }

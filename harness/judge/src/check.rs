@@ -8,7 +8,7 @@ use crate::assertions::{self, Undecided};
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::message_diff;
 use crate::termination_time::{TerminationBounds, check_termination_time};
-use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::verdict::{Check, Inconclusive};
 use evictlab_case::{Case, KnownBug, Message, Name, Presence, Refused, Witness};
 use evictlab_evidence::{ContainerStatusExt, Scope};
 use k8s_openapi::api::core::v1::ContainerStateTerminated;
@@ -41,8 +41,8 @@ impl CheckResults {
         self.checks.iter().all(|check| check.holds)
     }
 
-    fn record_lost_evidence(&mut self, why: String) {
-        self.evidence_lost.get_or_insert(Inconclusive { reason: InconclusiveReason::EvidenceLost, why });
+    fn record_lost_evidence(&mut self, lost: Inconclusive) {
+        self.evidence_lost.get_or_insert(lost);
     }
 }
 
@@ -115,7 +115,7 @@ impl<'a> Expectation<'a> {
         for assertion in assertions {
             match assertions::check(assertion, &scope, evidence) {
                 Ok(check) => results.checks.push(check),
-                Err(Undecided::Lost(why)) => results.record_lost_evidence(why),
+                Err(Undecided::Lost(lost)) => results.record_lost_evidence(lost),
                 Err(Undecided::TooCostly(why)) => results.error = results.error.or(Some(why)),
             }
         }
@@ -138,8 +138,8 @@ impl<'a> Expectation<'a> {
         };
         let unknown = pods.iter().filter(|pod| !pod.was_evicted()).find_map(|pod| evidence.unknown_end(pod));
         match unknown {
-            Some(why) if all_known && !pods.iter().copied().any(|pod| is_violated(&pod)) => {
-                results.record_lost_evidence(why);
+            Some(lost) if all_known && !pods.iter().copied().any(|pod| is_violated(&pod)) => {
+                results.record_lost_evidence(lost);
             }
             _ => {
                 let name = "who is evicted".to_owned();
@@ -167,15 +167,15 @@ impl<'a> Expectation<'a> {
         let unknown_status = evidence.unknown_end(pod).filter(|_| pod.status.is_none());
         for witness in expect.witnesses.iter().flatten() {
             match &unknown_status {
-                Some(why) if *witness != Witness::Event => results.record_lost_evidence(why.clone()),
+                Some(lost) if *witness != Witness::Event => results.record_lost_evidence(lost.clone()),
                 _ => check_witness(*witness, pod, results),
             }
         }
         if let Some(presence) = expect.annotations {
             check_annotations(presence, pod, results);
         }
-        if let (Some(_), Some(why)) = (expect.disruption_target, &unknown_status) {
-            results.record_lost_evidence(why.clone());
+        if let (Some(_), Some(lost)) = (expect.disruption_target, &unknown_status) {
+            results.record_lost_evidence(lost.clone());
         } else if let Some(presence) = expect.disruption_target {
             let name = format!("DisruptionTarget of {}", pod.name);
             results.checks.push(check_presence(name, presence, pod.condition.map(str::to_owned)));
@@ -233,7 +233,7 @@ fn check_witness(witness: Witness, pod: &PodEvidence<'_>, results: &mut CheckRes
     };
     // Events are delivered at best effort: a missing event is not a fault of the kubelet.
     if witness == Witness::Event && message.is_none() {
-        return results.record_lost_evidence(pod.describe_missing_event());
+        return results.record_lost_evidence(pod.missing_event());
     }
     let name = format!("{name} of {}", pod.name);
     results.checks.push(check_presence(name, Presence::Present, message.map(str::to_owned)));
@@ -241,8 +241,9 @@ fn check_witness(witness: Witness, pod: &PodEvidence<'_>, results: &mut CheckRes
 
 fn check_annotations(presence: Presence, pod: &PodEvidence<'_>, results: &mut CheckResults) {
     let Some(event) = pod.events.first() else {
-        let why = format!("{}, and its annotations with it", pod.describe_missing_event());
-        return results.record_lost_evidence(why);
+        let mut lost = pod.missing_event();
+        lost.why.push_str(", and its annotations with it");
+        return results.record_lost_evidence(lost);
     };
     let is_offender = |key: &&String| key.starts_with("offending_") || *key == "starved_resource";
     let keys: Vec<_> = event.annotations.keys().filter(is_offender).map(String::as_str).collect();
@@ -262,7 +263,7 @@ fn check_presence(name: String, presence: Presence, observed: Option<String>) ->
 /// Checks that the last sample that lists the pod lists exactly these containers.
 fn check_summary(pod: &str, containers: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
     if evidence.samples.is_empty() {
-        return results.record_lost_evidence("the node returned no Summary".to_owned());
+        return results.record_lost_evidence(Inconclusive::evidence_lost("the node returned no Summary"));
     }
     let uid = evidence.pod(pod).map(|pod| pod.pod.metadata.uid.as_str()).unwrap_or_default();
     let last = evidence.samples.iter().rev().find_map(|sample| sample.pod(uid));
@@ -288,7 +289,7 @@ fn check_rejected_pods(expected: &[Name], evidence: &CaseEvidence<'_>, results: 
     let holds = expected == observed;
     let missed = || evidence.pods.iter().filter(|pod| pod.rejection.is_none());
     match missed().find_map(|pod| evidence.unknown_end(pod)) {
-        Some(why) if observed.is_subset(&expected) && !holds => results.record_lost_evidence(why),
+        Some(lost) if observed.is_subset(&expected) && !holds => results.record_lost_evidence(lost),
         _ => results.checks.push(Check {
             name: "pods rejected at admission".to_owned(),
             holds,
@@ -308,8 +309,8 @@ fn describe_names(names: BTreeSet<&str>) -> String {
 
 /// Checks which containers the kernel OOM-killed, now or before their last restart.
 fn check_oom_kills(expected: &[Name], evidence: &CaseEvidence<'_>, results: &mut CheckResults) {
-    if let Some(why) = evidence.pods.iter().find_map(|pod| evidence.unknown_end(pod)) {
-        return results.record_lost_evidence(why);
+    if let Some(lost) = evidence.pods.iter().find_map(|pod| evidence.unknown_end(pod)) {
+        return results.record_lost_evidence(lost);
     }
     let is_oom_kill =
         |terminated: &ContainerStateTerminated| terminated.reason.as_deref() == Some("OOMKilled");

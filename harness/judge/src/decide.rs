@@ -1,15 +1,15 @@
 //! The verdict.
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::invariant::Invariant;
 use evictlab_rules::message::EvictionMessage;
 
 use crate::check::{CheckResults, Expectation};
 use crate::evidence::{CaseEvidence, PodEvidence};
-use crate::known_bug::{known_bug, observed_cgroup};
+use crate::invariants::InvariantCheck;
+use crate::known_bug::known_bug;
 use crate::rate::Unrated;
-use crate::verdict::{
-    CaseResult, Check, Inconclusive, InconclusiveReason, Phase, Verdict, bug_label, capitalize,
-};
+use crate::verdict::{CaseResult, Check, Inconclusive, Phase, Verdict, bug_label, capitalize};
 use crate::{assertions, inconclusive, invariants};
 use evictlab_case::{Case, KnownBug};
 use evictlab_evidence::Observations;
@@ -34,19 +34,18 @@ pub fn judge(case: &Case, kubelet: &KubeletVersion, observations: &Observations)
         return undecidable(why.clone(), &results.checks);
     }
     // An intermittent bug is judged by the rate over all runs.
-    let bug = known_bug(case, kubelet, observed_cgroup(observations)).filter(|bug| !bug.sometimes);
+    let bug = known_bug(case, kubelet, observations.cgroup).filter(|bug| !bug.sometimes);
     let invariants = check_invariants(&evidence, &results, bug);
+    let lost_event = inconclusive::lost_event(&evidence, &invariants);
+    let invariants: Vec<Check> = invariants.into_iter().map(|invariant| invariant.check).collect();
     let decision = Decision { case, evidence: &evidence, bug };
     let mut result = if all_hold(&invariants) {
         decision.decide(&expectation, &results)
-    } else if let Some(cause) = inconclusive::lost_event(&evidence, &invariants) {
-        inconclusive_with(cause, &results.checks)
+    } else if let Some(cause) = lost_event {
+        decision.inconclusive(cause, &results.checks)
     } else {
         verdict_with(Verdict::Failed, describe_failures(&invariants), &results.checks)
     };
-    if result.doubt == Some(InconclusiveReason::EvidenceLost) {
-        result.doubt = inconclusive::missing_event(&evidence, &result.why).or(result.doubt);
-    }
     result.checks.extend(invariants);
     let evicted = evidence.pods.iter().filter(|pod| pod.was_evicted());
     result.testimony = evicted.map(PodEvidence::eviction_record).collect();
@@ -84,21 +83,19 @@ fn check_invariants(
     evidence: &CaseEvidence<'_>,
     results: &CheckResults,
     bug: Option<&KnownBug>,
-) -> Vec<Check> {
+) -> Vec<InvariantCheck> {
+    let all_hold = |invariants: &[InvariantCheck]| invariants.iter().all(|invariant| invariant.check.holds);
     let mut invariants = invariants::check_all(evidence, evidence.kubelet);
     if all_hold(&invariants) || !results.hold() {
         return invariants;
     }
     if let Some(bug) = bug {
-        let may_violate = |check: &Check| {
-            let mut names = bug.fixed_violates.iter().map(|invariant| invariant.as_str());
-            names.any(|name| check.name.strip_prefix(name).is_some_and(|rest| rest.starts_with(" (")))
-        };
-        invariants.retain(|check| check.holds || !may_violate(check));
+        let may_violate = |invariant: Invariant| bug.fixed_violates.contains(&invariant);
+        invariants.retain(|invariant| invariant.check.holds || !may_violate(invariant.invariant));
     }
     let fixed = bug.and_then(|bug| first_minor_without(bug, evidence.kubelet));
     let of_fixed = fixed.map(|fixed| invariants::check_all(evidence, &fixed));
-    of_fixed.filter(|checks| all_hold(checks)).unwrap_or(invariants)
+    of_fixed.filter(|invariants| all_hold(invariants)).unwrap_or(invariants)
 }
 
 /// Returns the next minor version without the bug.
@@ -121,7 +118,7 @@ impl Decision<'_> {
         if !self.has_unexpected_eviction(expectation)
             && let Some(cause) = inconclusive::trigger_not_observed(self.case, self.evidence)
         {
-            return inconclusive_with(cause, &results.checks);
+            return self.inconclusive(cause, &results.checks);
         }
         if results.hold() {
             return self.with_expected_outcome(expectation, results);
@@ -139,7 +136,7 @@ impl Decision<'_> {
         // A known bug may leave less to observe than the expectation.
         let least = with_bug.as_ref().map_or(expectation, |(_, with_bug)| with_bug);
         if let Some(cause) = inconclusive::of_failure(self.case, least, self.evidence) {
-            return inconclusive_with(cause, &results.checks);
+            return self.inconclusive(cause, &results.checks);
         }
         let failures = describe_failures(&results.checks);
         let why = match self.bug {
@@ -150,14 +147,14 @@ impl Decision<'_> {
     }
 
     fn with_expected_outcome(&self, expectation: &Expectation<'_>, results: &CheckResults) -> CaseResult {
-        if let Some(cause) = self.inconclusive(results, false) {
-            return inconclusive_with(cause, &results.checks);
+        if let Some(cause) = self.undecided(results, false) {
+            return self.inconclusive(cause, &results.checks);
         }
         let summary = summarize(expectation, self.evidence);
         let Some(bug) = self.bug else { return verdict_with(Verdict::Passed, summary, &results.checks) };
         // The bug may be one of the ranking.
         if let Some(cause) = inconclusive::ranking_outrun(self.evidence) {
-            return inconclusive_with(cause, &results.checks);
+            return self.inconclusive(cause, &results.checks);
         }
         let why = format!("{} should have shown and did not: {summary}", bug_label(bug));
         let result = verdict_with(Verdict::Fixed, why, &results.checks);
@@ -170,8 +167,8 @@ impl Decision<'_> {
         expectation: &Expectation<'_>,
         results: &CheckResults,
     ) -> CaseResult {
-        if let Some(cause) = self.inconclusive(results, true) {
-            return inconclusive_with(cause, &results.checks);
+        if let Some(cause) = self.undecided(results, true) {
+            return self.inconclusive(cause, &results.checks);
         }
         let about = bug.about.as_deref().unwrap_or("It shows as stated.");
         let why = format!("{about} {}", capitalize(&summarize(expectation, self.evidence)));
@@ -180,12 +177,18 @@ impl Decision<'_> {
     }
 
     /// Returns the reason why checks that hold, of the case or of its bug, do not decide the case.
-    fn inconclusive(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
+    fn undecided(&self, results: &CheckResults, with_bug: bool) -> Option<Inconclusive> {
         let lost = results.evidence_lost.clone();
         let observations = self.evidence.observations;
         lost.or_else(|| self.evidence.eviction_without_event())
             .or_else(|| inconclusive::of_pass(self.case, self.evidence))
             .or_else(|| inconclusive::end_not_reached(self.case, observations, with_bug))
+    }
+
+    fn inconclusive(&self, cause: Inconclusive, checks: &[Check]) -> CaseResult {
+        let cause = inconclusive::specify(cause, self.evidence);
+        let result = verdict_with(Verdict::Inconclusive, cause.why, checks);
+        CaseResult { doubt: Some(cause.reason), ..result }
     }
 
     fn has_unexpected_eviction(&self, expectation: &Expectation<'_>) -> bool {
@@ -199,11 +202,6 @@ impl Decision<'_> {
 
 fn verdict_with(verdict: Verdict, why: String, checks: &[Check]) -> CaseResult {
     CaseResult { checks: checks.to_vec(), ..CaseResult::without_evidence(verdict, why) }
-}
-
-fn inconclusive_with(cause: Inconclusive, checks: &[Check]) -> CaseResult {
-    let result = verdict_with(Verdict::Inconclusive, cause.why, checks);
-    CaseResult { doubt: Some(cause.reason), ..result }
 }
 
 fn all_hold(checks: &[Check]) -> bool {

@@ -9,8 +9,8 @@ use evictlab_rules::threshold::Threshold;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
 use serde_json::Value;
 
-use crate::known_bug::{known_bug, observed_cgroup};
-use crate::verdict::{EvictionRecord, Inconclusive, InconclusiveReason};
+use crate::known_bug::known_bug;
+use crate::verdict::{EvictionRecord, Inconclusive};
 use evictlab_case::Case;
 use evictlab_case::expression::Expression;
 use evictlab_evidence::{
@@ -33,7 +33,7 @@ pub(crate) struct CaseEvidence<'a> {
     /// The API's answer that rejected an ephemeral container.
     pub(crate) rejection: Option<&'a ApiAnswer>,
     /// The events, if one was lost or delivered twice.
-    unreliable_events: Option<MissingEvidence>,
+    unreliable_events: Option<UnreliableEvents>,
     /// The assertions that the known bug replaces with others on events: that events are missing
     /// may be the bug itself.
     about_lost_events: Vec<String>,
@@ -64,8 +64,8 @@ pub(crate) struct PodEvidence<'a> {
     pub(crate) lacks_rejection_event: bool,
     /// Its other warning events, as `reason: message`, without consecutive duplicates.
     pub(crate) warnings: Vec<String>,
-    /// True if the kubelet reported in a Killing event that it terminates a container. It sends that
-    /// after the Evicted event.
+    /// True if the kubelet reported in a Killing event that it terminates a container. It sends
+    /// that after the Evicted event.
     pub(crate) was_killed: bool,
     /// True if any of its containers ever ran.
     pub(crate) has_run: bool,
@@ -77,7 +77,7 @@ impl<'a> CaseEvidence<'a> {
         let created = observations.pods_created.iter();
         let pods: Vec<_> = created.map(|pod| PodEvidence::new(pod, observations, &evictions)).collect();
         let lost = unreliable_events(&pods, observations);
-        let bug = known_bug(case, kubelet, observed_cgroup(observations));
+        let bug = known_bug(case, kubelet, observations.cgroup);
         let of_bug = bug.into_iter().flat_map(|bug| &bug.that);
         let replaces = |what: &str| case.expect.that.iter().any(|assertion| assertion.what == what);
         let about_events =
@@ -99,27 +99,32 @@ impl<'a> CaseEvidence<'a> {
         self.pods.iter().find(|pod| pod.name == name)
     }
 
-    /// Returns the evidence that an expression reads and that was not collected, or whose events were
-    /// lost or delivered twice; `what` is the assertion's description.
-    pub(crate) fn missing(&self, what: &str, expression: &Expression) -> Option<&MissingEvidence> {
+    /// Returns the reason why an expression has no value: it reads evidence that was not collected,
+    /// or events of which one was lost or delivered twice. `what` is the assertion's description.
+    pub(crate) fn lost(&self, what: &str, expression: &Expression) -> Option<Inconclusive> {
+        let lost = |missing: &MissingEvidence| Inconclusive::evidence_lost(format!("{what}: {missing}"));
+        let affects = |missing: &&MissingEvidence| missing.source.affects(expression);
+        if let Some(missing) = self.observations.missing.iter().find(affects) {
+            return Some(lost(missing));
+        }
         let is_about_lost_events = self.about_lost_events.iter().any(|of_bug| of_bug == what);
-        let unreliable = self.unreliable_events.iter().filter(|_| !is_about_lost_events);
-        self.observations.missing.iter().chain(unreliable).find(|missing| missing.source.affects(expression))
+        let unreliable = self.unreliable_events.as_ref().filter(|_| !is_about_lost_events)?;
+        affects(&&unreliable.missing).then(|| Inconclusive {
+            pod_without_event: unreliable.pod_without_event.clone(),
+            ..lost(&unreliable.missing)
+        })
     }
 
-    /// Returns the reason why an eviction that only the status reports is not decided; `None` if the
-    /// known bug is about missing events.
+    /// Returns the reason why an eviction that only the status reports is not decided; `None` if
+    /// the known bug is about missing events.
     pub(crate) fn eviction_without_event(&self) -> Option<Inconclusive> {
         let pod = self.pods.iter().find(|pod| pod.lacks_event())?;
-        let why = pod.describe_missing_event();
-        self.about_lost_events
-            .is_empty()
-            .then_some(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })
+        self.about_lost_events.is_empty().then(|| pod.missing_event())
     }
 
     /// Returns the reason why a pod without a report of its eviction may have been evicted; `None`
     /// if its end, or its state at the end of the case, was observed.
-    pub(crate) fn unknown_end(&self, pod: &PodEvidence<'_>) -> Option<String> {
+    pub(crate) fn unknown_end(&self, pod: &PodEvidence<'_>) -> Option<Inconclusive> {
         let observed = &self.observations.missing;
         let is_about = |source: &EvidenceSource| match source {
             EvidenceSource::Pods | EvidenceSource::Events | EvidenceSource::Summary => true,
@@ -127,13 +132,14 @@ impl<'a> CaseEvidence<'a> {
             _ => false,
         };
         if let Some(missing) = observed.iter().find(|missing| is_about(&missing.source)) {
-            return Some(format!("whether {} was evicted is not known: {missing}", pod.name));
+            let why = format!("whether {} was evicted is not known: {missing}", pod.name);
+            return Some(Inconclusive::evidence_lost(why));
         }
         pod.vanished.then(|| {
-            format!(
+            Inconclusive::evidence_lost(format!(
                 "{} was deleted externally before the end of the case, and its end was not observed",
                 pod.name
-            )
+            ))
         })
     }
 }
@@ -141,12 +147,23 @@ impl<'a> CaseEvidence<'a> {
 /// Fields of an event's metadata that differ between two objects with the same content.
 const OWN_FIELDS: [&str; 4] = ["name", "uid", "resourceVersion", "creationTimestamp"];
 
+/// The events as missing evidence.
+struct UnreliableEvents {
+    missing: MissingEvidence,
+    /// Name of the pod whose Evicted event is missing; `None` if an event was delivered twice.
+    pod_without_event: Option<String>,
+}
+
 /// Returns the events as missing evidence if a pod's Evicted event was lost, or was delivered twice
 /// as two objects: events are delivered at best effort.
-fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<MissingEvidence> {
+fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> Option<UnreliableEvents> {
     let missing = |cause: String| MissingEvidence::new(EvidenceSource::Events, cause);
     if let Some(pod) = pods.iter().find(|pod| pod.lacks_event() || pod.lacks_rejection_event) {
-        return Some(missing(pod.describe_missing_event()));
+        let lost = pod.missing_event();
+        return Some(UnreliableEvents {
+            missing: missing(lost.why),
+            pod_without_event: lost.pod_without_event,
+        });
     }
     let content = |event: &RecordedEvent| {
         let mut event = event.json().clone();
@@ -163,7 +180,8 @@ fn unreliable_events(pods: &[PodEvidence<'_>], observations: &Observations) -> O
     let doubled = (0..contents.len()).find(|index| is_repeated(*index));
     doubled.map(|index| {
         let pod = contents[index].0.object_name().unwrap_or_default();
-        missing(format!("an Evicted event of {pod} was delivered twice"))
+        let missing = missing(format!("an Evicted event of {pod} was delivered twice"));
+        UnreliableEvents { missing, pod_without_event: None }
     })
 }
 
@@ -215,8 +233,11 @@ impl<'a> PodEvidence<'a> {
         self.status.is_some() && self.events.is_empty()
     }
 
-    pub(crate) fn describe_missing_event(&self) -> String {
-        format!("the Evicted event of {} is missing", self.name)
+    /// Returns the reason of a verdict for which the pod's Evicted event is missing.
+    pub(crate) fn missing_event(&self) -> Inconclusive {
+        let why = format!("the Evicted event of {} is missing", self.name);
+        let pod_without_event = Some(self.name.clone());
+        Inconclusive { pod_without_event, ..Inconclusive::evidence_lost(why) }
     }
 
     /// Returns the time of the first Evicted event.
@@ -249,9 +270,9 @@ impl<'a> PodEvidence<'a> {
     }
 }
 
-/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending, or was
-/// while the pod ran, and the kubelet lost the status of a container (kubernetes/kubernetes#122160), its
-/// requests are those with which the pod was created.
+/// Returns the pod with the requests that the kubelet had allocated to it. If a resize is pending,
+/// or was while the pod ran, and the kubelet lost the status of a container
+/// (kubernetes/kubernetes#122160), its requests are those with which the pod was created.
 fn as_ranked(
     recorded: &RecordedPod,
     created: &RecordedPod,

@@ -634,8 +634,8 @@ fn a_container_without_its_configuration_is_intended_beside_one_that_ran() {
     }
 }
 
-/// The runtime deletes the data of an evicted pod in the background: until they are gone, the kubelet
-/// evicts the next pod.
+/// The runtime deletes the data of an evicted pod in the background: until they are gone, the
+/// kubelet evicts the next pod.
 #[test]
 fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
     const LOW: &str = "The node was low on resource: ephemeral-storage. ";
@@ -671,8 +671,8 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
     assert_eq!(with_free(90, 80, ["db", "web"]).verdict, Verdict::Failed);
 }
 
-/// A pod that is ranked by a measurement from before its container grew explains a wrong victim, and that
-/// a known bug of the ranking did not show.
+/// A pod that is ranked by a measurement from before its container grew explains a wrong victim,
+/// and that a known bug of the ranking did not show.
 #[test]
 fn a_ranking_by_old_statistics_is_inconclusive() {
     const LOW: &str = "The node was low on resource: memory. Container el1 was using 200Mi, request is 0, has larger consumption of memory. ";

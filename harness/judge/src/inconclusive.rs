@@ -2,14 +2,15 @@
 
 use evictlab_rules::invariant::{EvictedEvent, Invariant};
 use evictlab_rules::message::{EvictionMessage, Offender, container_usage, reportable_containers};
-use evictlab_rules::quantity::Quantity;
+use evictlab_rules::quantity::{MIB, Quantity};
 use evictlab_rules::summary::{ContainerStats, Sample};
 use evictlab_rules::threshold::{Observation, Resource, Signal, Threshold};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::check::Expectation;
 use crate::evidence::{CaseEvidence, PodEvidence};
-use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::invariants::InvariantCheck;
+use crate::verdict::{Inconclusive, InconclusiveReason};
 use evictlab_case as case;
 use evictlab_case::{Case, Figures, Name};
 use evictlab_evidence::{ContainerStatusExt, ObservationEnd, Observations, Scope};
@@ -27,7 +28,7 @@ pub(crate) fn end_not_reached(
     observations: &Observations,
     with_bug: bool,
 ) -> Option<Inconclusive> {
-    let not_reached = |why: String| Inconclusive { reason: InconclusiveReason::EndNotReached, why };
+    let not_reached = |why: String| Inconclusive::new(InconclusiveReason::EndNotReached, why);
     if let Some(step) = &observations.stopped_at {
         return Some(not_reached(format!("a step of the case was not done in time: {step}")));
     }
@@ -43,32 +44,41 @@ pub(crate) fn end_not_reached(
 /// Returns the lost event that explains why a status does not repeat an event: the status and the
 /// condition of the pod agree, and the kubelet counted more evictions than events were delivered.
 /// `None` if another invariant is violated.
-pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[Check]) -> Option<Inconclusive> {
-    let of_pod = |pod: &PodEvidence<'_>| format!("{} ({})", Invariant::StatusRepeatsAnEvent, pod.name);
-    let is_confirmed = |pod: &&PodEvidence<'_>| pod.status.is_some() && pod.status == pod.condition;
-    let confirmed: Vec<_> = evidence.pods.iter().filter(is_confirmed).collect();
-    let is_explained = |check: &Check| confirmed.iter().any(|pod| of_pod(pod) == check.name);
+pub(crate) fn lost_event(evidence: &CaseEvidence<'_>, invariants: &[InvariantCheck]) -> Option<Inconclusive> {
+    let is_confirmed = |name: &str| {
+        evidence.pod(name).is_some_and(|pod| pod.status.is_some() && pod.status == pod.condition)
+    };
+    let is_explained = |violated: &InvariantCheck| {
+        violated.invariant == Invariant::StatusRepeatsAnEvent && is_confirmed(&violated.pod)
+    };
     let delivered: usize = evidence.pods.iter().map(|pod| pod.events.len()).sum();
     let counted: u64 = evidence.observations.evictions_counted.values().sum();
-    let violated: Vec<&Check> = invariants.iter().filter(|check| !check.holds).collect();
-    if !violated.iter().all(|check| is_explained(check)) || counted <= delivered as u64 {
+    let violated: Vec<_> = invariants.iter().filter(|invariant| !invariant.check.holds).collect();
+    let first = violated.first()?;
+    if !violated.iter().all(|violated| is_explained(violated)) || counted <= delivered as u64 {
         return None;
     }
-    let pod = confirmed.iter().find(|pod| violated.first().is_some_and(|check| of_pod(pod) == check.name))?;
-    let why = format!("an Evicted event of {} was lost: its status and condition agree", pod.name);
-    Some(evidence_lost(format!("{why}, and {counted} evictions were counted for {delivered} events")))
+    Some(Inconclusive::evidence_lost(format!(
+        "an Evicted event of {} was lost: its status and condition agree, and {counted} evictions were counted \
+         for {delivered} events",
+        first.pod
+    )))
 }
 
-/// Returns the more specific reason of a case that is inconclusive for missing evidence, `why`: an
-/// Evicted event is missing although a later event about the same pod arrived, or that of a rejection,
-/// after which the kubelet sends none.
-pub(crate) fn missing_event(evidence: &CaseEvidence<'_>, why: &str) -> Option<InconclusiveReason> {
-    let is_named = |pod: &PodEvidence<'_>| why.contains(&pod.describe_missing_event());
+/// Replaces the reason of a verdict for which evidence is missing by the more specific one: an
+/// Evicted event is missing although a later event about the same pod arrived, or that of a
+/// rejection, after which the kubelet sends none.
+pub(crate) fn specify(cause: Inconclusive, evidence: &CaseEvidence<'_>) -> Inconclusive {
+    let is_stated = |pod: &PodEvidence<'_>| cause.pod_without_event.as_ref() == Some(&pod.name);
     let is_missing = |pod: &PodEvidence<'_>| {
-        pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event && is_named(pod)
+        pod.lacks_event() && pod.was_killed || pod.lacks_rejection_event && is_stated(pod)
     };
     let is_complete = evidence.observations.missing.is_empty();
-    (is_complete && evidence.pods.iter().any(is_missing)).then_some(InconclusiveReason::EventMissing)
+    let is_specific = cause.reason == InconclusiveReason::EvidenceLost
+        && is_complete
+        && evidence.pods.iter().any(is_missing);
+    let reason = if is_specific { InconclusiveReason::EventMissing } else { cause.reason };
+    Inconclusive { reason, ..cause }
 }
 
 /// Returns the reason why a case whose trigger was never observed is not decided: the cause, if a
@@ -81,7 +91,7 @@ pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> 
     }
     let without_trigger = || {
         let why = format!("the trigger of the case was never observed: {trigger}");
-        Inconclusive { reason: InconclusiveReason::TriggerNotObserved, why }
+        Inconclusive::new(InconclusiveReason::TriggerNotObserved, why)
     };
     let cause = not_admitted(case, evidence).or_else(|| evidence.pods.iter().find_map(never_started));
     Some(cause.unwrap_or_else(without_trigger))
@@ -91,7 +101,7 @@ pub(crate) fn trigger_not_observed(case: &Case, evidence: &CaseEvidence<'_>) -> 
 fn without_pressure(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let pressure = case.pressure.as_ref()?;
     if evidence.samples.is_empty() {
-        return Some(evidence_lost("the node returned no Summary".to_owned()));
+        return Some(Inconclusive::evidence_lost("the node returned no Summary"));
     }
     // A reservation limits the pods' cgroup and does not set a threshold.
     if pressure.by == case::PressureMechanism::KubeReserved {
@@ -133,17 +143,13 @@ pub(crate) fn of_failure(
         .or_else(|| unlisted_pod(case, evidence))
 }
 
-fn evidence_lost(why: String) -> Inconclusive {
-    Inconclusive { reason: InconclusiveReason::EvidenceLost, why }
-}
-
 /// Finds a pod that the kubelet rejected, in a case that is not about admission.
 fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let mut pods = evidence.pods.iter().filter(|_| case.expect.rejected.is_none());
     pods.find_map(|pod| {
         let cause = pod.rejection.as_ref()?.trim_end();
         let why = format!("the kubelet did not admit {}: {cause}", pod.name);
-        Some(Inconclusive { reason: InconclusiveReason::RejectedAtAdmission, why })
+        Some(Inconclusive::new(InconclusiveReason::RejectedAtAdmission, why))
     })
 }
 
@@ -151,7 +157,10 @@ fn not_admitted(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive
 fn deleted_externally(case: &Case, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let deleted = |pod: &&PodEvidence<'_>| pod.gone && !pod.was_evicted() && case.steps.is_empty();
     let pod = evidence.pods.iter().find(deleted)?;
-    Some(evidence_lost(format!("{} was deleted externally before the end of the case", pod.name)))
+    Some(Inconclusive::evidence_lost(format!(
+        "{} was deleted externally before the end of the case",
+        pod.name
+    )))
 }
 
 /// Reports whether the kubelet evicted any pod because the node was low on the resource.
@@ -167,7 +176,7 @@ fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<
     let thresholds: Vec<&Threshold> =
         evidence.thresholds.iter().filter(|threshold| threshold.signal == signal).collect();
     if thresholds.is_empty() {
-        return Some(evidence_lost(format!("the node's threshold on {signal} is not known")));
+        return Some(Inconclusive::evidence_lost(format!("the node's threshold on {signal} is not known")));
     }
     let samples = &evidence.samples;
     let observed = || samples.iter().filter_map(|sample| Observation::from_node_stats(signal, &sample.node));
@@ -181,15 +190,15 @@ fn threshold_not_reached(signal: Signal, evidence: &CaseEvidence<'_>) -> Option<
         Some(least) => {
             let count = samples.len();
             let why = format!("{signal} never fell below {values}: the least of {count} samples is {least}");
-            Inconclusive { reason: InconclusiveReason::ThresholdNotReached, why }
+            Inconclusive::new(InconclusiveReason::ThresholdNotReached, why)
         }
-        None => evidence_lost(format!("no sample has {signal}")),
+        None => Inconclusive::evidence_lost(format!("no sample has {signal}")),
     })
 }
 
 /// Finds a container that waits for anything but its regular start, or a pod that is `Pending` and
-/// in which no container ever ran. A container whose configuration does not exist beside one that ran
-/// is the case's intention.
+/// in which no container ever ran. A container whose configuration does not exist beside one that
+/// ran is the case's intention.
 fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     const REGULAR_REASONS: [&str; 2] = ["PodInitializing", "ContainerCreating"];
     const CONFIG_ERROR: &str = "CreateContainerConfigError";
@@ -206,7 +215,7 @@ fn never_started(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
     let cause = stuck.or_else(|| pending.then(|| describe_pending(pod)))?;
     let warning = pod.warnings.last().map(|event| format!("; {event}")).unwrap_or_default();
     let why = format!("{} did not start: {cause}{warning}", pod.name);
-    Some(Inconclusive { reason: InconclusiveReason::PodNeverStarted, why })
+    Some(Inconclusive::new(InconclusiveReason::PodNeverStarted, why))
 }
 
 fn describe_pending(pod: &PodEvidence<'_>) -> String {
@@ -224,7 +233,7 @@ fn killed_for_memory(pod: &PodEvidence<'_>) -> Option<Inconclusive> {
         let terminations = [status.terminated(), status.last_terminated()];
         terminations.into_iter().flatten().find_map(|terminated| {
             let why = describe_unexplained_kill(pod, &status.name, terminated)?;
-            Some(Inconclusive { reason: InconclusiveReason::KilledForMemory, why })
+            Some(Inconclusive::new(InconclusiveReason::KilledForMemory, why))
         })
     })
 }
@@ -281,9 +290,9 @@ fn missing_statistics(pod: &PodEvidence<'_>, evidence: &CaseEvidence<'_>) -> Opt
 }
 
 /// Finds a pod, of the case or of a controller, that was evicted under pressure and that the last
-/// Summary before did not list: the kubelet evicts pods that it does not measure first, and does not
-/// name their containers. A pod that still terminates is evicted again, without statistics: its first
-/// eviction counts.
+/// Summary before did not list: the kubelet evicts pods that it does not measure first, and does
+/// not name their containers. A pod that still terminates is evicted again, without statistics: its
+/// first eviction counts.
 fn unmeasured_victim(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let is_unmeasured = |event: &&EvictedEvent| {
         let is_again = |other: &EvictedEvent| other.uid == event.uid && other.at < event.at;
@@ -316,7 +325,9 @@ fn lists_containers(sample: &Sample, uid: &str) -> bool {
 }
 
 fn not_measured(pod: &str, when: &str) -> Inconclusive {
-    evidence_lost(format!("the kubelet had no statistics of {pod} {when}: the Summary did not list it"))
+    Inconclusive::evidence_lost(format!(
+        "the kubelet had no statistics of {pod} {when}: the Summary did not list it"
+    ))
 }
 
 /// Finds a pod, of the case or of a controller, with a running container that the last Summaries do
@@ -369,15 +380,15 @@ fn stats_outrun(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> O
             return None;
         }
         let why = describe_outrun(name, pod, named, (before, after));
-        Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
+        Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why))
     })
 }
 
-/// Finds a pod that the kubelet ranked by old statistics: when it evicted for memory, the usage of the
-/// pod's cgroup was less than half of that of its containers. The kubelet ranks by the former, and
-/// measures the two at different times.
+/// Finds a pod that the kubelet ranked by old statistics: when it evicted for memory, the usage of
+/// the pod's cgroup was less than half of that of its containers. The kubelet ranks by the former,
+/// and measures the two at different times.
 pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
-    const MIN_DIFFERENCE: i64 = 16 << 20;
+    const MIN_DIFFERENCE: i64 = (16 * MIB) as i64;
     let is_for_memory = |pod: &&PodEvidence<'_>| starved_resource(pod) == Some(Resource::Memory);
     let at = evidence.pods.iter().filter(is_for_memory).filter_map(PodEvidence::evicted_at).min()?;
     let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
@@ -396,13 +407,13 @@ pub(crate) fn ranking_outrun(evidence: &CaseEvidence<'_>) -> Option<Inconclusive
             print(ranked),
             print(containers)
         );
-        Some(Inconclusive { reason: InconclusiveReason::StatsOutrun, why })
+        Some(Inconclusive::new(InconclusiveReason::StatsOutrun, why))
     })
 }
 
-/// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were deleted:
-/// its statistics showed no more free bytes and inodes than at the first eviction. The runtime
-/// deletes data in the background, and the kubelet does not wait for it.
+/// Finds a pod that the kubelet evicted for a disk before the data of the expected victim were
+/// deleted: its statistics showed no more free bytes and inodes than at the first eviction. The
+/// runtime deletes data in the background, and the kubelet does not wait for it.
 fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -> Option<Inconclusive> {
     let is_expected =
         |pod: &PodEvidence<'_>| expectation.evicted().iter().any(|name| name.as_str() == pod.name);
@@ -424,7 +435,7 @@ fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -
     }
     let why =
         format!("the data of {} were not deleted yet when the kubelet evicted {}", first.name, other.name);
-    Some(Inconclusive { reason: InconclusiveReason::ReclaimPending, why })
+    Some(Inconclusive::new(InconclusiveReason::ReclaimPending, why))
 }
 
 /// Returns the free bytes and inodes of nodefs and of imagefs.

@@ -1,21 +1,33 @@
 //! The invariants of the eviction rules, checked on every Evicted event of a case.
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{Evidence, Finding, Invariant, Outcome, check};
+use evictlab_rules::invariant::{EventEvidence, Finding, Invariant, InvariantOutcome, check};
 
 use crate::evidence::{CaseEvidence, PodEvidence};
 use crate::verdict::Check;
 
+/// The check of one invariant on one event.
+pub(crate) struct InvariantCheck {
+    pub(crate) invariant: Invariant,
+    /// Name of the evicted pod.
+    pub(crate) pod: String,
+    pub(crate) check: Check,
+}
+
 /// Checks every invariant of this kubelet on every event. A check holds unless the invariant is
 /// violated; an unproven invariant holds.
-pub(crate) fn check_all(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion) -> Vec<Check> {
+pub(crate) fn check_all(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion) -> Vec<InvariantCheck> {
     evidence.pods.iter().flat_map(|pod| check_pod(evidence, kubelet, pod)).collect()
 }
 
-fn check_pod(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion, pod: &PodEvidence<'_>) -> Vec<Check> {
+fn check_pod(
+    evidence: &CaseEvidence<'_>,
+    kubelet: &KubeletVersion,
+    pod: &PodEvidence<'_>,
+) -> Vec<InvariantCheck> {
     let mut checks = vec![];
     for (index, event) in pod.events.iter().enumerate() {
-        let findings = check(&Evidence {
+        let findings = check(&EventEvidence {
             version: kubelet,
             pod: &pod.pod,
             event,
@@ -36,12 +48,11 @@ fn check_pod(evidence: &CaseEvidence<'_>, kubelet: &KubeletVersion, pod: &PodEvi
                 None => by_invariant.push((finding.invariant, vec![finding])),
             }
         }
-        let groups = by_invariant.into_iter();
-        checks.extend(
-            groups.map(|(invariant, findings)| {
-                combine(format!("{invariant} ({}{suffix})", pod.name), findings)
-            }),
-        );
+        checks.extend(by_invariant.into_iter().map(|(invariant, findings)| InvariantCheck {
+            invariant,
+            pod: pod.name.clone(),
+            check: combine(format!("{invariant} ({}{suffix})", pod.name), findings),
+        }));
     }
     checks
 }
@@ -60,12 +71,12 @@ fn is_about_event_alone(invariant: Invariant) -> bool {
 /// Combines the findings of one invariant on one event. A check that does not hold lists the
 /// violations only.
 fn combine(name: String, mut findings: Vec<Finding>) -> Check {
-    let holds = findings.iter().all(|finding| finding.outcome != Outcome::Violated);
+    let holds = findings.iter().all(|finding| finding.outcome != InvariantOutcome::Violated);
     if !holds {
-        findings.retain(|finding| finding.outcome == Outcome::Violated);
+        findings.retain(|finding| finding.outcome == InvariantOutcome::Violated);
     }
     let observed = |finding: &Finding| match finding.outcome {
-        Outcome::Unproven => format!("{} (unproven)", finding.observed),
+        InvariantOutcome::Unproven => format!("{} (unproven)", finding.observed),
         _ => finding.observed.clone(),
     };
     Check {

@@ -10,8 +10,8 @@ use evictlab_case::expression::ExpressionError;
 use evictlab_case::{Case, KnownBug, Rate as StatedRate};
 use evictlab_evidence::Scope;
 
-/// Numbers of observations and of runs from which on an intermittent bug must not show in all of them.
-/// The pods of one run share their moment, and a busy host makes the bug show in all of them.
+/// Numbers of observations and of runs from which on an intermittent bug must not show in all of
+/// them. The pods of one run share their moment, and a busy host makes the bug show in all of them.
 const MIN_OBSERVATIONS_OF_SOMETIMES: u64 = 5;
 const MIN_RUNS_OF_SOMETIMES: usize = 3;
 
@@ -29,17 +29,16 @@ impl Rate {
     /// Evaluates the case's rate in one run; `None` for a case without a rate.
     ///
     /// # Errors
-    /// The expression reads missing evidence, is too costly, or has no value or another value than a
-    /// list of booleans.
+    /// The expression reads missing evidence, is too costly, or has no value or another value than
+    /// a list of booleans.
     pub(crate) fn of(
         case: &Case,
         scope: &Scope<'_>,
         evidence: &CaseEvidence<'_>,
     ) -> Option<Result<Self, Unrated>> {
         let rate = case.expect.rate.as_ref()?;
-        if let Some(missing) = evidence.missing(&rate.what, &rate.of) {
-            let why = format!("{}: {missing}", rate.what);
-            return Some(Err(Unrated::Lost(Inconclusive { reason: InconclusiveReason::EvidenceLost, why })));
+        if let Some(lost) = evidence.lost(&rate.what, &rate.of) {
+            return Some(Err(Unrated::Lost(lost)));
         }
         let failure = |observed: String| {
             Unrated::Failed(Check {
@@ -50,7 +49,7 @@ impl Rate {
             })
         };
         let value = rate.of.value(scope).map_err(|cause| match cause {
-            ExpressionError::TooCostly { .. } => Unrated::TooCostly(format!("{}: {cause}", rate.what)),
+            ExpressionError::TooCostly(_) => Unrated::TooCostly(format!("{}: {cause}", rate.what)),
             cause => failure(format!("no value: {cause}")),
         });
         Some(value.and_then(|value| {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::evidence::PodEvidence;
-use crate::verdict::{Check, Inconclusive, InconclusiveReason};
+use crate::verdict::{Check, Inconclusive};
 use evictlab_case::Duration;
 use evictlab_evidence::ContainerStatusExt;
 use evictlab_rules::summary::Sample;
@@ -26,9 +26,10 @@ impl TerminationBounds {
         (after.is_some() || within.is_some()).then_some(Self { after, within })
     }
 
-    /// Reports whether the bounds hold for the time from `earliest` to `latest`, in seconds; `None` if
-    /// that depends on the exact time. The lower bound has a tolerance of one second, because times of
-    /// the API are in whole seconds, and of the age of the statistics if `earliest` is theirs.
+    /// Reports whether the bounds hold for the time from `earliest` to `latest`, in seconds; `None`
+    /// if that depends on the exact time. The lower bound has a tolerance of one second, because
+    /// times of the API are in whole seconds, and of the age of the statistics if `earliest` is
+    /// theirs.
     fn hold(self, earliest: f64, latest: f64) -> Option<bool> {
         let is_too_late = |seconds: f64| self.within.is_some_and(|most| seconds > most.get().as_secs_f64());
         let is_too_early = |seconds: f64, age: f64| {
@@ -57,8 +58,7 @@ pub(crate) fn check_termination_time(
     samples: &[Sample],
 ) -> Result<Check, Inconclusive> {
     let unknown = |cause: &str| {
-        let why = format!("when {} was killed is not known: {cause}", pod.name);
-        Inconclusive { reason: InconclusiveReason::EvidenceLost, why }
+        Inconclusive::evidence_lost(format!("when {} was killed is not known: {cause}", pod.name))
     };
     let event = pod.evicted_at().ok_or_else(|| unknown("its Evicted event is missing"))?;
     let [earliest, latest] = last_container_end(pod, event, samples)
@@ -75,10 +75,10 @@ pub(crate) fn check_termination_time(
     Ok(Check { name: format!("{} is killed", pod.name), holds, expected: bounds.describe(), observed })
 }
 
-/// Returns the earliest and the latest time at which the pod's last container can have ended after the
-/// event. They differ if the status of a container was lost: then the latest statistics of a container
-/// that used memory are the earliest time, and the pod's `ContainersReady` condition with the reason
-/// `PodFailed`, which a busy kubelet reports late, is the latest.
+/// Returns the earliest and the latest time at which the pod's last container can have ended after
+/// the event. They differ if the status of a container was lost: then the latest statistics of a
+/// container that used memory are the earliest time, and the pod's `ContainersReady` condition with
+/// the reason `PodFailed`, which a busy kubelet reports late, is the latest.
 fn last_container_end(pod: &PodEvidence<'_>, event: Timestamp, samples: &[Sample]) -> Option<[Timestamp; 2]> {
     if pod.container_statuses().any(|status| status.is_running()) {
         return None;

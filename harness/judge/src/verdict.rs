@@ -74,6 +74,19 @@ pub enum InconclusiveReason {
 pub(crate) struct Inconclusive {
     pub(crate) reason: InconclusiveReason,
     pub(crate) why: String,
+    /// Name of the pod whose Evicted event is missing, if the explanation states that.
+    pub(crate) pod_without_event: Option<String>,
+}
+
+impl Inconclusive {
+    pub(crate) fn new(reason: InconclusiveReason, why: impl Into<String>) -> Self {
+        Self { reason, why: why.into(), pod_without_event: None }
+    }
+
+    /// Returns the reason of a verdict for which evidence is missing.
+    pub(crate) fn evidence_lost(why: impl Into<String>) -> Self {
+        Self::new(InconclusiveReason::EvidenceLost, why)
+    }
 }
 
 /// Phases of a case, in order.

@@ -80,8 +80,8 @@ impl Baseline {
         self.0.contains_key(&format!("{suite}/{case}"))
     }
 
-    /// Records a verdict for the kubelet's minor version, `flaky` as `passed`. Verdicts that are not
-    /// conclusive are ignored.
+    /// Records a verdict for the kubelet's minor version, `flaky` as `passed`. Verdicts that are
+    /// not conclusive are ignored.
     pub(crate) fn record(&mut self, id: &CaseId, verdict: Verdict) {
         if let (Some(version), true) = (version(&id.kubelet), verdict.is_conclusive()) {
             let verdict = if verdict == Verdict::Flaky { Verdict::Passed } else { verdict };

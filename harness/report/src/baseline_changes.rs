@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::FlakyResult;
+use crate::words::markdown_table;
 use evictlab_judge::Verdict;
 
 /// A run compared with its baseline.
@@ -48,11 +49,12 @@ impl<'a> BaselineChanges<'a> {
             self.unchanged
         );
         if !self.changed.is_empty() {
-            text.push_str("\n| case | kubelet | before | now |\n|-|-|-|-|\n");
-        }
-        for (ended, before) in &self.changed {
-            let (id, now) = (&ended.id, ended.judgement.verdict);
-            let _ = writeln!(text, "| {}/{} | {} | {before} | {now} |", id.suite, id.title(), id.kubelet);
+            let rows = self.changed.iter().map(|(ended, before)| {
+                let (id, now) = (&ended.id, ended.judgement.verdict);
+                let case = format!("{}/{}", id.suite, id.title());
+                [case, id.kubelet.clone(), before.to_string(), now.to_string()]
+            });
+            let _ = write!(text, "\n{}", markdown_table(&["case", "kubelet", "before", "now"], rows));
         }
         text
     }

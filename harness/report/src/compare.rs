@@ -11,7 +11,7 @@ use crate::markdown::totals;
 use crate::median::median;
 use crate::recorded::RecordedRun;
 use crate::run_state::{EndedCase, RunState};
-use crate::words::{duration, inert_markdown, markdown_cell, visible};
+use crate::words::{duration, inert_markdown, markdown_table, visible};
 use evictlab_judge::{Rate, Verdict};
 
 /// Minimum ratio of two durations that is reported as a change. Clusters vary in speed.
@@ -70,8 +70,8 @@ pub struct ChangedCase {
     pub change: String,
 }
 
-/// Compares two runs: verdicts, rates with disjoint confidence intervals, and durations that changed a
-/// lot.
+/// Compares two runs: verdicts, rates with disjoint confidence intervals, and durations that
+/// changed a lot.
 pub fn compare(before: &RecordedRun, after: &RecordedRun) -> Comparison {
     let states = [before.state(), after.state()];
     let (old, new) = (cells(states[0]), cells(states[1]));
@@ -118,12 +118,13 @@ impl Comparison {
         }
         let _ = writeln!(text, "\n{} changed, {} unchanged.", self.changed.len(), self.unchanged);
         if !self.changed.is_empty() {
-            text.push_str("\n| case | kubelet | before | after | change |\n|-|-|-|-|-|\n");
-        }
-        for ChangedCase { case, kubelet, before, after, change } in &self.changed {
-            let [case, kubelet, change] =
-                [case, kubelet, change].map(|cell| markdown_cell(&inert_markdown(cell)));
-            let _ = writeln!(text, "| {case} | {kubelet} | {before} | {after} | {change} |");
+            let rows = self.changed.iter().map(|changed| {
+                let ChangedCase { case, kubelet, before, after, change } = changed;
+                let [case, kubelet, change] = [case, kubelet, change].map(|cell| inert_markdown(cell));
+                [case, kubelet, before.clone(), after.clone(), change]
+            });
+            let header = ["case", "kubelet", "before", "after", "change"];
+            let _ = write!(text, "\n{}", markdown_table(&header, rows));
         }
         for (name, names) in [("before", &self.only_before), ("after", &self.only_after)] {
             if !names.is_empty() {

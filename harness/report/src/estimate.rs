@@ -19,16 +19,16 @@ const MAX_RUNS: usize = 10;
 pub struct EarlierRuns {
     /// Number of runs.
     pub runs: usize,
-    /// Newest duration by `suite/case` and the label of the kubelet, in seconds; simulated time on a
-    /// model.
+    /// Newest duration by `suite/case` and the label of the kubelet, in seconds; simulated time on
+    /// a model.
     by_case: HashMap<(String, String), f64>,
     /// Real duration and number of executions of the runs on a model.
     real: (f64, usize),
 }
 
 impl EarlierRuns {
-    /// Reads the newest runs in `results` that were on this backend; directories that are not runs are
-    /// passed over.
+    /// Reads the newest runs in `results` that were on this backend; directories that are not runs
+    /// are passed over.
     ///
     /// # Errors
     /// The directory exists but cannot be listed.

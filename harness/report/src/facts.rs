@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use evictlab_evidence::{
     Metric, MissingEvidence, NodeHistoryEntry, ObservationEnd, Observations, PodHistoryEntry, Recorded,
 };
+use evictlab_rules::CgroupVersion;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,12 +46,12 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn new(observations: &'a Observations) -> Self {
         Self {
-            scenario: &observations.scenario,
+            scenario: &observations.case_name,
             kubelet_version: &observations.kubelet_version,
             node: &observations.node,
-            cgroup: &observations.cgroup,
+            cgroup: observations.cgroup.map_or("", CgroupVersion::as_str),
             kubelet_config_overrides: &observations.kubelet_config_overrides,
-            tune_seconds: observations.tune_seconds,
+            tune_seconds: observations.configure_seconds,
             seconds_to_outcome: observations.seconds_to_outcome,
             seconds: observations.seconds,
             evictions_counted: &observations.evictions_counted,

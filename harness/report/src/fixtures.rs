@@ -311,12 +311,12 @@ pub(crate) fn evidence() -> Observations {
         }))
     };
     Observations {
-        scenario: "sidecars-are-named".to_owned(),
+        case_name: "sidecars-are-named".to_owned(),
         kubelet_version: NEW.to_owned(),
         node: "el-worker2".to_owned(),
-        cgroup: "v1".to_owned(),
+        cgroup: Some(evictlab_rules::CgroupVersion::V1),
         kubelet_config_overrides: map(json!({"evictionHard": {"memory.available": "23377Mi"}})),
-        tune_seconds: 0.76,
+        configure_seconds: 0.76,
         seconds_to_outcome: Some(7.502170085906982),
         pods_created: vec![pod("Pending"), pod("Pending")],
         pods_final: vec![pod("Failed"), pod("RunningCase")],

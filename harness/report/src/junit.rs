@@ -4,10 +4,10 @@
 //! with the test cases `create`, `run` and `delete`, so that TestGrid shows a broken cluster and a
 //! broken kubelet in different rows.
 //!
-//! CI systems recognize a test of an earlier run by its suite, `classname` and `name`. These contain
-//! the minor version of the kubelet, or its label if several kubelets of a run have the same minor;
-//! the property `kubelet` has the complete version. No two test cases of a file share `classname` and
-//! `name`: GitLab keeps only one of them.
+//! CI systems recognize a test of an earlier run by its suite, `classname` and `name`. These
+//! contain the minor version of the kubelet, or its label if several kubelets of a run have the
+//! same minor; the property `kubelet` has the complete version. No two test cases of a file share
+//! `classname` and `name`: GitLab keeps only one of them.
 //!
 //! | verdict | test case |
 //! | --- | --- |
@@ -340,9 +340,9 @@ mod tests {
         assert_eq!(names, ["a", "a #2", "a #3"]);
     }
 
-    /// CI systems take `classname` and `name` for the identity of a test (GitLab keeps only the first
-    /// test case of an identity), Jenkins takes the text before the last full stop of `classname` for
-    /// the package, and TestGrid joins suite and name to the name of a row.
+    /// CI systems take `classname` and `name` for the identity of a test (GitLab keeps only the
+    /// first test case of an identity), Jenkins takes the text before the last full stop of
+    /// `classname` for the package, and TestGrid joins suite and name to the name of a row.
     #[test]
     fn test_cases_are_unique_and_keep_their_names_over_patches() {
         let identities = |kubelets: &[&str]| {
@@ -434,8 +434,12 @@ mod tests {
             reused,
         };
         let ready = || RunEventKind::ClusterReady { cluster: cluster(), seconds: 1.0, nodes: vec![] };
-        let failed =
-            || RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        let failed = || RunEventKind::ClusterFailed {
+            cluster: cluster(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
         let deleted = |kept: Option<&str>, error: Option<&str>| RunEventKind::ClusterDeleted {
             cluster: cluster(),
             seconds: 1.0,
@@ -495,8 +499,12 @@ mod tests {
             kubelets: vec!["v1.32.13".to_owned()],
             reused: false,
         };
-        let failed =
-            RunEventKind::ClusterFailed { cluster: cluster(), seconds: 1.0, error: "no image".to_owned() };
+        let failed = RunEventKind::ClusterFailed {
+            cluster: cluster(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
         for (events, why) in [
             (vec![start.clone(), started, failed], "not run: failed to create cluster c"),
             (vec![start.clone(), RunEventKind::Interrupted { stage: 1 }], "not run: run interrupted"),

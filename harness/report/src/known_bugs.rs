@@ -55,8 +55,8 @@ pub(crate) fn known_bugs(state: &RunState) -> Vec<KnownBug<'_>> {
 const MIN_DESCRIPTION: usize = 24;
 
 impl KnownBug<'_> {
-    /// Renders the bug in one line of this width, if possible: shortens a description, and names only
-    /// the first of several cases.
+    /// Renders the bug in one line of this width, if possible: shortens a description, and names
+    /// only the first of several cases.
     pub(crate) fn render_within(&self, state: &RunState, columns: usize) -> String {
         let name = self.short_name().trim_end_matches('.');
         let all = self.render(state, name);
@@ -161,8 +161,8 @@ mod tests {
 
     const KUBELETS: [&str; 6] = ["v1.27.16", "v1.28.15", "v1.29.15", "v1.30.14", "v1.31.14", "v1.32.13"];
 
-    /// Returns the state of a run, with a letter for each kubelet: `r` reproduced, `x` fixed, `.` passed,
-    /// `-` skipped.
+    /// Returns the state of a run, with a letter for each kubelet: `r` reproduced, `x` fixed, `.`
+    /// passed, `-` skipped.
     fn state(rows: &[(&str, &str, &str)]) -> RunState {
         let cases: Vec<&str> = rows.iter().map(|(case, ..)| *case).collect();
         let mut events = vec![fixtures::run_started(&KUBELETS, &cases)];

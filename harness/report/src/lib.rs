@@ -62,6 +62,7 @@ mod symbols;
 mod terminal;
 mod terminal_caps;
 mod timeline;
+mod verdict_collector;
 pub mod words;
 
 #[cfg(test)]
@@ -77,7 +78,7 @@ pub use eviction_record::describe_message;
 pub use evidence::Evidence;
 pub use facts::{Facts, ObjectHistory};
 pub use github::{Annotations, GithubLog, JobSummary};
-pub use history::{Change, History, Outcome, Series, history_page, history_table};
+pub use history::{History, PastResult, Series, SeriesChange, history_page, history_table};
 pub use interrupt_stage::InterruptStage;
 pub use jsonl::JsonLines;
 pub use junit::Junit;
@@ -99,6 +100,9 @@ pub use run_dir::{RunDir, write_private};
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};
-pub use stream::{CaseId, CaseInfo, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo};
+pub use stream::{
+    CaseId, CaseInfo, ClusterFailureCause, FlakyResult, Model, RunEvent, RunEventKind, ShardInfo,
+};
 pub use terminal::{Line, LiveTerminal, PlainLog, Screen, StatusLine, Style, Summary, Tally};
 pub use terminal_caps::{ColourChoice, TerminalCaps};
+pub use verdict_collector::{ClusterFailure, CollectedResult, VerdictCollector};

@@ -1,4 +1,5 @@
-//! The cases of a run as Markdown: for the terminal, the job summary, JUnit, the HTML page, and issues.
+//! The cases of a run as Markdown: for the terminal, the job summary, JUnit, the HTML page, and
+//! issues.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +9,7 @@ use crate::run_dir::RunDir;
 use crate::run_state::{EndedCase, RunState};
 use crate::stream::{CaseId, CaseInfo, Model};
 use crate::words::{
-    code_block, count, duration, inert_markdown, markdown_cell, markdown_code, needs_attention,
+    code_block, count, duration, inert_markdown, markdown_code, markdown_table, needs_attention, shell_quote,
 };
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, Verdict};
@@ -56,10 +57,8 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
         let _ = writeln!(text, "\nResult of a model, not of a real kubelet: {}.", model_notice(model));
     }
     write_case_details(&mut text, state.case_info(&ended.id), ended);
-    text.push_str("\n| | |\n|-|-|\n");
-    let mut row = |name: &str, value: &str| {
-        let _ = writeln!(text, "| {name} | {} |", markdown_cell(value));
-    };
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: &str| rows.push([name.to_owned(), value.to_owned()]);
     if let Some(run) = &state.run {
         row("evictlab", &format!("{}, backend {}", run.evictlab, run.backend));
     }
@@ -71,6 +70,7 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
             row("first pod created to outcome", &duration(seconds));
         }
     }
+    let _ = write!(text, "\n{}", markdown_table(&["", ""], rows));
     write_repro_commands(&mut text, state, &ended.id);
     text
 }
@@ -78,12 +78,10 @@ pub(crate) fn case_summary(state: &RunState, ended: &EndedCase, evidence: Option
 /// Writes the commands that run one case again, as a block of code.
 pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &CaseId) {
     let CaseId { suite, case, kubelet, .. } = id;
+    // The events may be those of somebody else, and the lines are meant to be pasted.
     let command = |backend: &str| match state.case_info(id).and_then(|info| info.path.as_ref()) {
-        Some(path) => {
-            let path = format!("'{}'", path.replace('\'', r"'\''"));
-            format!("evictlab run {path} --backend {backend} --kubelet {kubelet}")
-        }
-        None => format!("evictlab run {suite} --backend {backend} --kubelet {kubelet} --focus {case}"),
+        Some(path) => command_line(&["run", path, "--backend", backend, "--kubelet", kubelet]),
+        None => command_line(&["run", suite, "--backend", backend, "--kubelet", kubelet, "--focus", case]),
     };
     let mut commands = command(state.run.as_ref().map_or("kind", |run| &run.backend));
     if let Some(model) = state.model() {
@@ -91,6 +89,12 @@ pub(crate) fn write_repro_commands(text: &mut String, state: &RunState, id: &Cas
         let _ = write!(commands, "{gap}{}\n# on a real kubelet\n{}", model.options, command("kind"));
     }
     let _ = writeln!(text, "\nTo reproduce:\n\n{}", code_block("sh", &commands));
+}
+
+/// Returns a command line of evictlab for a shell.
+fn command_line(arguments: &[&str]) -> String {
+    let words: Vec<String> = [&["evictlab"], arguments].concat().into_iter().map(str::to_owned).collect();
+    shell_quote(&words)
 }
 
 /// The totals by verdict, in one line.
@@ -127,8 +131,8 @@ pub(crate) fn retry_notices(state: &RunState) -> String {
     lines.collect()
 }
 
-/// Ended cases that need attention, in the order of their ends, each with the later attempts, on all
-/// kubelets, that have the same verdict and reason.
+/// Ended cases that need attention, in the order of their ends, each with the later attempts, on
+/// all kubelets, that have the same verdict and reason.
 pub(crate) fn group_identical(state: &RunState) -> Vec<(&EndedCase, Vec<&EndedCase>)> {
     let mut groups: Vec<(&EndedCase, Vec<&EndedCase>)> = vec![];
     for ended in state.ended.iter().filter(|ended| needs_attention(ended.judgement.verdict)) {

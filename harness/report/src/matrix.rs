@@ -12,8 +12,8 @@ use unicode_width::UnicodeWidthStr;
 /// Minimum width of a name in the compact table.
 const MIN_NAME: usize = 8;
 
-/// Renders the table for a width in columns. If it is wider, renders a compact one, with one symbol for
-/// each verdict and without the cases that passed everywhere.
+/// Renders the table for a width in columns. If it is wider, renders a compact one, with one symbol
+/// for each verdict and without the cases that passed everywhere.
 pub(crate) fn matrix_within(state: &RunState, columns: usize) -> String {
     let full = matrix(state);
     match &state.run {

@@ -6,12 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evictlab_rules::quantity::MIB;
+
 use crate::interrupt_stage::InterruptStage;
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 
 /// Maximum amount of queued output, in bytes. Output beyond it is discarded, with a note.
-const MAX_QUEUED: usize = 16 << 20;
+const MAX_QUEUED: usize = 16 * MIB as usize;
 
 /// Time without progress after which an interrupted run does not wait for the reader any longer.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);

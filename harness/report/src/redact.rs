@@ -200,8 +200,8 @@ fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a list
-/// do not have a kind.
+/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a
+/// list do not have a kind.
 fn is_pod_of_others(fields: &Map<String, Value>) -> bool {
     let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
     let is_pod = fields.get("spec").is_some_and(|spec| spec.get("containers").is_some());
@@ -377,7 +377,8 @@ mod tests {
     fn replaces_credentials_in_events() {
         let text = || format!("the API server returned {JWT}");
         let step = |text| RunEventKind::ClusterStep { cluster: "c".to_owned(), text };
-        let failed = |error| RunEventKind::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error };
+        let failed =
+            |error| RunEventKind::ClusterFailed { cluster: "c".to_owned(), seconds: 1.0, error, cause: None };
         let testimony =
             EvictionRecord { status: Some(text()), events: vec![text()], ..EvictionRecord::default() };
         let check = Check { name: "says".to_owned(), holds: false, expected: text(), observed: text() };

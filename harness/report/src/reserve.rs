@@ -4,16 +4,19 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use evictlab_rules::quantity::MIB;
+
 use crate::run_dir::{RunDir, write_file};
 use crate::run_state::RunState;
 use crate::sink::{Report, ReportError};
 use crate::stream::{RunEvent, RunEventKind};
 
-/// Size of the reserve in bytes. JUnit and the summary of the whole catalogue on ten kubelets need 2 MiB.
-const RESERVE: usize = 4 << 20;
+/// Size of the reserve in bytes. JUnit and the summary of the whole catalogue on ten kubelets need
+/// 2 MiB.
+const RESERVE: usize = 4 * MIB as usize;
 
-/// Occupies disk space during a run, so that the reports after this one can be completed on a disk that
-/// became full, as by a case or another program.
+/// Occupies disk space during a run, so that the reports after this one can be completed on a disk
+/// that became full, as by a case or another program.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     path: PathBuf,

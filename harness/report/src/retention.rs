@@ -41,8 +41,8 @@ pub fn old_runs(results: &Path, keep: usize) -> Result<Vec<PathBuf>, RetentionEr
     Ok(runs.into_iter().filter(|path| is_over(path)).collect())
 }
 
-/// Returns the directories in `results` that [`RunDir::create`](crate::RunDir::create) named, oldest
-/// first.
+/// Returns the directories in `results` that [`RunDir::create`](crate::RunDir::create) named,
+/// oldest first.
 ///
 /// # Errors
 /// The directory exists but cannot be listed.

@@ -183,8 +183,8 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Points the symbolic link `latest` to the run; returns what is there instead of a link. Errors are
-/// ignored.
+/// Points the symbolic link `latest` to the run; returns what is there instead of a link. Errors
+/// are ignored.
 fn link_latest(results: &Path, name: &str) -> Option<PathBuf> {
     let latest = results.join("latest");
     if latest.symlink_metadata().is_ok_and(|there| !there.is_symlink()) {

@@ -147,8 +147,8 @@ impl RunState {
     }
 
     /// The name of a kubelet that is the same in every run: its minor version, `v1.32`. Its label,
-    /// such as `v1.32.13=./kubelet`, if that is not a version, or if another kubelet of this run has
-    /// the same minor.
+    /// such as `v1.32.13=./kubelet`, if that is not a version, or if another kubelet of this run
+    /// has the same minor.
     pub(crate) fn row_name(&self, kubelet: &str) -> String {
         let minor = |label: &str| label.parse().ok().map(|version| baseline::minor(&version));
         let kubelets = || self.run.iter().flat_map(|run| &run.kubelets);
@@ -177,7 +177,7 @@ impl RunState {
                     cluster.creation = Some(Creation::Ready { at, seconds: *seconds });
                 }
             }
-            RunEventKind::ClusterFailed { cluster, seconds, error } => {
+            RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {
                 if let Some(cluster) = self.cluster_mut(cluster) {
                     cluster.creation = Some(Creation::Failed { seconds: *seconds, error: error.clone() });
                 }

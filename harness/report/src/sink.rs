@@ -20,8 +20,7 @@ const TICK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// An output made from the events of a run.
 ///
-/// A trait rather than an enum: `bench`, `bisect`, `verify` and the libtest front end of the cases
-/// add reports of their own.
+/// A trait rather than an enum: `bench` and `verify` add reports of their own.
 pub trait Report: Send {
     /// Name for error messages: `junit`, `terminal`.
     fn name(&self) -> &'static str;
@@ -113,9 +112,9 @@ pub struct ReportFailure {
 /// Maximum number of events that wait for the reports.
 const MAX_WAITING_EVENTS: usize = 1000;
 
-/// Sends events to the reports. Cheap to clone; never fails. If the reports are slower than the run,
-/// as on a slow disk, the run waits for them: a queue without a limit would hold the evidence of
-/// any number of cases. A terminal that is not read does not block the reports.
+/// Sends events to the reports. Cheap to clone; never fails. If the reports are slower than the
+/// run, as on a slow disk, the run waits for them: a queue without a limit would hold the evidence
+/// of any number of cases. A terminal that is not read does not block the reports.
 #[derive(Clone, Debug)]
 pub struct EventSender {
     sender: SyncSender<Message>,
@@ -270,8 +269,8 @@ fn dispatch(receiver: &Receiver<Message>, reports: Vec<Box<dyn Report>>, clock: 
     finish_reports(state, slots, stopped)
 }
 
-/// Passes recorded events, without the end of a run, to `reports`, and completes them at the time of
-/// the last event.
+/// Passes recorded events, without the end of a run, to `reports`, and completes them at the time
+/// of the last event.
 pub(crate) fn replay(events: &[RunEvent], reports: Vec<Box<dyn Report>>) -> Finished {
     let mut slots: Vec<ReporterSlot> = reports.into_iter().map(ReporterSlot::new).collect();
     let mut state = RunState::default();
@@ -403,6 +402,7 @@ mod tests {
             cluster: "c".to_owned(),
             seconds: 1.0,
             error: "no image".to_owned(),
+            cause: None,
         };
         let cluster =
             RunEventKind::ClusterStarted { cluster: "c".to_owned(), kubelets: vec![], reused: false };

@@ -33,6 +33,14 @@ pub struct CaseId {
     pub attempt: u32,
 }
 
+/// Cause of the failure of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClusterFailureCause {
+    /// A kubelet binary cannot be read, or does not start.
+    KubeletBinary,
+}
+
 /// The kinds of events.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "kebab-case")]
@@ -52,7 +60,8 @@ pub enum RunEventKind {
         kubelets: Vec<String>,
         /// Every case that will run or be skipped.
         cases: Vec<CaseInfo>,
-        /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in advance.
+        /// Number of runs of each case on each kubelet; 1 if missing, `null` if not known in
+        /// advance.
         #[serde(default = "once", skip_serializing_if = "is_once")]
         repeat: Option<u32>,
         /// Effect of flaky cases on the exit status.
@@ -105,6 +114,9 @@ pub enum RunEventKind {
         seconds: f64,
         /// The error, with advice.
         error: String,
+        /// The cause, if it is a known one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<ClusterFailureCause>,
     },
     /// A cluster was deleted, was kept, or could not be deleted.
     ClusterDeleted {

@@ -23,8 +23,8 @@ const MIN_RUNS_FOR_RATE: usize = 10;
 pub(crate) const LOG_COLUMNS: usize = 120;
 
 /// The summary of a run: the matrix within a width in columns, known bugs, every case that needs
-/// attention, totals, the run directory, and the next command. The quiet summary has neither the matrix
-/// nor known bugs.
+/// attention, totals, the run directory, and the next command. The quiet summary has neither the
+/// matrix nor known bugs.
 pub(crate) fn run_summary(
     state: &RunState,
     run_dir: Option<&RunDir>,

@@ -20,7 +20,8 @@ pub enum ColourChoice {
 pub struct TerminalCaps {
     /// Lines can be redrawn: the stream is a terminal that is not dumb.
     pub live: bool,
-    /// Colours are used: lines can be redrawn or `CLICOLOR_FORCE` is set, and `NO_COLOR` is not set.
+    /// Colours are used: lines can be redrawn or `CLICOLOR_FORCE` is set, and `NO_COLOR` is not
+    /// set.
     pub colour: bool,
 }
 

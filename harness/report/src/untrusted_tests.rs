@@ -1,5 +1,5 @@
-//! Properties of all outputs for text that may come from strangers: pods, API servers, case files and
-//! exported runs.
+//! Properties of all outputs for text that may come from strangers: pods, API servers, case files
+//! and exported runs.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -204,8 +204,8 @@ fn event_lines() -> Vec<String> {
     fixtures::full_run().iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
 }
 
-/// A run whose texts are replaced in turn. Names of cases and kubelets are checked, or the user's own,
-/// except in a stranger's results.
+/// A run whose texts are replaced in turn. Names of cases and kubelets are checked, or the user's
+/// own, except in a stranger's results.
 fn hostile_run(texts: &[String], with_names: bool) -> Vec<RunEvent> {
     let mut texts = texts.iter().cycle();
     let events = fixtures::full_run();
@@ -305,8 +305,8 @@ fn deliver(mut report: Box<dyn Report + '_>, events: &[RunEvent]) {
     report.finish(&state).unwrap();
 }
 
-/// No script but the own one, nothing from elsewhere, and links only to anchors, `https:` and files of
-/// the run.
+/// No script but the own one, nothing from elsewhere, and links only to anchors, `https:` and files
+/// of the run.
 fn check_page(page: &str) -> Result<(), TestCaseError> {
     let own = format!("<script>{SCRIPT}</script>");
     prop_assert!(

@@ -21,6 +21,19 @@ pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')
 }
 
+/// Formats a Markdown table. Each row has as many cells as the header; cells become one line each,
+/// with their pipes escaped.
+pub fn markdown_table(header: &[&str], rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
+    let name = |name: &&str| if name.is_empty() { " ".to_owned() } else { format!(" {name} ") };
+    let names: Vec<String> = header.iter().map(name).collect();
+    let mut text = format!("|{}|\n|{}\n", names.join("|"), "-|".repeat(header.len()));
+    for row in rows {
+        let cells: Vec<String> = row.as_ref().iter().map(|cell| markdown_cell(cell)).collect();
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
 /// Takes the effect of links, images, HTML, fences and unclosed code spans from a text of others in
 /// Markdown. All other text, closed code spans included, stays as it is.
 pub(crate) fn inert_markdown(text: &str) -> String {
@@ -66,7 +79,8 @@ fn closes_code_spans(line: &str) -> bool {
     lengths.is_empty() || !line.contains('\\')
 }
 
-/// Puts a backslash before each character that needs one, by itself and the next, and is not escaped.
+/// Puts a backslash before each character that needs one, by itself and the next, and is not
+/// escaped.
 fn escaped(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut is_escaped = false;
@@ -81,9 +95,9 @@ fn escaped(text: &str, needs: impl Fn(char, Option<char>) -> bool) -> String {
     result
 }
 
-/// Shows control characters of a text, such as `\u{1b}`: text from a cluster or from a file must not
-/// move the cursor, set the clipboard or reverse the direction of what follows. Line feeds and tabs
-/// are kept.
+/// Shows control characters of a text, such as `\u{1b}`: text from a cluster or from a file must
+/// not move the cursor, set the clipboard or reverse the direction of what follows. Line feeds and
+/// tabs are kept.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| match c {
         '\n' | '\t' => false,

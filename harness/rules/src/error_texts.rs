@@ -5,16 +5,17 @@ mod error_row;
 
 use error_row::row;
 
-use crate::VersionError;
 use crate::message::{AnnotationError, MessageParseError};
 use crate::quantity::QuantityError;
 use crate::threshold::{
     GracePeriodError, Signal, ThresholdConfigError, ThresholdValueError, UnknownSignalError,
 };
+use crate::{CgroupVersionError, VersionError};
 
 fn quantities_and_messages() -> Vec<String> {
     vec![
         row(VersionError("1.32".to_owned())),
+        row(CgroupVersionError("v3".to_owned())),
         row(QuantityError::Empty),
         row(QuantityError::UnexpectedCharacter { text: "20x0Mi".to_owned(), character: 'x', position: 3 }),
         row(QuantityError::UnknownSuffix { text: "200MB".to_owned(), suffix: "MB".to_owned() }),

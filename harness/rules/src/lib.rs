@@ -81,6 +81,7 @@
 
 #![deny(unreachable_pub)]
 
+mod cgroup;
 pub mod invariant;
 pub mod message;
 pub mod pod;
@@ -93,4 +94,5 @@ mod version;
 #[cfg(test)]
 mod error_texts;
 
+pub use cgroup::{CgroupVersion, CgroupVersionError};
 pub use version::{KubeletVersion, VersionError};

@@ -1,16 +1,17 @@
 //! The Summary API (`stats/v1alpha1`): the statistics that a kubelet bases evictions on.
 //!
-//! The types deserialize from the answer of `/stats/summary` and ignore fields that eviction does
-//! not depend on. A missing field means that the kubelet did not report the value.
+//! The types deserialize from the answer of `/stats/summary` and serialize as it. They leave out
+//! fields that neither eviction nor its readers depend on. A missing field means that the kubelet did
+//! not report the value. Times serialize in whole seconds, as `metav1.Time`.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One answer of `/stats/summary`, with the time of the request.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Sample {
     /// Seconds since the first request.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub t: f64,
     /// Statistics of the node.
     #[serde(default)]
@@ -21,129 +22,172 @@ pub struct Sample {
 }
 
 /// Statistics of a node.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeStats {
-    /// Memory of the node's root cgroup.
+    /// Name of the node.
     #[serde(default)]
-    pub memory: Option<MemoryStats>,
-    /// nodefs, the file system of the kubelet's root directory.
-    #[serde(default)]
-    pub fs: Option<FsStats>,
-    /// File systems of the container runtime.
-    #[serde(default)]
-    pub runtime: Option<RuntimeStats>,
-    /// Process ids of the node.
-    #[serde(default)]
-    pub rlimit: Option<Rlimit>,
+    pub node_name: String,
     /// System cgroups. The one called `pods` is the parent of all pods (node allocatable).
     #[serde(default, deserialize_with = "null_is_empty")]
     pub system_containers: Vec<SystemContainer>,
+    /// Start time of the node.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
+    pub start_time: Option<Timestamp>,
+    /// CPU of the root cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuStats>,
+    /// Memory of the node's root cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryStats>,
+    /// nodefs, the file system of the kubelet's root directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fs: Option<FsStats>,
+    /// File systems of the container runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<RuntimeStats>,
+    /// Process ids of the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rlimit: Option<Rlimit>,
 }
 
 /// Statistics of a system cgroup.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SystemContainer {
     /// `kubelet`, `runtime`, `misc` or `pods`.
     pub name: String,
+    /// Start time.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
+    pub start_time: Option<Timestamp>,
+    /// CPU of the cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuStats>,
     /// Memory of the cgroup.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryStats>,
 }
 
+/// CPU statistics.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CpuStats {
+    /// Time of the measurement.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
+    pub time: Option<Timestamp>,
+    /// Usage in nanocores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_nano_cores: Option<u64>,
+    /// Total usage in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_core_nano_seconds: Option<u64>,
+}
+
 /// Memory statistics, in bytes.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryStats {
     /// Time of the measurement, in whole seconds.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
     /// Available memory: capacity or limit, less the working set.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<i64>,
+    /// Usage, including file cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_bytes: Option<i64>,
     /// Working set: usage less inactive file cache.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub working_set_bytes: Option<i64>,
+    /// Anonymous memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<i64>,
 }
 
 /// Statistics of a file system, or of one user of a file system.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsStats {
     /// Time of the measurement.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
     /// Free bytes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<i64>,
     /// Total bytes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<i64>,
     /// Used bytes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<i64>,
     /// Free inodes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes_free: Option<i64>,
     /// Total inodes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes: Option<i64>,
     /// Used inodes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inodes_used: Option<i64>,
 }
 
 /// File systems of the container runtime.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuntimeStats {
     /// imagefs, which holds images.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub image_fs: Option<FsStats>,
     /// containerfs, which holds writable layers.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub container_fs: Option<FsStats>,
 }
 
 /// Process ids of a node.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Rlimit {
     /// Time of the Summary. Unlike all other statistics, these are never cached.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub time: Option<Timestamp>,
     /// Maximum number of process ids.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub maxpid: Option<i64>,
     /// Number of process ids in use.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub curproc: Option<i64>,
 }
 
 /// Statistics of a pod.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodStats {
     /// Reference to the pod.
     pub pod_ref: PodRef,
+    /// Start time.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
+    pub start_time: Option<Timestamp>,
     /// Statistics of running containers, in arbitrary order.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub containers: Vec<ContainerStats>,
+    /// CPU of the pod's cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuStats>,
     /// Memory of the pod's cgroup.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryStats>,
     /// Statistics of volumes.
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub volume: Vec<VolumeStats>,
     /// Local ephemeral storage of the whole pod: writable layers, logs and local volumes.
-    #[serde(default, rename = "ephemeral-storage")]
+    #[serde(rename = "ephemeral-storage", skip_serializing_if = "Option::is_none")]
     pub ephemeral_storage: Option<FsStats>,
     /// Processes of the pod.
-    #[serde(default, rename = "process_stats")]
+    #[serde(rename = "process_stats", skip_serializing_if = "Option::is_none")]
     pub process_stats: Option<ProcessStats>,
 }
 
 /// Reference to a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PodRef {
     /// Pod name.
     #[serde(default)]
@@ -157,40 +201,43 @@ pub struct PodRef {
 }
 
 /// Statistics of a container.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerStats {
     /// Container name.
     pub name: String,
     /// Start time.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whole_seconds")]
     pub start_time: Option<Timestamp>,
+    /// CPU of the container's cgroup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuStats>,
     /// Memory of the container's cgroup.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryStats>,
     /// Writable layer.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rootfs: Option<FsStats>,
     /// Logs.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub logs: Option<FsStats>,
 }
 
 /// Statistics of a volume.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct VolumeStats {
-    /// Volume name.
-    pub name: String,
     /// Usage and capacity.
     #[serde(flatten)]
     pub fs: FsStats,
+    /// Volume name.
+    pub name: String,
 }
 
 /// Process statistics of a pod.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ProcessStats {
     /// Number of processes.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_count: Option<i64>,
 }
 
@@ -233,4 +280,9 @@ fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Serializes a time in whole seconds.
+fn whole_seconds<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| Timestamp::from_second(time.as_second()).unwrap_or(time)).serialize(serializer)
 }

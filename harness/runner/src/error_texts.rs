@@ -6,13 +6,14 @@ mod error_row;
 use std::time::Duration;
 
 use error_row::row;
-use evictlab_case::Cgroup;
 use evictlab_case::expression::ExpressionError;
 use evictlab_cluster::kubelet_config::ConfigureError;
 use evictlab_cluster::wait::Stalled;
 use evictlab_cluster::workload::StageError;
 use evictlab_cluster::{ClusterError, NodeError, PressureForbidden, ProbeError};
 use evictlab_evidence::{DecodeError, Recorded};
+use evictlab_rules::CgroupVersion;
+use evictlab_rules::quantity::MIB;
 use kube::core::Status;
 use serde_json::json;
 
@@ -27,7 +28,6 @@ use crate::pressure::host_budget::{HostError, HostTooSmall};
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::RecoveryError;
 
-const MIB: u64 = 1 << 20;
 const SIGNAL: &str = "memory.available";
 
 fn text(text: &str) -> String {
@@ -118,14 +118,14 @@ fn unusable_nodes() -> Vec<String> {
         row(NoUsableNode::Kubelet(text(">=1.31"))),
         row(NoUsableNode::Model(text("PSI of the kernel"))),
         row(NoUsableNode::Faults),
-        row(NoUsableNode::Cgroup(SkipReason::Cgroup(Cgroup::V2))),
+        row(NoUsableNode::Cgroup(SkipReason::Cgroup(CgroupVersion::V2))),
         row(NoUsableNode::Reasons(reasons)),
     ]
 }
 
 fn skips() -> Vec<String> {
     vec![
-        row(SkipReason::Cgroup(Cgroup::V1)),
+        row(SkipReason::Cgroup(CgroupVersion::V1)),
         row(SkipReason::FileSystems(text("it requires an imagefs"))),
         row(SkipReason::PressureForbidden {
             cause: text("it exhausts memory"),

@@ -58,4 +58,4 @@ pub use dispatch::repeat::{Repeat, StressLimit};
 pub use dispatch::request::{OfShard, RunRequest, new_run_id};
 pub use dispatch::run::run;
 pub use lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
-pub use pressure::host_budget::{HOST_BUDGET, HOST_RESERVE};
+pub use pressure::host_budget::HOST_BUDGET;

@@ -15,15 +15,15 @@ use evictlab_cluster::{
     ClusterError, ExistingError, JobName, NodeError, NotModelledError, SkewError, StateError,
 };
 use evictlab_embedded::OptionsError;
-use evictlab_report::ReportError;
-use evictlab_rules::VersionError;
+use evictlab_report::{ClusterFailure, ReportError};
+use evictlab_rules::{CgroupVersionError, VersionError};
 use kube::core::Status;
 
 use crate::bench::{BenchError, command_seconds};
 use crate::bisect::OrderError;
 use crate::book::BookError;
 use crate::export::{ExportError, WriteError};
-use crate::git_bisect::{CacheError, GitError, SearchFileError};
+use crate::git_bisect::{CacheError, CommitSearchError, GitError, SearchFileError};
 use crate::job::JobError;
 use crate::job::archive::ArchiveError;
 use crate::mutants::MutantError;
@@ -76,6 +76,25 @@ fn git() -> Vec<String> {
         row(SearchFileError::Write { path: run().join("bisect.json"), source: denied() }),
         row(SearchFileError::NotASearch { dir: run(), problem: text("bisect.json not found") }),
         row(SearchFileError::OtherSearch { dir: run(), option: text("--good"), recorded: text("v1.36.1") }),
+        row(SearchFileError::Locked(run())),
+        row(SearchFileError::Lock { dir: run(), source: denied() }),
+        row(CommitSearchError::Git(GitError::Missing)),
+        row(CommitSearchError::Cache(CacheError::NoHome)),
+        row(CommitSearchError::File(SearchFileError::Locked(run()))),
+        row(CommitSearchError::Build { commit: text("3f2a51c09b7e"), source: denied() }),
+        row(CommitSearchError::NoEndBuilds {
+            old: text("3f2a51c09b7e"),
+            new: text("81c0e2d4a6b3"),
+            reason: text("the build ended with exit status: 2"),
+            logs: run().join("artifacts/builds"),
+        }),
+        row(CommitSearchError::Remove { dir: run().join("artifacts/3f2a51c09b7e"), source: denied() }),
+        row(CommitSearchError::Clusters(ClusterFailure {
+            cluster: text("evictlab-7f3a"),
+            error: text("failed to create the cluster"),
+            cause: None,
+        })),
+        row(CommitSearchError::Interrupted),
     ]
 }
 
@@ -122,7 +141,7 @@ fn jobs_and_models() -> Vec<String> {
         row(MutantError::Start(denied())),
         row(MutantError::Options(options_error())),
         row(ParityError::Version(VersionError(text("1.36")))),
-        row(ParityError::Cgroup(text("v3"))),
+        row(ParityError::Cgroup(CgroupVersionError(text("v3")))),
         row(ParityError::NotModelled(NotModelledError::Version(text("v1.20.15")))),
         row(ParityError::Options(options_error())),
         row(ParityError::Start(denied())),

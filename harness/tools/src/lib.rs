@@ -5,24 +5,26 @@
 //! tests kubelets:
 //!
 //! ```
-//! use evictlab_tools::bisect::{Candidate, Outcome, ProbeOutcome, Search, Standing, ordered};
+//! use evictlab_tools::bisect::{
+//!     KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, Standing, ordered,
+//! };
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let candidate = |name: &str| -> Result<Candidate, Box<dyn std::error::Error>> {
-//!     Ok(Candidate { name: name.to_owned(), spec: name.parse()?, version: name.parse()? })
+//! let candidate = |name: &str| -> Result<KubeletCandidate, Box<dyn std::error::Error>> {
+//!     Ok(KubeletCandidate { name: name.to_owned(), spec: name.parse()?, version: name.parse()? })
 //! };
 //! let (bad, good) = (candidate("v1.31.14")?, candidate("v1.33.1")?);
 //! let mut search = Search::new(ordered(good, bad, vec![candidate("v1.32.13")?])?);
 //! let outcome = search
-//!     .run(async |_cluster, candidates: &[Candidate]| {
-//!         let test = |candidate: &Candidate| match candidate.version.minor {
+//!     .run(async |_cluster, candidates: &[KubeletCandidate]| {
+//!         let test = |candidate: &KubeletCandidate| match candidate.version.minor {
 //!             ..32 => ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()),
 //!             _ => ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()),
 //!         };
 //!         Ok::<_, std::convert::Infallible>(candidates.iter().map(test).collect())
 //!     })
 //!     .await?;
-//! assert_eq!(outcome, Outcome::Found { last: 0, first: 1 });
+//! assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 1 });
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
@@ -35,6 +37,7 @@ pub mod bisect;
 pub mod book;
 pub mod doctor;
 pub mod documents;
+pub mod dry_run;
 pub mod export;
 pub mod gc;
 pub mod git_bisect;

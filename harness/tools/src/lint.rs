@@ -15,7 +15,7 @@ pub struct LintReport {
     pub cases: usize,
     /// Mistakes in the case files.
     pub problems: Vec<LintProblem>,
-    /// What the model does not run in cases without `on-a-model`.
+    /// Parts of cases without `on-a-model` that the model does not run.
     pub warnings: Vec<String>,
 }
 

@@ -2,8 +2,7 @@
 
 use evictlab_case::positions::PathSegment;
 use evictlab_case::{LoadedCase, Problem, yaml_path};
-use evictlab_embedded::machine::{ContainerSpec, unsupported_command};
-use evictlab_embedded::resource::Kind;
+use evictlab_embedded::{ContainerSpec, Kind, unsupported_command};
 use serde_json::{Map, Value};
 
 /// Returns the parts of a case that the model does not run: kinds of objects that it does not have,

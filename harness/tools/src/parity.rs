@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -12,15 +12,13 @@ use evictlab_cluster::{
     Backend, EmbeddedBackend, EmbeddedOptions, KubeletSource, KubeletSpec, NotModelledError, ReproCommand,
     modelled_kubelets,
 };
-use evictlab_embedded::{CgroupVersion, OptionsError};
-use evictlab_judge::CaseResult;
+use evictlab_embedded::OptionsError;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{
-    CaseId, ComparedCase, KubeletParity, KubeletResults, Report, ReportError, Reports, RunEvent,
-    RunEventKind, RunState, parity,
+    CollectedResult, ComparedCase, KubeletParity, KubeletResults, Reports, VerdictCollector, parity,
 };
-use evictlab_rules::{KubeletVersion, VersionError};
+use evictlab_rules::{CgroupVersionError, KubeletVersion, VersionError};
 use evictlab_runner::{Interrupt, RunRequest, new_run_id, run};
 
 /// The model could not be run.
@@ -31,7 +29,7 @@ pub enum ParityError {
     Version(#[from] VersionError),
     /// The cgroup version in a file of results is invalid.
     #[error("failed to parse the cgroup version of the results: {0}")]
-    Cgroup(String),
+    Cgroup(#[from] CgroupVersionError),
     /// The model does not support a kubelet.
     #[error(transparent)]
     NotModelled(#[from] NotModelledError),
@@ -56,8 +54,8 @@ pub struct ModelRun<'a> {
 }
 
 impl ModelRun<'_> {
-    /// Runs the cases of `real` on modelled kubelets of the same versions, in one run for each cgroup
-    /// version, and compares the results. Simulated time requires a paused runtime clock.
+    /// Runs the cases of `real` on modelled kubelets of the same versions, in one run for each
+    /// cgroup version, and compares the results. Simulated time requires a paused runtime clock.
     ///
     /// # Errors
     /// A kubelet or a cgroup version is not modelled, or a run could not be started.
@@ -86,7 +84,8 @@ impl ModelRun<'_> {
         Ok(parities)
     }
 
-    /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the same order.
+    /// Runs the cases that `real` contains. Returns the results of the modelled kubelets in the
+    /// same order.
     async fn run(
         &self,
         cgroup: &str,
@@ -114,17 +113,17 @@ impl ModelRun<'_> {
         let options = EmbeddedOptions {
             kubelets,
             seed: self.seed,
-            cgroup: cgroup.parse::<CgroupVersion>().map_err(ParityError::Cgroup)?,
+            cgroup: cgroup.parse()?,
             ..EmbeddedOptions::default()
         };
         let backend = Backend::Embedded(EmbeddedBackend::new(options, ReproCommand::default(), &clock)?);
         let request = RunRequest::new(new_run_id(), cases, backend, self.catalog.clone());
-        let results = Collector::default();
-        let reports = Reports::start(vec![Box::new(results.clone())], clock)?;
+        let collector = VerdictCollector::default();
+        let reports = Reports::start(vec![Box::new(collector.clone())], clock)?;
         run(request, reports.events(), interrupt.clone()).await;
         reports.finish();
-        let of = |version: &KubeletVersion| results.of(version, cgroup);
-        Ok(versions.iter().map(of).collect())
+        let collected = collector.results();
+        Ok(versions.iter().map(|version| kubelet_results(version, cgroup, &collected)).collect())
     }
 }
 
@@ -138,33 +137,12 @@ fn equal_pods(pods: &[Map<String, Value>]) -> BTreeMap<String, String> {
     later.collect()
 }
 
-/// The result of an execution.
-type Ended = (CaseId, Arc<CaseResult>);
-
-/// Collects the results of a run.
-#[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<Ended>>>);
-
-impl Collector {
-    fn of(&self, version: &KubeletVersion, cgroup: &str) -> KubeletResults {
-        let mut results = KubeletResults::new(version, cgroup);
-        let label = version.to_string();
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter(|(id, _)| id.kubelet == label).for_each(|(id, result)| results.add(id, result));
-        results
+/// Returns the results of the kubelet with this version as its label.
+fn kubelet_results(version: &KubeletVersion, cgroup: &str, collected: &[CollectedResult]) -> KubeletResults {
+    let mut results = KubeletResults::new(version, cgroup);
+    let label = version.to_string();
+    for CollectedResult { id, result } in collected.iter().filter(|one| one.id.kubelet == label) {
+        results.add(id, result);
     }
-}
-
-impl Report for Collector {
-    fn name(&self) -> &'static str {
-        "parity"
-    }
-
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        if let RunEventKind::CaseEnded { id, judgement, .. } = &event.what {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            all.push((id.clone(), judgement.clone()));
-        }
-        Ok(())
-    }
+    results
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::agnhost::StressOptions;
 use crate::ramp::Ramp;
 
+/// The exit code after the system refused a resource.
+pub const EXIT_REFUSED: i32 = 3;
+
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -118,7 +121,7 @@ pub enum OnTerm {
 /// The reaction to a refusal by the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRefusal {
-    /// Exits with [`crate::EXIT_REFUSED`].
+    /// Exits with [`EXIT_REFUSED`].
     Exit,
     /// Holds what it has.
     Hold,

@@ -13,6 +13,8 @@
 //! # Ok::<(), evictlab_stress::ArgumentError>(())
 //! ```
 
+#![deny(unreachable_pub)]
+
 pub mod agnhost;
 mod command;
 pub mod duration;
@@ -23,12 +25,7 @@ mod ramp;
 #[cfg(test)]
 mod error_texts;
 
-pub use command::{AfterHold, Command, ConsumeOptions, Lifetime, OnRefusal, OnTerm, Resource};
+pub use command::{AfterHold, Command, ConsumeOptions, EXIT_REFUSED, Lifetime, OnRefusal, OnTerm, Resource};
 pub use messages::TERM_IGNORED;
-pub use parse::{ArgumentError, HELP, parse};
+pub use parse::{ArgumentError, EXIT_USAGE, HELP, parse};
 pub use ramp::Ramp;
-
-/// The exit code for wrong arguments.
-pub const EXIT_USAGE: i32 = 2;
-/// The exit code after the system refused a resource.
-pub const EXIT_REFUSED: i32 = 3;

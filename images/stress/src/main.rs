@@ -2,6 +2,8 @@
 //!
 //! It runs as the init of a container's PID namespace, which gets only signals that it handles.
 
+#![deny(unreachable_pub)]
+
 mod run;
 
 use std::process::exit;

@@ -9,9 +9,11 @@ use lexopt::Parser;
 
 use crate::agnhost::{self, AgnhostError};
 use crate::command::{AfterHold, Command, ConsumeOptions, Lifetime, OnRefusal, OnTerm, Resource};
+use crate::duration;
 use crate::ramp::Ramp;
-use crate::{EXIT_USAGE, duration};
 
+/// The exit code for wrong arguments.
+pub const EXIT_USAGE: i32 = 2;
 /// The help text.
 pub const HELP: &str = include_str!("help.txt");
 

@@ -114,8 +114,8 @@ impl Expression {
         self.compiled()?.program.value(variables).map(sort_keys)
     }
 
-    /// Reports whether the value is `true`. An expression without a value does not hold, nor does one
-    /// that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
+    /// Reports whether the value is `true`. An expression without a value does not hold, nor does
+    /// one that is too costly: use [`try_holds`](Self::try_holds) where that makes a difference.
     pub fn holds(&self, variables: &dyn VariableResolver) -> bool {
         self.value(variables) == Ok(Value::Bool(true))
     }
@@ -141,8 +141,8 @@ impl Expression {
         self.compiled().map(|compiled| compiled.variables.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners` of a
-    /// pod. `objects` are the types of the objects of the case.
+    /// Returns the fields that the expression reads and that cannot exist, such as `spec.contaners`
+    /// of a pod. `objects` are the types of the objects of the case.
     pub(crate) fn unknown_fields(&self, objects: &ObjectTypes<'_>) -> Vec<UnknownField> {
         self.compiled().map(|compiled| compiled.program.unknown_fields(objects)).unwrap_or_default()
     }
@@ -177,7 +177,14 @@ impl FromStr for Expression {
     }
 }
 
+/// Maximum number of bytes of an expression. The compiler and the interpreter use stack for each
+/// operator.
+const MAX_LENGTH: usize = 1024;
+
 fn compile(text: &str) -> Result<Compiled, ExpressionError> {
+    if text.len() > MAX_LENGTH {
+        return Err(ExpressionError::TooLong { length: text.len(), max: MAX_LENGTH });
+    }
     let program = cel::Program::compile(text).map_err(|errors| {
         let why = errors.to_string();
         let why = why.lines().next().unwrap_or_default().trim_start_matches("ERROR: ").to_owned();
@@ -362,10 +369,54 @@ mod tests {
         ];
         for text in rows {
             let error = value(&text, 1000).unwrap_err();
-            assert!(matches!(error, ExpressionError::TooCostly { .. }), "{text}: {error}");
+            assert!(matches!(error, ExpressionError::TooCostly(_)), "{text}: {error}");
             assert!(error.to_string().contains("too costly"), "{error}");
             let condition = text.parse::<Expression>().unwrap().try_holds(&Variables::new(300));
             assert_eq!(condition, Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_and_lists_do_not_grow_without_bound() {
+        let doubled = |first: &str, times: usize| {
+            let names: Vec<char> = ('a'..='z').collect();
+            names[..times].iter().rev().fold("true".to_owned(), |inner, name| {
+                let before =
+                    if *name == 'a' { first.to_owned() } else { char::from(*name as u8 - 1).to_string() };
+                format!("[{before} + {before}].all({name}, {inner})")
+            })
+        };
+        let rows = [
+            doubled("'0123456789'", 25),
+            doubled("samples", 25),
+            format!("{} || true", doubled("samples", 25)),
+            format!("samples.map(a, samples.map(b, '{}' + 'a'))", "x".repeat(900)),
+        ];
+        for text in rows {
+            let error = value(&text, 300).unwrap_err();
+            assert!(matches!(error, ExpressionError::TooCostly(_)), "{text}: {error}");
+        }
+        assert_eq!(value(&doubled("samples", 10), 300), Ok(json!(true)));
+    }
+
+    #[test]
+    fn long_and_deep_expressions_are_errors() {
+        let longest = |part: &str, end: &str| part.repeat((MAX_LENGTH - end.len()) / part.len()) + end;
+        let deepest = [
+            longest("1+", "1"),
+            longest("!", "true"),
+            longest("pods.", "pods"),
+            longest("[", "1"),
+            format!("{}1{}", "(".repeat(MAX_LENGTH / 2 - 1), ")".repeat(MAX_LENGTH / 2 - 1)),
+            format!("{}1{}", "[".repeat(MAX_LENGTH / 2 - 1), "]".repeat(MAX_LENGTH / 2 - 1)),
+            longest("true?1:", "1"),
+            longest("{1:", "1"),
+        ];
+        for text in deepest {
+            // Neither a stack overflow nor a panic.
+            let _ = value(&text, 1);
+            let error = (text + &" ".repeat(MAX_LENGTH)).parse::<Expression>().unwrap_err();
+            assert!(matches!(error, ExpressionError::TooLong { .. }), "{error}");
         }
     }
 

@@ -28,10 +28,15 @@ pub enum ExpressionError {
     /// A value that the expression reads does not exist (yet), or has another type.
     #[error("{0}")]
     NoValue(String),
-    /// The macros of the expression iterate too often.
-    #[error("the expression is too costly: its macros iterate more than {max} times")]
-    TooCostly {
+    /// The text is longer than any expression needs to be.
+    #[error("the expression is too long: it has {length} bytes, and {max} are allowed")]
+    TooLong {
+        /// Bytes of the text.
+        length: usize,
         /// The maximum.
-        max: u64,
+        max: usize,
     },
+    /// The evaluation exceeds a limit, which the text states.
+    #[error("the expression is too costly: {0}")]
+    TooCostly(String),
 }

@@ -1,5 +1,6 @@
 //! Functions of evictlab for CEL expressions.
 
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::types::{
@@ -28,6 +29,7 @@ pub(crate) const FUNCTIONS: [&str; 5] = ["quantity", "evicted", "running", "cont
 /// CEL with the functions.
 pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
+    env.add_overload(SUM, "sum_dyn", vec![DYN_TYPE], sum)?;
     env.add_overload("quantity", "quantity_string", vec![STRING_TYPE], quantity)?;
     env.add_overload("evicted", "evicted_dyn", vec![DYN_TYPE], evicted)?;
     env.add_overload("running", "running_dyn", vec![DYN_TYPE], running)?;
@@ -35,6 +37,37 @@ pub(crate) static ENVIRONMENT: LazyLock<Result<Arc<Env>, DeclarationError>> = La
     env.add_overload("condition", "condition_dyn_string", vec![DYN_TYPE, STRING_TYPE], condition)?;
     Ok(Arc::new(env))
 });
+
+/// Function that each `+` of a program passes its result through. Expressions cannot call it.
+pub(super) const SUM: &str = "@sum";
+
+thread_local! {
+    /// Bytes of the texts, and items of the lists, that the operators `+` of an evaluation made.
+    static SUM_SIZE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Runs an evaluation; returns its result and the size of what its operators `+` made: bytes of
+/// texts and items of lists.
+pub(super) fn with_size_of_sums<T>(evaluate: impl FnOnce() -> T) -> (T, u64) {
+    SUM_SIZE.set(0);
+    let result = evaluate();
+    (result, SUM_SIZE.get())
+}
+
+/// Maximum size of all texts and lists that the operators `+` of one evaluation make.
+pub(super) const MAX_SUM_SIZE: u64 = 16 << 20;
+
+fn sum<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> FunctionResult<'b, 'v> {
+    let value = arguments.remove(0);
+    let text = value.downcast_ref::<CelString<'_>>().map(|text| text.inner().len());
+    let list = value.downcast_ref::<CelList<'_>>().map(|list| list.inner().len());
+    let size = SUM_SIZE.get() + text.or(list).unwrap_or_default() as u64;
+    SUM_SIZE.set(size);
+    if size > MAX_SUM_SIZE {
+        return Err(function_error("+", "its texts and lists are too long".to_owned()));
+    }
+    Ok(value)
+}
 
 type Arguments<'b, 'v> = Vec<CowVal<'b, 'v>>;
 type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;

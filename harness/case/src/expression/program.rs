@@ -13,7 +13,7 @@ use cel::{Context, ExecutionError, IdedExpr, Value as CelValue};
 use serde_json::Value;
 
 use super::error::ExpressionError;
-use super::functions::ENVIRONMENT;
+use super::functions::{ENVIRONMENT, MAX_SUM_SIZE, SUM, with_size_of_sums};
 use super::shape::{ITERATION, ObjectTypes};
 use super::unknown_fields::{UnknownField, unknown_fields};
 
@@ -81,6 +81,7 @@ impl VariableResolver for Meter<'_> {
 impl Program {
     pub(super) fn new(expression: &IdedExpr) -> Self {
         let mut expression = expression.clone();
+        measure_sums(&mut expression);
         count_iterations(&mut expression);
         Self(Arc::new(expression))
     }
@@ -92,10 +93,17 @@ impl Program {
         let meter = Meter { variables, iterations: AtomicU64::new(0) };
         let mut context = Context::with_env(environment);
         context.set_variable_resolver(&meter);
-        let result = CelValue::resolve(&self.0, &context);
+        let (result, size) = with_size_of_sums(|| CelValue::resolve(&self.0, &context));
         // An operator such as `||` may have replaced the error by a value.
         if meter.is_exceeded() {
-            return Err(ExpressionError::TooCostly { max: MAX_ITERATIONS });
+            return Err(ExpressionError::TooCostly(format!(
+                "its macros iterate more than {MAX_ITERATIONS} times"
+            )));
+        }
+        if size > MAX_SUM_SIZE {
+            return Err(ExpressionError::TooCostly(format!(
+                "`+` makes more than {MAX_SUM_SIZE} bytes of text or items of lists"
+            )));
         }
         match result {
             Ok(value) => value.json().map_err(|error| no_value(error.to_string())),
@@ -135,6 +143,43 @@ fn is_absent(expression: &Expr, error: &ExecutionError, context: &Context<'_, '_
             }
             _ => false,
         }
+}
+
+/// Makes each operator `+` of an expression pass its result through [`SUM`], except those by which
+/// macros append an item to their result.
+fn measure_sums(expression: &mut IdedExpr) {
+    if let Expr::Comprehension(comprehension) = &mut expression.expr {
+        let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } =
+            &mut **comprehension;
+        [iter_range, accu_init, loop_cond, result].into_iter().for_each(measure_sums);
+        return measure_step(loop_step);
+    }
+    for_each_part(&mut expression.expr, &mut measure_sums);
+    if is_sum(&expression.expr) {
+        let id = expression.id;
+        let sum = IdedExpr { id, expr: std::mem::take(&mut expression.expr) };
+        expression.expr = Expr::Call(CallExpr { func_name: SUM.to_owned(), target: None, args: vec![sum] });
+    }
+}
+
+/// Measures the sums in the parts of the step of a macro: the step itself is `result + [item]`, or
+/// that with a condition.
+fn measure_step(step: &mut IdedExpr) {
+    match &mut step.expr {
+        Expr::Call(call) if call.func_name == operators::CONDITIONAL => {
+            if let [condition, step, otherwise] = &mut call.args[..] {
+                measure_sums(condition);
+                measure_step(step);
+                measure_sums(otherwise);
+            }
+        }
+        expr if is_sum(expr) => for_each_part(expr, &mut measure_sums),
+        _ => measure_sums(step),
+    }
+}
+
+fn is_sum(expression: &Expr) -> bool {
+    matches!(expression, Expr::Call(call) if call.func_name == operators::ADD && call.target.is_none())
 }
 
 /// Makes each macro of an expression read [`ITERATION`] in every iteration.

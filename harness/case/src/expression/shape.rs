@@ -12,7 +12,7 @@ pub(super) const ITERATION: &str = "@iteration";
 /// Kinds of the objects of a case, by name.
 pub(crate) type ObjectTypes<'a> = BTreeMap<&'a str, ApiType>;
 
-/// What is known of a value.
+/// The known fields of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     /// Nothing.
@@ -57,14 +57,14 @@ impl Shape {
                 ("reason", Any),
                 ("deleting", Any),
                 ("gone", Any),
-                ("conditions", map(any(&["status", "reason"]))),
+                ("conditions", map(any(&["status", "reason", "message"]))),
                 ("containers", map(any(&["state", "reason", "exitCode", "restarts", "ready"]))),
             ]))),
             "metrics" => map(list(any(&["labels", "value", "increase"]))),
             "node" => api(ApiType::Node),
             "nodeHistory" => list(Object(vec![
                 ("t", Any),
-                ("conditions", map(any(&["status", "reason"]))),
+                ("conditions", map(any(&["status", "reason", "message"]))),
                 ("taints", Any),
                 ("unschedulable", Any),
             ])),

@@ -12,8 +12,8 @@ pub(crate) const BUILT_IN_BASELINE: &str = include_str!("../../files/baseline.js
 /// The baseline to compare with, and the one to write.
 #[derive(clap::Args)]
 pub(crate) struct BaselineArgs {
-    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any; without
-    /// FILE, results/baseline.json, or the built-in baseline if that file does not exist
+    /// Compare the verdicts with this file, report changes, and exit with 5 if there are any;
+    /// without FILE, results/baseline.json, or the built-in baseline if that file does not exist
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = baseline::DEFAULT)]
     baseline: Option<PathBuf>,
     /// Write the verdicts to this file, as the baseline of later runs
@@ -22,8 +22,8 @@ pub(crate) struct BaselineArgs {
 }
 
 impl BaselineArgs {
-    /// Rejects a baseline that the command line does not mean, or that could not be written at the end.
-    /// `names` are the arguments that name cases.
+    /// Rejects a baseline that the command line does not mean, or that could not be written at the
+    /// end. `names` are the arguments that name cases.
     pub(crate) fn check<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
         let file = names.find(|name| name.ends_with(".json"));
         if let (Some(file), true) = (file, self.baseline.is_some() || self.write_baseline.is_some()) {
@@ -41,8 +41,8 @@ impl BaselineArgs {
         }
     }
 
-    /// Reads the baseline to compare with. The default one is built in, for runs outside of the source
-    /// tree.
+    /// Reads the baseline to compare with. The default one is built in, for runs outside of the
+    /// source tree.
     pub(crate) fn read(&self) -> Result<Option<Baseline>, Failure> {
         let Some(path) = &self.baseline else { return Ok(None) };
         if path == Path::new(baseline::DEFAULT) && !path.exists() {

@@ -26,8 +26,8 @@ use crate::failure::{Failure, bad_input};
 /// kubelet that is inconclusive three times is skipped and reported.
 ///
 /// With `--git`, searches for the commit: builds the commits that git's bisection chooses, replaces
-/// the kubelet of one kept worker by each, and prints the commit, its pull request and a confidence.
-/// Built kubelets are cached. An interrupted search continues with `--resume`.
+/// the kubelet of one kept worker by each, and prints the commit, its pull request and a
+/// confidence. Built kubelets are cached. An interrupted search continues with `--resume`.
 ///
 /// Exit status: 0 found; 1 a given end has the other verdict; 2 invalid input; 3 inconclusive or
 /// skipped ones remain in between; 4 error of the harness, a cluster or the host; 130 interrupted.
@@ -36,7 +36,7 @@ use crate::failure::{Failure, bad_input};
   evictlab bisect sidecars-are-named --bad v1.31 --good v1.36
   evictlab bisect sidecars-are-named --good v1.36 --bad v1.31 --kubelet v1.31,v1.32,v1.36
   evictlab bisect ./mine.yaml --backend kind --good ./kubelet-1 --bad ./kubelet-9 --kubelet ./kubelet-1,./kubelet-4,./kubelet-9
-  evictlab bisect ./mine.yaml --git ~/kubernetes --good HEAD~400 --bad HEAD --tries 3")]
+  evictlab bisect ./mine.yaml --git ~/kubernetes --good HEAD~400 --bad HEAD --repeat 3")]
 pub(crate) struct BisectArgs {
     /// Case: its name, `suite/case`, or its file
     #[arg(value_name = "CASE", add = ArgValueCandidates::new(candidates::case_names))]

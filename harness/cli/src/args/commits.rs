@@ -10,29 +10,29 @@ use crate::failure::{Failure, bad_input};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Search for a commit")]
 pub(crate) struct CommitArgs {
-    /// Search the commits of this git repository; --good and --bad are revisions. Commits are checked
-    /// out in a worktree in the run directory
+    /// Search the commits of this git repository; --good and --bad are revisions. Commits are
+    /// checked out in a worktree in the run directory
     #[arg(long = "git", value_name = "DIR", conflicts_with = "kubelets")]
     repository: Option<PathBuf>,
-    /// Command that builds a commit, for `sh` at the top of the worktree; a commit for which it fails
-    /// is skipped
+    /// Command that builds a commit, for `sh` at the top of the worktree; a commit for which it
+    /// fails is skipped
     #[arg(long, value_name = "COMMAND", default_value = "make WHAT=cmd/kubelet", requires = "repository")]
     build: String,
     /// Kubelet after the build, relative to the worktree
     #[arg(long, value_name = "PATH", default_value = "_output/bin/kubelet", requires = "repository")]
     kubelet_path: PathBuf,
     /// Number of conclusive runs of the case on each commit
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "repository", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    tries: u32,
-    /// Runs that must be bad for a commit to be bad: `any` for a case that is bad only sometimes, `all`
-    /// for one that is also bad sometimes on good commits
+    #[arg(long, alias = "tries", value_name = "N", default_value_t = 1, requires = "repository", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Runs that must be bad for a commit to be bad: `any` for a case that is bad only sometimes,
+    /// `all` for one that is also bad sometimes on good commits
     #[arg(long, value_name = "TRIES", value_enum, default_value_t = BadIfArg::Any, requires = "repository")]
     bad_if: BadIfArg,
     /// Follow only the first parent of a merge: find the merge instead of a commit of its branch
     #[arg(long, requires = "repository")]
     first_parent: bool,
-    /// Continue the interrupted search in this run directory, with the options of its command; no other
-    /// run directory applies
+    /// Continue the interrupted search in this run directory, with the options of its command; no
+    /// other run directory applies
     // No conflict with `--output-dir`: its environment variable is set in every job of Prow.
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "results/latest", requires = "repository")]
     resume: Option<PathBuf>,
@@ -62,7 +62,7 @@ impl CommitArgs {
             ("--git", repository.unwrap_or_default()),
             ("--build", self.build.clone()),
             ("--kubelet-path", self.kubelet_path.display().to_string()),
-            ("--tries", self.tries.to_string()),
+            ("--repeat", self.repeat.to_string()),
             ("--bad-if", bad_if.to_owned()),
         ];
         let words = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
@@ -85,8 +85,8 @@ impl CommitArgs {
     }
 
     /// Returns the number of conclusive runs on each commit.
-    pub(crate) fn tries(&self) -> u32 {
-        self.tries
+    pub(crate) fn repeat(&self) -> u32 {
+        self.repeat
     }
 
     /// Returns which runs must be bad for a commit to be bad.

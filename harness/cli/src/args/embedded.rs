@@ -97,10 +97,7 @@ impl EmbeddedArgs {
 
     /// Returns the arguments from the command line.
     pub(crate) fn words(&self) -> Vec<String> {
-        let cgroup = self.cgroup.map(|cgroup| match cgroup {
-            CgroupVersion::V1 => "v1".to_owned(),
-            CgroupVersion::V2 => "v2".to_owned(),
-        });
+        let cgroup = self.cgroup.map(|cgroup| cgroup.to_string());
         let size = |size: &Option<ByteSize>| size.as_ref().map(|size| size.text.clone());
         let single = [
             ("--seed", self.seed.map(|seed| seed.to_string())),

@@ -51,7 +51,7 @@ pub(crate) struct ExistingArgs {
     /// to the node's own threshold
     #[arg(long)]
     allow_disruption: bool,
-    /// Also put selected nodes under pressure on which pods of others run: they may be evicted
+    /// Also put selected nodes under pressure on which other pods run: they may be evicted
     #[arg(long, requires_all = ["allow_disruption", "node_selector"])]
     allow_other_pods: bool,
     /// Also use selected control plane nodes

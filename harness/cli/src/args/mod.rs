@@ -7,6 +7,7 @@ pub(crate) mod candidates;
 pub(crate) mod commits;
 pub(crate) mod embedded;
 pub(crate) mod existing;
+pub(crate) mod job;
 pub(crate) mod kind_cluster;
 pub(crate) mod kubelets;
 pub(crate) mod output;

@@ -34,8 +34,8 @@ pub(crate) struct TargetArgs {
     /// Run directory [default: results/TIME]
     #[arg(long, value_name = "DIR", env = "ARTIFACTS_DIR")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Print the cases in their order, with their nodes, deadlines and earlier durations, and those that
-    /// would be skipped; create and write nothing
+    /// Print the cases in their order, with their nodes, deadlines and earlier durations, and those
+    /// that would be skipped; create and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

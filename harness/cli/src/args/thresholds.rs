@@ -12,8 +12,8 @@ use crate::failure::{Failure, bad_input};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Thresholds of embedded clusters")]
 pub(crate) struct ThresholdArgs {
-    /// Hard thresholds, such as `memory.available<2Gi,nodefs.available<10%`, or `default` for those of
-    /// a kubelet without configuration [default: none, as on kind]
+    /// Hard thresholds, such as `memory.available<2Gi,nodefs.available<10%`, or `default` for those
+    /// of a kubelet without configuration [default: none, as on kind]
     #[arg(long, value_name = "SIGNAL<AMOUNT,…>")]
     eviction_hard: Option<HardThresholds>,
     /// Soft thresholds, such as `memory.available<3Gi`

@@ -17,7 +17,7 @@ use crate::args::backend::ManagedBackend;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::{print, print_json, print_stderr};
+use crate::output::{print, print_json, print_stderr, stdout_width};
 
 /// The measured case.
 const CASE: &str = "message/sidecars-are-named";
@@ -32,10 +32,10 @@ const QUICK_RUNS: u32 = 10;
 /// Progress is printed to standard error.
 ///
 /// Also measures time and memory on 10, 100, 1,000 and 5,000 nodes, and prints how they grow: a run
-/// on an embedded cluster and the preparation of an existing one (up to 1,000 nodes; the existing one
-/// is an embedded cluster in another process), `evictlab watch` (generated nodes with 30 pods each,
-/// once and every 30 s), and `evictlab explain` (30 events for each node). This takes about five
-/// minutes.
+/// on an embedded cluster and the preparation of an existing one (up to 1,000 nodes; the existing
+/// one is an embedded cluster in another process), `evictlab watch` (generated nodes with 30 pods
+/// each, once and every 30 s), and `evictlab explain` (30 events for each node). This takes about
+/// five minutes.
 ///
 /// Exit status: 0 every target reached; 1 a target missed; 2 invalid input; 4 a figure could not be
 /// measured; 130 interrupted.
@@ -195,8 +195,8 @@ fn verdict(figure: &Figure) -> &'static str {
 fn table(figures: &[Figure]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["FIGURE", "TARGET", "MEASURED", "", "HOW"]);
-    if let Some((width, _)) = terminal_size::terminal_size() {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    if let Some(width) = stdout_width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     for figure in figures {
         table.add_row([

@@ -13,11 +13,11 @@ use evictlab_report::{RunDir, exit_code};
 use evictlab_rules::KubeletVersion;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::bisect::{
-    BisectResult, Candidate, Outcome, ProbeOutcome, Search, SearchRange, ordered, render,
+    BisectResult, KubeletCandidate, KubeletSearchOutcome, ProbeOutcome, Search, SearchRange, ordered, render,
 };
 
 use super::bisect_commits;
-use super::bisect_probe::Probe;
+use super::bisect_run::BisectRun;
 use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::bisect::BisectArgs;
 use crate::args::kubelets::KubeletArg;
@@ -27,10 +27,10 @@ use crate::kind_context::KindContext;
 use crate::output::{print_json_until_interrupt, print_stderr, print_until_interrupt};
 
 /// Returns the candidate for a kubelet; a release is named by its version.
-fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> Candidate {
+fn candidate(kubelet: &KubeletArg, version: KubeletVersion) -> KubeletCandidate {
     let is_release = matches!(kubelet.spec.source, KubeletSource::Release(_) | KubeletSource::Minor(_));
     let name = if is_release { version.to_string() } else { kubelet.text.clone() };
-    Candidate { name, spec: kubelet.spec.clone(), version }
+    KubeletCandidate { name, spec: kubelet.spec.clone(), version }
 }
 
 /// Image sources of the candidates.
@@ -77,7 +77,7 @@ impl SearchContext {
         ordered(good, bad, between).map_err(bad_input)
     }
 
-    async fn candidate(&self, kubelet: &KubeletArg) -> Result<Candidate, Failure> {
+    async fn candidate(&self, kubelet: &KubeletArg) -> Result<KubeletCandidate, Failure> {
         let version = match &self.kind {
             Some(kind) => {
                 let resolve = KubeletResolver {
@@ -98,7 +98,11 @@ impl SearchContext {
     }
 
     /// Returns the kubelet of each candidate, or the reason why it is unavailable.
-    async fn kubelets(&self, args: &BisectArgs, candidates: &[Candidate]) -> Vec<Result<Kubelet, String>> {
+    async fn kubelets(
+        &self,
+        args: &BisectArgs,
+        candidates: &[KubeletCandidate],
+    ) -> Vec<Result<Kubelet, String>> {
         let mut all: Vec<Result<Kubelet, String>> = Vec::new();
         for candidate in candidates {
             let spec = std::slice::from_ref(&candidate.spec);
@@ -155,7 +159,7 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
     let root = run_directory(args.output_dir.as_deref())?;
     let mut search = Search::new(range);
     let outcome = search
-        .run(async |nth, candidates: &[Candidate]| {
+        .run(async |nth, candidates: &[KubeletCandidate]| {
             run_on_cluster(args, &case, &context, (nth, candidates), (&root, &interrupt)).await
         })
         .await?;
@@ -175,9 +179,11 @@ async fn search_kubelets(args: &BisectArgs, interrupt: Interrupt) -> Result<Exit
         }
     }
     Ok(match outcome {
-        Outcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
-        Outcome::EndMismatch(_) => exit_code::FAILED,
-        Outcome::Found { .. } | Outcome::EndInconclusive(_) => exit_code::INCONCLUSIVE,
+        KubeletSearchOutcome::Found { last, first } if last + 1 == first => exit_code::SUCCESS,
+        KubeletSearchOutcome::EndMismatch(_) => exit_code::FAILED,
+        KubeletSearchOutcome::Found { .. } | KubeletSearchOutcome::EndInconclusive(_) => {
+            exit_code::INCONCLUSIVE
+        }
     }
     .into())
 }
@@ -187,7 +193,7 @@ async fn run_on_cluster(
     args: &BisectArgs,
     case: &Arc<LoadedCase>,
     context: &SearchContext,
-    (nth, candidates): (usize, &[Candidate]),
+    (nth, candidates): (usize, &[KubeletCandidate]),
     (root, interrupt): (&RunDir, &Interrupt),
 ) -> Result<Vec<ProbeOutcome>, Failure> {
     let clock = BackendName::from(args.backend()).clock();
@@ -202,7 +208,7 @@ async fn run_on_cluster(
     };
     let Some(prepared) = interrupt.or_none(prepared).await else { return Err(Failure::interrupted()) };
     let (kubelets, backend) = prepared?;
-    let mut observer = None;
+    let mut verdicts = None;
     if let Some(backend) = backend {
         let names: Vec<&str> = kubelets.iter().flatten().map(|kubelet| kubelet.label.as_str()).collect();
         if !args.json {
@@ -210,11 +216,11 @@ async fn run_on_cluster(
         }
         let run_dir = RunDir::at(&root.artifacts().join(format!("cluster-{nth}"))).map_err(bad_input)?;
         let catalog = context.catalog.clone();
-        let probe = Probe { run, case: case.clone(), backend, catalog, tries: 1, run_dir };
-        observer = Some(probe.execute(args, clock, interrupt).await?);
+        let bisect_run = BisectRun { run, case: case.clone(), backend, catalog, tries: 1, run_dir };
+        verdicts = Some(bisect_run.execute(args, clock, interrupt).await?);
     }
-    let outcome = |kubelet: Result<Kubelet, String>| match (kubelet, &observer) {
-        (Ok(kubelet), Some(observer)) => observer.outcome(&kubelet.label),
+    let outcome = |kubelet: Result<Kubelet, String>| match (kubelet, &verdicts) {
+        (Ok(kubelet), Some(verdicts)) => verdicts.outcome(&kubelet.label),
         // Unreachable: an available kubelet was run.
         (Ok(_), None) => ProbeOutcome::Inconclusive("not run".to_owned()),
         (Err(reason), _) => ProbeOutcome::Unavailable(reason),

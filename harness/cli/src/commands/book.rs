@@ -16,10 +16,11 @@ use crate::output::print;
 /// Write the documentation as an mdBook
 ///
 /// Copies the pages of harness/guides and other manuals of a checkout, adds a page for each command
-/// and each case, with the verdicts of real kubelets from results/real, and checks all links between
-/// them. `mdbook build DIR` renders the pages.
+/// and each case, with the verdicts of real kubelets from results/real, and checks all links
+/// between them. `mdbook build DIR` renders the pages.
 ///
-/// Exit status: 0 written; 2 a page is missing or a link is broken; 4 the pages could not be written.
+/// Exit status: 0 written; 2 a page is missing or a link is broken; 4 the pages could not be
+/// written.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab book target/book && mdbook serve target/book
@@ -30,8 +31,8 @@ pub(crate) struct Args {
     /// Checkout of evictlab
     #[arg(long, value_name = "DIR", default_value = ".")]
     checkout: PathBuf,
-    /// More verdicts for the pages of cases: a file that `evictlab run --write-baseline=FILE` wrote, such as
-    /// `real=results/real.json` (repeatable)
+    /// More verdicts for the pages of cases: a file that `evictlab run --write-baseline=FILE`
+    /// wrote, such as `real=results/real.json` (repeatable)
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     verdicts: Vec<(String, PathBuf)>,
     /// Run directory with the timelines of cases

@@ -35,8 +35,8 @@ enum Command {
     /// Create a kind cluster with a worker for each kubelet, or serve an embedded cluster
     ///
     /// `evictlab run --backend kind --cluster NAME` runs cases on the kind cluster. An embedded
-    /// cluster is served until this command is interrupted, or with `--detach` in the background, until
-    /// `evictlab cluster delete NAME`.
+    /// cluster is served until this command is interrupted, or with `--detach` in the background,
+    /// until `evictlab cluster delete NAME`.
     ///
     /// Exit status: 0 the cluster is ready; 2 invalid input; 4 the cluster could not be created and
     /// was removed; 130 interrupted.
@@ -55,7 +55,7 @@ enum Command {
     Delete {
         /// Name of the cluster
         name: String,
-        /// Delete it although a run uses it, or it may be somebody else's
+        /// Delete it although a run uses it, or evictlab may not have created it
         #[arg(long)]
         force: bool,
     },
@@ -78,7 +78,7 @@ struct CreateArgs {
     #[command(flatten)]
     kubelets: KubeletArgs,
     /// Backend that provides the nodes; an embedded cluster exists until the command ends
-    #[arg(long, value_enum, default_value_t = ManagedBackend::Embedded)]
+    #[arg(long, short, value_enum, default_value_t = ManagedBackend::Embedded)]
     backend: ManagedBackend,
     /// Number of nodes for each kubelet, on kind at most 16
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=MAX_NODES))]
@@ -128,7 +128,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             if !found.is_own && !force {
                 return Err(bad_input(format!(
-                    "failed to delete cluster {name}: its nodes have no record of a run, so it may be somebody else's\nhelp: delete it with `kind delete cluster`, or use --force"
+                    "failed to delete cluster {name}: its nodes have no record of a run, so another program may have created it\nhelp: delete it with `kind delete cluster`, or use --force"
                 )));
             }
             evictlab_cluster::delete(&docker, &state, name).await.map_err(infrastructure)?;

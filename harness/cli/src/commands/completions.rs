@@ -13,8 +13,8 @@ use crate::output::print;
 /// Write the script to the directory where the shell looks for completions, and open a new shell.
 /// Repeat this after an update of evictlab.
 ///
-/// These scripts complete commands and options. Scripts that also complete cases, suites, labels and
-/// kubelets ask the program, and need no update: COMPLETE=bash evictlab prints them.
+/// These scripts complete commands and options. Scripts that also complete cases, suites, labels
+/// and kubelets ask the program, and need no update: COMPLETE=bash evictlab prints them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab completions bash > ~/.local/share/bash-completion/completions/evictlab

@@ -10,7 +10,7 @@ use evictlab_tools::doctor::{CheckState, Diagnosis, DoctorOptions, diagnose};
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ColorArgs;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_coloured, print_json};
+use crate::output::{print, print_coloured, print_json, stdout_width};
 
 /// Check whether this machine and its Docker host can run kind clusters
 ///
@@ -62,8 +62,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn table(diagnosis: &Diagnosis, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    if let Some((width, _)) = terminal_size::terminal_size() {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    if let Some(width) = stdout_width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     for check in &diagnosis.checks {
         table.add_row([check.state.to_string(), check.subject.to_string(), check.finding.clone()]);

@@ -1,6 +1,5 @@
 //! The preview of a run: `--dry-run` of `run` and `stress`.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,11 +7,12 @@ use comfy_table::{ContentArrangement, Table, presets};
 use evictlab_report::EarlierRuns;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
-use evictlab_runner::{Exclusivity, Interrupt, PlannedCase, PreviewedCase, RunPreview, RunRequest, preview};
+use evictlab_runner::{Exclusivity, Interrupt, PreviewedCase, RunRequest};
+use evictlab_tools::dry_run::{count_kubelets, executed_cases, preview_run, skipped_by_reason};
 
 use crate::args::backend::BackendName;
 use crate::failure::{Failure, infrastructure};
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, stdout_width};
 
 /// Options of a preview.
 pub(crate) struct DryRunOptions {
@@ -24,8 +24,8 @@ pub(crate) struct DryRunOptions {
     pub(crate) nodes: u16,
 }
 
-/// Prints the cases that the run would execute, in their order, and those that it would skip. Creates
-/// and writes nothing.
+/// Prints the cases that the run would execute, in their order, and those that it would skip.
+/// Creates and writes nothing.
 pub(crate) async fn dry_run(
     backend: BackendName,
     prepare: impl AsyncFnOnce(&Clock) -> Result<RunRequest, Failure>,
@@ -37,74 +37,53 @@ pub(crate) async fn dry_run(
     };
     let request = request?;
     let earlier = EarlierRuns::read("results".as_ref(), request.backend.name()).map_err(infrastructure)?;
-    let cases = preview(&request);
-    let has_model = request.backend.model().is_some();
-    let estimate = options.repeat.and_then(|repeat| match has_model {
-        true => estimate_of_model(&cases, &earlier).map(|once| once * f64::from(repeat)),
-        false => estimate_of_nodes(&cases, &earlier, options.nodes).map(|once| once * f64::from(repeat)),
-    });
+    let preview = preview_run(&request, &earlier, options.repeat, options.nodes);
     if options.json {
-        let previewed = cases.into_iter().map(|planned| {
-            let earlier_seconds = earlier.seconds(&planned.suite, &planned.case, &planned.kubelet);
-            PreviewedCase { planned, earlier_seconds }
-        });
-        print_json(&RunPreview {
-            backend: request.backend.name().to_owned(),
-            cases: previewed.collect(),
-            repeat: options.repeat,
-            earlier_runs: earlier.runs,
-            estimated_seconds: estimate,
-        })?;
+        print_json(&preview)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (run, skipped): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.skipped.is_none());
-    print(table(&run, &earlier))?;
-    for (reason, cases) in by_reason(&skipped) {
+    let run: Vec<&PreviewedCase> = executed_cases(&preview.cases).collect();
+    print(table(&run))?;
+    for (reason, cases) in skipped_by_reason(&preview.cases) {
         print(format!("\nskipped: {reason}\n  {}", cases.join("\n  ")))?;
     }
-    let repeat = options.repeat.filter(|repeat| *repeat > 1).map(|repeat| format!(", {repeat} times each"));
+    let repeat = preview.repeat.filter(|repeat| *repeat > 1).map(|repeat| format!(", {repeat} times each"));
     print(format!(
         "\n{}{} on {}, {} skipped; {}",
         count(run.len(), "execution"),
         repeat.unwrap_or_default(),
-        count(kubelets(&cases), "kubelet"),
-        skipped.len(),
-        estimate.map_or_else(
+        count(count_kubelets(&preview.cases), "kubelet"),
+        preview.cases.len() - run.len(),
+        preview.estimated_seconds.map_or_else(
             || "real time unknown: no earlier run in results has the cases".to_owned(),
             |seconds| format!(
                 "about {} of real time, by {}",
                 duration(seconds),
-                count(earlier.runs, "earlier run")
+                count(preview.earlier_runs, "earlier run")
             ),
         )
     ))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn kubelets(cases: &[PlannedCase]) -> usize {
-    let labels: std::collections::BTreeSet<&str> = cases.iter().map(|case| case.kubelet.as_str()).collect();
-    labels.len()
-}
-
-fn table(cases: &[&PlannedCase], earlier: &EarlierRuns) -> String {
+fn table(cases: &[&PreviewedCase]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_header(["CLUSTER", "KUBELET", "CASE", "NODE", "ALONE ON", "DEADLINE", "EARLIER"]);
     // In a pipe, every case is one line of any length.
-    if let Some((width, _)) = terminal_size::terminal_size() {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    if let Some(width) = stdout_width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    for case in cases {
-        let seconds = earlier.seconds(&case.suite, &case.case, &case.kubelet);
+    for PreviewedCase { planned: case, earlier_seconds } in cases {
         table.add_row([
             case.cluster.clone(),
             case.kubelet.clone(),
             format!("{}/{}", case.suite, case.case),
             nodes(&case.nodes),
-            alone_on(case.exclusivity).to_owned(),
+            exclusive_resource(case.exclusivity).to_owned(),
             format!("{}s", case.deadline_seconds),
-            seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}s")),
+            earlier_seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}s")),
         ]);
     }
     table.trim_fmt()
@@ -119,7 +98,7 @@ fn nodes(names: &[String]) -> String {
     }
 }
 
-fn alone_on(exclusivity: Exclusivity) -> &'static str {
+fn exclusive_resource(exclusivity: Exclusivity) -> &'static str {
     match exclusivity {
         Exclusivity::Shared => "-",
         Exclusivity::Node => "node",
@@ -128,71 +107,6 @@ fn alone_on(exclusivity: Exclusivity) -> &'static str {
     }
 }
 
-/// Groups skipped cases by their reason.
-fn by_reason<'a>(skipped: &[&'a PlannedCase]) -> Vec<(&'a str, Vec<String>)> {
-    let mut all: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
-    for case in skipped {
-        let cases = all.entry(case.skipped.as_deref().unwrap_or_default()).or_default();
-        cases.entry(format!("{}/{}", case.suite, case.case)).or_default().push(&case.kubelet);
-    }
-    let lines = |cases: BTreeMap<String, Vec<&str>>| {
-        cases.into_iter().map(|(case, kubelets)| format!("{case} on {}", kubelets.join(", "))).collect()
-    };
-    all.into_iter().map(|(reason, cases)| (reason, lines(cases))).collect()
-}
-
-/// Estimates the real time of all cases on a model, in seconds.
-fn estimate_of_model(cases: &[PlannedCase], earlier: &EarlierRuns) -> Option<f64> {
-    let run = cases.iter().filter(|case| case.skipped.is_none()).count();
-    Some(earlier.real_seconds_per_execution()? * run as f64)
-}
-
-/// Estimates the time of all cases in seconds, without the creation of clusters: clusters run one after
-/// the other, their kubelets in parallel. `None` if less than half of the cases have a duration; cases
-/// without one take as long as the mean of the others.
-fn estimate_of_nodes(cases: &[PlannedCase], earlier: &EarlierRuns, nodes: u16) -> Option<f64> {
-    let seconds = |case: &PlannedCase| earlier.seconds(&case.suite, &case.case, &case.kubelet);
-    let run: Vec<_> = cases.iter().filter(|case| case.skipped.is_none()).collect();
-    let known: Vec<f64> = run.iter().filter_map(|case| seconds(case)).collect();
-    if known.is_empty() || known.len() * 2 < run.len() {
-        return None;
-    }
-    let mean = known.iter().sum::<f64>() / known.len() as f64;
-    let mut clusters: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
-    for case in run {
-        let on_nodes = case.nodes.len().max(nodes.into()) as f64;
-        let kubelets = clusters.entry(&case.cluster).or_default();
-        *kubelets.entry(&case.kubelet).or_default() += seconds(case).unwrap_or(mean) / on_nodes;
-    }
-    Some(clusters.values().map(|kubelets| kubelets.values().copied().fold(0.0, f64::max)).sum())
-}
-
 fn duration(seconds: f64) -> String {
     humantime::format_duration(Duration::from_secs(seconds.ceil() as u64)).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn skipped_cases_are_grouped_by_their_reason() {
-        let case = |name: &str, kubelet: &str, skipped: Option<&str>| PlannedCase {
-            cluster: "c".to_owned(),
-            kubelet: kubelet.to_owned(),
-            suite: "s".to_owned(),
-            case: name.to_owned(),
-            nodes: vec![],
-            exclusivity: Exclusivity::Node,
-            deadline_seconds: 120,
-            skipped: skipped.map(str::to_owned),
-        };
-        let cases =
-            [case("a", "v1.27", Some("old")), case("a", "v1.28", Some("old")), case("b", "v1.27", Some("x"))];
-        let grouped = by_reason(&cases.iter().collect::<Vec<_>>());
-        assert_eq!(
-            grouped,
-            [("old", vec!["s/a on v1.27, v1.28".to_owned()]), ("x", vec!["s/b on v1.27".to_owned()])]
-        );
-    }
 }

@@ -8,18 +8,19 @@ use std::process::ExitCode;
 
 use evictlab_explain::{Explanation, Input, explain};
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::quantity::MIB;
 
 use crate::failure::{Failure, bad_input};
 use crate::output::{print, print_json};
 
 /// Maximum size of the input, in bytes: more than all events of 10,000 nodes.
-const MAX_INPUT: u64 = 512 << 20;
+const MAX_INPUT: u64 = 512 * MIB;
 
 /// Explain why a pod was evicted
 ///
 /// Reads Events, Pods and Nodes, or lists of them, as YAML or JSON, from any cluster; or eviction
-/// messages, such as lines of `kubectl describe`, of logs, or quoted in a chat. Needs no access to a
-/// cluster.
+/// messages, such as lines of `kubectl describe`, of logs, or quoted in a chat. Needs no access to
+/// a cluster.
 ///
 /// Reports which threshold was crossed and by how much; which containers the message names, with
 /// usage and request; which containers it does not name, and why; whether event, status, condition
@@ -33,11 +34,11 @@ const MAX_INPUT: u64 = 512 << 20;
   evictlab explain event.yaml
   evictlab explain 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi.'")]
 pub(crate) struct Args {
-    /// File, `-` for standard input, or an eviction message [default: standard input]
+    /// File, `-` for standard input, or the words of an eviction message [default: standard input]
     #[arg(value_name = "FILE")]
-    input: Option<String>,
+    input: Vec<String>,
     /// Version of the kubelet if the input contains no Node: v1.31 or v1.31.14
-    #[arg(long, value_name = "VERSION", value_parser = version)]
+    #[arg(long, short, value_name = "VERSION", value_parser = version)]
     kubelet: Option<KubeletVersion>,
     /// Print a JSON array instead of text
     #[arg(long)]
@@ -53,7 +54,7 @@ fn version(text: &str) -> Result<KubeletVersion, String> {
 
 /// Reads the input and prints the explanations.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let text = read_input(args.input.as_deref())?;
+    let text = read_input(&args.input)?;
     let input = Input::read(&text).map_err(bad_input)?;
     let all = explain(&input, args.kubelet.as_ref()).map_err(bad_input)?;
     if args.json {
@@ -64,12 +65,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_input(input: Option<&str>) -> Result<String, Failure> {
-    match input {
+fn read_input(input: &[String]) -> Result<String, Failure> {
+    // A shell splits a message without quotes into words.
+    let words = input.join(" ");
+    match input.first().map(|_| words.as_str()) {
         None if stdin().is_terminal() => Err(bad_input(
             "failed to read the input: standard input is a terminal\nhelp: name a file, or pipe objects: kubectl get events,pods,nodes -o yaml | evictlab explain",
         )),
         None | Some("-") => read_limited(stdin().lock(), "standard input", 0, MAX_INPUT),
+        Some(files) if input.len() > 1 && (input[0] == "-" || Path::new(&input[0]).exists()) => {
+            let problem = format!("failed to read {files}: expected one file");
+            Err(bad_input(format!("{problem}\nhelp: explain one file at a time")))
+        }
         // A text with spaces that is not a file is a message.
         Some(message) if message.contains(' ') && !Path::new(message).exists() => Ok(message.to_owned()),
         Some(path) => {
@@ -100,6 +107,17 @@ mod tests {
     use std::io;
 
     use super::*;
+
+    #[test]
+    fn words_are_a_message_and_files_are_not() {
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            read_input(&words).map_err(|failure| failure.message)
+        };
+        assert_eq!(read(&["The", "node", "was", "low"]).unwrap(), "The node was low");
+        let error = read(&["Cargo.toml", "b.yaml"]).unwrap_err();
+        assert!(error.starts_with("failed to read Cargo.toml b.yaml: expected one file\nhelp: "), "{error}");
+    }
 
     #[test]
     fn input_is_read_up_to_a_limit() {

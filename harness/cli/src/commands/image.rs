@@ -39,8 +39,9 @@ enum Command {
         /// CPU architecture of the nodes, such as amd64 or arm64 [default: that of this machine]
         #[arg(long, value_name = "ARCHITECTURE", conflicts_with = "target")]
         architecture: Option<String>,
-        /// Build the program from the source tree for a Rust target, such as x86_64-unknown-linux-musl for a
-        /// smaller one [default: use the embedded program, else the target of this machine]
+        /// Build the program from the source tree for a Rust target, such as
+        /// x86_64-unknown-linux-musl for a smaller one [default: use the embedded program, else the
+        /// target of this machine]
         #[arg(long, value_name = "TARGET")]
         target: Option<String>,
     },
@@ -105,8 +106,8 @@ async fn load(archive: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the embedded program for an architecture, by default that of this machine, else builds the
-/// program from the source tree.
+/// Returns the embedded program for an architecture, by default that of this machine, else builds
+/// the program from the source tree.
 async fn provide_program(architecture: Option<&str>) -> Result<Built, Failure> {
     let host = stress_image::architecture(std::env::consts::ARCH);
     let architecture = architecture.unwrap_or(host);

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use evictlab_cluster::images::ImageCatalog;
-use evictlab_cluster::images::update::{ChangeKind, RELEASES, Update, download, node_images, update};
+use evictlab_cluster::images::update::{ImageChangeKind, RELEASES, Update, download, node_images, update};
 
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
 /// Add the node images that kind published to an image catalog
 ///
-/// Reads the release notes of kind, adds new Kubernetes versions with their digests, and replaces the
-/// images that a newer kind release built again. Use the catalog with `--image-lock FILE`.
+/// Reads the release notes of kind, adds new Kubernetes versions with their digests, and replaces
+/// the images that a newer kind release built again. Use the catalog with `--image-lock FILE`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab image update --image-lock images.lock
@@ -70,8 +70,8 @@ async fn releases(source: &str) -> Result<String, Failure> {
 fn report(updated: &Update, catalog: &str) -> Result<(), Failure> {
     for change in &updated.changes {
         let verb = match change.change {
-            ChangeKind::Added => "added",
-            ChangeKind::Rebuilt => "rebuilt",
+            ImageChangeKind::Added => "added",
+            ImageChangeKind::Rebuilt => "rebuilt",
         };
         print(format!("{verb:<8} {:<12} kind {}", change.version.to_string(), change.kind))?;
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use evictlab_cluster::{ClusterClient, JobName};
+use evictlab_cluster::ClusterClient;
 use evictlab_report::exit_code;
 use evictlab_report::words::count;
 use evictlab_tools::job::{
@@ -17,14 +17,16 @@ use super::job_worker::{WorkerArgs, work};
 use super::report_merge::merge_runs;
 use crate::args::baseline::BaselineArgs;
 use crate::args::existing::{AccessArgs, existing_failure};
+use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::output::OutputArgs;
-use crate::failure::{Failure, bad_input, infrastructure};
+use crate::failure::{Failure, infrastructure};
 use crate::output::{print, print_json, print_stderr};
 
 /// Run cases as a Kubernetes Job in the cluster that is tested
 ///
-/// Each index of the Job runs one shard of the selection with `--backend existing`, in a pod that keeps
-/// off the nodes under test. Indexes share these nodes by Leases, and each takes the next free ones.
+/// Each index of the Job runs one shard of the selection with `--backend existing`, in a pod that
+/// keeps off the nodes under test. Indexes share these nodes by Leases, and each takes the next
+/// free ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job manifest message --node-selector pool=evictions --allow-disruption | kubectl apply -f -
@@ -46,47 +48,12 @@ enum Command {
     Worker(WorkerArgs),
 }
 
-/// Name of a Job.
-#[derive(clap::Args)]
-pub(super) struct JobNameArgs {
-    /// Name of the Job
-    #[arg(long, value_name = "NAME", default_value = "evictlab", value_parser = label)]
-    name: String,
-    /// Namespace of the Job; one that is named must exist [default: evictlab, which the manifest
-    /// contains]
-    #[arg(long, value_name = "NAME", value_parser = label)]
-    namespace: Option<String>,
-}
-
-/// Parses a DNS label; a suffix, as of a pod, fits after it.
-fn label(text: &str) -> Result<String, String> {
-    const MAX_LENGTH: usize = 50;
-    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_label = !text.is_empty()
-        && text.len() <= MAX_LENGTH
-        && text.chars().all(is_valid)
-        && !text.starts_with('-')
-        && !text.ends_with('-');
-    match is_label {
-        true => Ok(text.to_owned()),
-        false => Err(format!("a name has at most {MAX_LENGTH} characters of a-z, 0-9 and -")),
-    }
-}
-
-impl JobNameArgs {
-    /// Returns the name, and whether the namespace is the default one.
-    pub(super) fn job(&self) -> (JobName, bool) {
-        let namespace = self.namespace.clone().unwrap_or_else(|| "evictlab".to_owned());
-        (JobName { namespace, name: self.name.clone() }, self.namespace.is_none())
-    }
-}
-
 /// Show the progress of a Job
 ///
 /// Prints a line for each change of an index until the Job has ended, then a table.
 ///
-/// Exit status: 0 all indexes succeeded, or printed once; 1 an index failed; 2 the Job does not exist; 4
-/// the cluster does not answer, or denies access.
+/// Exit status: 0 all indexes succeeded, or printed once; 1 an index failed; 2 the Job does not
+/// exist; 4 the cluster does not answer, or denies access.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job watch --name nightly
@@ -97,7 +64,8 @@ struct WatchArgs {
     /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print a JSON object instead of a table; without --once, one object per line after each change
+    /// Print a JSON object instead of a table; without --once, one object per line after each
+    /// change
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -107,11 +75,11 @@ struct WatchArgs {
 /// Collect the results of a Job, and merge them into one run
 ///
 /// Reads the results from the logs of the pods, as soon as each has ended, and writes them to
-/// DIR/index-N. At the end of the Job, DIR/merged is one run with the evidence of all indexes, as of
-/// `evictlab report merge`: a case of an index without results is an error.
+/// DIR/index-N. At the end of the Job, DIR/merged is one run with the evidence of all indexes, as
+/// of `evictlab report merge`: a case of an index without results is an error.
 ///
-/// Exit status: that of the merged run, as of `evictlab run`; 2 the Job does not exist, or DIR is not
-/// empty; 4 no index has results.
+/// Exit status: that of the merged run, as of `evictlab run`; 2 the Job does not exist, or DIR is
+/// not empty; 4 no index has results.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job collect results/nightly
@@ -135,11 +103,12 @@ struct CollectArgs {
 
 /// Delete a Job with everything that it created
 ///
-/// Ends the runs of the Job, which delete their namespaces; deletes what killed runs left; and deletes
-/// the Job's own objects, and its namespace if the manifest created it and no other Job is in it. Collect
-/// the results before: they are deleted with the pods.
+/// Ends the runs of the Job, which delete their namespaces; deletes what killed runs left; and
+/// deletes the Job's own objects, and its namespace if the manifest created it and no other Job is
+/// in it. Collect the results before: they are deleted with the pods.
 ///
-/// Exit status: 0 deleted; 2 nothing of the Job exists; 4 the cluster does not answer, or denies access.
+/// Exit status: 0 deleted; 2 nothing of the Job exists; 4 the cluster does not answer, or denies
+/// access.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab job delete --name nightly")]
@@ -168,11 +137,6 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Failure> {
 
 async fn reach(access: &AccessArgs) -> Result<ClusterClient, Failure> {
     access.access().reach().await.map_err(existing_failure)
-}
-
-/// Returns exit status 2 for invalid input, else 4.
-pub(super) fn job_failure(error: JobError) -> Failure {
-    if error.is_input() { bad_input(error) } else { infrastructure(error) }
 }
 
 async fn watch(args: &WatchArgs) -> Result<ExitCode, Failure> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use evictlab_case::select::{Shard, select};
 use evictlab_tools::job::{JobOptions, NodeSelector, Toleration, apply, manifest as objects, to_yaml};
 
-use super::job::{JobNameArgs, job_failure};
 use super::job_worker::run_args;
 use crate::args::existing::{ExistingArgs, existing_failure};
+use crate::args::job::{JobNameArgs, job_failure};
 use crate::args::selection::SelectionArgs;
 use crate::args::values::duration;
 use crate::failure::{Failure, bad_input, infrastructure};
@@ -16,14 +16,14 @@ use crate::output::{print, print_stderr};
 
 /// Default image.
 const IMAGE: &str = concat!("ghcr.io/YOUR-ORGANIZATION/evictlab:", env!("CARGO_PKG_VERSION"));
-/// Default number of indexes for each that runs at a time: the last ones then keep the others waiting
-/// for a small part of the whole time only.
+/// Default number of indexes for each that runs at a time: the last ones then keep the others
+/// waiting for a small part of the whole time only.
 const INDEXES_PER_WORKER: usize = 4;
 
 /// Print the objects of a Job that runs cases, or create them
 ///
-/// A service account, a ClusterRole with the least permissions, a priority class, and an Indexed Job. The
-/// Job keeps off the nodes of --node-selector, which are those under test.
+/// A service account, a ClusterRole with the least permissions, a priority class, and an Indexed
+/// Job. The Job keeps off the nodes of --node-selector, which are those under test.
 ///
 /// The number of --parallelism should be that of the nodes under test of each kubelet version. More
 /// --indexes than that balance the work; each costs the start of a run, about 20 s.
@@ -46,20 +46,20 @@ pub(super) struct ManifestArgs {
     /// Image of evictlab
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
-    /// Number of indexes, each with one shard of the selection [default: 4 for each of --parallelism, at
-    /// most one for each case]
+    /// Number of indexes, each with one shard of the selection [default: 4 for each of
+    /// --parallelism, at most one for each case]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     indexes: Option<u16>,
     /// Number of indexes at a time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     parallelism: u16,
-    /// Retry an index this many times after a failure of its pod, its node or the harness; failed cases
-    /// are not retried
+    /// Retry an index this many times after a failure of its pod, its node or the harness; failed
+    /// cases are not retried
     #[arg(long, value_name = "N", default_value_t = 2)]
     retries: u32,
-    /// End the Job after this time
-    #[arg(long, value_name = "DURATION", default_value = "6h", value_parser = duration)]
-    deadline: Duration,
+    /// Stop the Job after this time
+    #[arg(long, alias = "deadline", value_name = "DURATION", default_value = "6h", value_parser = duration)]
+    timeout: Duration,
     /// Taint that the pods of the Job tolerate, as `KEY[=VALUE][:EFFECT]` (repeatable)
     #[arg(long = "tolerate", value_name = "TAINT")]
     tolerations: Vec<Toleration>,
@@ -106,7 +106,7 @@ impl ManifestArgs {
             indexes,
             parallelism: parallelism.min(indexes),
             retries: self.retries,
-            deadline: self.deadline,
+            deadline: self.timeout,
             node_selector: self.node_selector()?,
             tolerations: self.tolerations.clone(),
             priority_class: self.priority_class.clone(),

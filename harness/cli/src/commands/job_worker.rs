@@ -7,15 +7,15 @@ use evictlab_case::select::Shard;
 use evictlab_runner::{Interrupt, new_run_id};
 use evictlab_tools::job::JobWorker;
 
-use super::job::job_failure;
 use super::run;
+use crate::args::job::job_failure;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print_stderr;
 
 /// Run one index of a Job: the command of its pods
 ///
-/// Removes what an earlier attempt of the index left, runs the shard of the index, and writes the results
-/// to the end of the log, from which `evictlab job collect` reads them.
+/// Removes what an earlier attempt of the index left, runs the shard of the index, and writes the
+/// results to the end of the log, from which `evictlab job collect` reads them.
 ///
 /// Exit status: that of the run, as of `evictlab run`.
 #[derive(clap::Args)]

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use evictlab_case::select::select_parsed;
 use evictlab_case::{ListedCase, ParsedCase};
 
 use crate::args::selection::SelectionArgs;
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, stdout_width};
 use evictlab_report::words::count;
 
 /// List cases
 ///
-/// Prints the kubelets, deadline, labels and expectation of each case: the observation of a case takes
-/// at most its deadline, longer on slow nodes. JSON output also contains the file and upstream issues.
-/// Reads the case files, but does not check them as `evictlab lint` does.
+/// Prints the name, deadline and expectation of each case, a line each; in a pipe or a file also
+/// its kubelets and labels. The observation of a case takes at most its deadline, longer on
+/// slow nodes. JSON output also contains the file and upstream issues. Reads the case files, but does not check them as `evictlab lint` does.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab list
@@ -47,13 +47,23 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn table(cases: &[Arc<ParsedCase>]) -> String {
     let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(["SUITE", "CASE", "KUBELET", "DEADLINE", "LABELS", "ABOUT"]);
-    // In a pipe, every case is one line of any length.
-    if let Some((width, _)) = terminal_size::terminal_size() {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    table.load_style(presets::NOTHING);
+    // Every case is one line: in a pipe of any length, and on a terminal cut at its width.
+    if let Some(width) = stdout_width() {
+        table.set_header(["CASE", "DEADLINE", "ABOUT"]);
+        for loaded in cases {
+            let case = &loaded.case;
+            let deadline = format!("{}s", case.deadline().as_secs());
+            table.add_row([format!("{}/{}", loaded.suite, case.name), deadline, case.about.clone()]);
+        }
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        table.set_constraints([ColumnConstraint::ContentWidth, ColumnConstraint::ContentWidth]);
+        for row in table.row_iter_mut() {
+            row.max_height(1);
+        }
+        return table.trim_fmt();
     }
+    table.set_header(["SUITE", "CASE", "KUBELET", "DEADLINE", "LABELS", "ABOUT"]);
     for loaded in cases {
         let case = &loaded.case;
         table.add_row([

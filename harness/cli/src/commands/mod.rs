@@ -2,9 +2,9 @@
 
 pub(crate) mod bench;
 pub(crate) mod bisect;
+mod bisect_backend;
 mod bisect_commits;
-mod bisect_probe;
-mod bisect_worker;
+mod bisect_run;
 pub(crate) mod book;
 pub(crate) mod cluster;
 pub(crate) mod completions;

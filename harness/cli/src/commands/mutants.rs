@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_case::select::{Selection, select};
 use evictlab_embedded::Defect;
 use evictlab_report::exit_code;
 use evictlab_tools::mutants::{self, DefectInfo, MatrixOptions};
 
+use crate::args::candidates;
 use crate::args::kubelets::KubeletArgs;
 use crate::args::output::ProgressArgs;
 use crate::args::selection::SourceArgs;
@@ -46,21 +48,24 @@ enum Command {
     /// further mutants. Writes mutants.json and mutants.html to the run directory.
     ///
     /// Exit status: 0 every mutant is killed, and every case kills a mutant or states why none can
-    /// fail it (`no-mutant` in the case file); 1 otherwise; 2 invalid input; 4 error of the harness.
+    /// fail it (`no-mutant` in the case file); 1 otherwise; 2 invalid input; 4 error of the
+    /// harness.
     Run(Box<RunArgs>),
 }
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab mutants run
-  evictlab mutants run --case ranking --kubelet v1.33
+  evictlab mutants run ranking --kubelet v1.33
   evictlab mutants run --defect limits-halved --full
   evictlab mutants run --kubelet all --output-dir mutants")]
 struct RunArgs {
-    /// Suite, case, `suite/case`, or case file (repeatable, or separated by commas) [default: all
-    /// cases]
-    #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
-    selected: Vec<String>,
+    /// Suites, cases, `suite/case`, or case files [default: all cases]
+    #[arg(value_name = "SELECTION", add = ArgValueCandidates::new(candidates::selections))]
+    names: Vec<String>,
+    /// The former option for selections.
+    #[arg(long = "case", hide = true, value_name = "CASE", value_delimiter = ',')]
+    named_cases: Vec<String>,
     /// Defect (repeatable, or separated by commas) [default: all defects]
     #[arg(long = "defect", value_name = "NAME", value_delimiter = ',')]
     defects: Vec<Defect>,
@@ -101,7 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn run_matrix(args: &RunArgs) -> Result<ExitCode, Failure> {
     let catalog = args.kubelets.image_catalog()?;
-    let selection = Selection { names: args.selected.clone(), ..Selection::default() };
+    let names = [&args.names[..], &args.named_cases].concat();
+    let selection = Selection { names, ..Selection::default() };
     let all = args.defects.is_empty();
     let options = MatrixOptions {
         cases: select(&args.source.source(), &selection)?,

@@ -22,10 +22,11 @@ const REAL_RESULTS: &str = "results/real";
 
 /// Compare the model with real kubelets, case by case
 ///
-/// Reads the results of real kubelets, runs the same cases on modelled kubelets of the same versions
-/// and on the same cgroup version, and compares verdicts and eviction messages. Measured amounts in
-/// messages, the order of containers, random names, and the messages of pods that may be evicted or not
-/// are not compared. A case without a conclusive verdict of a real kubelet is pending.
+/// Reads the results of real kubelets, runs the same cases on modelled kubelets of the same
+/// versions and on the same cgroup version, and compares verdicts and eviction messages. Measured
+/// amounts in messages, the order of containers, random names, and the messages of pods that may be
+/// evicted or not are not compared. A case without a conclusive verdict of a real kubelet is
+/// pending.
 ///
 /// `evictlab parity record` adds the results of runs with --backend kind or existing.
 ///
@@ -62,8 +63,8 @@ enum Command {
 
 /// Add runs on real kubelets to the results
 ///
-/// Writes a file for each version of the kubelet and of cgroups, with the verdicts and the messages of
-/// each case. Cases that a file contains already are replaced if the runs contain them.
+/// Writes a file for each version of the kubelet and of cgroups, with the verdicts and the messages
+/// of each case. Cases that a file contains already are replaced if the runs contain them.
 ///
 /// Exit status: 0 written; 2 a directory contains no run, or one of modelled kubelets.
 #[derive(clap::Args)]
@@ -75,12 +76,12 @@ struct RecordArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
     /// Directory of the results
-    #[arg(long, value_name = "DIR", default_value = REAL_RESULTS)]
-    output_dir: PathBuf,
+    #[arg(long, alias = "output-dir", value_name = "DIR", default_value = REAL_RESULTS)]
+    real_results: PathBuf,
 }
 
-/// Compares the model with real kubelets, or records results. Simulated time requires a paused runtime
-/// clock.
+/// Compares the model with real kubelets, or records results. Simulated time requires a paused
+/// runtime clock.
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Some(Command::Record(args)) = &args.command {
         return record(args);
@@ -108,7 +109,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn record(args: &RecordArgs) -> Result<ExitCode, Failure> {
     let runs: Result<Vec<RecordedRun>, _> = args.runs.iter().map(|dir| RecordedRun::read(dir)).collect();
     for results in KubeletResults::collect(&runs.map_err(bad_input)?).map_err(bad_input)? {
-        let path = results.update(&args.output_dir).map_err(infrastructure)?;
+        let path = results.update(&args.real_results).map_err(infrastructure)?;
         print(format!("{} in {}", count(results.cases.len(), "case"), path.display()))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -11,16 +11,17 @@ use crate::output::print;
 
 /// Render a run as an HTML page, compare two runs, or merge runs
 ///
-/// The page is self-contained and at most 4 MB for all cases on all kubelets: the verdicts by case and
-/// kubelet, with a search, and for each case a timeline of the available and used amounts, the parsed
-/// messages, the checks, the objects and the kubelet log, as far as there is room for them, cases in
-/// need of attention first; and links to the files of the evidence. A run that is in progress or was
-/// aborted is rendered up to that point.
+/// The page is self-contained and at most 4 MB for all cases on all kubelets: the verdicts by case
+/// and kubelet, with a search, and for each case a timeline of the available and used amounts, the
+/// parsed messages, the checks, the objects and the kubelet log, as far as there is room for them,
+/// cases in need of attention first; and links to the files of the evidence. A run that is in
+/// progress or was aborted is rendered up to that point.
 ///
-/// With --compare: prints the differences in verdicts, rates and durations as Markdown or JSON; writes a
-/// page if the name of the file ends in .html.
+/// With --compare: prints the differences in verdicts, rates and durations as Markdown or JSON;
+/// writes a page if the name of the file ends in .html.
 ///
-/// Exit status: 0 written; 1 with --exit-code, a case changed or is gone; 2 the directory contains no run.
+/// Exit status: 0 written; 1 with --exit-code, a case changed or is gone; 2 the directory contains
+/// no run.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use evictlab_tools::documents::{DOCUMENTS, Document};
 
@@ -12,8 +12,8 @@ use crate::profile::{FILE, profile_schema};
 
 /// Print the JSON Schema of case files, or of another document
 ///
-/// A document has the name of its file, or of the command whose `--json` prints it. The schema describes
-/// every key; later versions of evictlab may add keys to the documents that they write.
+/// A document has the name of its file, or of the command whose `--json` prints it. The schema
+/// describes every key; later versions of evictlab may add keys to the documents that they write.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   evictlab schema > case.schema.json
@@ -46,11 +46,11 @@ fn document() -> impl TypedValueParser<Value = Described> {
     })
 }
 
-/// Prints the schema.
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Prints the schema. That of the profiles describes the options of `command`.
+pub(crate) fn run(args: &Args, command: &Command) -> Result<ExitCode, Failure> {
     let schema = match args.document {
         Described::Document(document) => document.schema(),
-        Described::Profiles => profile_schema(&crate::Cli::command()),
+        Described::Profiles => profile_schema(command),
     };
     print(format!("{schema:#}"))?;
     Ok(ExitCode::SUCCESS)

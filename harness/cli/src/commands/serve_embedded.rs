@@ -9,8 +9,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, StateDir};
-use evictlab_embedded::Cluster;
-use evictlab_embedded::http::Access;
+use evictlab_embedded::{Access, Cluster};
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;

@@ -29,13 +29,10 @@ use crate::args::kubelets::KubeletArg;
 use crate::args::output::OutputArgs;
 use crate::args::selection::SelectionArgs;
 use crate::args::target::reject_foreign_managed_options;
-use crate::execute::{execute, run_directory};
+use crate::execute::{MAX_ATTEMPTS, execute, run_directory};
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
 use crate::output::{print_json_until_interrupt, print_until_interrupt};
-
-/// Maximum number of runs of an inconclusive case.
-const MAX_ATTEMPTS: u32 = 3;
 
 /// Compare cases on two kubelets, and document whether a bug is fixed
 ///

@@ -22,10 +22,10 @@ use tokio::time::sleep;
 use crate::args::existing::{AccessArgs, existing_failure};
 use crate::args::output::ColorArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
-use crate::output::print_stderr;
+use crate::output::{VisibleWriter, print_stderr};
 
-/// Time after an interrupt for which the watch waits for the reader of its output.
-const READER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after an interrupt until the process exits, whether its output was read or not.
+const EXIT_DELAY: Duration = Duration::from_secs(5);
 
 /// Watch the nodes of any cluster and predict the next evictions
 ///
@@ -34,9 +34,9 @@ const READER_TIMEOUT: Duration = Duration::from_secs(5);
 /// a new first pod, evictions with their parsed message and whether the ranking predicted them, and
 /// pods that end. Changes nothing.
 ///
-/// On a terminal, the table is updated below the changes, and keys select a node (arrows), show all of
-/// its pods with the reason for the rank of each (Enter, Esc), change the signal (s, S) and quit (q);
-/// otherwise the table is printed once, then one line for each change.
+/// On a terminal, the table is updated below the changes, and keys select a node (arrows), show all
+/// of its pods with the reason for the rank of each (Enter, Esc), change the signal (s, S) and quit
+/// (q); otherwise the table is printed once, then one line for each change.
 ///
 /// The thresholds come from the configuration of each kubelet, and the ranking follows the rules of
 /// its version. The usage comes from the kubelet's Summary: values of pods are up to 20 s old, as
@@ -74,8 +74,8 @@ pub(crate) struct Args {
     /// Show the first N pods of each node
     #[arg(long, value_name = "N", default_value_t = 5)]
     pods: usize,
-    /// Serve OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9469: distances to thresholds,
-    /// evictions by cause, and hits of the forecast
+    /// Serve OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9469: distances to
+    /// thresholds, evictions by cause, and hits of the forecast
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
     metrics: Option<SocketAddr>,
     /// Print the current state and exit
@@ -110,14 +110,15 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         signal: args.signal,
         interval: args.interval,
     };
-    // A reader that does not read, such as a pager, blocks the output. There is nothing to clean up.
+    // A reader that does not read, such as a pager, blocks the output. There is nothing to clean
+    // up.
     let (stop, status) =
         (interrupt.stop.clone(), if args.once { exit_code::INTERRUPTED } else { exit_code::SUCCESS });
     let (keyboard, keys) = keyboard(args).map_err(infrastructure)?.unzip();
     let restore = keyboard.as_ref().map(Keyboard::restorer);
     tokio::spawn(async move {
         stop.cancelled().await;
-        sleep(READER_TIMEOUT).await;
+        sleep(EXIT_DELAY).await;
         restore.inspect(|restore| restore());
         exit(status.into());
     });
@@ -141,7 +142,7 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 async fn print_once(args: &Args, client: &ClusterClient, options: &WatchOptions) -> Result<(), WatchError> {
     let views = inspect(client, options).await?;
     if args.json {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = VisibleWriter(BufWriter::new(io::stdout().lock()));
         serde_json::to_writer_pretty(&mut out, &views).map_err(io::Error::from)?;
         writeln!(out)?;
         return Ok(out.flush()?);

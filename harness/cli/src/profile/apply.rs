@@ -17,9 +17,22 @@ use super::negation::{unset_flags, with_negations};
 const DEFAULT: &str = "default";
 /// Options that a profile cannot contain.
 const EXCLUDED: [&str; 3] = ["profile", "help", "version"];
+/// Options that permit to disturb or to delete what others use. They are given for one command: a
+/// file in a directory, which may come from somebody else, does not permit anything.
+const PERMISSIONS: [&str; 8] = [
+    "allow-control-plane",
+    "allow-disruption",
+    "allow-other-pods",
+    "allow-privileged",
+    "force",
+    "kept",
+    "max-starved-nodes",
+    "pressure-cap",
+];
 
 /// Returns the command with the defaults of a profile: that of `--profile`, else of
-/// `EVICTLAB_PROFILE`, else `default`. `--no-FLAG` among the arguments unsets a flag of the profile.
+/// `EVICTLAB_PROFILE`, else `default`. `--no-FLAG` among the arguments unsets a flag of the
+/// profile.
 ///
 /// # Errors
 /// The file is invalid, or does not have the profile.
@@ -71,7 +84,20 @@ fn with_defaults(
 /// Returns the options that a profile may contain, by their long names.
 pub(super) fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let named = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
-    named.filter(|(long, _)| !EXCLUDED.contains(long))
+    named.filter(|(long, arg)| is_allowed(long) && !arg.is_hide_set())
+}
+
+fn is_allowed(long: &str) -> bool {
+    !EXCLUDED.contains(&long) && !PERMISSIONS.contains(&long)
+}
+
+/// Returns the option with this long name, which may be a former one.
+fn find_option<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let has_name = |arg: &&Arg| {
+        let former = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long() == Some(name) || former.contains(&name)
+    };
+    command.get_arguments().find(has_name).filter(|arg| arg.get_long().is_some_and(is_allowed))
 }
 
 /// Returns whether the values of an option are `true` and `false`.
@@ -94,6 +120,11 @@ fn unknown_key(file: &ProfileFile, key: &Spanned<std::borrow::Cow<'_, str>>, kno
     file.problem(key.span(), format!("unknown key `{}`", key.get_ref()), note)
 }
 
+fn permission(file: &ProfileFile, key: &Spanned<std::borrow::Cow<'_, str>>) -> ProfileError {
+    let message = format!("`{}` is a permission, which a profile cannot give", key.get_ref());
+    file.problem(key.span(), message, format!("state --{} on the command line", key.get_ref()))
+}
+
 /// The values of a profile.
 struct Profile<'a> {
     file: &'a ProfileFile,
@@ -113,7 +144,10 @@ impl Profile<'_> {
                 command = command.mut_subcommand(name, |_| applied);
                 continue;
             }
-            let Some((_, arg)) = keys(&command).find(|(long, _)| *long == name) else {
+            let Some(arg) = find_option(&command, name) else {
+                if PERMISSIONS.contains(&name) {
+                    return Err(permission(self.file, key));
+                }
                 let subcommands = command.get_subcommands().map(Command::get_name);
                 let options = keys(&command).map(|(long, _)| long);
                 let known: Vec<&str> = subcommands.filter(|name| *name != "help").chain(options).collect();

@@ -14,8 +14,8 @@ pub(super) fn unset_flags(arguments: &[OsString]) -> BTreeSet<&str> {
     words.filter_map(|word| word.strip_prefix("--")?.strip_prefix(PREFIX)).collect()
 }
 
-/// Adds `--no-FLAG` for every flag of the command and its subcommands. The last one of a flag and its
-/// negation applies. Without a profile that sets the flag, its negation has no other effect.
+/// Adds `--no-FLAG` for every flag of the command and its subcommands. The last one of a flag and
+/// its negation applies. Without a profile that sets the flag, its negation has no other effect.
 pub(super) fn with_negations(mut command: Command) -> Command {
     let is_flag = |arg: &&Arg| matches!(arg.get_action(), ArgAction::SetTrue);
     let flags: Vec<(String, String)> = command

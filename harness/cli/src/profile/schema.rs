@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::apply::{is_flag, keys};
 
-/// Returns the schema (draft 2020-12): the options of this command and its subcommands are the keys of a
-/// profile.
+/// Returns the schema (draft 2020-12): the options of this command and its subcommands are the keys
+/// of a profile.
 pub(crate) fn profile_schema(command: &Command) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -19,9 +19,9 @@ const BAD: &str = "v1.31.14";
 /// A version of a commit that does not build.
 const BROKEN: &str = "broken";
 
-/// Builds a kubelet that reports the version in the file `version`. Adds the subject of the commit to
-/// the file `$BUILD_LOG`, and `overlap` while another build runs. From `$BUILD_HOLD_FROM` builds on,
-/// waits while the file `$BUILD_HOLD` exists.
+/// Builds a kubelet that reports the version in the file `version`. Adds the subject of the commit
+/// to the file `$BUILD_LOG`, and `overlap` while another build runs. From `$BUILD_HOLD_FROM` builds
+/// on, waits while the file `$BUILD_HOLD` exists.
 const BUILD: &str = r#"
 trap 'exit 1' TERM
 mkdir "$BUILD_LOG.lock" || echo overlap >> "$BUILD_LOG"
@@ -246,7 +246,7 @@ fn finds_a_commit_of_a_branch_with_few_builds() {
     }
     let run = laboratory.folder.path().join("results/latest/artifacts").join(&culprit[..12]);
     let events = fs::read_to_string(run.join("artifacts/events.jsonl")).unwrap();
-    let on_kind = "evictlab bisect sidecars-are-named --good 'main~31' --bad main --git kubernetes --build 'sh build.sh' --kubelet-path _output/bin/kubelet --tries 1 --bad-if any --backend kind";
+    let on_kind = "evictlab bisect sidecars-are-named --good 'main~31' --bad main --git kubernetes --build 'sh build.sh' --kubelet-path _output/bin/kubelet --repeat 1 --bad-if any --backend kind";
     assert!(events.contains(on_kind), "{events}");
     // Both ends, and the logarithm of the 38 commits between them.
     let builds = laboratory.builds();
@@ -341,7 +341,7 @@ fn an_interrupted_search_continues() {
     fs::remove_file(laboratory.hold()).unwrap();
     // Kubelets of the cache would hide that a commit is tested again.
     fs::remove_dir_all(laboratory.folder.path().join("cache")).unwrap();
-    let (status, text) = laboratory.bisect(&[&ENDS[..], &["--resume", "--tries", "2"]].concat());
+    let (status, text) = laboratory.bisect(&[&ENDS[..], &["--resume", "--repeat", "2"]].concat());
     assert_eq!(status, Some(2), "{text}");
     assert!(text.contains("its search has another tries, 1"), "{text}");
     let (status, json) = laboratory.json(&[&ENDS[..], &["--resume"]].concat());
@@ -464,7 +464,7 @@ fn rejects_invalid_input_before_the_search() {
             &["--good", "main~31", "--bad", "main", "--kubelet-path", "../kubelet"],
             "it is not in the worktree",
         ),
-        (&["--good", "main~31", "--bad", "main", "--tries", "0"], "0 is not in 1..=1000"),
+        (&["--good", "main~31", "--bad", "main", "--repeat", "0"], "0 is not in 1..=1000"),
         (
             &["--good", "main~31", "--bad", "main", "--resume=nowhere"],
             "failed to resume nowhere: it has no bisect.json",

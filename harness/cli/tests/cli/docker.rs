@@ -182,7 +182,7 @@ fn node(cluster: &str, record: Option<ClusterRecord>) -> Container {
 }
 
 #[test]
-fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
+fn gc_spares_a_foreign_cluster_with_the_name_of_a_dead_run() {
     let killed = record("lab", "killed", dead());
     let unfinished = ClusterRecord { node_ids: vec!["lab-worker".to_owned()], ..killed.clone() };
     let rows = [
@@ -208,6 +208,20 @@ fn gc_spares_a_cluster_of_somebody_else_with_the_name_of_a_dead_run() {
         assert!(status == 0 && text.contains(says), "{status} {text}");
         let expected: &[&str] = if is_spared { &["lab-worker", "web"] } else { &["web"] };
         assert_eq!(host.daemon.names(), expected, "{text}");
+    }
+}
+
+/// A node image that was made from a node has the record of that node.
+#[test]
+fn gc_ignores_a_record_with_the_name_of_another_cluster() {
+    let rows = [("theirs", "victim"), ("theirs", "../victim"), ("../victim", "../victim")];
+    for (label, stored) in rows {
+        let copied = node(label, Some(record(stored, "killed", dead())));
+        let nodes = [("their-worker", copied), ("victim-worker", node("victim", None))];
+        let host = Host::new(&nodes, &[]);
+        let (_, text) = host.evictlab(&["gc"]);
+        assert_eq!(host.daemon.names(), ["their-worker", "victim-worker"], "{label} {stored}: {text}");
+        assert!(text.contains("0 clusters removed"), "{text}");
     }
 }
 
@@ -238,7 +252,7 @@ fn delete_asks_for_a_live_owner_and_for_a_record() {
             true,
             "uses it\nhelp: wait for the end of its run, or use --force",
         ),
-        (record("lab", "killed", dead()), false, "it may be somebody else's\nhelp: "),
+        (record("lab", "killed", dead()), false, "another program may have created it\nhelp: "),
     ];
     for (state, is_recorded, says) in rows {
         let container = node("lab", is_recorded.then(|| state.clone()));

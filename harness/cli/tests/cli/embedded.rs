@@ -89,7 +89,7 @@ const FAULTS: [(&str, &[&str]); 13] = [
     ("api-error: {at: 2s}", &["error"]),
     ("api-error: {at: 8s, for: 20s, code: 503}", &["inconclusive", "error"]),
     ("api-slow: {at: 2s, by: 1s}", &[]),
-    ("kubelet-restart: {at: 3s}", &["inconclusive"]),
+    ("kubelet-restart: {at: 3s}", &["inconclusive", "flaky"]),
     ("oom-kill: {at: 3s}", &["inconclusive"]),
     ("node-gone: {at: 3s}", &["error"]),
     ("stats-missing: {}", &["inconclusive", "failed"]),

@@ -1,5 +1,5 @@
-//! Snapshots of error texts: each variant of each error type is in the snapshot of its crate, and each
-//! text states what failed.
+//! Snapshots of error texts: each variant of each error type is in the snapshot of its crate, and
+//! each text states what failed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +29,7 @@ const CAUSES: [(&str, &[&str]); 6] = [
             "ScriptError",
             "SpanError",
             "VersionError",
+            "CgroupVersionError",
             "QuantityError",
             "OptionsError",
         ],

@@ -1,5 +1,5 @@
-//! Versions in examples: every one works on a machine without node images, because evictlab knows an
-//! image for it.
+//! Versions in examples: every one works on a machine without node images, because evictlab knows
+//! an image for it.
 
 use std::collections::BTreeSet;
 use std::fs;

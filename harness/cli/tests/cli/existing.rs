@@ -266,7 +266,7 @@ impl ServedCluster {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Creates a pod of somebody else on a node.
+    /// Creates a pod on a node that does not belong to evictlab.
     fn create_other_pod(&self, node: &str) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
@@ -331,8 +331,8 @@ fn one_node_at_a_time_is_under_pressure() {
     assert_eq!((run(&[]), run(&["--max-starved-nodes", "2"])), (1, 2));
 }
 
-/// As in a pod: no kubeconfig, the address in the environment, and the files of the service account, in a
-/// mount namespace of its own.
+/// As in a pod: no kubeconfig, the address in the environment, and the files of the service
+/// account, in a mount namespace of its own.
 #[test]
 fn uses_the_service_account_of_its_pod() {
     let in_pod = |script: &str| {

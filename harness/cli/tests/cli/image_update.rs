@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 
 const DIGEST: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// Releases in the format of GitHub's API: a new version, a new build, and a version without changes.
+/// Releases in the format of GitHub's API: a new version, a new build, and a version without
+/// changes.
 fn releases() -> String {
     let notes = format!(
         "Images pre-built for this release:\\r\\n- v1.38.0: `kindest/node:v1.38.0@sha256:{DIGEST}`\\r\\n- v1.37.0: \

@@ -1,5 +1,5 @@
-//! `evictlab job`: manifests; and workers, which are processes here, on an embedded cluster that another
-//! process serves.
+//! `evictlab job`: manifests; and workers, which are processes here, on an embedded cluster that
+//! another process serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -265,8 +265,8 @@ fn a_killed_index_is_retried_and_leaves_nothing() {
     assert!(cluster.gc().starts_with("0 namespaces removed from "), "the retry removed them");
 }
 
-/// The model does not run Indexed Jobs: a Job with one pod, whose log is that of a worker, shows that the
-/// results are found in it.
+/// The model does not run Indexed Jobs: a Job with one pod, whose log is that of a worker, shows
+/// that the results are found in it.
 #[test]
 fn results_are_collected_from_the_logs_of_pods() {
     let cluster = ServedCluster::new();
@@ -369,7 +369,8 @@ fn seconds_by_case() -> BTreeMap<String, f64> {
     seconds
 }
 
-/// Ten workers take the indexes in their order, each the next one when it is free, as Kubernetes does.
+/// Ten workers take the indexes in their order, each the next one when it is free, as Kubernetes
+/// does.
 #[test]
 fn small_shards_keep_ten_workers_busy() {
     const WORKERS: usize = 10;

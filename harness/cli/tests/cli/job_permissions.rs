@@ -1,5 +1,5 @@
-//! The ClusterRole of `evictlab job manifest` on a cluster whose API server enforces it: it is sufficient,
-//! and every permission in it is used.
+//! The ClusterRole of `evictlab job manifest` on a cluster whose API server enforces it: it is
+//! sufficient, and every permission in it is used.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,8 +92,8 @@ fn granted() -> Granted {
     rules.collect()
 }
 
-/// The permission that a request needs (`RequestInfoFactory` of the API server); `None` for paths that
-/// everybody may read.
+/// The permission that a request needs (`RequestInfoFactory` of the API server); `None` for paths
+/// that everybody may read.
 fn needed(request: &Request) -> Option<String> {
     let path: Vec<&str> = request.uri().path().trim_matches('/').split('/').collect();
     let (group, rest) = match path[..] {

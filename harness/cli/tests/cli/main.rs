@@ -27,6 +27,7 @@ mod history;
 #[cfg(target_os = "linux")]
 mod image;
 mod image_update;
+mod import_cycles;
 mod installed;
 mod interrupted;
 mod job;
@@ -34,6 +35,7 @@ mod job;
 mod job_permissions;
 mod merge;
 mod model;
+mod modules;
 mod new_minor;
 mod output;
 mod parity;

@@ -122,6 +122,12 @@ fn mistakes_have_a_position_and_a_suggestion() {
         ("[profiles.ci.run]\nrepeat = 1\n", "evictlab.toml:1:2", "did you mean `profile`?"),
         ("[profile.ci]\nrun = 1\n", "evictlab.toml:2:1", "unknown key `run`"),
         ("[profile.ci.run]\nprofile = 'a'\n", "evictlab.toml:2:1", "unknown key `profile`"),
+        (
+            "[profile.ci.run]\nallow-disruption = true\n",
+            "evictlab.toml:2:1",
+            "`allow-disruption` is a permission",
+        ),
+        ("[profile.default.gc]\nforce = true\n", "evictlab.toml:2:1", "state --force on the command line"),
         ("[profile.ci.run]\n\nrepeat = true\n", "evictlab.toml:3:10", "expected a string or a number"),
         ("[profile.ci.run]\nquiet = 'yes'\n", "evictlab.toml:2:9", "expected true or false"),
         ("[profile.ci.run]\nbackend = ['kind']\n", "evictlab.toml:2:11", "found a value of the type array"),

@@ -37,7 +37,8 @@ fn documents_a_fixed_bug() {
     ] {
         assert!(document.contains(part), "{part}\n{document}");
     }
-    // The document is pasted into issues, where a picture of the run directory would be a dead link.
+    // The document is pasted into issues, where a picture of the run directory would be a dead
+    // link.
     assert!(!document.contains("!["), "{document}");
     let pictures: Vec<&str> = document
         .lines()

@@ -9,8 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use evictlab_embedded::http::Access;
-use evictlab_embedded::{CgroupVersion, Cluster, NodeOptions, Options};
+use evictlab_embedded::{Access, CgroupVersion, Cluster, Node, NodeOptions, Options, SimContext};
 use evictlab_rules::KubeletVersion;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -54,12 +53,10 @@ impl Lab {
         let lab = Self { cluster, folder, runtime };
         let configuration = json!({"evictionHard": {"memory.available": "1500Mi"}, "kernelMemcgNotification": true,
             "nodeStatusUpdateFrequency": "1s"});
-        lab.cluster.with(|world| {
-            world.with(|_, nodes, ctx| {
-                let kubelet = &mut nodes.get_mut("worker").unwrap().kubelet;
-                kubelet.configure(configuration.as_object().unwrap(), true, ctx);
-            });
-        });
+        let configuration = configuration.as_object().unwrap();
+        let configure =
+            |node: &mut Node, ctx: &mut SimContext| node.kubelet.configure(configuration, true, ctx);
+        lab.cluster.with_node("worker", configure).unwrap();
         lab.until("a threshold", |node| node.pointer("/reading/thresholds/0").is_some());
         lab
     }
@@ -76,7 +73,7 @@ impl Lab {
     }
 
     /// Exit status, standard output, standard error.
-    fn said(&self, arguments: &[&str]) -> (i32, String, String) {
+    fn output(&self, arguments: &[&str]) -> (i32, String, String) {
         let output = self.command(arguments).output().unwrap();
         let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (output.status.code().unwrap(), out, err)
@@ -85,7 +82,7 @@ impl Lab {
     /// Waits until the node matches, and returns it.
     fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..600 {
-            let (status, out, err) = self.said(&["--once", "--json"]);
+            let (status, out, err) = self.output(&["--once", "--json"]);
             assert_eq!(status, 0, "{err}");
             let nodes = documents::parse("watch", &out);
             if is(&nodes[0]) {
@@ -93,7 +90,7 @@ impl Lab {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("no {what}: {}", self.said(&["--once"]).1)
+        panic!("no {what}: {}", self.output(&["--once"]).1)
     }
 
     /// Creates a pod of agnhost.
@@ -172,7 +169,7 @@ fn predicts_and_reports_an_eviction() {
         ),
         (&json!("worker"), &json!("v1.32.0"), &json!("default/idle"), &json!("Burstable"))
     );
-    let (_, table, _) = lab.said(&["--once"]);
+    let (_, table, _) = lab.output(&["--once"]);
     assert!(table.contains("hard 1500Mi: ") && table.contains("Mi above"), "{table}");
     assert!(table.contains("   1  default/idle") && table.contains("requests 50Mi"), "{table}");
     let mut watch = Watch::start(&lab, &["--interval", "200ms"]);
@@ -210,7 +207,7 @@ fn reports_unusable_input() {
         (&["--json"], 2, "--once"),
     ];
     for (arguments, code, says) in rows {
-        let (status, out, error) = lab.said(arguments);
+        let (status, out, error) = lab.output(arguments);
         assert_eq!((status, out.as_str()), (code, ""), "{arguments:?}: {error}");
         assert!(error.contains(says), "{arguments:?}: {error}");
     }
@@ -307,7 +304,7 @@ fn serves_metrics_of_thresholds_and_evictions() {
     assert_eq!(after[r#"evictlab_evictions_total{node="worker",cause="memory"}"#], 1.0, "{body}");
     assert_eq!(after[hits], 1.0, "{body}");
     assert_eq!(watch.interrupt(), 0);
-    let (status, _, err) = lab.said(&["--once", "--metrics", "127.0.0.1:0"]);
+    let (status, _, err) = lab.output(&["--once", "--metrics", "127.0.0.1:0"]);
     assert!(status == 2 && err.contains("cannot be used with"), "{err}");
 }
 

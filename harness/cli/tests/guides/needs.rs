@@ -28,7 +28,7 @@ pub fn missing(block: &Block, made: &BTreeSet<String>) -> Option<String> {
         "served" => None,
         "release" => Some("a release does not exist yet".to_owned()),
         "github" => Some("GitHub runs the actions of the job".to_owned()),
-        "cluster" => Some("it is about somebody's cluster".to_owned()),
+        "cluster" => Some("it needs a cluster of the user".to_owned()),
         other => (!made.contains(other)).then(|| format!("the block that makes `{other}` was not run")),
     })
 }

@@ -39,9 +39,8 @@ pub fn kubelet() -> Result<String, String> {
 
 fn docker(arguments: &[&str]) -> String {
     let output = Command::new("docker").args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    said
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn lines(text: &str) -> BTreeSet<String> {
@@ -155,15 +154,15 @@ impl Laboratory {
 
     fn start(&self, arguments: &[&str]) -> Run {
         let results = self.folder.path().join(unique("results"));
-        let said = results.with_extension("said");
-        let file = fs::File::create(&said).unwrap();
+        let output = results.with_extension("output");
+        let file = fs::File::create(&output).unwrap();
         let mut command = self.command();
         command
             .args(["run", "--backend", "kind", "--focus", "sidecars-are-named", "--output-dir"])
             .arg(&results)
             .args(arguments);
         command.stdout(file.try_clone().unwrap()).stderr(file);
-        Run { began: Instant::now(), child: command.spawn().unwrap(), results, said, status: None }
+        Run { began: Instant::now(), child: command.spawn().unwrap(), results, output, status: None }
     }
 
     fn containers(&self) -> BTreeSet<String> {
@@ -282,7 +281,7 @@ pub struct Run {
     began: Instant,
     child: Child,
     results: PathBuf,
-    said: PathBuf,
+    output: PathBuf,
     status: Option<ExitStatus>,
 }
 
@@ -299,7 +298,7 @@ impl Run {
     /// Waits until the run reports a step; fails if the run ends first.
     pub fn wait_for(&mut self, step: &str) {
         while !self.events().contains(step) {
-            assert!(self.runs(), "it ended before `{step}`: {}", self.said());
+            assert!(self.runs(), "it ended before `{step}`: {}", self.output());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -334,8 +333,8 @@ impl Run {
     }
 
     /// Returns the output.
-    pub fn said(&self) -> String {
-        fs::read_to_string(&self.said).unwrap_or_default()
+    pub fn output(&self) -> String {
+        fs::read_to_string(&self.output).unwrap_or_default()
     }
 
     fn events(&self) -> String {
@@ -357,7 +356,7 @@ impl Run {
     pub fn assert_reported(&self, result: &str) {
         let read = |name: &str| fs::read_to_string(self.results.join(name)).unwrap_or_default();
         let finished: serde_json::Value = serde_json::from_str(&read("finished.json")).unwrap_or_default();
-        assert_eq!(finished["result"], result, "{}", self.said());
+        assert_eq!(finished["result"], result, "{}", self.output());
         assert!(read("artifacts/junit_evictlab.xml").trim_end().ends_with("</testsuites>"));
     }
 }

@@ -55,7 +55,7 @@ pub fn soak(seed: u64, length: Duration) {
             // A signal before its handler is installed.
             (Some(_), None) if !run.has_begun() => interrupts += 1,
             (_, Some(0)) => completed += 1,
-            _ => panic!("{name} at {moment} ms: {status}\n{}", run.said()),
+            _ => panic!("{name} at {moment} ms: {status}\n{}", run.output()),
         }
         runtime.block_on(strangers.assert_untouched());
     }

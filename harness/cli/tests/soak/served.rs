@@ -14,8 +14,8 @@ use crate::plan::{self, Action, ServerFault};
 
 /// Environment variable that marks the processes of a soak.
 const MARK: &str = "EVICTLAB_TEST_SOAK";
-/// Time after which a process hangs: much more than the deadline of each case and the time for which
-/// a run tries to delete its namespaces.
+/// Time after which a process hangs: much more than the deadline of each case and the time for
+/// which a run tries to delete its namespaces.
 const HANG_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Home, state and temporary files of the processes of a soak.

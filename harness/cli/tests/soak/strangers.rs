@@ -28,8 +28,8 @@ pub struct Strangers {
 }
 
 impl Strangers {
-    /// Creates namespaces with a Deployment, a pod on each of `nodes`, and a Lease. All pods have this
-    /// container.
+    /// Creates namespaces with a Deployment, a pod on each of `nodes`, and a Lease. All pods have
+    /// this container.
     pub async fn create(kubeconfig: &str, nodes: &[&str], container: &Value) -> Self {
         let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
@@ -60,7 +60,8 @@ impl Strangers {
         Self { client, before }
     }
 
-    /// Requires that the objects are as they were, and that runs left nothing. Returns their number.
+    /// Requires that the objects are as they were, and that runs left nothing. Returns their
+    /// number.
     pub async fn assert_untouched(&self) -> usize {
         let now = retried(async || snapshot(&self.client).await).await;
         let changed: Vec<_> =
@@ -166,8 +167,8 @@ where
     Ok(())
 }
 
-/// Keeps uid, metadata and spec, and the resourceVersion of objects without conditions, which shows any
-/// request that changed them.
+/// Keeps uid, metadata and spec, and the resourceVersion of objects without conditions, which shows
+/// any request that changed them.
 fn keep(all: &mut Snapshot, kind: &str, object: &impl Serialize) {
     let object = serde_json::to_value(object).unwrap();
     let metadata = &object["metadata"];

@@ -15,13 +15,16 @@ use bollard::query_parameters::{
 use futures::StreamExt;
 
 use super::error::DockerError;
+use evictlab_rules::CgroupVersion;
+use evictlab_rules::quantity::MIB;
+
 use crate::owner::Owner;
 
 /// Timeout of a request. Importing a node image takes minutes on a slow host.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Maximum size of the output of a command, and of a file, in bytes.
-pub(super) const MAX_OUTPUT: usize = 64 << 20;
+pub(super) const MAX_OUTPUT: usize = 64 * MIB as usize;
 
 /// Label of short-lived containers that do not belong to a cluster; its value is the owner as JSON.
 pub(crate) const SCRATCH_LABEL: &str = "dev.evictlab.scratch";
@@ -65,9 +68,12 @@ impl From<ContainerSummary> for Container {
     }
 }
 
-/// Returns whether the host of a daemon uses cgroup v1.
-pub fn has_cgroup_v1(info: &SystemInfo) -> bool {
-    info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1)
+/// Returns the cgroup version of the host of a daemon; v2 if the daemon does not report it.
+pub fn cgroup_version(info: &SystemInfo) -> CgroupVersion {
+    match info.cgroup_version {
+        Some(SystemInfoCgroupVersionEnum::_1) => CgroupVersion::V1,
+        _ => CgroupVersion::V2,
+    }
 }
 
 /// Address of the Docker daemon: `DOCKER_HOST`, or the local socket.
@@ -154,7 +160,8 @@ impl Docker {
         })
     }
 
-    /// Returns the last lines that the first process of a container has printed, also after its end.
+    /// Returns the last lines that the first process of a container has printed, also after its
+    /// end.
     pub async fn log_tail(&self, container: &str, lines: &str) -> Result<String, DockerError> {
         let options = LogsOptionsBuilder::default().stdout(true).stderr(true).tail(lines).build();
         let mut output = self.api.logs(container, Some(options));
@@ -190,9 +197,9 @@ impl Docker {
         info.map_err(|source| DockerError::request("return its system information", source))
     }
 
-    /// Returns whether the host of the daemon uses cgroup v1.
-    pub async fn cgroup_v1(&self) -> Result<bool, DockerError> {
-        Ok(has_cgroup_v1(&self.info().await?))
+    /// Returns the cgroup version of the host of the daemon.
+    pub async fn cgroup_version(&self) -> Result<CgroupVersion, DockerError> {
+        Ok(cgroup_version(&self.info().await?))
     }
 
     /// CPU architecture of containers in image notation: `amd64`, `arm64`.

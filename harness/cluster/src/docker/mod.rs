@@ -6,5 +6,5 @@ mod files;
 mod resources;
 
 pub(crate) use client::SCRATCH_LABEL;
-pub use client::{Container, Docker, ExecOutput, docker_host, has_cgroup_v1};
+pub use client::{Container, Docker, ExecOutput, cgroup_version, docker_host};
 pub use error::DockerError;

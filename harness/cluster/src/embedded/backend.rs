@@ -138,7 +138,7 @@ impl EmbeddedBackend {
                 name,
                 kubelet: kubelet.label.clone(),
                 version: kubelet.version.clone(),
-                cgroup_v1: self.options.cgroup == CgroupVersion::V1,
+                cgroup: self.options.cgroup,
                 client: client.clone(),
                 backend: NodeBackend::Embedded(backend),
             }
@@ -149,10 +149,7 @@ impl EmbeddedBackend {
     /// Description of the model.
     pub(crate) fn model(&self) -> Model {
         Model {
-            cgroup: match self.options.cgroup {
-                CgroupVersion::V1 => "v1".to_owned(),
-                CgroupVersion::V2 => "v2".to_owned(),
-            },
+            cgroup: self.options.cgroup.to_string(),
             seed: self.options.seed,
             options: self.repro.options.clone(),
             on_real_kubelets: self.repro.on_real_kubelets.clone(),

@@ -8,7 +8,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::client::{ClusterClient, limited_client};
-use super::error::ExistingError;
+use crate::error::ExistingError;
 use crate::node::API_READ_TIMEOUT;
 
 /// Environment variable that Kubernetes sets in every container.
@@ -58,8 +58,8 @@ impl ClusterAccess {
         Ok(ClusterClient { name, server, client })
     }
 
-    /// Reads the kubeconfig; `None` if none is named, the default one does not exist, and this process
-    /// runs in a pod.
+    /// Reads the kubeconfig; `None` if none is named, the default one does not exist, and this
+    /// process runs in a pod.
     fn read(&self) -> Result<Option<Kubeconfig>, ExistingError> {
         if let Some(path) = &self.kubeconfig {
             return Kubeconfig::read_from(path).map(Some).map_err(ExistingError::kubeconfig);

@@ -15,18 +15,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::access::ClusterAccess;
 use super::client::ClusterClient;
-use super::error::ExistingError;
 use super::gc::{delete_namespaces, list_leftovers};
 use super::nodes::{NodeFilter, nodes_by_boot_id};
 use super::permissions::RUN_PERMISSIONS;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, ExistingError};
 use crate::images::CANARY_IMAGE;
 use crate::kubelet::Kubelet;
 use crate::node::{ExistingNode, ExternalNode, Node, NodeBackend, names_of_other_pods};
 use crate::plan::{ClusterPlan, TeardownOutcome};
 use crate::probe::{ProbeError, ProbePods, probe};
 use crate::run_lease::RunLease;
-use crate::workload::LEASE_NAMESPACE;
+use crate::workload::{LEASE_NAMESPACE, Namespace};
 
 /// Maximum number of nodes that are probed at a time.
 const MAX_PROBES: usize = 250;
@@ -55,12 +54,12 @@ pub struct ExistingOptions {
     pub max_pressure_bytes: u64,
     /// Maximum number of nodes under pressure at a time.
     pub max_starved_nodes: usize,
-    /// Maximum number of nodes of each version that the run holds at a time; others are left to other
-    /// runs. `None` for all that it selects.
+    /// Maximum number of nodes of each version that the run holds at a time; others are left to
+    /// other runs. `None` for all that it selects.
     pub nodes_per_version: Option<usize>,
 }
 
-/// Permissions of a run on the nodes of an existing cluster, given anew for each run.
+/// Permissions of a run on the nodes of an existing cluster, given for each run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodePermissions {
     /// True if selected and tainted nodes may come under pressure.
@@ -117,7 +116,18 @@ impl ExistingBackend {
         cluster.permits(&RUN_PERMISSIONS).await?;
         let mut pods = Vec::new();
         if options.permissions.disruption {
-            cluster.for_each_pod(|pod| pods.push(needed_fields(pod))).await?;
+            // The Leases of other runs, for which this run may wait, keep their nodes apart.
+            let runs = Namespace::list(&cluster.client, None).await?;
+            let runs: BTreeSet<String> = runs.into_iter().map(|namespace| namespace.name).collect();
+            let is_of_run =
+                |pod: &Pod| pod.metadata.namespace.as_ref().is_some_and(|name| runs.contains(name));
+            cluster
+                .for_each_pod(|pod| {
+                    if !is_of_run(&pod) {
+                        pods.push(needed_fields(pod));
+                    }
+                })
+                .await?;
         }
         let (mut selected, excluded) = select(options, &matching, &pods);
         if selected.is_empty() {
@@ -165,8 +175,8 @@ impl ExistingBackend {
         tear_down(&self.cluster.client, &plan.name, &self.run).await
     }
 
-    /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them from
-    /// a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
+    /// Creates the namespace and the Lease of the run, holds its nodes, and probes each of them
+    /// from a pod. Nodes that cannot be probed are not used, unless no node of a version remains.
     async fn prepare(&self, step: &dyn Fn(&str)) -> Result<ExistingHandle, ExistingError> {
         self.report(step).await?;
         let ClusterClient { name, client, .. } = &self.cluster;
@@ -253,7 +263,7 @@ impl ExistingBackend {
             name: selected.name.clone(),
             kubelet: selected.version.to_string(),
             version: selected.version.clone(),
-            cgroup_v1: probed.cgroup_v1,
+            cgroup: probed.cgroup,
             client: self.cluster.client.clone(),
             backend: NodeBackend::Existing(backend.clone()),
         };
@@ -343,7 +353,7 @@ fn select(options: &ExistingOptions, nodes: &[ApiNode], pods: &[Pod]) -> (Vec<Se
 }
 
 /// Parses the version of a node, which becomes part of names and outputs: its suffix is the text of
-/// whoever built the kubelet.
+/// the builder of the kubelet.
 fn parse_version(text: &str) -> Result<KubeletVersion, String> {
     let version = text.parse::<KubeletVersion>().map_err(|error| error.to_string())?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
@@ -370,8 +380,8 @@ fn limit_nodes(selected: &mut Vec<SelectedNode>, excluded: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so that
-/// they seldom claim the same.
+/// Returns the names of at most `limit` nodes of each version. Runs begin with different nodes, so
+/// that they seldom claim the same.
 fn limit_held(mut nodes: Vec<&SelectedNode>, limit: Option<usize>, run: &str) -> BTreeSet<String> {
     let first = run.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let length = nodes.len().max(1);

@@ -9,9 +9,9 @@ use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
 use tower::limit::ConcurrencyLimitLayer;
 
-use super::error::ExistingError;
 use super::permissions::{self, Permission};
 use crate::api_error::api_error_message;
+use crate::error::ExistingError;
 
 /// Maximum number of requests at a time. A watch counts until it is established.
 pub(super) const MAX_REQUESTS: usize = 32;

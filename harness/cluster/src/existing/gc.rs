@@ -9,7 +9,7 @@ use kube::Client;
 
 use super::access::ClusterAccess;
 use super::client::{ClusterClient, MAX_REQUESTS};
-use super::error::ExistingError;
+use crate::error::ExistingError;
 use crate::owner::CLUSTER_LIFETIME;
 use crate::run_lease::{LeaseRecord, ServerClock, list_leases};
 use crate::wait::{self, Probe};
@@ -108,8 +108,7 @@ fn keep_reason(record: &NamespaceRecord, lease: Option<&LeaseRecord>, now: Times
 
 #[cfg(test)]
 mod tests {
-    use evictlab_embedded::fault::Scope;
-    use evictlab_embedded::{NodeOptions, Options};
+    use evictlab_embedded::{FaultScope, NodeOptions, Options};
     use serde_json::json;
     use tokio_util::task::AbortOnDropHandle;
 
@@ -172,11 +171,16 @@ mod tests {
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         namespace.create_pod(&pod).await.unwrap();
         let faults = evictlab_fault::parse("node-gone: {}").unwrap();
-        let scope = Scope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
-        cluster.with(|simulation| simulation.inject_faults(&faults, &scope));
+        let scope = FaultScope { namespace: Some(namespace.name.clone()), node: Some("a".to_owned()) };
+        cluster.inject_faults(&faults, &scope);
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert!(wait_until_ready(&client, 1).await.is_err(), "the node is dead");
+        // Somebody copied the label with a manifest.
+        let copied = json!({"metadata": {"name": "prod", "labels": {"evictlab.dev/run": "r"}}});
+        let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
+        namespaces.create(&Default::default(), &serde_json::from_value(copied).unwrap()).await.unwrap();
         assert_eq!(delete_namespaces(&client, "cluster", "r").await.unwrap(), 1);
+        assert!(namespaces.get("prod").await.is_ok());
         assert!(Namespace::list_records(&client).await.unwrap().is_empty());
     }
 }

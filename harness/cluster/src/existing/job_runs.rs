@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::client::ClusterClient;
-use super::error::ExistingError;
 use super::gc::delete_namespaces;
+use crate::error::ExistingError;
 use crate::job_index::{JobIndex, JobName};
 use crate::run_lease::{LEASE_DURATION, ServerClock, list_leases};
 use crate::workload::{Namespace, NamespaceRecord};
@@ -24,8 +24,8 @@ impl ClusterClient {
     }
 
     /// Deletes the namespaces of earlier attempts of an index, after their Leases have expired:
-    /// Kubernetes retries an index when its pod is gone, and its containers may still be running on a
-    /// node that does not answer. Returns the number of namespaces.
+    /// Kubernetes retries an index when its pod is gone, and its containers may still be running on
+    /// a node that does not answer. Returns the number of namespaces.
     ///
     /// # Errors
     /// The API server refuses or does not answer.

@@ -4,7 +4,6 @@
 mod access;
 mod backend;
 mod client;
-mod error;
 mod gc;
 mod job_runs;
 mod nodes;
@@ -14,7 +13,6 @@ pub use access::ClusterAccess;
 pub(crate) use backend::ExistingHandle;
 pub use backend::{ExistingBackend, ExistingOptions, NodePermissions};
 pub use client::ClusterClient;
-pub use error::ExistingError;
 pub use gc::{Leftover, collect_leftovers, leftovers};
 pub use nodes::CORDONED;
 pub use permissions::{CASE_PERMISSIONS, Permission, READ_PERMISSIONS, RUN_PERMISSIONS, WATCH_PERMISSIONS};

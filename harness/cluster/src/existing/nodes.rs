@@ -52,9 +52,9 @@ impl std::fmt::Display for ExcludeReason {
 impl NodeFilter {
     /// Reason that a node is not used; `None` if it is used.
     ///
-    /// Selected nodes are used if they can run pods; control plane nodes only with permission. Other nodes are not used if they are
-    /// dedicated to a purpose; a tainted node is used if disruption is allowed, as it may be
-    /// dedicated to evictlab.
+    /// Selected nodes are used if they can run pods; control plane nodes only with permission.
+    /// Other nodes are not used if they are dedicated to a purpose; a tainted node is used if
+    /// disruption is allowed, as it may be dedicated to evictlab.
     pub(super) fn exclude_reason(self, node: &ApiNode) -> Option<ExcludeReason> {
         let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
         if info.is_some_and(|info| info.operating_system != "linux") {

@@ -108,8 +108,8 @@ pub(crate) async fn unpack(docker: &Docker, nodes: &[&str], images: &[String]) -
     Ok(())
 }
 
-/// Builds the stress image from the program that is embedded for the CPU of the Docker host, else from
-/// the source tree.
+/// Builds the stress image from the program that is embedded for the CPU of the Docker host, else
+/// from the source tree.
 async fn provide_stress_image(docker: &Docker, progress: &dyn Fn(&str)) -> Result<Archive, ImageLoadError> {
     if let Some(built) = stress_image::embedded(&docker.architecture().await?) {
         return built.archive().map_err(archive_error(stress_image::NAME));

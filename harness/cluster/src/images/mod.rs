@@ -18,4 +18,4 @@ pub use ensure_loaded::{ImageLoadError, ensure_loaded};
 pub(crate) use ensure_loaded::{load_unpinned, unpack};
 pub use plan::plan_kubelets;
 pub use pull::{PullError, has_image, pull_image};
-pub use resolve::{ImageLookup, KubeletResolver};
+pub use resolve::{KubeletImage, KubeletResolver};

@@ -25,7 +25,7 @@ pub struct KubeletResolver<'a> {
 
 /// Node image of a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageLookup {
+pub struct KubeletImage {
     /// Name of the node image.
     pub image: String,
     /// True if the Docker host has the image.
@@ -131,7 +131,7 @@ impl KubeletResolver<'_> {
     }
 
     /// Node image of a kubelet, without pulling it.
-    pub async fn lookup(&self, spec: &KubeletSpec) -> Result<ImageLookup, ResolveError> {
+    pub async fn lookup(&self, spec: &KubeletSpec) -> Result<KubeletImage, ResolveError> {
         let image = match &spec.source {
             KubeletSource::Release(version) => self.image_name(version).await?,
             KubeletSource::Minor(minor) => self.image_name(&self.newest_patch(*minor).await?).await?,
@@ -151,7 +151,7 @@ impl KubeletResolver<'_> {
                 }
             }
         };
-        Ok(ImageLookup { is_local: has_image(self.docker, &image).await?, image })
+        Ok(KubeletImage { is_local: has_image(self.docker, &image).await?, image })
     }
 
     /// Node image of a version; pulled if it is not local.
@@ -180,15 +180,15 @@ impl KubeletResolver<'_> {
         Ok(())
     }
 
-    /// Node image for a binary. Pulls at most one image: that of the closest patch of its minor version,
-    /// if no image of this minor version is local.
+    /// Node image for a binary. Pulls at most one image: that of the closest patch of its minor
+    /// version, if no image of this minor version is local.
     async fn image_for_binary(&self, path: &Path, version: &KubeletVersion) -> Result<String, ResolveError> {
         if let Some(image) = self.overrides.get(version) {
             self.ensure_local(image).await?;
             return Ok(image.clone());
         }
         let mut pull_error = None;
-        for (_, ImageLookup { image, is_local }) in self.host_images(version).await? {
+        for (_, KubeletImage { image, is_local }) in self.host_images(version).await? {
             if is_local {
                 return Ok(image);
             }
@@ -204,17 +204,18 @@ impl KubeletResolver<'_> {
         Err(pull_error.unwrap_or_else(none))
     }
 
-    /// Node images that can run a binary of this version, with their versions, in order of preference:
-    /// local ones of its minor version, those to pull, local ones of newer minor versions.
+    /// Node images that can run a binary of this version, with their versions, in order of
+    /// preference: local ones of its minor version, those to pull, local ones of newer minor
+    /// versions.
     pub(super) async fn host_images(
         &self,
         version: &KubeletVersion,
-    ) -> Result<Vec<(KubeletVersion, ImageLookup)>, ResolveError> {
+    ) -> Result<Vec<(KubeletVersion, KubeletImage)>, ResolveError> {
         let mut images = Vec::new();
         for host in self.host_versions(version).await? {
             let image = self.image_name(&host).await?;
             let is_local = has_image(self.docker, &image).await?;
-            images.push((host, ImageLookup { image, is_local }));
+            images.push((host, KubeletImage { image, is_local }));
         }
         // Stable: the closest version comes first.
         images.sort_by_key(|(host, image)| (host.minor, !image.is_local));

@@ -6,8 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
 use super::config::{KindConfig, label_value};
-use super::delete::{claim, containers, delete};
-use super::new_cluster::KindContext;
+use super::containers::containers;
+use super::delete::{claim, delete};
+use super::new_cluster::ClusterCreator;
 use super::record::ClusterRecord;
 use super::skew::KubeletGroup;
 use super::state_dir::StateDir;
@@ -71,11 +72,11 @@ pub struct KindOptions {
 /// Backend with real kubelets in Docker containers.
 pub struct KindBackend {
     pub(crate) plans: Vec<ClusterPlan>,
-    shared: Rc<Shared>,
+    shared: Rc<KindState>,
 }
 
-/// State that the backend and its handles share.
-struct Shared {
+/// Options, Docker host and state directory of the backend and its handles.
+struct KindState {
     options: KindOptions,
     docker: Docker,
     state: StateDir,
@@ -117,7 +118,7 @@ impl KindBackend {
             reused,
         };
         let plans = options.groups.iter().enumerate().map(plan).collect();
-        Self { plans, shared: Rc::new(Shared { options, docker, state }) }
+        Self { plans, shared: Rc::new(KindState { options, docker, state }) }
     }
 
     /// Creates the cluster, or opens the kept one, and loads images into its nodes.
@@ -167,7 +168,7 @@ fn with_requested_label(node: &Node, plan: &ClusterPlan) -> Node {
     Node { kubelet, ..node.clone() }
 }
 
-impl Shared {
+impl KindState {
     async fn open_cluster(
         &self,
         plan: &ClusterPlan,
@@ -222,7 +223,7 @@ impl Shared {
         progress: ClusterProgress<'_>,
     ) -> Result<Cluster, ClusterError> {
         let Self { docker, state, .. } = self;
-        let context = KindContext { docker, state, requirements };
+        let context = ClusterCreator { docker, state, requirements };
         for _ in 1..CREATE_ATTEMPTS {
             match context.create(new.clone(), cancel, progress).await {
                 Err(ClusterError::Exists(name)) => {
@@ -283,7 +284,7 @@ impl Shared {
 pub struct KindHandle {
     cluster: Cluster,
     pub(crate) nodes: Vec<Node>,
-    shared: Rc<Shared>,
+    shared: Rc<KindState>,
 }
 
 impl KindHandle {

@@ -10,9 +10,9 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 
-use super::command::{self, KindError};
+use super::command;
 use super::config::KindConfig;
-use super::delete::containers;
+use super::containers::containers;
 use super::heartbeat::{Heartbeat, heartbeat_age, remove_heartbeat};
 use super::node_disk::{has_own_disk, separate_disks};
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
@@ -21,7 +21,7 @@ use super::start_watch::StartWatch;
 use super::state_dir::StateDir;
 use super::workers::{all_workers, find_own_disks, install_kubelets, select_workers, verify_versions};
 use crate::docker::Docker;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, KindError};
 use crate::file_systems;
 use crate::images::ARCHIVE_PATH;
 use crate::kubelet::Kubelet;
@@ -82,9 +82,9 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let NewCluster { record, group, base, nodes } = new;
         let name = record.cluster.clone();
-        let cgroup_v1 = docker.cgroup_v1().await?;
+        let cgroup = docker.cgroup_version().await?;
         let config = state.kind_config(&name);
-        std::fs::write(&config, base.compose(group, nodes, cgroup_v1)?)?;
+        std::fs::write(&config, base.compose(group, nodes, cgroup)?)?;
         let kubeconfig = state.create_kubeconfig(&name)?;
         let ClusterProgress { step, warning } = progress;
         let mut watch = StartWatch::new(docker, &name);
@@ -103,7 +103,7 @@ impl Cluster {
         let preparation = async {
             step("waiting for the nodes");
             wait_for_nodes(&client, &mut watch, 1 + group.kubelets.len() * nodes, warning).await?;
-            let mut workers = all_workers(docker, &client, cgroup_v1).await?;
+            let mut workers = all_workers(docker, &client, cgroup).await?;
             install_kubelets(docker, &client, &group.kubelets, &mut workers, step).await?;
             verify_versions(&workers, &group.kubelets).map(|()| workers)
         };
@@ -126,10 +126,10 @@ impl Cluster {
         warning: &dyn Fn(&str),
     ) -> Result<Self, ClusterError> {
         let record = state.read(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
-        let cgroup_v1 = docker.cgroup_v1().await?;
+        let cgroup = docker.cgroup_version().await?;
         let client = client(state, name).await?;
         wait_for_nodes(&client, &mut StartWatch::new(docker, name), 2, warning).await?;
-        let all = all_workers(docker, &client, cgroup_v1).await?;
+        let all = all_workers(docker, &client, cgroup).await?;
         let workers: Vec<(String, String)> =
             all.iter().map(|node| (node.name.clone(), node.kubelet.clone())).collect();
         let mut nodes = select_workers(all, kubelets).map_err(|kubelet| ClusterError::NoWorker {
@@ -185,8 +185,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Gives each worker a file system of its own, where the host allows it. `progress` receives the
-    /// reason where it does not.
+    /// Gives each worker a file system of its own, where the host allows it. `progress` receives
+    /// the reason where it does not.
     ///
     /// # Errors
     /// A kubelet does not start again.
@@ -207,8 +207,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster, and
-    /// restores the kubelets of the nodes.
+    /// Deletes the namespaces of a run, or of all runs that are not active guests of the cluster,
+    /// and restores the kubelets of the nodes.
     pub async fn clean_up(&self, run: Option<&str>) -> Result<(), ClusterError> {
         let failed = |error: &dyn std::fmt::Display| ClusterError::CleanUp {
             cluster: self.name.clone(),
@@ -262,8 +262,8 @@ fn distinct<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
     labels.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// Kubelets of the workers of an existing cluster, with their labels and reported versions. `warning`
-/// receives the problems of nodes that are not ready.
+/// Kubelets of the workers of an existing cluster, with their labels and reported versions.
+/// `warning` receives the problems of nodes that are not ready.
 pub async fn kubelets_of(
     docker: &Docker,
     state: &StateDir,
@@ -312,7 +312,7 @@ async fn client(state: &StateDir, name: &str) -> Result<Client, ClusterError> {
 }
 
 /// Adds the ids of the containers to the state file while kind creates them: nodes without a record
-/// would look like those of somebody else's cluster if the run ended now.
+/// would look like those of another cluster if the run ended now.
 async fn record_node_ids(docker: &Docker, state: &StateDir, mut record: ClusterRecord) -> Infallible {
     loop {
         tokio::time::sleep(NODE_CHECK_INTERVAL).await;

@@ -10,81 +10,24 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::kind_processes;
-
-/// Oldest supported version of kind: it writes kubeadm v1beta4 for Kubernetes 1.36 and merges
-/// map-style patches into it.
-pub const OLDEST: semver::Version = semver::Version::new(0, 32, 0);
+use crate::error::{KindError, OLDEST_KIND};
 
 /// Maximum number of lines of the output that are kept.
 const MAX_LINES: usize = 4000;
 /// Maximum number of lines that wait to be kept.
 const MAX_WAITING_LINES: usize = 100;
 
-/// `kind` failed.
-#[derive(Debug, thiserror::Error)]
-pub enum KindError {
-    /// The command is not on the PATH.
-    #[error(
-        "failed to run `kind`: it is not on the PATH\nhelp: install it: https://kind.sigs.k8s.io/docs/user/quick-start/"
-    )]
-    Missing,
-    /// The version is too old.
-    #[error(
-        "failed to use kind {found}: {OLDEST} or newer is required\nhelp: install a newer version: https://kind.sigs.k8s.io/docs/user/quick-start/"
-    )]
-    TooOld {
-        /// Installed version.
-        found: semver::Version,
-    },
-    /// The version could not be parsed.
-    #[error("failed to parse the output of `kind version`: {0:?}")]
-    UnknownVersion(String),
-    /// The command failed.
-    #[error("failed to run `kind {command}`:\n{output}")]
-    Failed {
-        /// Arguments of the command.
-        command: String,
-        /// Last lines of its output.
-        output: String,
-    },
-    /// The command could not be started, or its output could not be read.
-    #[error("failed to run `kind {command}`: {source}")]
-    Run {
-        /// Arguments of the command.
-        command: String,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// A cluster with this name exists.
-    #[error("failed to create a kind cluster: the name is taken\nhelp: choose another name")]
-    NameTaken,
-    /// The command was cancelled.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl KindError {
-    /// Returns whether kind or kubeadm timed out on a slow host. kind waits 30 s for the systemd
-    /// log of a node; kubeadm before v1beta4 waits a minute for the API server and some minutes
-    /// for a kubelet. These timeouts cannot be configured.
-    pub fn is_slow_host(&self) -> bool {
-        const TIMEOUTS: [&str; 3] =
-            ["could not find a log line", "timed out waiting for the condition", "context deadline exceeded"];
-        matches!(self, Self::Failed { output, .. } if TIMEOUTS.iter().any(|text| output.contains(text)))
-    }
-}
-
 /// Version of the installed kind.
 ///
 /// # Errors
-/// kind is not installed, or older than [`OLDEST`].
+/// kind is not installed, or older than [`OLDEST_KIND`].
 pub async fn version() -> Result<semver::Version, KindError> {
     let output = run(&["version"], None, &CancellationToken::new(), |_| {}).await?;
     let found = output
         .split_whitespace()
         .find_map(|word| semver::Version::parse(word.strip_prefix('v')?).ok())
         .ok_or_else(|| KindError::UnknownVersion(output.trim().to_owned()))?;
-    match found < OLDEST {
+    match found < OLDEST_KIND {
         true => Err(KindError::TooOld { found }),
         false => Ok(found),
     }

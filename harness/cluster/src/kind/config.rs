@@ -1,10 +1,12 @@
 //! The kind configuration of a cluster: a base file with the workers of the kubelets.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use evictlab_rules::CgroupVersion;
 use serde_yaml::{Mapping, Value};
 
 use super::skew::KubeletGroup;
+use crate::error::ConfigError;
 use crate::kubelet_config;
 
 /// Default base file.
@@ -14,27 +16,6 @@ const DEFAULT: &str = include_str!("../../files/kind-default.yaml");
 pub(super) const ROLE_LABEL: &str = "io.x-k8s.kind.role";
 /// Label of worker nodes; its value is the label of the kubelet.
 pub const KUBELET_LABEL: &str = "evictlab.dev/kubelet";
-
-/// The kind configuration is invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("failed to read kind configuration {path}: {source}")]
-    Read {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// The file is not a kind configuration.
-    #[error("failed to parse kind configuration {file}: {problem}")]
-    Parse {
-        /// Path of the file.
-        file: String,
-        /// Problem of the file.
-        problem: String,
-    },
-}
 
 /// Base of a kind configuration.
 #[derive(Clone, Debug)]
@@ -75,7 +56,7 @@ impl KindConfig {
         &self,
         group: &KubeletGroup,
         nodes: usize,
-        cgroup_v1: bool,
+        cgroup: CgroupVersion,
     ) -> Result<String, ConfigError> {
         let invalid = |problem: String| ConfigError::Parse { file: self.file.clone(), problem };
         let mut cluster = self.cluster.clone();
@@ -100,7 +81,7 @@ impl KindConfig {
             all.extend(std::iter::repeat_n(Value::Mapping(node), nodes));
         }
         cluster.insert("nodes".into(), all.into());
-        let fields = kubelet_config::at_boot(&group.version, cgroup_v1);
+        let fields = kubelet_config::at_boot(&group.version, cgroup);
         if !fields.is_empty() {
             let patches = cluster
                 .entry("kubeadmConfigPatches".into())
@@ -127,6 +108,8 @@ pub fn label_value(label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::kind::skew::group_by_skew;
     use crate::kubelet::Kubelet;
@@ -144,8 +127,10 @@ mod tests {
 
     #[test]
     fn composes_one_worker_per_kubelet_and_the_newest_control_plane() {
-        let text =
-            KindConfig::load(None).unwrap().compose(&group(&["v1.31.14", "v1.32.13"]), 1, true).unwrap();
+        let text = KindConfig::load(None)
+            .unwrap()
+            .compose(&group(&["v1.31.14", "v1.32.13"]), 1, CgroupVersion::V1)
+            .unwrap();
         let config: Value = serde_saphyr::from_str(&text).unwrap();
         let nodes: Vec<(String, String)> = config["nodes"]
             .as_sequence()
@@ -164,8 +149,8 @@ mod tests {
     #[test]
     fn new_kubelets_are_configured_for_cgroup_v1() {
         let base = KindConfig::load(None).unwrap();
-        for (cgroup_v1, is_set) in [(true, true), (false, false)] {
-            let text = base.compose(&group(&["v1.36.2"]), 2, cgroup_v1).unwrap();
+        for (cgroup, is_set) in [(CgroupVersion::V1, true), (CgroupVersion::V2, false)] {
+            let text = base.compose(&group(&["v1.36.2"]), 2, cgroup).unwrap();
             assert_eq!(text.contains("failCgroupV1: false"), is_set);
             assert_eq!(text.matches("role: worker").count(), 2);
         }
@@ -185,8 +170,10 @@ mod tests {
             let file = path.display();
             let own: Value = serde_saphyr::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             assert_eq!(own["apiVersion"], "kind.x-k8s.io/v1alpha4", "{file}");
-            let composed =
-                KindConfig::load(Some(&path)).unwrap().compose(&group(&["v1.32.13"]), 1, false).unwrap();
+            let composed = KindConfig::load(Some(&path))
+                .unwrap()
+                .compose(&group(&["v1.32.13"]), 1, CgroupVersion::V2)
+                .unwrap();
             let composed: Value = serde_saphyr::from_str(&composed).unwrap();
             assert_eq!(composed["kubeadmConfigPatches"], own["kubeadmConfigPatches"], "{file}");
             assert_eq!(composed["nodes"].as_sequence().unwrap().len(), 2, "{file}");
@@ -204,7 +191,7 @@ mod tests {
                 .unwrap();
             let fields = kubelet.as_object_mut().unwrap();
             fields.retain(|name, _| !["kind", "failCgroupV1"].contains(&name.as_str()));
-            assert_eq!(*fields, kubelet_config::base(false), "{}", path.display());
+            assert_eq!(*fields, kubelet_config::base(CgroupVersion::V2), "{}", path.display());
         }
     }
 
@@ -212,7 +199,7 @@ mod tests {
     fn rejects_invalid_files_by_name() {
         for text in ["- a\n", "kind: Pod\n", "kind: Cluster\nkubeadmConfigPatches: 3\n", "a: [", ""] {
             let base = KindConfig::parse("mine.yaml".to_owned(), text);
-            let composed = base.and_then(|base| base.compose(&group(&["v1.36.2"]), 1, true));
+            let composed = base.and_then(|base| base.compose(&group(&["v1.36.2"]), 1, CgroupVersion::V1));
             let error = composed.unwrap_err().to_string();
             assert!(error.starts_with("failed to parse kind configuration mine.yaml: "), "{error}");
         }

@@ -1,27 +1,20 @@
-//! Containers, name claims and deletion of a cluster.
+//! Claims the name of a new cluster, and deletes a cluster.
 
 use std::time::Duration;
 
+use super::containers::containers;
 use super::record::{ClusterRecord, ClusterState};
 use super::state_dir::StateDir;
 use super::{command, kind_processes};
-use crate::docker::{Container, Docker, DockerError};
+use crate::docker::Docker;
 use crate::error::ClusterError;
 use crate::wait::{self, Probe};
-
-/// Label that kind puts on node containers; its value is the name of the cluster.
-pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
 
 /// Maximum time without any change of the containers while a cluster is being deleted.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Number of consecutive checks without containers and kind processes that end a deletion.
 const IDLE_CHECKS: u32 = 2;
-
-/// Containers of a cluster.
-pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<Container>, DockerError> {
-    docker.containers(&format!("{KIND_LABEL}={name}")).await
-}
 
 /// Writes the record of a new cluster before the cluster is created. The remains of a dead run with
 /// this name are deleted first.

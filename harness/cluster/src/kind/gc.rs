@@ -8,9 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster::Cluster;
-use super::delete::{KIND_LABEL, delete};
+use super::containers::KIND_LABEL;
+use super::delete::delete;
 use super::heartbeat::heartbeat_age;
 use super::kind_processes;
+use super::name::ClusterName;
 use super::record::{ClusterRecord, ClusterState, NODE_FILE};
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker, DockerError, SCRATCH_LABEL};
@@ -31,7 +33,7 @@ pub struct KnownCluster {
     /// True if the cluster belongs to this Docker daemon.
     #[serde(rename = "here")]
     pub is_local: bool,
-    /// False if the containers may be those of somebody else's cluster with the name of a dead one.
+    /// False if the containers may belong to another cluster with the name of a dead one.
     #[serde(rename = "own")]
     pub is_own: bool,
 }
@@ -41,7 +43,9 @@ pub struct KnownCluster {
 pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>, DockerError> {
     let mut by_cluster: BTreeMap<String, Vec<Container>> = BTreeMap::new();
     for container in docker.containers(KIND_LABEL).await? {
-        if let Some(cluster) = container.labels.get(KIND_LABEL) {
+        // Files are named after the cluster.
+        let cluster = container.labels.get(KIND_LABEL);
+        if let Some(cluster) = cluster.filter(|name| name.parse::<ClusterName>().is_ok()) {
             by_cluster.entry(cluster.clone()).or_default().push(container);
         }
     }
@@ -49,7 +53,7 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
         state.list().into_iter().map(|record| (record.cluster.clone(), record)).collect();
     let mut found = Vec::new();
     for (cluster, containers) in &by_cluster {
-        let stored = stored_record(docker, containers).await;
+        let stored = stored_record(docker, cluster, containers).await;
         let known = records.remove(cluster);
         // The record in the nodes is that of the run that created them.
         let is_own =
@@ -78,12 +82,14 @@ pub async fn find(docker: &Docker, state: &StateDir) -> Result<Vec<KnownCluster>
     Ok(found)
 }
 
-/// Reads the record from the nodes of a cluster.
-async fn stored_record(docker: &Docker, containers: &[Container]) -> Option<ClusterRecord> {
+/// Reads the record from the nodes of a cluster. A record with the name of another cluster is not
+/// its own: the node image may have been made from a node of that cluster.
+async fn stored_record(docker: &Docker, cluster: &str, containers: &[Container]) -> Option<ClusterRecord> {
     for container in containers {
         // Reading fails while the container is being removed by its owner.
         let stored = docker.read_file(&container.id, NODE_FILE).await.ok().flatten();
-        if let Some(record) = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+        let record = stored.and_then(|bytes| serde_json::from_slice::<ClusterRecord>(&bytes).ok());
+        if let Some(record) = record.filter(|record| record.cluster == cluster) {
             return Some(record);
         }
     }
@@ -91,8 +97,8 @@ async fn stored_record(docker: &Docker, containers: &[Container]) -> Option<Clus
 }
 
 /// Returns whether containers without a record are those of a run that is creating its cluster, or
-/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of them.
-/// kind creates no cluster with the name of an existing container.
+/// ended meanwhile: kind still runs for it, the name is unique to the run, or the run saw one of
+/// them. kind creates no cluster with the name of an existing container.
 fn is_of_record(record: &ClusterRecord, containers: &[Container]) -> bool {
     record.cluster.contains(&record.run)
         || containers.iter().any(|container| record.node_ids.contains(&container.id))
@@ -124,7 +130,7 @@ pub async fn collect(
     }
     if !found.is_own {
         return Ok(Removal::Left(
-            "its nodes have no record of a run: it may be somebody else's; `evictlab cluster delete --force` deletes it",
+            "its nodes have no record of a run: another program may have created it; `evictlab cluster delete --force` deletes it",
         ));
     }
     match found.state {

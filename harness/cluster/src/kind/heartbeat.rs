@@ -1,5 +1,5 @@
-//! Heartbeat of the run that uses a cluster: a file in a node, whose age shows other hosts and other
-//! containers that the run is active. They cannot check its process.
+//! Heartbeat of the run that uses a cluster: a file in a node, whose age shows other hosts and
+//! other containers that the run is active. They cannot check its process.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::{Cluster, NewCluster};
 use super::config::ROLE_LABEL;
-use super::delete::containers;
+use super::containers::containers;
 use super::state_dir::StateDir;
 use crate::docker::{Container, Docker};
 use crate::error::ClusterError;
@@ -22,18 +22,18 @@ const CONTROL_PLANE_STEP: &str = "Starting control-plane";
 /// Maximum time for which the containerd of a new node may return the same error.
 const CONTAINERD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Docker host, state directory and requirements of a run.
+/// Creates the clusters of a run with these requirements.
 #[derive(Clone, Copy)]
-pub(super) struct KindContext<'a> {
+pub(super) struct ClusterCreator<'a> {
     pub(super) docker: &'a Docker,
     pub(super) state: &'a StateDir,
     pub(super) requirements: &'a NodeRequirements,
 }
 
-impl KindContext<'_> {
+impl ClusterCreator<'_> {
     /// Creates a cluster as [`Cluster::create`] does, and loads images into the workers while kind
-    /// makes them join. If the images cannot be loaded, kind is stopped. Then gives the workers file
-    /// systems of their own, if cases need them.
+    /// makes them join. If the images cannot be loaded, kind is stopped. Then gives the workers
+    /// file systems of their own, if cases need them.
     pub(super) async fn create(
         self,
         new: NewCluster<'_>,

@@ -18,11 +18,12 @@ const SIZE: u64 = 64 * GIB;
 /// kubelet does not collect images, which it does from 85 % on.
 const FREE_SPACE: u64 = 20 * GIB;
 
-/// Space of the host that the cases of a node may take, in bytes. Deleted blocks return to the host.
+/// Space of the host that the cases of a node may take, in bytes. Deleted blocks return to the
+/// host.
 const MAX_WRITTEN: u64 = 3 * GIB;
 
-/// Space that the host keeps, in bytes.
-const HOST_RESERVE: u64 = GIB;
+/// Memory and disk that nodes and cases leave to their host, in bytes.
+pub const HOST_RESERVE: u64 = GIB;
 
 /// Major number of loop devices (Linux, `Documentation/admin-guide/devices.txt`).
 const LOOP_DEVICE: u64 = 7;
@@ -31,9 +32,9 @@ const LOOP_DEVICE: u64 = 7;
 const MEASURE: &str = "df --output=avail -B1 /kind | tail -n 1; du -sxB1 /var | cut -f 1";
 
 /// Moves `/var` to a new file system, given its size and that of a file which takes no space on the
-/// host. Pods may request what is in use below an eviction threshold (node allocatable), so the file
-/// makes room for requests. Containers continue to run, and containerd and the kubelet start in any
-/// case. The journal would go on in the file that it has open.
+/// host. Pods may request what is in use below an eviction threshold (node allocatable), so the
+/// file makes room for requests. Containers continue to run, and containerd and the kubelet start
+/// in any case. The journal would go on in the file that it has open.
 const MOVE: &str = r#"
 image=/kind/evictlab-var.img new=/kind/evictlab-var
 require_mkfs

@@ -1,11 +1,10 @@
 //! Watches the nodes of a cluster until they are ready, and reports why kubelets do not start.
 //!
-//! Without a reason, a run would wait for minutes in silence: kubeadm waits four minutes for a kubelet
-//! that exits at every start.
+//! Without a reason, a run would wait for minutes in silence: kubeadm waits four minutes for a
+//! kubelet that exits at every start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -13,9 +12,9 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::config::ROLE_LABEL;
-use super::delete::containers;
-use super::start_cause::StartCause;
+use super::containers::containers;
 use crate::docker::{Container, Docker};
+use crate::error::{StartCause, StartProblem, StartState};
 use crate::node::ready_messages;
 
 /// Interval of the checks. A reason is reported at the third check of a kubelet that exits at every
@@ -34,66 +33,12 @@ const READY_AFTER: Duration = Duration::from_secs(20);
 /// Number of lines of a log that are read.
 const LOG_LINES: &str = "300";
 
-/// Prints the number of restarts of the kubelet and the recent lines of its log. The kubelet of kind's
-/// node images restarts after a second.
+/// Prints the number of restarts of the kubelet and the recent lines of its log. The kubelet of
+/// kind's node images restarts after a second.
 const KUBELET_STATE: &str = r#"
 systemctl show kubelet --property NRestarts --value
 journalctl --unit kubelet --lines "$1" --since=-30s --output cat --no-pager
 "#;
-
-/// State of nodes that do not become ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum StartState {
-    /// The container exited.
-    Exited,
-    /// The kubelet exits at every start.
-    Crashing,
-    /// The kubelet runs, but the node is not ready.
-    NotReady,
-}
-
-impl fmt::Display for StartState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exited => "the container of the node exited",
-            Self::Crashing => "the kubelet exits at every start",
-            Self::NotReady => "the node is not ready",
-        })
-    }
-}
-
-/// Nodes that do not become ready for the same reason. Displayed in one line, with the instruction, if
-/// the reason is well known, in a second one.
-#[derive(Clone, Debug)]
-pub struct StartProblem {
-    nodes: Vec<String>,
-    state: StartState,
-    cause: StartCause,
-}
-
-impl StartProblem {
-    /// Returns whether the reason is well known and has an instruction: waiting does not help.
-    pub fn is_known(&self) -> bool {
-        self.cause.help.is_some()
-    }
-}
-
-#[cfg(test)]
-impl StartProblem {
-    /// Returns a problem of two nodes.
-    pub(crate) fn of_two_nodes() -> Self {
-        let error = "\"Failed to start cAdvisor\" err=\"inotify_init: too many open files\"".to_owned();
-        let help = Some("raise the number of inotify instances on the Docker host");
-        let nodes = vec!["lab-worker".to_owned(), "lab-worker2".to_owned()];
-        Self { nodes, state: StartState::Crashing, cause: StartCause { error, help } }
-    }
-}
-
-impl fmt::Display for StartProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.nodes.join(", "), self.state, self.cause)
-    }
-}
 
 /// A problem of one node.
 type NodeProblem = (String, StartState, StartCause);
@@ -125,8 +70,8 @@ impl<'a> StartWatch<'a> {
         self.cluster
     }
 
-    /// Passes each new problem to `warning` until the future is dropped. With a client, nodes that run
-    /// a kubelet and do not become ready in time have a problem, too.
+    /// Passes each new problem to `warning` until the future is dropped. With a client, nodes that
+    /// run a kubelet and do not become ready in time have a problem, too.
     pub(super) async fn report(&mut self, client: Option<&Client>, warning: &dyn Fn(&str)) -> Infallible {
         let began = Instant::now();
         loop {
@@ -140,8 +85,8 @@ impl<'a> StartWatch<'a> {
         }
     }
 
-    /// Returns the problems of all nodes. With a client, all nodes that are not ready have one. Docker
-    /// errors are ignored: the creation of the cluster reports them.
+    /// Returns the problems of all nodes. With a client, all nodes that are not ready have one.
+    /// Docker errors are ignored: the creation of the cluster reports them.
     pub async fn problems(&mut self, client: Option<&Client>) -> Vec<StartProblem> {
         group(self.find(client).await)
     }
@@ -174,8 +119,8 @@ impl<'a> StartWatch<'a> {
 struct Restarts(BTreeMap<String, (u32, Instant)>);
 
 impl Restarts {
-    /// The problem of a node. `message` is that of the condition `Ready` of a node that is not ready,
-    /// empty if the node is not registered, and `None` if it is not known.
+    /// The problem of a node. `message` is that of the condition `Ready` of a node that is not
+    /// ready, empty if the node is not registered, and `None` if it is not known.
     fn problem(
         &mut self,
         node: &str,
@@ -226,7 +171,7 @@ fn group(found: Vec<NodeProblem>) -> Vec<StartProblem> {
     }
     let groups = groups.into_iter().map(|((state, cause), mut nodes)| {
         nodes.sort();
-        StartProblem { nodes, state, cause }
+        StartProblem::new(nodes, state, cause)
     });
     groups.collect()
 }
@@ -235,7 +180,7 @@ fn group(found: Vec<NodeProblem>) -> Vec<StartProblem> {
 mod tests {
     use super::*;
     use crate::error::ClusterError;
-    use crate::kind::KindError;
+    use crate::error::KindError;
 
     const INOTIFY: &str = r#"E0702 14:44:35.994664   42304 kubelet.go:1466] "Failed to start cAdvisor" err="inotify_init: too many open files""#;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::record::ClusterRecord;
+use crate::error::StateError;
 
 /// Prefix of the file of a record that is being written.
 const PARTIAL: &str = ".partial-";
@@ -24,34 +25,6 @@ const PARTIAL_FILE_LIFETIME: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
-}
-
-/// The state directory could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StateError {
-    /// A file could not be written.
-    #[error(
-        "failed to write state in {path}: {source}\nhelp: set EVICTLAB_STATE_DIR to a writable directory with free space"
-    )]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// Others may write to the directory, and the kubeconfigs in it.
-    #[error(
-        "failed to use the state directory {path}: {problem}\nhelp: set EVICTLAB_STATE_DIR to a directory that only you can write to"
-    )]
-    NotPrivate {
-        /// Path of the directory.
-        path: PathBuf,
-        /// Owner or mode of the directory.
-        problem: String,
-    },
-    /// There is no directory for the state of the user.
-    #[error("failed to find a state directory: HOME is not set\nhelp: set HOME or EVICTLAB_STATE_DIR")]
-    NoHome,
 }
 
 impl StateDir {
@@ -246,7 +219,7 @@ fn is_locked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_err())
 }
 
-/// Rejects a directory that belongs to somebody else, or that others can write to.
+/// Rejects a directory that belongs to another user, or that others can write to.
 fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), StateError> {
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
     let problem = if owner != rustix::process::getuid().as_raw() {

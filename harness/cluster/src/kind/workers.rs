@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evictlab_rules::CgroupVersion;
 use futures::future::join_all;
 use http::Request;
 use k8s_openapi::api::core::v1::Node as ApiNode;
@@ -12,9 +13,8 @@ use serde_json::json;
 
 use super::config::{KUBELET_LABEL, label_value};
 use super::node_disk::has_own_disk;
-use super::start_cause::StartCause;
 use crate::docker::Docker;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, StartCause};
 use crate::kubelet::Kubelet;
 use crate::node::{KindNode, Node, NodeBackend, is_ready};
 use crate::wait::{self, Probe, Stalled};
@@ -27,8 +27,8 @@ fn reported_version(node: &ApiNode) -> Option<&str> {
     Some(node.status.as_ref()?.node_info.as_ref()?.kubelet_version.as_str())
 }
 
-/// Installs the binaries among these kubelets into the workers with their labels, which then have the
-/// versions of the binaries. `progress` receives one line per binary.
+/// Installs the binaries among these kubelets into the workers with their labels, which then have
+/// the versions of the binaries. `progress` receives one line per binary.
 pub(super) async fn install_kubelets(
     docker: &Docker,
     client: &Client,
@@ -151,7 +151,7 @@ pub(super) fn verify_versions(workers: &[Node], kubelets: &[Kubelet]) -> Result<
 pub(super) async fn all_workers(
     docker: &Docker,
     client: &Client,
-    cgroup_v1: bool,
+    cgroup: CgroupVersion,
 ) -> Result<Vec<Node>, ClusterError> {
     let nodes: Api<ApiNode> = Api::all(client.clone());
     let listed = nodes
@@ -169,7 +169,7 @@ pub(super) async fn all_workers(
             name,
             kubelet: node.labels().get(KUBELET_LABEL).cloned().unwrap_or_default(),
             version,
-            cgroup_v1,
+            cgroup,
             client: client.clone(),
             backend: NodeBackend::Kind(backend),
         })

@@ -10,7 +10,7 @@ use crate::node::{ConfigureError, Node};
 use crate::wait::{self, Probe};
 
 /// Maximum time without any change while a restarted kubelet comes up.
-const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(90);
+const KUBELET_START_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Result of [`configure`].
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ async fn wait_until_applied(node: &Node, changes: &Map<String, Value>) -> Result
             Probe::Pending(missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
         }
     };
-    match wait::until(KUBELET_RESTART_TIMEOUT, Duration::from_millis(100), probe).await {
+    match wait::until(KUBELET_START_TIMEOUT, Duration::from_millis(100), probe).await {
         Ok(configz) => Ok(configz),
         Err(stalled) => {
             let log = node.backend().log_tail().await?;

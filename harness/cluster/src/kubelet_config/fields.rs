@@ -1,6 +1,6 @@
 //! Fields of the KubeletConfiguration that evictlab sets, with the reasons.
 
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 use serde_json::{Map, Value, json};
 
 /// Fields that are set on every node while a run uses it.
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 /// - `volumeStatsAggPeriod`: the kubelet measures emptyDir volumes by default once a minute.
 /// - `kernelMemcgNotification`: on cgroup v1 the kernel notifies the kubelet when memory falls
 ///   below a threshold. On cgroup v2 the kubelet does not use notifications.
-pub fn base(cgroup_v1: bool) -> Map<String, Value> {
+pub fn base(cgroup: CgroupVersion) -> Map<String, Value> {
     let mut config = Map::new();
     config.insert("evictionPressureTransitionPeriod".to_owned(), json!("1s"));
     config.insert("nodeStatusUpdateFrequency".to_owned(), json!("2s"));
     config.insert("volumeStatsAggPeriod".to_owned(), json!("5s"));
-    config.extend(memory_notification(cgroup_v1));
+    config.extend(memory_notification(cgroup));
     config
 }
 
@@ -26,16 +26,17 @@ pub fn base(cgroup_v1: bool) -> Map<String, Value> {
 /// From 1.35 on the kubelet refuses cgroup v1 unless `failCgroupV1` is false (KEP-4569); kubelets
 /// before 1.31 do not have that field. The memory notification of [`base`] is included, so that new
 /// nodes need no further configuration.
-pub fn at_boot(version: &KubeletVersion, cgroup_v1: bool) -> Map<String, Value> {
-    let mut config = memory_notification(cgroup_v1);
-    if cgroup_v1 && version.at_least(35) {
+pub fn at_boot(version: &KubeletVersion, cgroup: CgroupVersion) -> Map<String, Value> {
+    let mut config = memory_notification(cgroup);
+    if cgroup == CgroupVersion::V1 && version.at_least(35) {
         config.insert("failCgroupV1".to_owned(), json!(false));
     }
     config
 }
 
-fn memory_notification(cgroup_v1: bool) -> Map<String, Value> {
-    Map::from_iter(cgroup_v1.then(|| ("kernelMemcgNotification".to_owned(), json!(true))))
+fn memory_notification(cgroup: CgroupVersion) -> Map<String, Value> {
+    let is_notified = cgroup == CgroupVersion::V1;
+    Map::from_iter(is_notified.then(|| ("kernelMemcgNotification".to_owned(), json!(true))))
 }
 
 /// Adds an eviction threshold of one signal: hard, or soft if a grace period is given.

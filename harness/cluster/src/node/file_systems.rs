@@ -4,7 +4,7 @@ use super::error::{ConfigureError, NodeError};
 
 /// File systems of a node apart from nodefs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileSystems {
+pub struct NodeFileSystems {
     /// Size of the file system of images, in bytes.
     pub imagefs: u64,
     /// Inodes of that file system; `None` for the default of ext4.

@@ -11,14 +11,14 @@ mod proxy;
 mod readiness;
 mod worker;
 
-pub use backend::NodeBackend;
 pub(crate) use backend::{EmbeddedNode, ExistingNode, KindNode};
+pub use backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
 pub use error::{ConfigureError, NodeError};
 pub use external::{ExternalNode, PressureForbidden};
-pub use file_systems::{FileSystems, FileSystemsError};
+pub use file_systems::{FileSystemsError, NodeFileSystems};
 pub use metrics::MetricLine;
 pub(crate) use other_pods::names_of_other_pods;
 pub use proxy::KubeletProxy;
 pub(crate) use readiness::{API_READ_TIMEOUT, ready_messages, wait_until_ready};
 pub use readiness::{is_ready, last_heartbeat};
-pub use worker::{MAX_KUBELET_LOG_LINES, Node};
+pub use worker::Node;

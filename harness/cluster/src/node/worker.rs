@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use evictlab_case::Cgroup;
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
-use super::backend::NodeBackend;
+use super::backend::{MAX_KUBELET_LOG_LINES, NodeBackend};
 use super::error::NodeError;
 use super::external::ExternalNode;
 use super::metrics::MetricLine;
@@ -21,7 +20,7 @@ use crate::wait::{self, Probe};
 use crate::workload::{Namespace, NamespaceGuards};
 
 /// Maximum time for which a restarted kubelet may return the same error.
-const KUBELET_RESTART_TIMEOUT: Duration = Duration::from_secs(60);
+const KUBELET_SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A worker of a cluster.
 #[derive(Clone)]
@@ -32,24 +31,16 @@ pub struct Node {
     pub kubelet: String,
     /// Version that the kubelet reported when the node was ready.
     pub version: KubeletVersion,
-    /// True if the host uses cgroup v1, where the kernel can notify the kubelet of memory pressure.
-    pub cgroup_v1: bool,
+    /// cgroup version of the host. On v1, the kernel can notify the kubelet of memory pressure.
+    pub cgroup: CgroupVersion,
     pub(crate) client: Client,
     pub(crate) backend: NodeBackend,
 }
-
-/// Maximum number of lines of the kubelet log that are read.
-pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
 
 impl Node {
     /// API client of the cluster.
     pub fn client(&self) -> &Client {
         &self.client
-    }
-
-    /// Cgroup version of the host.
-    pub fn cgroup(&self) -> Cgroup {
-        if self.cgroup_v1 { Cgroup::V1 } else { Cgroup::V2 }
     }
 
     /// Guards of the namespaces whose pods run on the node: none on a node that evictlab created.
@@ -101,8 +92,8 @@ impl Node {
         Ok(MetricLine::parse_page(&self.proxy().metrics().await?))
     }
 
-    /// The time on the node at a time of this host, at most a second before the exact one. A modelled
-    /// node has the clock of the run.
+    /// The time on the node at a time of this host, at most a second before the exact one. A
+    /// modelled node has the clock of the run.
     pub async fn time_at(&self, time: Timestamp) -> Timestamp {
         match self.backend {
             NodeBackend::Embedded(_) => time,
@@ -143,7 +134,7 @@ impl Node {
 }
 
 /// Retries a request until it succeeds, or returns the same error for
-/// [`KUBELET_RESTART_TIMEOUT`].
+/// [`KUBELET_SETTLE_TIMEOUT`].
 async fn retry_until_settled<T>(
     mut request: impl AsyncFnMut() -> Result<T, NodeError>,
 ) -> Result<T, NodeError> {
@@ -156,7 +147,7 @@ async fn retry_until_settled<T>(
             Probe::Pending(text)
         }
     };
-    let response = wait::until(KUBELET_RESTART_TIMEOUT, Duration::from_millis(200), probe).await;
+    let response = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(200), probe).await;
     match (response, last) {
         (Ok(response), _) => Ok(response),
         (Err(_), Some(error)) => Err(error),

@@ -1,71 +1,10 @@
-//! Properties of a node that its API server does not report, read by a probe pod.
+//! Short-lived pods that test a node from the inside.
 
 mod error;
 mod pod;
+mod properties;
 
-use k8s_openapi::api::core::v1::Pod;
-
-pub use self::error::ProbeError;
-pub(crate) use self::pod::POD_TIMEOUT;
-use self::pod::container_status;
-pub use self::pod::{ProbePod, ProbePods};
-use crate::meminfo::available_memory;
-
-/// Script of the pod. It exits with 0 on cgroup v2, whose root is the only one with this file. The
-/// termination message is the memory of the kernel, which may differ from that of the node.
-const SCRIPT: &str = "cat /proc/meminfo > /dev/termination-log; [ -e /sys/fs/cgroup/cgroup.controllers ]";
-
-/// Result of [`probe`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProbeResult {
-    /// True if the kernel uses cgroup v1.
-    pub(crate) cgroup_v1: bool,
-    /// Available memory of the kernel in bytes, if it could be read.
-    pub(crate) available: Option<u64>,
-}
-
-/// Runs a probe pod on a node.
-pub(crate) async fn probe(pods: &ProbePods, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
-    let name = format!("look-{node}");
-    let pod = ProbePod { node, name, image, command: &["sh", "-c", SCRIPT], timeout: POD_TIMEOUT };
-    pods.run(&pod, parse_result).await
-}
-
-fn parse_result(pod: &Pod) -> Option<ProbeResult> {
-    let terminated = container_status(pod)?.state.as_ref()?.terminated.as_ref()?;
-    let cgroup_v1 = match terminated.exit_code {
-        0 => false,
-        1 => true,
-        _ => return None,
-    };
-    Some(ProbeResult { cgroup_v1, available: terminated.message.as_deref().and_then(available_memory) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    #[test]
-    fn reads_exit_status_and_message() {
-        let pod = |state: Value| -> Pod {
-            let statuses = json!([{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state}]);
-            serde_json::from_value(json!({"metadata": {}, "status": {"containerStatuses": statuses}}))
-                .unwrap()
-        };
-        let terminated = |code: i64, message: Option<&str>| {
-            pod(json!({"terminated": {"exitCode": code, "message": message}}))
-        };
-        let meminfo = "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20480 kB\n";
-        assert_eq!(
-            parse_result(&terminated(0, Some(meminfo))),
-            Some(ProbeResult { cgroup_v1: false, available: Some(20 << 20) })
-        );
-        assert_eq!(
-            parse_result(&terminated(1, None)),
-            Some(ProbeResult { cgroup_v1: true, available: None })
-        );
-        assert_eq!(parse_result(&terminated(127, None)), None);
-        assert_eq!(parse_result(&pod(json!({"running": {}}))), None);
-    }
-}
+pub use error::ProbeError;
+pub(crate) use pod::POD_TIMEOUT;
+pub use pod::{ProbePod, ProbePods};
+pub(crate) use properties::probe;

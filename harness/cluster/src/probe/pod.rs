@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::pod::IMAGE_ERRORS;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::DeleteParams;
@@ -22,9 +23,6 @@ use crate::workload::{Namespace, NamespaceGuards, Placement, StageError, pod_man
 pub(crate) const POD_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum time for which a pull may fail. The kubelet retries after 10 s.
 const PULL_RETRY_TIMEOUT: Duration = Duration::from_secs(15);
-/// Reasons of a waiting container without an image.
-const IMAGE_ERRORS: [&str; 5] =
-    ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
 /// A namespace for probe pods, and a single watch of all of them. Dropping it ends the watch.
 pub struct ProbePods {

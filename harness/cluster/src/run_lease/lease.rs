@@ -1,13 +1,14 @@
 //! The Lease of a run in an existing cluster. It shows that the run is active, and holds its nodes.
 //!
-//! Each run has one Lease, in its own namespace, with the names of its nodes in an annotation. A run
-//! first claims its nodes and reads the Leases of the other runs: nodes that another run holds are
-//! given up, and of two runs that claim a node, the one with the smaller id waits until the other
-//! has given it up. Because a run writes its claim before it reads the others, two runs never hold
-//! one node.
+//! Each run has one Lease, in its own namespace, with the names of its nodes in an annotation. A
+//! run first claims its nodes and reads the Leases of the other runs: nodes that another run holds
+//! are given up, and of two runs that claim a node, the one with the smaller id waits until the
+//! other has given it up. Because a run writes its claim before it reads the others, two runs never
+//! hold one node.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -161,6 +162,7 @@ pub struct RunLease {
     client: Client,
     api: Api<Lease>,
     clock: ServerClock,
+    renewals: Arc<Renewals>,
     renewal: AbortHandle,
     lost: watch::Receiver<Option<String>>,
 }
@@ -182,12 +184,14 @@ impl RunLease {
         let api: Api<Lease> = Api::namespaced(client.clone(), &namespace.name);
         api.create(&PostParams::default(), &new_lease(run, clock)).await?;
         let (sender, lost) = watch::channel(None);
-        let renewal = tokio::spawn(renew_until_lost(api.clone(), clock, sender)).abort_handle();
-        Ok(Self { run: run.to_owned(), client, api, clock, renewal, lost })
+        let renewals = Arc::new(Renewals::new(api.clone(), clock));
+        let renewing = renewals.clone();
+        let renewal = tokio::spawn(async move { renewing.repeat_until_lost(sender).await }).abort_handle();
+        Ok(Self { run: run.to_owned(), client, api, clock, renewals, renewal, lost })
     }
 
-    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the free
-    /// ones, or `None` if they are not enough: then, waits for the other runs.
+    /// Holds nodes among `wanted` that no other run holds. `choose` returns those to hold of the
+    /// free ones, or `None` if they are not enough: then, waits for the other runs.
     ///
     /// # Errors
     /// The API server refuses or does not answer.
@@ -229,8 +233,8 @@ impl RunLease {
         }
     }
 
-    /// Claims these nodes, and gives up those that another run has claimed before; `None` if the rest
-    /// is not enough.
+    /// Claims these nodes, and gives up those that another run has claimed before; `None` if the
+    /// rest is not enough.
     async fn settle(
         &self,
         mut claimed: BTreeSet<String>,
@@ -272,16 +276,12 @@ impl RunLease {
     ///
     /// # Errors
     /// The reason that the run must not go on: another process deleted the Lease with the run's
-    /// namespaces.
+    /// namespaces, or the run was paused for so long that others may use its nodes.
     pub async fn confirm(&self) -> Result<(), String> {
         if let Some(reason) = self.lost.borrow().clone() {
             return Err(reason);
         }
-        match renew(&self.api, self.clock).await {
-            Err(error) if is_gone(&error) => Err(GONE.to_owned()),
-            // An API server that does not answer for a while does not invalidate the Lease.
-            _ => Ok(()),
-        }
+        self.renewals.renew().await
     }
 
     /// Waits until the Lease is lost; returns the reason.
@@ -296,7 +296,7 @@ impl RunLease {
 
 /// Reason of a Lease that another process deleted.
 const GONE: &str =
-    "the run's Lease is gone: somebody deleted the run's namespaces, for example with `evictlab gc --force`";
+    "the run's Lease is gone: the run's namespaces were deleted, for example with `evictlab gc --force`";
 
 fn is_gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
@@ -327,31 +327,85 @@ async fn patch(api: &Api<Lease>, patch: &Value) -> Result<(), kube::Error> {
     api.patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }
 
-async fn renew(api: &Api<Lease>, clock: ServerClock) -> Result<(), kube::Error> {
-    patch(api, &json!({"spec": {"renewTime": MicroTime(clock.now())}})).await
+/// A time by two clocks: the monotonic one stands still while the machine sleeps, and the other may
+/// be set.
+#[derive(Clone, Copy)]
+struct Moment {
+    monotonic: Instant,
+    wall: SystemTime,
 }
 
-/// Renews the Lease until it is gone, or could not be renewed for its duration.
-async fn renew_until_lost(api: Api<Lease>, clock: ServerClock, lost: watch::Sender<Option<String>>) {
-    let mut renewed = Instant::now();
-    let reason = loop {
-        tokio::time::sleep(RENEW_INTERVAL).await;
-        match tokio::time::timeout(RENEW_INTERVAL, renew(&api, clock)).await {
-            Ok(Ok(())) => renewed = Instant::now(),
-            Ok(Err(error)) if is_gone(&error) => break GONE.to_owned(),
-            failed => {
-                if renewed.elapsed() >= LEASE_DURATION {
-                    let problem = match failed {
-                        Ok(Err(error)) => api_error_message(&error),
-                        _ => "no answer".to_owned(),
-                    };
-                    let seconds = LEASE_DURATION.as_secs();
-                    break format!("the run's Lease could not be renewed for {seconds} s: {problem}");
-                }
-            }
+impl Moment {
+    fn now() -> Self {
+        Self { monotonic: Instant::now(), wall: SystemTime::now() }
+    }
+
+    /// Returns the time since then, by the clock that shows more of it.
+    fn elapsed(&self) -> Duration {
+        self.monotonic.elapsed().max(self.wall.elapsed().unwrap_or_default())
+    }
+}
+
+/// The renewals of a Lease.
+struct Renewals {
+    api: Api<Lease>,
+    clock: ServerClock,
+    last: Mutex<LastRenewal>,
+}
+
+/// The last renewal of a Lease, and the cause of the failure of the last attempt after it.
+struct LastRenewal {
+    at: Moment,
+    failure: Option<String>,
+}
+
+impl Renewals {
+    fn new(api: Api<Lease>, clock: ServerClock) -> Self {
+        Self { api, clock, last: Mutex::new(LastRenewal { at: Moment::now(), failure: None }) }
+    }
+
+    /// Renews the Lease. A failed request is not an error until the Lease has expired.
+    ///
+    /// # Errors
+    /// The reason that the run does not hold its nodes any longer: the Lease is gone, or has expired,
+    /// as after a pause of this process. Then another run may hold the nodes.
+    async fn renew(&self) -> Result<(), String> {
+        self.check()?;
+        let renewed = json!({"spec": {"renewTime": MicroTime(self.clock.now())}});
+        let failure = match tokio::time::timeout(RENEW_INTERVAL, patch(&self.api, &renewed)).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) if is_gone(&error) => return Err(GONE.to_owned()),
+            Ok(Err(error)) => Some(api_error_message(&error)),
+            Err(_) => Some("no answer".to_owned()),
+        };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            None => *last = LastRenewal { at: Moment::now(), failure: None },
+            failure => last.failure = failure,
         }
-    };
-    lost.send_replace(Some(reason));
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = last.at.elapsed();
+        if age < LEASE_DURATION {
+            return Ok(());
+        }
+        let cause = last.failure.as_deref().unwrap_or("the process was paused");
+        Err(format!("the run's Lease could not be renewed for {} s: {cause}", age.as_secs()))
+    }
+
+    /// Renews the Lease until it is lost.
+    async fn repeat_until_lost(&self, lost: watch::Sender<Option<String>>) {
+        let reason = loop {
+            tokio::time::sleep(RENEW_INTERVAL).await;
+            if let Err(reason) = self.renew().await {
+                break reason;
+            }
+        };
+        lost.send_replace(Some(reason));
+    }
 }
 
 #[cfg(test)]
@@ -458,6 +512,22 @@ mod tests {
                     assert!(lost.as_ref().is_some_and(|lost| lost.starts_with(reason)), "{lost:?}")
                 }
             }
+        }
+    }
+
+    /// Others may hold the nodes of a run that was paused, as by SIGSTOP or a sleeping machine.
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_expired_while_the_run_was_paused_is_lost() {
+        for (seconds, is_lost) in [(119, false), (121, true)] {
+            let namespace = Namespace::with_client("evictlab-nodes-a", client(200, Duration::ZERO));
+            let lease = RunLease::create(&namespace, "a").await.unwrap();
+            // No task runs meanwhile.
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            let confirmed = lease.confirm().await;
+            let expected =
+                format!("the run's Lease could not be renewed for {seconds} s: the process was paused");
+            assert_eq!(confirmed.err(), is_lost.then_some(expected));
+            assert_eq!(tokio::time::timeout(LEASE_DURATION, lease.lost()).await.is_ok(), is_lost);
         }
     }
 }

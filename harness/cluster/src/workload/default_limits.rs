@@ -1,6 +1,6 @@
 //! Limits of pods that state none, for nodes that evictlab does not manage.
 
-use serde_json::{Map, Value, json};
+use evictlab_case::PodTemplate;
 
 /// Memory limit of a container that states neither CPU nor memory.
 pub const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
@@ -9,38 +9,33 @@ pub const DEFAULT_MEMORY_LIMIT: &str = "256Mi";
 pub const DEFAULT_STORAGE_LIMIT: &str = "1Gi";
 
 /// Adds limits to a pod spec. Requests stay as they are. Containers below a memory limit of the pod
-/// get none, and a container that states CPU or memory keeps
-/// these resources, and with them the QoS class that its case may be about.
-pub fn add_default_limits(spec: &mut Map<String, Value>) {
-    let is_limited = spec.get("resources").is_some_and(|resources| !resources["limits"]["memory"].is_null());
-    let lists: &[&str] = if is_limited { &[] } else { &["initContainers", "containers"] };
-    for list in lists {
-        for container in spec.get_mut(*list).and_then(Value::as_array_mut).into_iter().flatten() {
-            if !states(container, "memory") && !states(container, "cpu") {
-                container["resources"]["limits"]["memory"] = json!(DEFAULT_MEMORY_LIMIT);
+/// get none, and a container that states CPU or memory keeps these resources, and with them the QoS
+/// class that its case may be about.
+pub fn add_default_limits(spec: &mut PodTemplate) {
+    let limits = spec.resources.as_ref().and_then(|resources| resources.limits.as_ref());
+    let is_limited = limits.and_then(|limits| limits.get("memory")).is_some_and(|limit| !limit.is_null());
+    if !is_limited {
+        for container in spec.all_containers_mut() {
+            if !container.states("memory") && !container.states("cpu") {
                 // The API server would default the request to the limit.
-                container["resources"]["requests"]["memory"] = json!("0");
+                container.resources.get_or_insert_default().set("memory", DEFAULT_MEMORY_LIMIT, "0");
             }
         }
     }
-    let containers = spec.get_mut("containers").and_then(Value::as_array_mut);
-    let Some(containers) = containers.filter(|all| !all.iter().any(|one| states(one, "ephemeral-storage")))
+    let containers = spec.containers.as_mut();
+    let Some(containers) = containers.filter(|all| !all.iter().any(|one| one.states("ephemeral-storage")))
     else {
         return;
     };
     if let Some(first) = containers.first_mut() {
-        first["resources"]["limits"]["ephemeral-storage"] = json!(DEFAULT_STORAGE_LIMIT);
-        first["resources"]["requests"]["ephemeral-storage"] = json!("0");
+        first.resources.get_or_insert_default().set("ephemeral-storage", DEFAULT_STORAGE_LIMIT, "0");
     }
-}
-
-fn states(container: &Value, resource: &str) -> bool {
-    let resources = &container["resources"];
-    ["limits", "requests"].iter().any(|kind| !resources[*kind][resource].is_null())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -63,8 +58,10 @@ mod tests {
             ),
         ];
         for (containers, expected) in rows {
-            let mut spec = json!({"containers": containers, "initContainers": [{}]});
-            add_default_limits(spec.as_object_mut().unwrap());
+            let spec = json!({"containers": containers, "initContainers": [{}]});
+            let mut template = PodTemplate::parse(spec.as_object().unwrap()).unwrap();
+            add_default_limits(&mut template);
+            let spec = json!(template);
             let resources: Vec<_> =
                 spec["containers"].as_array().unwrap().iter().map(|one| one["resources"].clone()).collect();
             assert_eq!(json!(resources), expected);

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use evictlab_case::{
+    CASE_NAME_ANNOTATION, ContainerTemplate, ObjectTemplate, PodPlacement, PodTemplate, VariableTemplate,
+    WorkloadTemplate, case_name,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-
-use evictlab_case::{CASE_NAME_ANNOTATION, PodPlacement, case_name};
 
 use super::default_limits::add_default_limits;
 
@@ -51,28 +55,30 @@ impl<'a> Placement<'a> {
 }
 
 /// Adds `apiVersion`, `kind`, namespace, node and tolerations to a pod, and environment and full
-/// image name to its containers. Existing fields are kept.
+/// image name to its containers. Existing fields are kept. A manifest with values of a wrong type
+/// stays as it is: the API server rejects it.
 pub fn pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
-    let name = case_name(pod);
-    let mut pod = Value::Object(pod.clone());
-    set_default(&mut pod, "apiVersion", json!("v1"));
-    set_default(&mut pod, "kind", json!("Pod"));
-    pod["metadata"]["namespace"] = json!(placement.namespace);
-    if pod["metadata"].get("name").is_none()
-        && let Some(name) = name
-    {
-        pod["metadata"]["annotations"][CASE_NAME_ANNOTATION] = json!(name);
-    }
-    place_spec(&mut pod["spec"], placement);
-    set_active_deadline(&mut pod["spec"], placement);
-    pod
+    complete(pod, |manifest: &mut ObjectTemplate<PodTemplate>| {
+        manifest.api_version.get_or_insert_with(|| "v1".to_owned());
+        manifest.kind.get_or_insert_with(|| "Pod".to_owned());
+        manifest.metadata.namespace = Some(placement.namespace.to_owned());
+        if manifest.metadata.name.is_none()
+            && let Some(name) = case_name(pod)
+        {
+            let annotations = manifest.metadata.annotations.get_or_insert_default();
+            annotations.insert(CASE_NAME_ANNOTATION.to_owned(), name.into());
+        }
+        let spec = manifest.spec.get_or_insert_default();
+        place_spec(spec, placement);
+        set_active_deadline(spec, placement);
+    })
 }
 
 /// Like [`pod_manifest`], for a static pod: it has no `nodeName`, because the kubelet that reads
 /// its file sets the node.
 pub fn static_pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> Value {
     let mut pod = pod_manifest(pod, &Placement { placed: PodPlacement::Bound, ..*placement });
-    if let Some(spec) = pod["spec"].as_object_mut() {
+    if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("nodeName");
     }
     pod
@@ -81,83 +87,135 @@ pub fn static_pod_manifest(pod: &Map<String, Value>, placement: &Placement) -> V
 /// Adds the namespace to an object of any kind, and completes its pod template like
 /// [`pod_manifest`].
 pub fn object_manifest(object: &Map<String, Value>, placement: &Placement) -> Value {
-    let mut object = Value::Object(object.clone());
-    object["metadata"]["namespace"] = json!(placement.namespace);
-    if object["kind"] == "Pod" {
-        return object.as_object().map(|pod| pod_manifest(pod, placement)).unwrap_or_default();
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if kind == "Pod" {
+        return pod_manifest(object, placement);
     }
-    if object["spec"]["template"]["spec"].is_object() {
-        place_spec(&mut object["spec"]["template"]["spec"], placement);
+    if !has_pod_template(object) {
+        return complete(object, |manifest: &mut ObjectTemplate<Value>| {
+            manifest.metadata.namespace = Some(placement.namespace.to_owned());
+        });
     }
-    if object["kind"] == "Job" {
-        set_active_deadline(&mut object["spec"]["template"]["spec"], placement);
-    }
-    object
+    complete(object, |manifest: &mut ObjectTemplate<WorkloadTemplate>| {
+        manifest.metadata.namespace = Some(placement.namespace.to_owned());
+        let template = manifest.spec.as_mut().and_then(|spec| spec.template.as_mut());
+        if let Some(spec) = template.and_then(|template| template.spec.as_mut()) {
+            place_spec(spec, placement);
+            if kind == "Job" {
+                set_active_deadline(spec, placement);
+            }
+        }
+    })
 }
 
-fn set_active_deadline(spec: &mut Value, placement: &Placement) {
+/// Returns whether `spec.template.spec` of an object is a map. Objects of other kinds may have
+/// other fields of these names.
+fn has_pod_template(object: &Map<String, Value>) -> bool {
+    let template = object.get("spec").and_then(|spec| spec.get("template"));
+    template.and_then(|template| template.get("spec")).is_some_and(Value::is_object)
+}
+
+fn set_active_deadline(spec: &mut PodTemplate, placement: &Placement) {
     if let Some(deadline) = placement.active_deadline {
-        set_default(spec, "activeDeadlineSeconds", json!(deadline.as_secs()));
+        let seconds = deadline.as_secs().try_into().unwrap_or(i64::MAX);
+        // A case may state a shorter one.
+        spec.active_deadline_seconds =
+            Some(spec.active_deadline_seconds.map_or(seconds, |own| own.min(seconds)));
     }
 }
 
-fn place_spec(spec: &mut Value, placement: &Placement) {
+fn place_spec(spec: &mut PodTemplate, placement: &Placement) {
     match placement.placed {
         PodPlacement::Bound => {
-            spec["nodeName"] = json!(placement.node);
-            set_default(spec, "tolerations", json!([{"operator": "Exists"}]));
+            spec.node_name = Some(placement.node.to_owned());
+            spec.tolerations.get_or_insert_with(|| vec![json!({"operator": "Exists"})]);
         }
         PodPlacement::Scheduled => {
-            spec["nodeSelector"]["kubernetes.io/hostname"] = json!(placement.node);
-            let mut tolerations = placement.tolerations.to_vec();
-            tolerations.extend(spec["tolerations"].as_array().into_iter().flatten().cloned());
-            if !tolerations.is_empty() {
-                spec["tolerations"] = Value::Array(tolerations);
+            let selector = spec.node_selector.get_or_insert_default();
+            selector.insert("kubernetes.io/hostname".to_owned(), placement.node.into());
+            if !placement.tolerations.is_empty() {
+                let tolerations = spec.tolerations.get_or_insert_default();
+                tolerations.splice(..0, placement.tolerations.iter().cloned());
             }
         }
     }
-    if let Some(class) = spec.get("priorityClassName").and_then(Value::as_str)
+    if let Some(class) = &mut spec.priority_class_name
         && let Some((_, name)) = placement.priority_classes.iter().find(|(own, _)| own == class)
     {
-        spec["priorityClassName"] = json!(name);
+        class.clone_from(name);
     }
-    if let Some(spec) = spec.as_object_mut().filter(|_| placement.default_limits) {
+    if placement.default_limits {
         add_default_limits(spec);
     }
     // Cases do not use the API, so their pods get no token.
-    set_default(spec, "automountServiceAccountToken", json!(false));
-    for list in ["initContainers", "containers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            place_container(container, placement);
-        }
-    }
+    spec.automount_service_account_token.get_or_insert(false);
+    spec.all_containers_mut().for_each(|container| place_container(container, placement));
 }
 
-/// Adds environment, pull policy and full image name to a container.
-pub fn place_container(container: &mut Value, placement: &Placement) {
-    if let Some(image) = container.get("image").and_then(Value::as_str) {
-        container["image"] = json!((placement.image)(image));
+/// Adds environment, pull policy and full image name to the manifest of an ephemeral container.
+pub fn container_manifest(container: &Map<String, Value>, placement: &Placement) -> Value {
+    complete(container, |container| place_container(container, placement))
+}
+
+fn place_container(container: &mut ContainerTemplate, placement: &Placement) {
+    if let Some(image) = &mut container.image {
+        *image = (placement.image)(image);
     }
     // Images are loaded before the case: a pull would delay a node under pressure.
-    set_default(container, "imagePullPolicy", json!("IfNotPresent"));
-    let own = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
-    let defines = |name: &str| own.iter().any(|variable| variable["name"] == name);
+    container.image_pull_policy.get_or_insert_with(|| "IfNotPresent".to_owned());
+    let own = container.env.take().unwrap_or_default();
+    let defines = |name: &str| own.iter().any(|variable| variable.name.as_deref() == Some(name));
     // First, because the variables of the case may refer to these.
-    let mut all: Vec<Value> = placement
-        .environment
-        .iter()
-        .filter(|(name, _)| !defines(name))
-        .map(|(name, value)| json!({"name": name, "value": value}))
+    let environment = placement.environment.iter().filter(|(name, _)| !defines(name));
+    let mut all: Vec<VariableTemplate> = environment
+        .map(|(name, value)| VariableTemplate {
+            name: Some((*name).to_owned()),
+            other: Map::from_iter([("value".to_owned(), value.clone().into())]),
+        })
         .collect();
-    all.extend(own.iter().cloned());
-    if !all.is_empty() {
-        container["env"] = Value::Array(all);
+    all.extend(own);
+    container.env = (!all.is_empty()).then_some(all);
+}
+
+/// Changes a manifest as its type. Returns the manifest as it is if it has a value of a wrong type.
+fn complete<T: DeserializeOwned + Serialize>(
+    written: &Map<String, Value>,
+    change: impl FnOnce(&mut T),
+) -> Value {
+    let Ok(mut manifest) = T::deserialize(written) else { return Value::Object(written.clone()) };
+    change(&mut manifest);
+    match serde_json::to_value(manifest) {
+        Ok(Value::Object(fields)) => Value::Object(in_written_order(fields, written)),
+        Ok(other) => other,
+        Err(_) => Value::Object(written.clone()),
     }
 }
 
-fn set_default(object: &mut Value, field: &str, value: Value) {
-    if object.get(field).is_none() {
-        object[field] = value;
+/// Orders the fields of a completed manifest: first those of the written one in their order, then
+/// the added ones. Items are added at the front of lists.
+fn in_written_order(mut completed: Map<String, Value>, written: &Map<String, Value>) -> Map<String, Value> {
+    let mut ordered = Map::new();
+    for (name, of_written) in written {
+        if let Some(value) = completed.shift_remove(name) {
+            ordered.insert(name.clone(), value_in_written_order(value, of_written));
+        }
+    }
+    ordered.extend(completed);
+    ordered
+}
+
+fn value_in_written_order(completed: Value, written: &Value) -> Value {
+    match (completed, written) {
+        (Value::Object(completed), Value::Object(written)) => {
+            Value::Object(in_written_order(completed, written))
+        }
+        (Value::Array(mut completed), Value::Array(written)) => {
+            for (item, of_written) in completed.iter_mut().rev().zip(written.iter().rev()) {
+                *item = value_in_written_order(item.take(), of_written);
+            }
+            Value::Array(completed)
+        }
+        (completed, _) => completed,
     }
 }
 
@@ -201,6 +259,43 @@ mod tests {
     }
 
     #[test]
+    fn fields_keep_the_order_of_the_manifest() {
+        let written = json!({
+            "spec": {"containers": [{"env": [{"value": "1", "name": "A"}], "image": "i", "name": "c"}], "hostUsers": false},
+            "metadata": {"labels": {}, "name": "a"},
+        });
+        let environment = [("STEP", "13Mi".to_owned())];
+        let image = |name: &str| name.to_owned();
+        let placement = Placement { environment: &environment, ..Placement::bound("ns", "n1", &image) };
+        let completed = json!({
+            "spec": {
+                "containers": [{
+                    "env": [{"name": "STEP", "value": "13Mi"}, {"value": "1", "name": "A"}],
+                    "image": "i", "name": "c", "imagePullPolicy": "IfNotPresent",
+                }],
+                "hostUsers": false, "nodeName": "n1", "tolerations": [{"operator": "Exists"}],
+                "automountServiceAccountToken": false,
+            },
+            "metadata": {"labels": {}, "name": "a", "namespace": "ns"},
+            "apiVersion": "v1", "kind": "Pod",
+        });
+        let pod = pod_manifest(written.as_object().unwrap(), &placement);
+        assert_eq!(pod.to_string(), completed.to_string());
+    }
+
+    #[test]
+    fn manifests_with_values_of_a_wrong_type_stay_as_they_are() {
+        let image = |name: &str| name.to_owned();
+        let placement = Placement::bound("ns", "n1", &image);
+        let written = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"env": 3}]}});
+        assert_eq!(pod_manifest(written.as_object().unwrap(), &placement), written);
+        let custom = json!({"kind": "Custom", "metadata": {"name": "a"}, "spec": {"template": "text"}});
+        let completed = object_manifest(custom.as_object().unwrap(), &placement);
+        assert_eq!(completed["metadata"]["namespace"], "ns");
+        assert_eq!(completed["spec"], custom["spec"]);
+    }
+
+    #[test]
     fn a_pod_with_a_generated_name_has_the_name_in_the_case() {
         let image = |name: &str| name.to_owned();
         let placement = Placement::bound("ns", "n1", &image);
@@ -221,12 +316,18 @@ mod tests {
         let image = |name: &str| name.to_owned();
         let active_deadline = Some(Duration::from_secs(240));
         let placement = Placement { active_deadline, ..Placement::bound("ns", "n1", &image) };
-        let deadline = |kind: &str| {
+        let deadline = |kind: &str, own: Option<u64>| {
             let written = json!({"kind": kind, "metadata": {}, "spec": {"template": {"spec": {}}}});
+            let written = own.map_or(
+                written,
+                |own| json!({"kind": "Pod", "metadata": {}, "spec": {"activeDeadlineSeconds": own}}),
+            );
             let object = object_manifest(written.as_object().unwrap(), &placement);
             let spec = if kind == "Pod" { &object["spec"] } else { &object["spec"]["template"]["spec"] };
             spec["activeDeadlineSeconds"].as_u64()
         };
-        assert_eq!(["Pod", "Job", "Deployment"].map(deadline), [Some(240), Some(240), None]);
+        let by_kind = ["Pod", "Job", "Deployment"].map(|kind| deadline(kind, None));
+        assert_eq!(by_kind, [Some(240), Some(240), None]);
+        assert_eq!([10, 864_000].map(|own| deadline("Pod", Some(own))), [Some(10), Some(240)]);
     }
 }

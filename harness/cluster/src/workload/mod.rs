@@ -6,7 +6,7 @@ mod namespace;
 mod objects;
 
 pub use default_limits::{DEFAULT_MEMORY_LIMIT, DEFAULT_STORAGE_LIMIT, add_default_limits};
-pub use manifest::{Placement, object_manifest, place_container, pod_manifest, static_pod_manifest};
+pub use manifest::{Placement, container_manifest, object_manifest, pod_manifest, static_pod_manifest};
 pub(crate) use namespace::{LEASE_NAMESPACE, OWNER_ANNOTATION, RUN_LABEL};
 pub use namespace::{Namespace, NamespaceGuards, NamespaceRecord, StageError};
-pub use objects::without_managed_fields;
+pub use objects::{api_resource, kind_and_name, without_managed_fields};

@@ -202,8 +202,8 @@ impl Namespace {
     pub async fn create_pod(&self, manifest: &Value) -> Result<Value, StageError> {
         let name = manifest.as_object().and_then(case_name).unwrap_or_default();
         let path = format!("/api/v1/namespaces/{}/pods?fieldValidation=Strict", self.name);
-        // The API server rejects pods until the namespace has its default service account, and until
-        // the quota controller has counted its pods.
+        // The API server rejects pods until the namespace has its default service account, and
+        // until the quota controller has counted its pods.
         const NOT_YET: [&str; 2] = ["serviceaccount \"default\" not found", "status unknown for quota"];
         let created = wait::until(SERVICE_ACCOUNT_TIMEOUT, Duration::from_millis(100), async || {
             match self.send(Request::post(&path), "application/json", manifest).await {
@@ -293,8 +293,8 @@ impl Namespace {
     }
 }
 
-/// Sends a request again while the API server does not answer or reports an error of its own, for up
-/// to `timeout`.
+/// Sends a request again while the API server does not answer or reports an error of its own, for
+/// up to `timeout`.
 async fn retry_while_unavailable<T>(
     timeout: Duration,
     mut send: impl AsyncFnMut() -> Result<T, kube::Error>,
@@ -321,10 +321,14 @@ fn labels(run: &str, guards: NamespaceGuards) -> BTreeMap<String, String> {
     labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
+/// Lists the namespaces that have a label and a name as evictlab gives them: labels are copied with
+/// manifests.
 async fn list_labelled(client: &Client, label: &str) -> Result<Vec<ApiNamespace>, StageError> {
     let api: Api<ApiNamespace> = Api::all(client.clone());
     let listed = api.list(&ListParams::default().labels(label)).await;
-    Ok(listed.map_err(|source| api_error("list namespaces", source))?.items)
+    let mut namespaces = listed.map_err(|source| api_error("list namespaces", source))?.items;
+    namespaces.retain(|namespace| Namespace::is_own_name(&namespace.name_any()));
+    Ok(namespaces)
 }
 
 pub(super) fn api_error(operation: &str, source: kube::Error) -> StageError {

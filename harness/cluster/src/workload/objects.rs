@@ -19,7 +19,7 @@ use super::namespace::{Namespace, RUN_LABEL, StageError, api_error, refused};
 impl Namespace {
     /// Creates an object of any namespaced kind, with strict field validation.
     pub async fn create_object(&self, manifest: &Value) -> Result<Value, StageError> {
-        let resource = resource(manifest);
+        let resource = api_resource(manifest);
         let prefix = if resource.group.is_empty() { "/api" } else { "/apis" };
         let path = format!(
             "{prefix}/{}/namespaces/{}/{}?fieldValidation=Strict",
@@ -32,8 +32,8 @@ impl Namespace {
     /// Reads the current state of an object.
     pub async fn object(&self, manifest: &Value) -> Result<Value, StageError> {
         let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &self.name, &resource(manifest));
-        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+            Api::namespaced_with(self.client.clone(), &self.name, &api_resource(manifest));
+        let (_, name) = kind_and_name(manifest);
         let object = api
             .get(name)
             .await
@@ -89,7 +89,8 @@ impl Namespace {
     }
 }
 
-/// Returns the strategic merge patch for a resize. A container without a name is the first regular one.
+/// Returns the strategic merge patch for a resize. A container without a name is the first regular
+/// one.
 fn resize_patch(pod: &Pod, resize: &Resize, allocatable: &BTreeMap<String, Quantity>) -> Value {
     let spec = pod.spec.as_ref();
     let first = || spec.and_then(|spec| Some(spec.containers.first()?.name.as_str())).unwrap_or_default();
@@ -163,16 +164,24 @@ fn refused_change(verb: &'static str, object: &ObjectReference, source: kube::Er
     refused(verb, &format!("{} {}", object.kind.as_str().to_lowercase(), object.name), source)
 }
 
-fn resource(manifest: &Value) -> ApiResource {
+/// Returns the API resource of an object by its `apiVersion` and `kind`.
+pub fn api_resource(manifest: &Value) -> ApiResource {
     let text = |field: &str| manifest[field].as_str().unwrap_or_default();
     let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text("kind")))
 }
 
-/// Kind and name, such as `deployment web`.
+/// Returns `kind` and `metadata.name` of an object; a missing one is empty.
+pub fn kind_and_name(manifest: &Value) -> (&str, &str) {
+    let kind = manifest.get("kind").and_then(Value::as_str);
+    let name = manifest.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
+    (kind.unwrap_or_default(), name.unwrap_or_default())
+}
+
+/// Describes an object in an error, such as `deployment web`.
 fn describe(manifest: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{} {}", text(&manifest["kind"]).to_lowercase(), text(&manifest["metadata"]["name"]))
+    let (kind, name) = kind_and_name(manifest);
+    format!("{} {name}", kind.to_lowercase())
 }
 
 /// Removes `managedFields`, which make up about half of an object.

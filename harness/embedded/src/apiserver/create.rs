@@ -20,7 +20,7 @@ use crate::resource::{Kind, ObjectExt, Scope};
 /// # Errors
 /// Those of the API server: 400 for an object of another type, 403 by admission, 404 without the
 /// namespace, 409 if the name exists, 422 for an invalid object.
-pub fn create(
+pub(crate) fn create(
     ctx: &mut SimContext,
     kind: Kind,
     namespace: &str,
@@ -60,7 +60,7 @@ pub fn create(
 ///
 /// # Errors
 /// 400 for an object that is not a pod, 422 for an invalid pod.
-pub fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
+pub(crate) fn default_and_validate_pod(pod: &mut Value, version: &KubeletVersion) -> Result<(), Status> {
     decode(Kind::Pod, pod, FieldValidation::Ignore)?;
     pod::set_defaults(pod, version);
     let name = pod.name().to_owned();

@@ -15,7 +15,7 @@ use crate::resource::{Kind, ObjectExt};
 /// # Errors
 /// 404 if the object does not exist, 409 if a precondition is violated, 403 for the namespaces that
 /// every cluster needs.
-pub fn delete(
+pub(crate) fn delete(
     ctx: &mut SimContext,
     kind: Kind,
     namespace: &str,
@@ -53,7 +53,13 @@ pub fn delete(
 
 /// Removes a finalizer from an object. An object that is being deleted is removed with its last
 /// finalizer. An object that does not exist is ignored.
-pub fn remove_finalizer(ctx: &mut SimContext, kind: Kind, namespace: &str, name: &str, finalizer: &str) {
+pub(crate) fn remove_finalizer(
+    ctx: &mut SimContext,
+    kind: Kind,
+    namespace: &str,
+    name: &str,
+    finalizer: &str,
+) {
     let path = ObjectPath { kind, namespace, name };
     let Ok(old) = find(ctx, path) else { return };
     let mut object = Value::clone(&old);

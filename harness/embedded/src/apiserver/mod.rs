@@ -7,6 +7,7 @@
 mod create;
 mod decode;
 mod delete;
+mod event;
 mod field_errors;
 pub(crate) mod int_or_percent;
 mod metadata;
@@ -23,16 +24,17 @@ mod tests;
 mod update;
 mod workload;
 
-pub use create::{create, default_and_validate_pod};
-pub use decode::parse;
-pub use delete::{delete, remove_finalizer};
-pub use names::is_extended_resource;
+pub(crate) use create::{create, default_and_validate_pod};
+pub(crate) use decode::parse;
+pub(crate) use delete::{delete, remove_finalizer};
+pub(crate) use event::{accepts_events, count_event, create_event};
+pub(crate) use names::is_extended_resource;
 pub(crate) use names::{label_value, qualified_name};
 pub(crate) use objects::control_plane_version;
-pub use options::{
+pub(crate) use options::{
     DeleteOptions, Deleted, FieldValidation, ObjectPath, Preconditions, Propagation, Stored, WriteOptions,
 };
 pub(crate) use pod::container_requests;
-pub use pod::{evict, finish_pod_deletion};
-pub use status::Status;
-pub use update::{resize, update, update_ephemeral_containers, update_status};
+pub(crate) use pod::{evict, finish_pod_deletion};
+pub(crate) use status::Status;
+pub(crate) use update::{resize, update, update_ephemeral_containers, update_status};

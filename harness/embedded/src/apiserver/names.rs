@@ -61,7 +61,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
 }
 
 /// Returns true for resources outside of Kubernetes' own domains (`IsExtendedResourceName`).
-pub fn is_extended_resource(name: &str) -> bool {
+pub(crate) fn is_extended_resource(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
 }
 

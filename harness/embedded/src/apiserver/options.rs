@@ -10,7 +10,7 @@ use crate::resource::Kind;
 
 /// Kind, namespace and name of an object. The namespace is empty for cluster-scoped kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectPath<'a> {
+pub(crate) struct ObjectPath<'a> {
     /// Kind of the object.
     pub kind: Kind,
     /// Namespace, or empty.
@@ -21,7 +21,7 @@ pub struct ObjectPath<'a> {
 
 /// `fieldValidation`: treatment of unknown fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// Drops unknown fields silently.
     Ignore,
     /// Drops unknown fields with a warning: the default of the API server.
@@ -33,7 +33,7 @@ pub enum FieldValidation {
 
 /// Options of creations and updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Treatment of unknown fields.
     pub field_validation: FieldValidation,
     /// Does everything except storing the object.
@@ -42,7 +42,7 @@ pub struct WriteOptions {
 
 /// `metav1.DeleteOptions`, as far as the embedded cluster supports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// `gracePeriodSeconds`; `None` for the pod's own.
     pub grace: Option<u64>,
     /// Preconditions; a violation is a conflict.
@@ -85,7 +85,7 @@ fn invalid_delete_options(message: &str) -> Status {
 
 /// `propagationPolicy`: treatment of the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// Keeps the dependents and removes their owner reference.
     Orphan,
     /// Deletes the dependents after the object.
@@ -96,10 +96,10 @@ pub enum Propagation {
 
 impl Propagation {
     /// All policies.
-    pub const ALL: [Self; 3] = [Self::Foreground, Self::Background, Self::Orphan];
+    pub(crate) const ALL: [Self; 3] = [Self::Foreground, Self::Background, Self::Orphan];
 
     /// Returns the serialized name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Orphan => "Orphan",
             Self::Background => "Background",
@@ -133,7 +133,7 @@ impl Propagation {
 
 /// Preconditions of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Preconditions {
+pub(crate) struct Preconditions {
     /// Expected uid.
     pub uid: Option<String>,
     /// Expected resource version.
@@ -142,7 +142,7 @@ pub struct Preconditions {
 
 /// Result of a deletion.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deleted {
+pub(crate) enum Deleted {
     /// The object, which still exists (grace period, finalizer), or the last state of a pod.
     Object(Arc<Value>),
     /// A `Status` of success: the object is deleted.
@@ -150,4 +150,4 @@ pub enum Deleted {
 }
 
 /// A stored object, and warnings for the client.
-pub type Stored = (Arc<Value>, Vec<String>);
+pub(crate) type Stored = (Arc<Value>, Vec<String>);

@@ -7,7 +7,7 @@ use crate::resource::{Kind, ObjectExt};
 
 /// An API error: `metav1.Status` with status `Failure`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub(crate) struct Status {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason such as `NotFound`; empty for none.
@@ -22,7 +22,7 @@ impl Eq for Status {}
 
 impl Status {
     /// An error without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None }
     }
 
@@ -44,7 +44,7 @@ impl Status {
     }
 
     /// Serializes an error as a `Status` object.
-    pub fn object(&self) -> Value {
+    pub(crate) fn object(&self) -> Value {
         let mut object = json!({
             "kind": "Status",
             "apiVersion": "v1",
@@ -63,31 +63,31 @@ impl Status {
     }
 
     /// 400 `BadRequest`.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
     /// 404 `NotFound`: `pods "x" not found`.
-    pub fn not_found(kind: Kind, name: &str) -> Self {
+    pub(crate) fn not_found(kind: Kind, name: &str) -> Self {
         let message = format!("{} {name:?} not found", qualified_resource(kind));
         Self::new(404, "NotFound", message).with_details(details(kind, name))
     }
 
     /// 409 `AlreadyExists`.
-    pub fn already_exists(kind: Kind, name: &str) -> Self {
+    pub(crate) fn already_exists(kind: Kind, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", qualified_resource(kind));
         Self::new(409, "AlreadyExists", message).with_details(details(kind, name))
     }
 
     /// 409 `Conflict`: `Operation cannot be fulfilled on pods "x": REASON`.
-    pub fn conflict(kind: Kind, name: &str, reason: &str) -> Self {
+    pub(crate) fn conflict(kind: Kind, name: &str, reason: &str) -> Self {
         let resource = qualified_resource(kind);
         let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {reason}");
         Self::new(409, "Conflict", message).with_details(details(kind, name))
     }
 
     /// 409 `Conflict` for a write that is based on an old resource version.
-    pub fn modified(kind: Kind, name: &str) -> Self {
+    pub(crate) fn modified(kind: Kind, name: &str) -> Self {
         const REASON: &str =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, REASON)
@@ -95,7 +95,7 @@ impl Status {
 
     /// 403 `Forbidden`: `pods "x" is forbidden: REASON`. The name is empty if it is to be
     /// generated.
-    pub fn forbidden(kind: Kind, name: &str, reason: &str) -> Self {
+    pub(crate) fn forbidden(kind: Kind, name: &str, reason: &str) -> Self {
         let resource = qualified_resource(kind);
         let message = match name {
             "" => format!("{resource} is forbidden: {reason}"),
@@ -105,7 +105,7 @@ impl Status {
     }
 
     /// 500 `InternalError`.
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "InternalError", message)
     }
 }

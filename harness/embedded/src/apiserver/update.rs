@@ -18,7 +18,7 @@ use crate::resource::{Kind, ObjectExt};
 /// # Errors
 /// As [`create`]; 404 if the object does not exist, 409 if the object states another
 /// `resourceVersion`.
-pub fn update(
+pub(crate) fn update(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
@@ -59,7 +59,7 @@ pub fn update(
 ///
 /// # Errors
 /// As [`update`].
-pub fn update_status(
+pub(crate) fn update_status(
     ctx: &mut SimContext,
     path: ObjectPath,
     mut object: Value,
@@ -86,7 +86,7 @@ pub fn update_status(
 /// # Errors
 /// 404 if the pod does not exist, 409 if `object` states another `resourceVersion`, 422 for invalid
 /// ephemeral containers.
-pub fn update_ephemeral_containers(
+pub(crate) fn update_ephemeral_containers(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,
@@ -102,10 +102,10 @@ pub fn update_ephemeral_containers(
 /// Sets the resources of a pod's containers to those of `object`, a whole pod.
 ///
 /// # Errors
-/// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node of the
-/// pod can never have the resources; 409 if `object` states another `resourceVersion`; 422 for an invalid
-/// resize.
-pub fn resize(
+/// 404 if the pod does not exist, or the API server is older than 1.33; 403 since 1.36 if the node
+/// of the pod can never have the resources; 409 if `object` states another `resourceVersion`; 422
+/// for an invalid resize.
+pub(crate) fn resize(
     ctx: &mut SimContext,
     namespace: &str,
     name: &str,
@@ -127,8 +127,8 @@ pub fn resize(
     finish_update(ctx, path, new, warnings, options)
 }
 
-/// Reads the object of a request to a subresource, and merges it into the spec of the stored one. Returns
-/// the stored object, the new one, and warnings.
+/// Reads the object of a request to a subresource, and merges it into the spec of the stored one.
+/// Returns the stored object, the new one, and warnings.
 fn merge_spec(
     ctx: &SimContext,
     path: ObjectPath,

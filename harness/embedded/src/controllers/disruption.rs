@@ -22,7 +22,7 @@ const COMPONENT: &str = "controllermanager";
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Handles changes of budgets and pods.
-pub(super) fn changed(changes: &[Change], ctx: &mut ControllerContext) {
+pub(super) fn handle_changes(changes: &[Change], ctx: &mut ControllerContext) {
     let concerned = changes.iter().filter(|change| match change.kind {
         Kind::Pod => true,
         Kind::PodDisruptionBudget => change.what != ChangeKind::Deleted,

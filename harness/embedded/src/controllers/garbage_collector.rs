@@ -17,7 +17,7 @@ use crate::storage::{Change, ChangeKind};
 const SOON: Duration = Duration::from_millis(10);
 
 /// Handles a change of an object, which may be a removed owner or have a missing one.
-pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
     let owners = object.owners();
     if change.what == ChangeKind::Deleted {

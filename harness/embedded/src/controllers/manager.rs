@@ -16,7 +16,7 @@ use crate::sim::{EventQueue, Slot};
 use crate::storage::{Change, ChangeKind};
 
 /// State of the control plane.
-pub struct Controllers {
+pub(crate) struct Controllers {
     event_ttl: Duration,
     /// Defects of the kubelets, as far as they show in the control plane: those of taints.
     defects: Defects,
@@ -57,18 +57,20 @@ impl Controllers {
     }
 
     /// Delivers changes of objects to the controllers.
-    pub(crate) fn changed(&mut self, ctx: &mut SimContext) {
+    pub(crate) fn handle_changes(&mut self, ctx: &mut SimContext) {
         let changes = self.changes(ctx);
         let ctx = &mut ControllerContext { sim: ctx, queue: &mut self.queue, recorder: &mut self.recorder };
         for change in &changes {
             match change.kind {
-                Kind::Namespace | Kind::ServiceAccount | Kind::ConfigMap => namespaces::changed(change, ctx),
+                Kind::Namespace | Kind::ServiceAccount | Kind::ConfigMap => {
+                    namespaces::handle_change(change, ctx)
+                }
                 Kind::Node => {
-                    taints::changed(change, &self.defects, ctx);
+                    taints::handle_change(change, &self.defects, ctx);
                     self.taint_eviction.node_changed(change, ctx);
                 }
                 Kind::Pod => {
-                    namespaces::changed(change, ctx);
+                    namespaces::handle_change(change, ctx);
                     self.taint_eviction.pod_changed(change, ctx);
                 }
                 Kind::PodDisruptionBudget
@@ -80,11 +82,11 @@ impl Controllers {
                 | Kind::ReplicaSet
                 | Kind::Job => {}
             }
-            self.workloads.changed(change, ctx);
-            garbage_collector::changed(change, ctx);
+            self.workloads.handle_change(change, ctx);
+            garbage_collector::handle_change(change, ctx);
         }
-        disruption::changed(&changes, ctx);
-        self.scheduler.changed(&changes, ctx);
+        disruption::handle_changes(&changes, ctx);
+        self.scheduler.handle_changes(&changes, ctx);
     }
 
     /// Returns the slot of the next event.
@@ -103,14 +105,14 @@ impl Controllers {
             ControllerEvent::NodeLifecycle => self.node_lifecycle.check(ctx),
             ControllerEvent::EventTtl => event_ttl::check(self.event_ttl, ctx),
             ControllerEvent::TaintEviction { namespace, name } => {
-                self.taint_eviction.due(&namespace, &name, ctx);
+                self.taint_eviction.delete_due(&namespace, &name, ctx);
             }
             ControllerEvent::Disruption(namespace) => disruption::compute(&namespace, ctx),
             ControllerEvent::Collect(uid) => garbage_collector::collect(&uid, ctx),
             ControllerEvent::CollectDependents(kind, place) => {
                 garbage_collector::dependents_first(kind, &place, ctx);
             }
-            ControllerEvent::Workload(key) => self.workloads.due(&key, ctx),
+            ControllerEvent::Workload(key) => self.workloads.reconcile_due(&key, ctx),
         }
     }
 

@@ -17,4 +17,4 @@ mod taints;
 mod tests;
 mod workloads;
 
-pub use manager::Controllers;
+pub(crate) use manager::Controllers;

@@ -21,7 +21,7 @@ const CREATE_DEFAULTS: std::ops::Range<u64> = 3..9;
 const EMPTY: Duration = Duration::from_millis(20);
 
 /// Handles a change of a namespace or of an object in it.
-pub(super) fn changed(change: &Change, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &Change, ctx: &mut ControllerContext) {
     let object = &change.object;
     match (change.kind, change.what) {
         (Kind::Namespace, ChangeKind::Deleted) => {}

@@ -14,7 +14,8 @@ pub(super) fn kind(owner: &OwnerReference) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.names() == names)
 }
 
-/// Finds the owner of an object in a namespace. Another object of the owner's name is not the owner.
+/// Finds the owner of an object in a namespace. Another object of the owner's name is not the
+/// owner.
 pub(super) fn find<'a>(
     owner: &OwnerReference,
     namespace: &str,

@@ -4,16 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{EventSeries, EventSource, ObjectReference};
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{EventSeries, ObjectReference};
+use serde_json::Value;
 
+use crate::apiserver::{count_event, create_event};
 use crate::context::SimContext;
-use crate::resource::event::{self, EventMetadata};
+use crate::resource::event::{self, EventMetadata, EventNames};
 use crate::resource::{Event, EventBody, Kind, ObjectExt};
 use crate::sim::Time;
-
-/// Namespace of events about cluster-scoped objects.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// Identity of repeated events: component, object, reason, and message or action.
 type Key = (&'static str, String, String, String);
@@ -39,8 +37,7 @@ pub(super) struct Related {
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     last: BTreeMap<Key, Last>,
-    /// Nanoseconds in the name of the last event: names are unique.
-    last_name: i128,
+    names: EventNames,
 }
 
 impl Recorder {
@@ -58,26 +55,17 @@ impl Recorder {
             .map(|field| field.as_deref().unwrap_or_default());
         let key = (component, of.join("/"), body.reason.to_owned(), body.message.to_owned());
         let now = ctx.epoch().meta_time(ctx.now);
-        let event = Event {
-            source: EventSource { component: Some(component.to_owned()), host: None },
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            count: Some(1),
-            reporting_component: component.to_owned(),
-            ..event(object, body)
-        };
+        let event = Event::new(object, body).with_count(component, None, now);
         if let Some(last) = self.last.get_mut(&key).filter(|last| ctx.now.since(last.at) < REPEATS) {
             last.at = ctx.now;
             last.count += 1;
-            let event = Event { count: Some(last.count), ..event.clone() };
-            let counted = ctx
-                .store
-                .update(Kind::Event, &last.namespace, &last.name, |stored| event.update_repeated(stored));
-            if counted.is_some() {
+            let mut repeated = Event { count: Some(last.count), ..event.clone() };
+            repeated.metadata.name.clone_from(&last.name);
+            if count_event(ctx, &repeated) {
                 return;
             }
         }
-        self.send(ctx, key, event);
+        self.create(ctx, key, event);
     }
 
     /// Records an event of the scheduler. The first repetition within six minutes makes a series,
@@ -111,37 +99,19 @@ impl Recorder {
             related: cause,
             reporting_component: COMPONENT.to_owned(),
             reporting_instance: format!("{COMPONENT}-control-plane"),
-            ..event(object, body)
+            ..Event::new(object, body)
         };
-        self.send(ctx, key, event);
+        self.create(ctx, key, event);
     }
 
-    fn send(&mut self, ctx: &mut SimContext, key: Key, mut event: Event) {
-        self.last_name = ctx.epoch().at(ctx.now).as_nanosecond().max(self.last_name + 1);
-        let of = event.involved_object.name.as_deref().unwrap_or_default();
-        event.metadata.name = format!("{of}.{:x}", self.last_name);
-        let EventMetadata { name, namespace, .. } = event.metadata.clone();
-        let last = Last { namespace, name, at: ctx.now, count: 1 };
-        // The API server rejects objects in namespaces that are missing or being deleted.
-        let namespace = ctx.store.get(Kind::Namespace, "", &last.namespace);
-        if namespace.is_some_and(|namespace| namespace.phase() != "Terminating")
-            && ctx.store.create(Kind::Event, json!(event), ctx.now).is_ok()
-        {
-            self.last.insert(key, last);
+    /// Names and creates an event, and remembers it for repetitions.
+    fn create(&mut self, ctx: &mut SimContext, key: Key, mut event: Event) {
+        let nanoseconds = ctx.epoch().at(ctx.now).as_nanosecond();
+        event.metadata.name = self.names.next_name(&event.involved_object, nanoseconds);
+        if create_event(ctx, &event) {
+            let EventMetadata { name, namespace, .. } = event.metadata;
+            self.last.insert(key, Last { namespace, name, at: ctx.now, count: 1 });
         }
-    }
-}
-
-/// Creates an event with the fields that both APIs share.
-fn event(object: ObjectReference, body: EventBody) -> Event {
-    let namespace = object.namespace.clone().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-    Event {
-        metadata: EventMetadata { namespace, ..EventMetadata::default() },
-        involved_object: object,
-        event_type: body.event_type,
-        reason: body.reason.to_owned(),
-        message: body.message.to_owned(),
-        ..Event::default()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::storage::{Change, ChangeKind};
 const COMPONENT: &str = "taint-eviction-controller";
 
 #[derive(Clone, Copy, Debug)]
-struct Planned {
+struct PlannedDeletion {
     /// Start of the toleration.
     since: Time,
     due: Time,
@@ -28,7 +28,7 @@ struct Planned {
 /// State of the controller: scheduled deletions by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct TaintEviction {
-    planned: BTreeMap<(String, String), Planned>,
+    planned: BTreeMap<(String, String), PlannedDeletion>,
 }
 
 impl TaintEviction {
@@ -67,7 +67,7 @@ impl TaintEviction {
     }
 
     /// Deletes a pod whose toleration has ended, unless its deletion was rescheduled.
-    pub(super) fn due(&mut self, namespace: &str, name: &str, ctx: &mut ControllerContext) {
+    pub(super) fn delete_due(&mut self, namespace: &str, name: &str, ctx: &mut ControllerContext) {
         let key = (namespace.to_owned(), name.to_owned());
         if self.planned.get(&key).is_none_or(|planned| ctx.now < planned.due) {
             return;
@@ -117,7 +117,7 @@ impl TaintEviction {
     fn plan(&mut self, key: (String, String), since: Time, wait: Duration, ctx: &mut ControllerContext) {
         let due = (since + wait).max(ctx.now);
         let (namespace, name) = key.clone();
-        self.planned.insert(key, Planned { since, due });
+        self.planned.insert(key, PlannedDeletion { since, due });
         ctx.schedule_at(due, ControllerEvent::TaintEviction { namespace, name });
     }
 

@@ -23,7 +23,7 @@ pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// Updates the `NoSchedule` taints of a node after a change of its conditions
 /// (`doNoScheduleTaintingPass`).
-pub(super) fn changed(change: &Change, defects: &Defects, ctx: &mut ControllerContext) {
+pub(super) fn handle_change(change: &Change, defects: &Defects, ctx: &mut ControllerContext) {
     const EFFECT: &str = "NoSchedule";
     if change.what == ChangeKind::Deleted {
         return;

@@ -110,6 +110,7 @@ defects! {
         SoftWaitsTwice = "A soft threshold acts after twice its grace period.",
         SoftConditionLate = "A soft threshold changes the node condition only after its grace period.",
         MinimumReclaimIgnored = "evictionMinimumReclaim has no effect.",
+        MinimumReclaimDoubled = "evictionMinimumReclaim counts twice.",
         MinimumReclaimAlways = "evictionMinimumReclaim applies before the threshold is crossed, too.",
         TransitionIgnored = "A node condition ends with the pressure.",
         TransitionHalved = "A node condition holds for half of the transition period.",
@@ -130,6 +131,7 @@ defects! {
         DiskPressureMissing = "The node does not report DiskPressure.",
         PidPressureMissing = "The node does not report PIDPressure.",
         PressureReasonStale = "A pressure condition that is True has the reason of False.",
+        PressureMessageStale = "A pressure condition that is True has the message of False.",
         PressureEventMissing = "A change of a pressure condition causes no event.",
         MemoryTaintMissing = "Memory pressure does not taint the node.",
         DiskTaintMissing = "Disk pressure does not taint the node.",
@@ -154,6 +156,7 @@ defects! {
         CriticalIsEvicted = "A pod of a system priority class is evicted.",
         CriticalStopsEviction = "No pod is evicted if a critical pod ranks first.",
         StaticIsEvicted = "A static pod is evicted.",
+        ClusterCriticalIsOrdinary = "A pod of the priority class system-cluster-critical may be evicted.",
         PriorityIsCritical = "A pod of any positive priority counts as critical.",
         CriticalLimitEnforced = "A critical pod over its own storage limit is evicted.",
     }
@@ -177,8 +180,8 @@ defects! {
         VolumeLimitHalved = "Size limits of emptyDir volumes are enforced at half their value.",
         VolumeLimitDoubled = "Size limits of emptyDir volumes are enforced at twice their value.",
     }
-    // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs, for
-    // which it deletes nothing.
+    // From 1.29 to 1.31, the kubelet applies a threshold on nodefs at random as one on containerfs,
+    // for which it deletes nothing.
     Reclaim {
         ReclaimKeepsContainers except 29 to 31 = "Dead containers are not deleted before pods are evicted.",
         ReclaimKeepsImages except 29 to 31 = "Unused images are not deleted before pods are evicted.",

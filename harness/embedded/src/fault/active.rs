@@ -11,7 +11,7 @@ const KUBELET_RESTART: Duration = Duration::from_millis(600);
 
 /// Objects and nodes that a fault applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct FaultScope {
     /// Namespace; all namespaces if `None`.
     pub namespace: Option<String>,
     /// Node; all nodes if `None`.
@@ -22,7 +22,7 @@ pub struct Scope {
 #[derive(Clone, Debug)]
 struct ActiveFault {
     fault: Fault,
-    scope: Scope,
+    scope: FaultScope,
     from: Time,
     until: Option<Time>,
     /// Number of times that the fault took effect; for watch faults, the number of the last
@@ -32,7 +32,7 @@ struct ActiveFault {
 
 /// Delivery of an event to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventDelivery {
+pub(crate) enum EventDelivery {
     /// Delivered at once.
     Delivered,
     /// Lost.
@@ -45,7 +45,7 @@ pub enum EventDelivery {
 
 /// Outcome of an API request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestOutcome {
+pub(crate) enum RequestOutcome {
     /// Answered at once.
     Answered,
     /// Answered after a delay.
@@ -56,7 +56,7 @@ pub enum RequestOutcome {
 
 /// Effect of a fault on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeFault {
+pub(crate) enum NodeFault {
     /// The kernel kills a process, as if memory had run out.
     OomKill,
     /// The kubelet stops.
@@ -72,7 +72,7 @@ pub enum NodeFault {
 
 /// End of an open watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchEnd {
+pub(crate) enum WatchEnd {
     /// The connection is closed.
     Closed,
     /// The watch ends with 410 Gone.
@@ -81,7 +81,7 @@ pub enum WatchEnd {
 
 /// Faults that were injected.
 #[derive(Debug, Default)]
-pub struct ActiveFaults {
+pub(crate) struct ActiveFaults {
     active: Vec<ActiveFault>,
     /// Counts the interruptions of watches.
     interruptions: Broadcast,
@@ -90,7 +90,7 @@ pub struct ActiveFaults {
 impl ActiveFaults {
     /// Activates the faults of a script; their times count from `now`. Returns the times at which
     /// [`trigger`](Self::trigger) is due, with its argument.
-    pub fn activate(&mut self, script: &[Fault], scope: &Scope, now: Time) -> Vec<(Time, usize)> {
+    pub(crate) fn activate(&mut self, script: &[Fault], scope: &FaultScope, now: Time) -> Vec<(Time, usize)> {
         let mut due = Vec::new();
         for fault in script {
             let (at, length) = fault.times();
@@ -121,7 +121,7 @@ impl ActiveFaults {
 
     /// Triggers the fault with an index: interrupts watches, or returns the effect on a node
     /// (`None` for all nodes). The second trigger of a fault with a duration ends the fault.
-    pub fn trigger(&mut self, index: usize) -> Option<(NodeFault, Option<String>)> {
+    pub(crate) fn trigger(&mut self, index: usize) -> Option<(NodeFault, Option<String>)> {
         let active = self.active.get_mut(index)?;
         active.hits += 1;
         let ends = active.hits > 1;
@@ -140,7 +140,7 @@ impl ActiveFaults {
     }
 
     /// Returns the delivery of an event about an object of a namespace, which is empty for nodes.
-    pub fn event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
+    pub(crate) fn event(&mut self, namespace: &str, reason: &str) -> EventDelivery {
         for active in &mut self.active {
             if !active.scope.contains(namespace) {
                 continue;
@@ -161,7 +161,7 @@ impl ActiveFaults {
 
     /// Returns the outcome of a request for a resource. `namespace` and `node` are those that the
     /// request names.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         now: Time,
         resource: &str,
@@ -181,7 +181,7 @@ impl ActiveFaults {
     }
 
     /// Returns whether a kubelet has statistics of a pod.
-    pub fn has_stats(&self, now: Time, namespace: &str, pod: &str) -> bool {
+    pub(crate) fn has_stats(&self, now: Time, namespace: &str, pod: &str) -> bool {
         !self.active.iter().any(|active| {
             let Fault::StatsMissing(missing) = &active.fault else { return false };
             active.lasts(now)
@@ -192,12 +192,12 @@ impl ActiveFaults {
 
     /// Subscribes to the interruptions of watches. After a notification,
     /// [`watch_end`](Self::watch_end) returns whether a watch ends.
-    pub fn interruptions(&self) -> Subscription {
+    pub(crate) fn interruptions(&self) -> Subscription {
         self.interruptions.subscribe()
     }
 
     /// Returns how a watch ends that was opened after `opened` interruptions, if it does.
-    pub fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
+    pub(crate) fn watch_end(&self, opened: u64, resource: &str, namespace: Option<&str>) -> Option<WatchEnd> {
         let mut end = None;
         for active in self.active.iter().filter(|active| u64::from(active.hits) > opened) {
             let (watch, this) = match &active.fault {
@@ -220,7 +220,7 @@ impl ActiveFault {
     }
 }
 
-impl Scope {
+impl FaultScope {
     /// Returns whether objects of a namespace are in the scope.
     fn contains(&self, namespace: &str) -> bool {
         self.namespace.as_deref().is_none_or(|own| own == namespace)

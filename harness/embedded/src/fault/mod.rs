@@ -2,4 +2,5 @@
 
 mod active;
 
-pub use active::{ActiveFaults, EventDelivery, NodeFault, RequestOutcome, Scope, WatchEnd};
+pub use active::FaultScope;
+pub(crate) use active::{ActiveFaults, EventDelivery, NodeFault, RequestOutcome, WatchEnd};

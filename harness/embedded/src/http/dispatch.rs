@@ -3,6 +3,7 @@
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use evictlab_rules::quantity::MIB;
 use http::Method;
 use k8s_openapi::api::authorization::v1::{SelfSubjectAccessReview, SubjectAccessReviewStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
@@ -17,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::resource::{Kind, Scope};
 
 /// Largest accepted body, as in a real API server (`MaxRequestBodyBytes`).
-const MAX_BODY_BYTES: usize = 3 << 20;
+const MAX_BODY_BYTES: usize = 3 * MIB as usize;
 
 /// Handles a request that no fixed route matches.
 pub(crate) async fn handle(State(cluster): State<Cluster>, request: Request) -> Response {

@@ -23,6 +23,8 @@ mod router;
 mod selector;
 mod serve;
 mod table;
+#[cfg(test)]
+mod tests;
 mod version;
 mod view;
 

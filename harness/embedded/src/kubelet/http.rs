@@ -10,7 +10,7 @@ use crate::resource::{Kind, ObjectExt};
 
 /// HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// HTTP status.
     pub code: u16,
     /// `Content-Type`.
@@ -25,17 +25,25 @@ const JSON: &str = "application/json";
 impl Kubelet {
     /// Handles a GET request. The path is relative to the proxy, such as `stats/summary`. If the
     /// kubelet is stopped, the API server responds that it cannot reach it.
-    pub fn answer(&mut self, path: &str, machine: &Machine, ctx: &mut SimContext) -> Answer {
+    pub(crate) fn answer(&mut self, path: &str, machine: &Machine, ctx: &mut SimContext) -> Answer {
         if !self.running {
             return self.unreachable(ctx);
         }
         match path.trim_matches('/') {
             "stats/summary" => self.stats_summary(machine, ctx),
             "configz" => Answer::json(&self.config.configz()),
-            "metrics" => Answer::text(200, self.eviction.metrics.text()),
+            "metrics" => Answer::text(200, self.metrics(ctx)),
             "healthz" => Answer::text(200, "ok".to_owned()),
             _ => Answer::text(404, "404 page not found\n".to_owned()),
         }
+    }
+
+    /// Returns the counters, and the time at which the process that has them started.
+    fn metrics(&self, ctx: &SimContext) -> String {
+        let started = ctx.epoch().at(self.started).as_millisecond() as f64 / 1000.0;
+        let process =
+            format!("# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {started}\n");
+        self.eviction.metrics.text() + &process
     }
 
     fn stats_summary(&mut self, machine: &Machine, ctx: &mut SimContext) -> Answer {

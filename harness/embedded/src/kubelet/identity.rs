@@ -6,7 +6,7 @@ use crate::options::{CgroupVersion, NodeOptions};
 
 /// Identity and environment of a kubelet.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// Name of the node.
     pub node: String,
     /// Options of the node.

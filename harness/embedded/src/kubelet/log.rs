@@ -9,7 +9,7 @@ const KEPT: usize = 10_000;
 
 /// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub(crate) enum Level {
     /// Information.
     Info,
     /// Error.
@@ -18,14 +18,14 @@ pub enum Level {
 
 /// Log lines with their times.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub(crate) struct Log {
     lines: VecDeque<(Time, String)>,
 }
 
 impl Log {
     /// Adds a line in klog's format, such as `I1121 00:41:07.701761    6587
     /// eviction_manager.go:186] "…" key="value"`.
-    pub fn add(&mut self, at: Time, line: String) {
+    pub(crate) fn add(&mut self, at: Time, line: String) {
         if self.lines.len() == KEPT {
             self.lines.pop_front();
         }
@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Returns the lines since a time.
-    pub fn since(&self, from: Time) -> impl Iterator<Item = &str> {
+    pub(crate) fn since(&self, from: Time) -> impl Iterator<Item = &str> {
         self.lines.iter().filter(move |(at, _)| *at >= from).map(|(_, line)| line.as_str())
     }
 }

@@ -1,18 +1,17 @@
 //! A kubelet of a given version: pods, statistics, eviction, node status, events and HTTP
 //! endpoints.
 
-pub mod config;
+pub(crate) mod config;
 mod event;
-pub mod eviction;
-pub mod http;
+pub(crate) mod eviction;
+pub(crate) mod http;
 mod identity;
-pub mod log;
-pub mod pods;
-pub mod recorder;
+pub(crate) mod log;
+pub(crate) mod pods;
+pub(crate) mod recorder;
 mod run;
 mod state;
-pub mod stats;
-pub mod status;
+pub(crate) mod stats;
+pub(crate) mod status;
 
-pub use identity::Identity;
 pub use state::Kubelet;

@@ -13,12 +13,12 @@ use super::status::NodeStatus;
 use crate::context::SimContext;
 use crate::machine::{Machine, MachineEvent};
 use crate::options::{NodeOptions, OptionsError};
-use crate::sim::EventQueue;
+use crate::sim::{EventQueue, Time};
 use crate::storage::Change;
 
 impl Kubelet {
     /// Creates a stopped kubelet.
-    pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
         let identity = Identity {
             node: options.name.clone(),
             options: options.clone(),
@@ -29,6 +29,7 @@ impl Kubelet {
         Ok(Self {
             config: KubeletConfig::new(&identity),
             running: false,
+            started: Time::default(),
             log: Log::default(),
             recorder: Recorder::default(),
             pods: Pods::default(),
@@ -42,8 +43,9 @@ impl Kubelet {
 
     /// Starts, unless the configuration is rejected. Running containers are kept; all other state
     /// is lost.
-    pub fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(crate) fn start(&mut self, machine: &mut Machine, ctx: &mut SimContext) {
         self.running = true;
+        self.started = ctx.now;
         self.identity.pid += 7;
         self.recorder = Recorder::default();
         self.stats = Stats::default();
@@ -64,7 +66,7 @@ impl Kubelet {
     }
 
     /// Delivers changes of the node's pods; `None` if the history is too short.
-    pub(crate) fn changed(
+    pub(crate) fn handle_changes(
         &mut self,
         changes: Option<Vec<Change>>,
         machine: &mut Machine,
@@ -76,7 +78,12 @@ impl Kubelet {
     }
 
     /// Handles an event of the machine.
-    pub fn handle_machine_event(&mut self, event: MachineEvent, machine: &mut Machine, ctx: &mut SimContext) {
+    pub(crate) fn handle_machine_event(
+        &mut self,
+        event: MachineEvent,
+        machine: &mut Machine,
+        ctx: &mut SimContext,
+    ) {
         match event {
             MachineEvent::ThresholdCrossed { group, threshold: mark, at } => {
                 if self.running {
@@ -93,11 +100,11 @@ impl Kubelet {
             Some(KubeletEvent::Start) => self.start(machine, ctx),
             None => {}
             Some(_) if !self.running => {}
-            Some(KubeletEvent::Pods(event)) => self.pods_on(event, machine, ctx),
-            Some(KubeletEvent::Stats(event)) => self.stats_on(event, machine, ctx),
-            Some(KubeletEvent::Eviction(event)) => self.eviction_on(event, machine, ctx),
-            Some(KubeletEvent::Status(event)) => self.status_on(event, ctx),
-            Some(KubeletEvent::Recorder(event)) => self.recorder_on(event, ctx),
+            Some(KubeletEvent::Pods(event)) => self.handle_pod_event(event, machine, ctx),
+            Some(KubeletEvent::Stats(event)) => self.handle_stats_event(event, machine, ctx),
+            Some(KubeletEvent::Eviction(event)) => self.handle_eviction_event(event, machine, ctx),
+            Some(KubeletEvent::Status(event)) => self.handle_status_event(event, ctx),
+            Some(KubeletEvent::Recorder(event)) => self.handle_recorder_event(event, ctx),
         }
     }
 }

@@ -19,23 +19,25 @@ use crate::sim::{EventQueue, Slot, Time};
 /// folder.
 pub struct Kubelet {
     /// Name, version and options.
-    pub identity: Identity,
+    pub(crate) identity: Identity,
     /// Configuration.
-    pub config: KubeletConfig,
+    pub(crate) config: KubeletConfig,
     /// True if the process runs. Events of a stopped kubelet are ignored.
-    pub running: bool,
+    pub(crate) running: bool,
+    /// Time of the last start.
+    pub(crate) started: Time,
     /// Log.
-    pub log: Log,
+    pub(crate) log: Log,
     /// Recorder of events.
-    pub recorder: Recorder,
+    pub(crate) recorder: Recorder,
     /// Pods.
-    pub pods: Pods,
+    pub(crate) pods: Pods,
     /// Measurements.
-    pub stats: Stats,
+    pub(crate) stats: Stats,
     /// Eviction manager.
-    pub eviction: Eviction,
+    pub(crate) eviction: Eviction,
     /// Node status.
-    pub status: NodeStatus,
+    pub(crate) status: NodeStatus,
     pub(super) queue: EventQueue<KubeletEvent>,
 }
 
@@ -43,6 +45,26 @@ impl Kubelet {
     /// Returns whether the kubelet has a defect.
     pub(super) fn has(&self, defect: Defect) -> bool {
         self.identity.options.defects.has(defect)
+    }
+
+    /// Returns whether the process runs.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// Returns whether housekeeping measures more often than kubelets do by default.
+    pub fn has_fast_housekeeping(&self) -> bool {
+        self.config.fast_housekeeping
+    }
+
+    /// Returns the log lines since a time.
+    pub fn log_since(&self, from: Time) -> impl Iterator<Item = &str> {
+        self.log.since(from)
+    }
+
+    /// Loads an image into the runtime, as `ctr images import` does.
+    pub fn load_image(&mut self, image: &str, ctx: &SimContext) {
+        self.status.images.load(image, ctx.now);
     }
 
     /// Returns the slot of the next event.

@@ -21,15 +21,15 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub fn anon(anon: u64) -> Self {
+    pub(super) fn anon(anon: u64) -> Self {
         Self { anon, ..Self::default() }
     }
 
-    pub fn kernel(kernel: u64) -> Self {
+    pub(super) fn kernel(kernel: u64) -> Self {
         Self { kernel, ..Self::default() }
     }
 
-    pub fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.anon + self.kernel + self.inactive + self.active + self.shmem
     }
 
@@ -85,7 +85,7 @@ pub(super) struct CgroupTree {
 impl CgroupTree {
     /// Returns the cgroups of a node with `total` bytes of memory, of which the system uses
     /// `system`.
-    pub fn new(total: u64, system: Pages) -> Self {
+    pub(super) fn new(total: u64, system: Pages) -> Self {
         let root = CgroupNode { pages: system, ..CgroupNode::default() };
         let pods = CgroupNode { parent: Some(ROOT), ..CgroupNode::default() };
         Self {
@@ -99,13 +99,13 @@ impl CgroupTree {
     }
 
     /// Creates a cgroup.
-    pub fn create(&mut self, parent: CgroupId, limit: Option<u64>) -> CgroupId {
+    pub(super) fn create(&mut self, parent: CgroupId, limit: Option<u64>) -> CgroupId {
         self.nodes.push(CgroupNode { parent: Some(parent), limit, ..CgroupNode::default() });
         self.nodes.len() - 1
     }
 
     /// Removes a cgroup without processes. The parent takes over its page cache.
-    pub fn remove(&mut self, id: CgroupId) {
+    pub(super) fn remove(&mut self, id: CgroupId) {
         let Some(parent) = self.nodes[id].parent else { return };
         for file in std::mem::take(&mut self.nodes[id].files) {
             if let Some((owner, _)) = self.files.get_mut(&file) {
@@ -116,29 +116,29 @@ impl CgroupTree {
     }
 
     /// Returns the memory statistics of a cgroup.
-    pub fn usage(&self, id: CgroupId) -> MemoryUse {
+    pub(super) fn usage(&self, id: CgroupId) -> MemoryUse {
         let pages = &self.nodes[id].pages;
         let usage = pages.total();
         MemoryUse { usage, working_set: usage - pages.inactive, rss: pages.anon }
     }
 
     /// Returns the memory of a cgroup by kind.
-    pub fn pages(&self, id: CgroupId) -> Pages {
+    pub(super) fn pages(&self, id: CgroupId) -> Pages {
         self.nodes[id].pages
     }
 
     /// Returns `MemTotal`, in bytes.
-    pub fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.total
     }
 
     /// Returns the limit of a cgroup. That of the root is the node's memory by default.
-    pub fn limit(&self, id: CgroupId) -> Option<u64> {
+    pub(super) fn limit(&self, id: CgroupId) -> Option<u64> {
         self.nodes[id].limit.or((id == ROOT).then_some(self.total))
     }
 
     /// Sets the limit of a cgroup.
-    pub fn set_limit(&mut self, id: CgroupId, limit: Option<u64>) {
+    pub(super) fn set_limit(&mut self, id: CgroupId, limit: Option<u64>) {
         self.nodes[id].limit = limit;
     }
 
@@ -148,13 +148,13 @@ impl CgroupTree {
     }
 
     /// Returns whether a cgroup is `ancestor` or below it.
-    pub fn is_within(&self, id: CgroupId, ancestor: CgroupId) -> bool {
+    pub(super) fn is_within(&self, id: CgroupId, ancestor: CgroupId) -> bool {
         self.ancestors(id).any(|id| id == ancestor)
     }
 
     /// Returns the first cgroup, upwards from `id`, whose limit does not allow `bytes` more, and
     /// the bytes that it lacks.
-    pub fn find_full(&self, id: CgroupId, bytes: u64) -> Option<(CgroupId, u64)> {
+    pub(super) fn find_full(&self, id: CgroupId, bytes: u64) -> Option<(CgroupId, u64)> {
         self.ancestors(id).find_map(|id| {
             let excess = (self.nodes[id].pages.total() + bytes).checked_sub(self.limit(id)?)?;
             (excess > 0).then_some((id, excess))
@@ -162,7 +162,7 @@ impl CgroupTree {
     }
 
     /// Adds memory to a cgroup and its ancestors.
-    pub fn charge(&mut self, id: CgroupId, pages: Pages) {
+    pub(super) fn charge(&mut self, id: CgroupId, pages: Pages) {
         let mut next = Some(id);
         while let Some(id) = next {
             let node = &mut self.nodes[id];
@@ -189,7 +189,7 @@ impl CgroupTree {
     }
 
     /// Removes memory from a cgroup and its ancestors.
-    pub fn uncharge(&mut self, id: CgroupId, pages: Pages) {
+    pub(super) fn uncharge(&mut self, id: CgroupId, pages: Pages) {
         let mut next = Some(id);
         while let Some(id) = next {
             let before = self.nodes[id].pages.total();
@@ -200,13 +200,13 @@ impl CgroupTree {
     }
 
     /// Returns the cached pages of a file.
-    pub fn cached(&self, file: FileId) -> Pages {
+    pub(super) fn cached(&self, file: FileId) -> Pages {
         self.files.get(&file).map(|(_, pages)| *pages).unwrap_or_default()
     }
 
     /// Adds cached pages of a file. They are charged to the cgroup of its other pages; to `id` if
     /// it has none.
-    pub fn cache_file(&mut self, id: CgroupId, file: FileId, pages: Pages) {
+    pub(super) fn cache_file(&mut self, id: CgroupId, file: FileId, pages: Pages) {
         let (owner, cached) = self.files.entry(file).or_insert((id, Pages::default()));
         cached.add(&pages);
         let owner = *owner;
@@ -215,7 +215,7 @@ impl CgroupTree {
     }
 
     /// Moves a file's inactive pages to the active list. Usage does not change.
-    pub fn activate(&mut self, file: FileId) {
+    pub(super) fn activate(&mut self, file: FileId) {
         let Some((owner, pages)) = self.files.get_mut(&file) else { return };
         let moved = std::mem::take(&mut pages.inactive);
         pages.active += moved;
@@ -229,7 +229,7 @@ impl CgroupTree {
     }
 
     /// Drops the cached pages of a file.
-    pub fn drop_file(&mut self, file: FileId) {
+    pub(super) fn drop_file(&mut self, file: FileId) {
         if let Some((owner, pages)) = self.files.remove(&file) {
             self.nodes[owner].files.remove(&file);
             self.uncharge(owner, pages);
@@ -237,7 +237,7 @@ impl CgroupTree {
     }
 
     /// Drops page cache in a cgroup, inactive pages first. Returns the number of bytes.
-    pub fn reclaim(&mut self, id: CgroupId, needed: u64) -> u64 {
+    pub(super) fn reclaim(&mut self, id: CgroupId, needed: u64) -> u64 {
         let mut reclaimed = 0;
         for active in [false, true] {
             let pages = self.nodes[id].pages;
@@ -282,18 +282,18 @@ impl CgroupTree {
     }
 
     /// Sets the threshold of a key.
-    pub fn set_threshold(&mut self, key: &str, id: CgroupId, group: Cgroup, usage: u64) {
+    pub(super) fn set_threshold(&mut self, key: &str, id: CgroupId, group: Cgroup, usage: u64) {
         self.thresholds.insert(key.to_owned(), Threshold { id, group, usage });
     }
 
     /// Returns whether thresholds were crossed since [`CgroupTree::take_crossed`].
-    pub fn has_crossed(&self) -> bool {
+    pub(super) fn has_crossed(&self) -> bool {
         !self.crossed.is_empty()
     }
 
     /// Takes the thresholds that were crossed in either direction since the last call, with their
     /// usage, as the kernel's `mem_cgroup_threshold` notifies.
-    pub fn take_crossed(&mut self) -> Vec<(Cgroup, u64)> {
+    pub(super) fn take_crossed(&mut self) -> Vec<(Cgroup, u64)> {
         std::mem::take(&mut self.crossed)
     }
 }

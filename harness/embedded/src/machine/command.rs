@@ -1,10 +1,12 @@
 //! Commands in running containers, and their results.
 
+use evictlab_rules::quantity::KIB;
+
 use super::data::Data;
 use super::ids::Pid;
 
 /// The bytes that are stored of a stream; the rest is dropped.
-const MAX_OUTPUT: usize = 64 << 10;
+const MAX_OUTPUT: usize = 64 * KIB as usize;
 
 /// The number of a command in a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +49,7 @@ pub(super) struct Exec {
 
 impl Exec {
     /// Stores output.
-    pub fn write(&mut self, stderr: bool, data: &Data) {
+    pub(super) fn write(&mut self, stderr: bool, data: &Data) {
         let output = &mut self.output[usize::from(stderr)];
         let room = MAX_OUTPUT.saturating_sub(output.len());
         let (first, _) = data.clone().split(room as u64);

@@ -14,12 +14,12 @@ pub(super) enum Data {
 }
 
 impl Data {
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(super) fn text(text: impl Into<String>) -> Self {
         Self::Bytes(text.into().into_bytes())
     }
 
     /// Returns the number of bytes.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Fill(len) => *len,
@@ -28,7 +28,7 @@ impl Data {
     }
 
     /// Splits the data after `at` bytes. The content of a line that is cut becomes unknown.
-    pub fn split(self, at: u64) -> (Self, Option<Self>) {
+    pub(super) fn split(self, at: u64) -> (Self, Option<Self>) {
         let len = self.len();
         if at >= len {
             return (self, None);
@@ -48,7 +48,7 @@ impl Data {
 
     /// Splits the data after about `at` bytes, between lines, and after the first line at the
     /// earliest.
-    pub fn split_near(self, at: u64) -> (Self, Option<Self>) {
+    pub(super) fn split_near(self, at: u64) -> (Self, Option<Self>) {
         let at = match &self {
             Self::Lines(line, _) => {
                 let len = line.len() as u64 + 1;
@@ -60,7 +60,7 @@ impl Data {
     }
 
     /// Splits the data after its first line. Data without a newline stays whole.
-    pub fn split_line(self) -> (Self, Option<Self>) {
+    pub(super) fn split_line(self) -> (Self, Option<Self>) {
         match self {
             Self::Bytes(bytes) => {
                 let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
@@ -74,7 +74,7 @@ impl Data {
     }
 
     /// Returns the bytes, if there are at most `most`.
-    pub fn bytes(&self, most: usize) -> Option<Vec<u8>> {
+    pub(super) fn bytes(&self, most: usize) -> Option<Vec<u8>> {
         if self.len() > most as u64 {
             return None;
         }

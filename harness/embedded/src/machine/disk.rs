@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use evictlab_rules::quantity::KIB;
+
 use super::ids::{ContainerKey, FileId, TreeId};
 use super::types::{DiskUse, Filesystem};
 
 /// The block size of the file system, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// The largest content that is stored, in bytes. Of larger files only the size is known.
-const MAX_STORED: usize = 64 << 10;
+const MAX_STORED: usize = 64 * KIB as usize;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,25 +115,25 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub fn new(capacity: DiskUse, used: DiskUse) -> Self {
+    pub(super) fn new(capacity: DiskUse, used: DiskUse) -> Self {
         let node = Space { capacity, used, images: DiskUse::default() };
         Self { node, layers: None, trees: Vec::new(), files: BTreeMap::new(), next: 0 }
     }
 
     /// Returns the usage of nodefs.
-    pub fn filesystem(&self) -> Filesystem {
+    pub(super) fn filesystem(&self) -> Filesystem {
         self.node.filesystem()
     }
 
-    /// Returns the usage of the file system of writable layers, without images; `None` if the layers
-    /// are on nodefs.
-    pub fn layers_filesystem(&self) -> Option<Filesystem> {
+    /// Returns the usage of the file system of writable layers, without images; `None` if the
+    /// layers are on nodefs.
+    pub(super) fn layers_filesystem(&self) -> Option<Filesystem> {
         self.layers.as_ref().map(Space::filesystem)
     }
 
     /// Moves all writable layers to a new file system, with images of this size. `reserved` is the
     /// space of layers that is not in trees.
-    pub fn separate_layers(&mut self, capacity: DiskUse, images: DiskUse, reserved: DiskUse) {
+    pub(super) fn separate_layers(&mut self, capacity: DiskUse, images: DiskUse, reserved: DiskUse) {
         self.join_layers();
         let mut new = Space { capacity, used: reserved, images };
         let trees = self.trees.iter().flatten();
@@ -141,7 +143,7 @@ impl Disk {
     }
 
     /// Moves all writable layers back to nodefs.
-    pub fn join_layers(&mut self) {
+    pub(super) fn join_layers(&mut self) {
         if let Some(layers) = self.layers.take() {
             self.node.add(layers.used);
         }
@@ -156,13 +158,13 @@ impl Disk {
     }
 
     /// Creates an empty tree.
-    pub fn create_tree(&mut self, place: Place) -> TreeId {
+    pub(super) fn create_tree(&mut self, place: Place) -> TreeId {
         self.trees.push(Some(FileTree { place, ..FileTree::default() }));
         self.trees.len() - 1
     }
 
     /// Removes a tree; returns its files.
-    pub fn remove_tree(&mut self, id: TreeId) -> Vec<FileId> {
+    pub(super) fn remove_tree(&mut self, id: TreeId) -> Vec<FileId> {
         let Some(tree) = self.trees[id].take() else { return Vec::new() };
         self.unreserve(tree.place, tree.used);
         let gone: Vec<FileId> =
@@ -174,23 +176,23 @@ impl Disk {
     }
 
     /// Returns the number of changes to a tree.
-    pub fn changes(&self, id: TreeId) -> u64 {
+    pub(super) fn changes(&self, id: TreeId) -> u64 {
         self.trees[id].as_ref().map_or(0, |tree| tree.changes)
     }
 
-    fn changed(&mut self, id: TreeId) {
+    fn count_change(&mut self, id: TreeId) {
         if let Some(tree) = &mut self.trees[id] {
             tree.changes += 1;
         }
     }
 
     /// Returns the usage of a tree.
-    pub fn used(&self, id: TreeId) -> DiskUse {
+    pub(super) fn used(&self, id: TreeId) -> DiskUse {
         self.trees[id].as_ref().map(|tree| tree.used).unwrap_or_default()
     }
 
     /// Returns whether a tree is in memory.
-    pub fn is_tmpfs(&self, id: TreeId) -> bool {
+    pub(super) fn is_tmpfs(&self, id: TreeId) -> bool {
         matches!(self.place(id), Place::Memory(_))
     }
 
@@ -199,7 +201,7 @@ impl Disk {
     }
 
     /// Reserves space outside of the trees.
-    pub fn reserve(&mut self, place: Place, more: DiskUse) -> Result<(), NoSpace> {
+    pub(super) fn reserve(&mut self, place: Place, more: DiskUse) -> Result<(), NoSpace> {
         let Some(space) = self.space(place) else { return Ok(()) };
         let available = space.available();
         if more.bytes > available.bytes || more.inodes > available.inodes {
@@ -210,27 +212,27 @@ impl Disk {
     }
 
     /// Frees reserved space.
-    pub fn unreserve(&mut self, place: Place, less: DiskUse) {
+    pub(super) fn unreserve(&mut self, place: Place, less: DiskUse) {
         if let Some(space) = self.space(place) {
             space.subtract(less);
         }
     }
 
-    pub fn file(&self, id: FileId) -> Option<&File> {
+    pub(super) fn file(&self, id: FileId) -> Option<&File> {
         self.files.get(&id)
     }
 
-    pub fn file_mut(&mut self, id: FileId) -> Option<&mut File> {
+    pub(super) fn file_mut(&mut self, id: FileId) -> Option<&mut File> {
         self.files.get_mut(&id)
     }
 
     /// Returns the file of a name.
-    pub fn lookup(&self, tree: TreeId, name: &str) -> Option<FileId> {
+    pub(super) fn lookup(&self, tree: TreeId, name: &str) -> Option<FileId> {
         self.trees[tree].as_ref()?.names.get(name).copied()
     }
 
     /// Returns the names in a tree that start with a prefix, in order.
-    pub fn names<'a>(&'a self, tree: TreeId, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn names<'a>(&'a self, tree: TreeId, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         let trees = self.trees[tree].iter();
         let names = trees
             .flat_map(move |tree| tree.names.range::<str, _>((Bound::Included(prefix), Bound::Unbounded)));
@@ -238,20 +240,20 @@ impl Disk {
     }
 
     /// Returns a number for a file outside of the trees, such as one of an image.
-    pub fn new_external_file(&mut self) -> FileId {
+    pub(super) fn new_external_file(&mut self) -> FileId {
         self.next += 1;
         self.next
     }
 
     /// Creates a file. The name must not exist.
-    pub fn create(&mut self, tree: TreeId, name: &str, kind: FileKind) -> Result<FileId, NoSpace> {
+    pub(super) fn create(&mut self, tree: TreeId, name: &str, kind: FileKind) -> Result<FileId, NoSpace> {
         let blocks = if kind == FileKind::Directory && !self.is_tmpfs(tree) { BLOCK } else { 0 };
         self.allocate(tree, DiskUse { bytes: blocks, inodes: 1 })?;
         Ok(self.insert(tree, name, kind, blocks, true))
     }
 
     /// Creates a file whose space is accounted for elsewhere. Does nothing if the name exists.
-    pub fn create_unaccounted(&mut self, tree: TreeId, name: &str, kind: FileKind) {
+    pub(super) fn create_unaccounted(&mut self, tree: TreeId, name: &str, kind: FileKind) {
         if self.lookup(tree, name).is_none() {
             self.insert(tree, name, kind, 0, false);
         }
@@ -279,7 +281,7 @@ impl Disk {
     }
 
     /// Returns how many of `bytes` there is space for in a tree.
-    pub fn available(&self, tree: TreeId, bytes: u64) -> u64 {
+    pub(super) fn available(&self, tree: TreeId, bytes: u64) -> u64 {
         let Some(tree) = &self.trees[tree] else { return 0 };
         let available = match tree.place {
             Place::Memory(size) => size.saturating_sub(tree.used.bytes),
@@ -291,7 +293,7 @@ impl Disk {
 
     /// Writes `len` bytes at an offset; returns how many there was space for. `text` is the
     /// content, if it is known.
-    pub fn write(&mut self, id: FileId, offset: u64, len: u64, text: Option<&[u8]>) -> u64 {
+    pub(super) fn write(&mut self, id: FileId, offset: u64, len: u64, text: Option<&[u8]>) -> u64 {
         let Some(file) = self.files.get(&id) else { return len };
         let tree = file.tree;
         let end = offset + len;
@@ -319,12 +321,12 @@ impl Disk {
             _ => {}
         }
         file.size = file.size.max(offset + len);
-        self.changed(tree);
+        self.count_change(tree);
         len
     }
 
     /// Sets the size of a file. With `allocate` the file gets blocks for it (`fallocate`).
-    pub fn resize(&mut self, id: FileId, size: u64, allocate: bool) -> Result<(), NoSpace> {
+    pub(super) fn resize(&mut self, id: FileId, size: u64, allocate: bool) -> Result<(), NoSpace> {
         let Some(file) = self.files.get(&id) else { return Ok(()) };
         let tree = file.tree;
         let now = file.blocks;
@@ -344,27 +346,27 @@ impl Disk {
             file.size = size;
             file.text = (size == 0).then(Vec::new);
         }
-        self.changed(tree);
+        self.count_change(tree);
         Ok(())
     }
 
     /// Removes a name; returns the file if nobody has it open, which removes it too.
-    pub fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
+    pub(super) fn unlink(&mut self, tree: TreeId, name: &str) -> Option<FileId> {
         let id = self.trees[tree].as_mut()?.names.remove(name)?;
-        self.changed(tree);
+        self.count_change(tree);
         self.files.get_mut(&id)?.named = false;
         self.remove_if_unused(id)
     }
 
     /// Counts an open file.
-    pub fn open(&mut self, id: FileId) {
+    pub(super) fn open(&mut self, id: FileId) {
         if let Some(file) = self.files.get_mut(&id) {
             file.opens += 1;
         }
     }
 
     /// Counts a closed file; returns the file if it has no name, which removes it.
-    pub fn close(&mut self, id: FileId) -> Option<FileId> {
+    pub(super) fn close(&mut self, id: FileId) -> Option<FileId> {
         self.files.get_mut(&id)?.opens -= 1;
         self.remove_if_unused(id)
     }

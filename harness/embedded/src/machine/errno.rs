@@ -25,7 +25,7 @@ pub(super) enum Errno {
 
 impl Errno {
     /// Returns the number on Linux.
-    pub fn number(self) -> i32 {
+    pub(super) fn number(self) -> i32 {
         match self {
             Self::Killed => 4,
             Self::NoSpace => 28,
@@ -40,7 +40,7 @@ impl Errno {
     }
 
     /// Returns the text of `strerror`.
-    pub fn text(self) -> &'static str {
+    pub(super) fn text(self) -> &'static str {
         match self {
             Self::Killed => "Killed",
             Self::NoSpace => "No space left on device",

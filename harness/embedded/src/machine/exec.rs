@@ -8,14 +8,14 @@ use super::ids::{ContainerKey, MAX_DESCRIPTORS, Pid, STDERR, STDIN, STDOUT};
 use super::kernel::Kernel;
 use super::lifecycle::KILLED;
 use super::open_file::Target;
-use super::program::Program;
+use super::program::load_command;
 
 impl Kernel {
     /// Starts a command in a container.
-    pub fn start_exec(&mut self, key: ContainerKey, line: &[String]) -> Result<ExecId, ExecError> {
+    pub(super) fn start_exec(&mut self, key: ContainerKey, line: &[String]) -> Result<ExecId, ExecError> {
         let container = self.containers.get(&key).filter(|container| container.cgroup.is_some());
         let environment = container.ok_or(ExecError::NotRunning)?.spec.env.clone();
-        let program = Program::of_command(line, &environment).ok_or(ExecError::UnknownProgram)?;
+        let program = load_command(line, &environment).ok_or(ExecError::UnknownProgram)?;
         let id = ExecId(self.next_exec);
         self.next_exec += 1;
         let stdin = self.open(Target::Null);
@@ -40,21 +40,21 @@ impl Kernel {
     }
 
     /// Removes and returns the result of a command; `None` while the command runs.
-    pub fn take_exec(&mut self, id: ExecId) -> Option<ExecResult> {
+    pub(super) fn take_exec(&mut self, id: ExecId) -> Option<ExecResult> {
         self.execs.get(&id)?.code?;
         let Exec { code, output: [stdout, stderr], .. } = self.execs.remove(&id)?;
         Some(ExecResult { code: code?, stdout, stderr })
     }
 
     /// Stores output of a command.
-    pub fn write_exec(&mut self, id: ExecId, stderr: bool, data: &Data) {
+    pub(super) fn write_exec(&mut self, id: ExecId, stderr: bool, data: &Data) {
         if let Some(exec) = self.execs.get_mut(&id) {
             exec.write(stderr, data);
         }
     }
 
     /// Records the exit status of a process that a command started.
-    pub fn end_exec(&mut self, pid: Pid, code: i32) {
+    pub(super) fn end_exec(&mut self, pid: Pid, code: i32) {
         let exec = self.execs.values_mut().find(|exec| exec.pid == pid && exec.code.is_none());
         if let Some(exec) = exec {
             exec.code = Some(code);

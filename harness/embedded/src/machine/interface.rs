@@ -14,14 +14,12 @@ use super::types::{
     Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
     Signal,
 };
-use crate::options::{CgroupVersion, NodeOptions, OptionsError};
+use crate::options::{NodeOptions, OptionsError};
 use crate::sim::Rng;
 use crate::sim::{Epoch, Time};
 
-/// The machine of a node. It advances only by [`Machine::run`].
+/// The machine of a node. Its kernel advances with the time of the simulation.
 pub struct Machine {
-    /// The cgroup version of its kernel.
-    pub cgroup: CgroupVersion,
     kernel: Kernel,
     /// A file system of their own for images.
     imagefs: Option<Imagefs>,
@@ -34,17 +32,17 @@ impl Machine {
     ///
     /// # Errors
     /// Options that no node can have.
-    pub fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
+    pub(crate) fn new(options: &NodeOptions) -> Result<Self, OptionsError> {
         options.check()?;
         let cgroups = CgroupTree::new(options.memory, system_pages(options));
         let capacity = DiskUse { bytes: options.disk, inodes: options.inodes };
         let used = DiskUse { bytes: options.disk_used, inodes: options.inodes_used };
         let kernel = Kernel::new(options, cgroups, Disk::new(capacity, used));
-        Ok(Self { cgroup: options.cgroup, kernel, imagefs: None, system_tasks: options.processes })
+        Ok(Self { kernel, imagefs: None, system_tasks: options.processes })
     }
 
     /// Sets the date at which simulated time begins. Log lines contain dates.
-    pub fn set_epoch(&mut self, epoch: Epoch) {
+    pub(crate) fn set_epoch(&mut self, epoch: Epoch) {
         self.kernel.epoch = epoch;
     }
 
@@ -54,25 +52,25 @@ impl Machine {
     }
 
     /// Starts the sandbox of a pod: its pause process and its cgroup. Does nothing if it runs.
-    pub fn start_sandbox(&mut self, pod: &str, now: Time) {
+    pub(crate) fn start_sandbox(&mut self, pod: &str, now: Time) {
         self.kernel.advance_to(now);
         self.kernel.start_sandbox(pod);
     }
 
     /// Stops the sandbox of a pod. The pod's cgroup exists until [`Machine::remove_volumes`].
-    pub fn stop_sandbox(&mut self, pod: &str, now: Time) {
+    pub(crate) fn stop_sandbox(&mut self, pod: &str, now: Time) {
         self.kernel.advance_to(now);
         self.kernel.stop_sandbox(pod);
     }
 
     /// Starts a container with an empty writable layer, and its pod's sandbox if that does not run.
-    pub fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+    pub(crate) fn start(&mut self, id: ContainerId, spec: ContainerSpec, now: Time, rng: &mut Rng) {
         self.kernel.start_container(id, spec, now, rng);
         self.kernel.drop_stale_wakeups();
     }
 
     /// Sends a signal to the first process of a container, if it runs.
-    pub fn signal(&mut self, id: &str, signal: Signal, now: Time) {
+    pub(crate) fn signal(&mut self, id: &str, signal: Signal, now: Time) {
         self.kernel.advance_to(now);
         let Some(container) = self.container(id) else { return };
         let first = container.pids.iter().copied().find(|pid| self.kernel.processes[pid].ns_pid == 1);
@@ -90,7 +88,7 @@ impl Machine {
     ///
     /// # Errors
     /// The container does not run, or cannot run the command.
-    pub fn exec(&mut self, id: &str, command: &[String], now: Time) -> Result<ExecId, ExecError> {
+    pub(crate) fn exec(&mut self, id: &str, command: &[String], now: Time) -> Result<ExecId, ExecError> {
         self.kernel.advance_to(now);
         let key = self.kernel.container_keys.get(id).copied().ok_or(ExecError::NotRunning)?;
         let started = self.kernel.start_exec(key, command);
@@ -104,13 +102,13 @@ impl Machine {
     }
 
     /// Returns when the machine has to run next: a process continues, or an event is pending.
-    pub fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         let is_idle = self.kernel.events.is_empty() && !self.kernel.cgroups.has_crossed();
         if is_idle { self.kernel.next_wakeup() } else { Some(self.kernel.now) }
     }
 
     /// Runs processes until `now`; returns the events in order.
-    pub fn run(&mut self, now: Time) -> Vec<MachineEvent> {
+    pub(crate) fn run(&mut self, now: Time) -> Vec<MachineEvent> {
         self.kernel.report_crossed_thresholds();
         while let Some(pid) = self.kernel.pop_wakeup(now) {
             self.kernel.step_process(pid);
@@ -127,9 +125,9 @@ impl Machine {
     }
 
     /// Reports [`MachineEvent::ThresholdCrossed`] whenever the usage of a cgroup rises above
-    /// `usage` bytes, or falls to them. Replaces the threshold of the same `key`. Does nothing if the cgroup does not
-    /// exist.
-    pub fn set_memory_threshold(&mut self, key: &str, group: Cgroup, usage: u64) {
+    /// `usage` bytes, or falls to them. Replaces the threshold of the same `key`. Does nothing if
+    /// the cgroup does not exist.
+    pub(crate) fn set_memory_threshold(&mut self, key: &str, group: Cgroup, usage: u64) {
         if let Some(id) = self.cgroup_id(&group) {
             self.kernel.cgroups.set_threshold(key, id, group, usage);
         }
@@ -145,7 +143,7 @@ impl Machine {
 
     /// Gives images a file system of their own, or takes it away. Writable layers move with it,
     /// unless they are to stay on nodefs. `images` is the space of the images.
-    pub fn set_imagefs(&mut self, imagefs: Option<Imagefs>, images: DiskUse) {
+    pub(crate) fn set_imagefs(&mut self, imagefs: Option<Imagefs>, images: DiskUse) {
         self.imagefs = imagefs;
         match imagefs.filter(|imagefs| imagefs.has_layers) {
             Some(imagefs) => {
@@ -166,7 +164,7 @@ impl Machine {
     }
 
     /// Returns the layout of the file systems.
-    pub fn fs_layout(&self) -> FsLayout {
+    pub(crate) fn fs_layout(&self) -> FsLayout {
         match self.imagefs {
             None => FsLayout::Single,
             Some(Imagefs { has_layers: true, .. }) => FsLayout::DedicatedImagefs,
@@ -176,20 +174,20 @@ impl Machine {
 
     /// Returns the usage of nodefs. It includes images, also those that have a file system of their
     /// own.
-    pub fn filesystem(&self) -> Filesystem {
+    pub(crate) fn filesystem(&self) -> Filesystem {
         self.kernel.disk.filesystem()
     }
 
     /// Returns the usage of the file system of images by writable layers; `None` if images are on
     /// nodefs.
-    pub fn images_filesystem(&self) -> Option<Filesystem> {
+    pub(crate) fn images_filesystem(&self) -> Option<Filesystem> {
         let capacity = self.imagefs?.capacity();
         let empty = Filesystem { capacity, used: DiskUse::default() };
         Some(self.kernel.disk.layers_filesystem().unwrap_or(empty))
     }
 
     /// Returns the usage of a container's writable layer, with the mount points in it.
-    pub fn layer(&self, id: &str) -> DiskUse {
+    pub(crate) fn layer(&self, id: &str) -> DiskUse {
         let Some(container) = self.container(id) else { return DiskUse::default() };
         let written = self.kernel.disk.used(container.layer);
         let mount_points = container.mount_points;
@@ -197,18 +195,18 @@ impl Machine {
     }
 
     /// Returns the usage of a container's log.
-    pub fn log_use(&self, id: &str) -> DiskUse {
+    pub(crate) fn log_use(&self, id: &str) -> DiskUse {
         self.kernel.container_keys.get(id).map(|key| self.kernel.log_usage(*key)).unwrap_or_default()
     }
 
     /// Returns the last lines of a container's log.
-    pub fn log(&self, id: &str) -> &[LogLine] {
+    pub(crate) fn log(&self, id: &str) -> &[LogLine] {
         self.container(id).map(|container| container.log.lines()).unwrap_or_default()
     }
 
     /// Returns the usage of a pod's volume, with its root directory; of a tmpfs, the memory of its
     /// files.
-    pub fn volume(&self, pod: &str, volume: &str) -> DiskUse {
+    pub(crate) fn volume(&self, pod: &str, volume: &str) -> DiskUse {
         let tree = self.kernel.pods.get(pod).and_then(|pod| pod.volumes.get(volume)).copied();
         let Some(tree) = tree else { return DiskUse::default() };
         let files = self.kernel.disk.used(tree);
@@ -220,23 +218,23 @@ impl Machine {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn put_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
+    pub(crate) fn put_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
         self.kernel.put_node_file(path, text)
     }
 
     /// Returns the number of changes to the node's files.
-    pub fn file_changes(&self) -> u64 {
+    pub(crate) fn file_changes(&self) -> u64 {
         self.kernel.disk.changes(self.kernel.node_files)
     }
 
     /// Returns the files in a directory of the node with their content, by name. Leaves out files
     /// whose content is not stored, which are large.
-    pub fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
         self.kernel.node_files_in(directory)
     }
 
     /// Returns the number of tasks on the node, or the number of processes in a pod or container.
-    pub fn processes(&self, group: &Cgroup) -> u64 {
+    pub(crate) fn processes(&self, group: &Cgroup) -> u64 {
         match group {
             Cgroup::Root => self.kernel.tasks.max(self.system_tasks),
             group => self.containers(group).map(|container| container.pids.len() as u64).sum(),
@@ -244,12 +242,12 @@ impl Machine {
     }
 
     /// Returns `kernel.pid_max`.
-    pub fn max_pid(&self) -> u64 {
+    pub(crate) fn max_pid(&self) -> u64 {
         self.kernel.max_pid
     }
 
     /// Returns the CPU time that a cgroup has used since it was created.
-    pub fn cpu(&self, group: &Cgroup) -> Duration {
+    pub(crate) fn cpu(&self, group: &Cgroup) -> Duration {
         let running: Duration = self.containers(group).map(|container| container.cpu).sum();
         match group {
             Cgroup::Root | Cgroup::Pods => {
@@ -267,7 +265,7 @@ impl Machine {
     }
 
     /// Removes a container with its layer and its log. Kills it first, without an event.
-    pub fn remove(&mut self, id: &str) {
+    pub(crate) fn remove(&mut self, id: &str) {
         let events = self.kernel.events.len();
         self.signal(id, Signal::Kill, self.kernel.now);
         self.kernel.events.truncate(events);
@@ -275,7 +273,7 @@ impl Machine {
     }
 
     /// Removes the volumes, the sandbox and the cgroup of a pod. Kills its containers first.
-    pub fn remove_volumes(&mut self, pod: &str) {
+    pub(crate) fn remove_volumes(&mut self, pod: &str) {
         let containers = self.kernel.containers.values();
         let running = containers.filter(|container| container.spec.pod == pod && container.cgroup.is_some());
         let running: Vec<String> = running.map(|container| container.id.clone()).collect();
@@ -286,7 +284,7 @@ impl Machine {
     }
 
     /// Makes the OOM killer kill the process that it would choose if the node had no memory left.
-    pub fn trigger_oom(&mut self, now: Time) {
+    pub(crate) fn trigger_oom(&mut self, now: Time) {
         self.kernel.advance_to(now);
         self.kernel.oom_kill(ROOT);
         self.kernel.drop_stale_wakeups();

@@ -12,7 +12,7 @@ use super::pipe::Pipe;
 
 impl Kernel {
     /// Opens a target, with one reference.
-    pub fn open(&mut self, target: Target) -> OpenFileId {
+    pub(super) fn open(&mut self, target: Target) -> OpenFileId {
         match &target {
             Target::File { id, .. } => self.disk.open(*id),
             Target::PipeReader(pipe) => self.pipes[*pipe].readers += 1,
@@ -32,15 +32,22 @@ impl Kernel {
         }
     }
 
+    /// Writes a text to a descriptor of a process. Errors are ignored.
+    pub(super) fn print(&mut self, pid: Pid, descriptor: usize, text: &str) {
+        if let Some(file) = self.descriptor(pid, descriptor) {
+            let _ = self.write(pid, file, Data::text(text));
+        }
+    }
+
     /// Adds a reference to an open file.
-    pub fn retain(&mut self, id: OpenFileId) {
+    pub(super) fn retain(&mut self, id: OpenFileId) {
         if let Some(file) = &mut self.open_files[id] {
             file.references += 1;
         }
     }
 
     /// Drops a reference to an open file; the last one closes it.
-    pub fn close(&mut self, id: OpenFileId) {
+    pub(super) fn close(&mut self, id: OpenFileId) {
         let Some(file) = &mut self.open_files[id] else { return };
         file.references -= 1;
         if file.references > 0 {
@@ -67,7 +74,7 @@ impl Kernel {
     }
 
     /// Creates a pipe; returns its read end and its write end.
-    pub fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
+    pub(super) fn create_pipe(&mut self) -> (OpenFileId, OpenFileId) {
         let pipe = match self.free_pipes.pop() {
             Some(pipe) => {
                 self.pipes[pipe] = Pipe::default();
@@ -89,12 +96,12 @@ impl Kernel {
     }
 
     /// Returns the open file of a process's descriptor.
-    pub fn descriptor(&self, pid: Pid, descriptor: usize) -> Option<OpenFileId> {
+    pub(super) fn descriptor(&self, pid: Pid, descriptor: usize) -> Option<OpenFileId> {
         self.processes.get(&pid)?.descriptors.get(descriptor).copied().flatten()
     }
 
     /// Replaces a descriptor; returns the open file that it had. References do not change.
-    pub fn swap_descriptor(
+    pub(super) fn swap_descriptor(
         &mut self,
         pid: Pid,
         descriptor: usize,
@@ -105,14 +112,14 @@ impl Kernel {
     }
 
     /// Replaces a descriptor, and closes the open file that it had.
-    pub fn set_descriptor(&mut self, pid: Pid, descriptor: usize, file: Option<OpenFileId>) {
+    pub(super) fn set_descriptor(&mut self, pid: Pid, descriptor: usize, file: Option<OpenFileId>) {
         if let Some(before) = self.swap_descriptor(pid, descriptor, file) {
             self.close(before);
         }
     }
 
     /// Returns the offset of an open file.
-    pub fn position(&self, id: OpenFileId) -> Option<u64> {
+    pub(super) fn position(&self, id: OpenFileId) -> Option<u64> {
         match self.target(id)? {
             Target::File { offset, .. } | Target::Text { offset, .. } => Some(*offset),
             _ => None,
@@ -120,7 +127,7 @@ impl Kernel {
     }
 
     /// Sets the offset of an open file.
-    pub fn seek(&mut self, id: OpenFileId, to: u64) {
+    pub(super) fn seek(&mut self, id: OpenFileId, to: u64) {
         if let Some(OpenFile { target: Target::File { offset, .. } | Target::Text { offset, .. }, .. }) =
             &mut self.open_files[id]
         {
@@ -135,12 +142,12 @@ impl Kernel {
     }
 
     /// Returns what an open file refers to.
-    pub fn target(&self, id: OpenFileId) -> Option<&Target> {
+    pub(super) fn target(&self, id: OpenFileId) -> Option<&Target> {
         self.open_files[id].as_ref().map(|file| &file.target)
     }
 
     /// Returns the highest rate of an open file, in bytes a second.
-    pub fn throughput(&self, id: OpenFileId) -> u64 {
+    pub(super) fn throughput(&self, id: OpenFileId) -> u64 {
         match self.target(id) {
             Some(Target::Random) => calibration::RANDOM_RATE,
             Some(Target::Log { .. }) => calibration::LOG_RATE,
@@ -151,7 +158,7 @@ impl Kernel {
 
     /// Writes data; returns what a full pipe has no room for. The kernel wakes the writer when
     /// there is room.
-    pub fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<Option<Data>, Errno> {
+    pub(super) fn write(&mut self, pid: Pid, id: OpenFileId, data: Data) -> Result<Option<Data>, Errno> {
         match self.target(id).cloned() {
             None | Some(Target::PipeReader(_) | Target::Text { .. }) => Err(Errno::BadDescriptor),
             Some(Target::Null | Target::Zero | Target::Random) => Ok(None),
@@ -225,7 +232,7 @@ impl Kernel {
     }
 
     /// Reads at most `most` bytes.
-    pub fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
+    pub(super) fn read(&mut self, pid: Pid, id: OpenFileId, most: u64) -> Result<ReadOutcome, Errno> {
         match self.target(id).cloned() {
             None | Some(Target::PipeWriter(_) | Target::Log { .. } | Target::Exec { .. }) => {
                 Err(Errno::BadDescriptor)
@@ -263,7 +270,7 @@ impl Kernel {
     }
 
     /// Reads a line with its newline. Unknown content counts as the end of the file.
-    pub fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
+    pub(super) fn read_line(&mut self, pid: Pid, id: OpenFileId) -> Result<ReadOutcome, Errno> {
         let (line, offset) = match self.target(id).cloned() {
             Some(Target::PipeReader(pipe)) => {
                 if let Some(line) = self.pipes[pipe].take_line() {

@@ -1,4 +1,4 @@
-//! The kernel's state: processes, memory, CPU time and wakeups.
+//! The kernel's state: processes, memory, CPU time and wakeups. Programs implement [`Program`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -10,13 +10,64 @@ use super::command::{Exec, ExecId};
 use super::container::{Container, Pod};
 use super::disk::{Disk, Place};
 use super::errno::Errno;
-use super::ids::{CgroupId, ContainerKey, FileId, OpenFileId, Pid, PipeId, TreeId};
+use super::ids::{CgroupId, ContainerKey, FileId, MAX_DESCRIPTORS, OpenFileId, Pid, PipeId, Signal, TreeId};
 use super::open_file::OpenFile;
 use super::pipe::Pipe;
-use super::process::Process;
+use super::step::{Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::options::{CgroupVersion, NodeOptions};
 use crate::sim::{Epoch, Time};
+
+/// The open files of a process, by descriptor.
+pub(super) type Descriptors = [Option<OpenFileId>; MAX_DESCRIPTORS];
+
+/// A process.
+pub(super) struct Process {
+    /// The PID in the container.
+    pub ns_pid: u64,
+    pub parent: Option<Pid>,
+    pub container: ContainerKey,
+    /// `comm`
+    pub name: String,
+    /// `None` while the program runs a step.
+    pub program: Option<Box<dyn Program>>,
+    pub descriptors: Descriptors,
+    /// Anonymous memory, in bytes.
+    pub anon: u64,
+    /// Kernel memory, in bytes.
+    pub kernel: u64,
+    pub tasks: u64,
+    /// When the process runs next; `None` while it waits for an event.
+    pub wakeup: Option<Time>,
+    /// Signals for the program.
+    pub signals: Vec<Signal>,
+    /// Exited children that were not waited for: PID in the container, and exit status.
+    pub exited_children: Vec<(u64, i32)>,
+}
+
+/// A program and its state.
+pub(super) trait Program: Send {
+    /// Returns the name of the process (`comm`).
+    fn name(&self) -> String;
+
+    /// Returns the memory and the tasks of the program when it starts.
+    fn footprint(&self) -> Footprint {
+        Footprint::APPLET
+    }
+
+    /// Returns what the program does about a signal other than SIGKILL.
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        SignalAction::default_for(signal, is_init)
+    }
+
+    /// Returns whether the program waits for its children.
+    fn waits_for_children(&self) -> bool {
+        false
+    }
+
+    /// Runs the program until it waits.
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome;
+}
 
 /// The state of a machine.
 pub(super) struct Kernel {
@@ -56,7 +107,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(options: &NodeOptions, cgroups: CgroupTree, mut disk: Disk) -> Self {
+    pub(super) fn new(options: &NodeOptions, cgroups: CgroupTree, mut disk: Disk) -> Self {
         let node_files = disk.create_tree(Place::Node);
         let mut kernel = Self {
             now: Time::ZERO,
@@ -91,12 +142,12 @@ impl Kernel {
     }
 
     /// Advances the clock; it never goes back.
-    pub fn advance_to(&mut self, now: Time) {
+    pub(super) fn advance_to(&mut self, now: Time) {
         self.now = self.now.max(now);
     }
 
     /// Schedules the next step of a process; replaces the one that was scheduled before.
-    pub fn schedule(&mut self, pid: Pid, at: Time) {
+    pub(super) fn schedule(&mut self, pid: Pid, at: Time) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.wakeup = Some(at);
             self.wakeup_count += 1;
@@ -105,14 +156,14 @@ impl Kernel {
     }
 
     /// Wakes a process that waits for an event.
-    pub fn wake(&mut self, pid: Pid) {
+    pub(super) fn wake(&mut self, pid: Pid) {
         if self.processes.get(&pid).is_some_and(|process| process.wakeup.is_none()) {
             self.schedule(pid, self.now + calibration::SYSCALL);
         }
     }
 
     /// Drops wakeups at the head of the queue that were replaced, or whose process exited.
-    pub fn drop_stale_wakeups(&mut self) {
+    pub(super) fn drop_stale_wakeups(&mut self) {
         while let Some(Reverse((at, _, pid))) = self.wakeups.peek() {
             if self.processes.get(pid).is_some_and(|process| process.wakeup == Some(*at)) {
                 break;
@@ -122,12 +173,12 @@ impl Kernel {
     }
 
     /// Returns the time of the next wakeup. Call [`Kernel::drop_stale_wakeups`] before.
-    pub fn next_wakeup(&self) -> Option<Time> {
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
         self.wakeups.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// Advances the clock to the next wakeup that is not after `until`; returns its process.
-    pub fn pop_wakeup(&mut self, until: Time) -> Option<Pid> {
+    pub(super) fn pop_wakeup(&mut self, until: Time) -> Option<Pid> {
         self.drop_stale_wakeups();
         if self.next_wakeup()? > until {
             return None;
@@ -138,7 +189,7 @@ impl Kernel {
     }
 
     /// Returns the container of a process.
-    pub fn container_of(&self, pid: Pid) -> Option<&Container> {
+    pub(super) fn container_of(&self, pid: Pid) -> Option<&Container> {
         self.containers.get(&self.processes.get(&pid)?.container)
     }
 
@@ -148,14 +199,14 @@ impl Kernel {
 
     /// Returns when work that begins at `start` and takes `cpu_time` is done. The CPUs do work in
     /// the order of requests.
-    pub fn run_on_cpu(&mut self, pid: Pid, start: Time, cpu_time: Duration) -> Time {
+    pub(super) fn run_on_cpu(&mut self, pid: Pid, start: Time, cpu_time: Duration) -> Time {
         self.account_cpu(pid, cpu_time);
         self.cpus_free_at = self.cpus_free_at.max(start) + cpu_time / self.cpus;
         self.cpus_free_at.max(start + cpu_time)
     }
 
     /// Adds CPU time to the container of a process.
-    pub fn account_cpu(&mut self, pid: Pid, cpu_time: Duration) {
+    pub(super) fn account_cpu(&mut self, pid: Pid, cpu_time: Duration) {
         let key = self.processes.get(&pid).map(|process| process.container);
         if let Some(container) = key.and_then(|key| self.containers.get_mut(&key)) {
             container.cpu += cpu_time;
@@ -163,7 +214,7 @@ impl Kernel {
     }
 
     /// Allocates anonymous memory and the kernel memory for it, in bytes.
-    pub fn allocate_memory(&mut self, pid: Pid, anon: u64, kernel: u64) -> Result<(), Errno> {
+    pub(super) fn allocate_memory(&mut self, pid: Pid, anon: u64, kernel: u64) -> Result<(), Errno> {
         let group = self.reclaim_for(pid, anon + kernel)?;
         self.cgroups.charge(group, Pages { anon, kernel, ..Pages::default() });
         self.report_crossed_thresholds();
@@ -175,7 +226,7 @@ impl Kernel {
     }
 
     /// Frees anonymous memory.
-    pub fn free_memory(&mut self, pid: Pid, anon: u64) {
+    pub(super) fn free_memory(&mut self, pid: Pid, anon: u64) {
         let Some(group) = self.cgroup_of(pid) else { return };
         if let Some(process) = self.processes.get_mut(&pid) {
             let anon = anon.min(process.anon);
@@ -186,7 +237,7 @@ impl Kernel {
 
     /// Adds pages of a file to memory. The cgroup that used the file first is charged, even though
     /// memory is reclaimed in the cgroup of `pid`.
-    pub fn cache_file(&mut self, pid: Pid, file: FileId, pages: Pages) -> Result<(), Errno> {
+    pub(super) fn cache_file(&mut self, pid: Pid, file: FileId, pages: Pages) -> Result<(), Errno> {
         let group = self.reclaim_for(pid, pages.total())?;
         self.cgroups.cache_file(group, file, pages);
         self.report_crossed_thresholds();
@@ -213,14 +264,14 @@ impl Kernel {
     }
 
     /// Reports the thresholds that were crossed since the last call.
-    pub fn report_crossed_thresholds(&mut self) {
+    pub(super) fn report_crossed_thresholds(&mut self) {
         for (group, threshold) in self.cgroups.take_crossed() {
             self.events.push(MachineEvent::ThresholdCrossed { group, threshold, at: self.now });
         }
     }
 
     /// Drops the pages of a file that was removed.
-    pub fn drop_pages(&mut self, removed: Option<FileId>) {
+    pub(super) fn drop_pages(&mut self, removed: Option<FileId>) {
         if let Some(file) = removed {
             self.cgroups.drop_file(file);
         }

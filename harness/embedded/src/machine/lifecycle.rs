@@ -5,9 +5,9 @@ use super::cgroups::Pages;
 use super::container::Container;
 use super::errno::Errno;
 use super::ids::{ContainerKey, Pid, SIGKILL, Signal};
-use super::kernel::Kernel;
-use super::process::{Descriptors, Process};
-use super::program::{Footprint, Program, SignalAction, StepOutcome};
+use super::kernel::{Descriptors, Kernel, Process, Program};
+use super::program::load;
+use super::step::{CommandLine, Footprint, SignalAction, StepOutcome};
 use super::types::MachineEvent;
 use crate::sim::Time;
 
@@ -19,10 +19,10 @@ const RESERVED_PIDS: Pid = 300;
 impl Kernel {
     /// Starts a child of `parent` in the same container. Returns its PID on the node and in the
     /// container.
-    pub fn spawn(
+    pub(super) fn spawn(
         &mut self,
         parent: Pid,
-        program: Program,
+        program: Box<dyn Program>,
         descriptors: Descriptors,
         at: Time,
     ) -> Result<(Pid, u64), Errno> {
@@ -32,8 +32,19 @@ impl Kernel {
         if self.processes.contains_key(&parent) { Ok(child) } else { Err(Errno::Killed) }
     }
 
+    /// Starts a command as a child of `parent`, as [`Kernel::spawn`] does.
+    pub(super) fn spawn_command(
+        &mut self,
+        parent: Pid,
+        line: &CommandLine,
+        descriptors: Descriptors,
+        at: Time,
+    ) -> Result<(Pid, u64), Errno> {
+        self.spawn(parent, load(&line.words, &line.environment), descriptors, at)
+    }
+
     /// Returns whether the container of `pid` can have another process.
-    pub fn can_fork(&self, pid: Pid) -> bool {
+    pub(super) fn can_fork(&self, pid: Pid) -> bool {
         self.container_of(pid).is_some_and(|container| self.has_free_pid(container))
     }
 
@@ -50,11 +61,11 @@ impl Kernel {
     }
 
     /// Starts a process in a container; its first step is at `at`.
-    pub fn start_process(
+    pub(super) fn start_process(
         &mut self,
         key: ContainerKey,
         parent: Option<Pid>,
-        program: Program,
+        program: Box<dyn Program>,
         descriptors: Descriptors,
         at: Time,
     ) -> Result<(Pid, u64), Errno> {
@@ -92,7 +103,7 @@ impl Kernel {
     }
 
     /// Replaces the program of a process (`exec`).
-    fn exec(&mut self, pid: Pid, program: Program) -> Result<(), Errno> {
+    fn exec(&mut self, pid: Pid, program: Box<dyn Program>) -> Result<(), Errno> {
         let process = self.processes.get_mut(&pid).ok_or(Errno::Killed)?;
         let Footprint { anon, kernel, tasks } = program.footprint();
         let before = std::mem::replace(&mut process.tasks, tasks);
@@ -112,7 +123,7 @@ impl Kernel {
     }
 
     /// Ends a process. The container ends with its first process.
-    pub fn exit(&mut self, pid: Pid, code: i32) {
+    pub(super) fn exit(&mut self, pid: Pid, code: i32) {
         let Some(process) = self.processes.remove(&pid) else { return };
         process.descriptors.into_iter().flatten().for_each(|file| self.close(file));
         self.end_exec(pid, code);
@@ -139,7 +150,7 @@ impl Kernel {
     }
 
     /// Ends a process as SIGKILL does.
-    pub fn kill(&mut self, pid: Pid) {
+    pub(super) fn kill(&mut self, pid: Pid) {
         self.exit(pid, KILLED);
     }
 
@@ -152,7 +163,7 @@ impl Kernel {
     }
 
     /// Sends a signal to a process.
-    pub fn signal(&mut self, pid: Pid, signal: Signal) {
+    pub(super) fn signal(&mut self, pid: Pid, signal: Signal) {
         if signal == SIGKILL {
             return self.kill(pid);
         }
@@ -177,19 +188,19 @@ impl Kernel {
     }
 
     /// Takes the signals that were delivered to a process.
-    pub fn take_signals(&mut self, pid: Pid) -> Vec<Signal> {
+    pub(super) fn take_signals(&mut self, pid: Pid) -> Vec<Signal> {
         self.processes.get_mut(&pid).map(|process| std::mem::take(&mut process.signals)).unwrap_or_default()
     }
 
     /// Returns whether the container of `pid` has a process with this PID in the container.
-    pub fn has_ns_pid(&self, pid: Pid, ns_pid: u64) -> bool {
+    pub(super) fn has_ns_pid(&self, pid: Pid, ns_pid: u64) -> bool {
         let container = self.container_of(pid);
         container
             .is_some_and(|container| container.pids.iter().any(|pid| self.processes[pid].ns_pid == ns_pid))
     }
 
     /// Ends a container without processes: removes its cgroup and keeps its files.
-    pub fn end_container(&mut self, key: ContainerKey, code: i32) {
+    pub(super) fn end_container(&mut self, key: ContainerKey, code: i32) {
         let Some(container) = self.containers.get_mut(&key) else { return };
         if let Some(group) = container.cgroup.take() {
             let kernel = std::mem::take(&mut container.kernel);
@@ -220,10 +231,13 @@ impl Kernel {
     }
 
     /// Runs a process until it waits, and schedules its next step.
-    pub fn step_process(&mut self, pid: Pid) {
+    pub(super) fn step_process(&mut self, pid: Pid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.wakeup = None;
         let Some(mut program) = process.program.take() else { return };
+        if !program.waits_for_children() {
+            process.exited_children.clear();
+        }
         let outcome = program.step(pid, self);
         let Some(process) = self.processes.get_mut(&pid) else { return };
         match outcome {
@@ -241,8 +255,7 @@ impl Kernel {
             }
             StepOutcome::Exit(code) => self.exit(pid, code),
             StepOutcome::Exec(line) => {
-                let program = Program::from_command_line(&line.words, &line.environment);
-                if self.exec(pid, program).is_ok() {
+                if self.exec(pid, load(&line.words, &line.environment)).is_ok() {
                     self.schedule(pid, self.now + calibration::EXEC);
                 }
             }

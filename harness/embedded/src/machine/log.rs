@@ -1,5 +1,7 @@
 //! The log of a container, as containerd writes it (CRI format).
 
+use evictlab_rules::quantity::KIB;
+
 use super::data::Data;
 use super::types::LogLine;
 use crate::sim::Time;
@@ -9,7 +11,7 @@ const MAX_LINES: usize = 10_000;
 /// The number of lines that are stored of a line that is repeated.
 const MAX_REPEATED: u64 = 1000;
 /// The longest line that containerd does not split (`maxContainerLogLineSize`), in bytes.
-const MAX_LINE: usize = 16 << 10;
+const MAX_LINE: usize = 16 * KIB as usize;
 /// The length of `2026-11-21T00:42:43.123456789Z stdout F ` with a newline, in bytes.
 const PREFIX: u64 = 41;
 
@@ -25,12 +27,12 @@ pub(super) struct ContainerLog {
 
 impl ContainerLog {
     /// Returns the last lines.
-    pub fn lines(&self) -> &[LogLine] {
+    pub(super) fn lines(&self) -> &[LogLine] {
         &self.lines
     }
 
     /// Appends data of one stream.
-    pub fn write(&mut self, at: Time, stderr: bool, data: &Data) {
+    pub(super) fn write(&mut self, at: Time, stderr: bool, data: &Data) {
         match data {
             Data::Bytes(bytes) => {
                 for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -67,7 +69,7 @@ impl ContainerLog {
     }
 
     /// Writes unfinished lines when the container exits.
-    pub fn flush(&mut self, at: Time) {
+    pub(super) fn flush(&mut self, at: Time) {
         for stderr in [false, true] {
             let line = std::mem::take(&mut self.unfinished[usize::from(stderr)]);
             if !line.is_empty() {

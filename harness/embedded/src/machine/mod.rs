@@ -1,6 +1,6 @@
 //! The machine of a node: its kernel with processes, cgroups and file systems. Containers and pods
-//! are cgroups and file trees here; the kubelet decides what runs in them. The kernel and its
-//! programs depend on each other: the kernel runs programs, which call it.
+//! are cgroups and file trees here; the kubelet decides what runs in them. Programs implement a
+//! trait of the kernel, which runs them without knowing them.
 
 mod calibration;
 mod cgroups;
@@ -21,18 +21,19 @@ mod oom;
 mod open_file;
 mod paths;
 mod pipe;
-mod process;
 mod procfs;
 mod program;
 mod runtime;
 mod shell;
+mod size;
+mod step;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use self::command::{ExecError, ExecId, ExecResult};
 pub use self::disk::NoSpace;
 pub use self::interface::Machine;
 pub use self::program::unsupported_command;
-pub use self::types::{
-    Cgroup, ContainerId, ContainerSpec, DiskUse, Filesystem, Imagefs, LogLine, MachineEvent, MemoryUse,
-    Mount, PodUid, Signal,
-};
+pub use self::types::{Cgroup, ContainerId, ContainerSpec, Imagefs, MemoryUse, Mount, PodUid};
+pub(crate) use self::types::{DiskUse, Filesystem, LogLine, MachineEvent, Signal};

@@ -22,14 +22,14 @@ const DIRECTORIES: [&str; 10] = [
 
 impl Kernel {
     /// Creates the node's directories. Their space is part of the node's initial usage.
-    pub fn create_node_directories(&mut self) {
+    pub(super) fn create_node_directories(&mut self) {
         for name in DIRECTORIES {
             self.disk.create_unaccounted(self.node_files, name, FileKind::Directory);
         }
     }
 
     /// Returns the location of `name` in the `hostPath` volume at `path`.
-    pub fn host_path_location(&self, path: &str, name: &str) -> Location {
+    pub(super) fn host_path_location(&self, path: &str, name: &str) -> Location {
         let path = match (path.trim_matches('/'), name) {
             ("", name) => name.to_owned(),
             (path, "") => path.to_owned(),
@@ -39,7 +39,7 @@ impl Kernel {
     }
 
     /// Creates the missing directories of a `hostPath` volume, as the runtime does.
-    pub fn create_host_path(&mut self, path: &str) {
+    pub(super) fn create_host_path(&mut self, path: &str) {
         let mut name = String::new();
         for part in path.split('/').filter(|part| !part.is_empty()) {
             if !name.is_empty() {
@@ -55,7 +55,7 @@ impl Kernel {
     }
 
     /// Creates the file of a container's log. The log accounts for its space.
-    pub fn link_log(&mut self, key: ContainerKey) {
+    pub(super) fn link_log(&mut self, key: ContainerKey) {
         let Some(path) = self.containers.get(&key).map(|container| container.spec.log_path.clone()) else {
             return;
         };
@@ -69,7 +69,7 @@ impl Kernel {
     }
 
     /// Removes the file of a log, and its parent directories that are empty then.
-    pub fn unlink_log(&mut self, path: &str) {
+    pub(super) fn unlink_log(&mut self, path: &str) {
         let mut name = path.trim_matches('/');
         while !name.is_empty() && !DIRECTORIES.contains(&name) {
             let content = format!("{name}/");
@@ -82,7 +82,7 @@ impl Kernel {
     }
 
     /// Returns the content of a container's log file, as far as its lines are stored.
-    pub fn log_text(&self, key: ContainerKey) -> String {
+    pub(super) fn log_text(&self, key: ContainerKey) -> String {
         let lines = self.containers.get(&key).map_or(&[][..], |container| container.log.lines());
         let line = |line: &LogLine| {
             let at = self.epoch.at(line.at).strftime("%Y-%m-%dT%H:%M:%S%.9fZ");
@@ -94,7 +94,7 @@ impl Kernel {
     }
 
     /// Writes a file of the node, or removes it if `text` is `None`.
-    pub fn put_node_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
+    pub(super) fn put_node_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
         let name = path.trim_matches('/');
         let removed = self.disk.unlink(self.node_files, name);
         self.drop_pages(removed);
@@ -105,7 +105,7 @@ impl Kernel {
     }
 
     /// Returns the files in a directory of the node with their content, by name.
-    pub fn node_files_in(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
+    pub(super) fn node_files_in(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
         let prefix = format!("{}/", directory.trim_matches('/'));
         let names = self.disk.names(self.node_files, &prefix);
         names

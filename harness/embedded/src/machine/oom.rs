@@ -2,8 +2,7 @@
 
 use super::calibration::PROCESS_KERNEL;
 use super::ids::{CgroupId, Pid};
-use super::kernel::Kernel;
-use super::process::Process;
+use super::kernel::{Kernel, Process};
 use super::types::MachineEvent;
 use crate::options::CgroupVersion;
 
@@ -15,7 +14,7 @@ const PAGE: i64 = 4096;
 impl Kernel {
     /// Kills a process in a cgroup, with its container's other processes if `memory.oom.group` is
     /// set. Returns `false` if no process may be killed.
-    pub fn oom_kill(&mut self, group: CgroupId) -> bool {
+    pub(super) fn oom_kill(&mut self, group: CgroupId) -> bool {
         let total = self.cgroups.limit(group).unwrap_or_else(|| self.cgroups.total());
         let Some(victim) = self.select_victim(group, total) else { return false };
         let Some(container) = self.container_of(victim) else { return false };

@@ -85,7 +85,7 @@ fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 
 impl Kernel {
     /// Resolves a path of a process; returns `None` if the process does not exist.
-    pub fn resolve(&mut self, pid: Pid, path: &str) -> Option<Location> {
+    pub(super) fn resolve(&mut self, pid: Pid, path: &str) -> Option<Location> {
         let path = absolute(path);
         match path.as_str() {
             "/dev/null" => return Some(Location::Device(Target::Null)),
@@ -126,7 +126,7 @@ impl Kernel {
     }
 
     /// Returns whether a name in a tree is a directory: of the disk, the image or a mount path.
-    pub fn is_directory(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
+    pub(super) fn is_directory(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
         if name.is_empty() {
             return true;
         }
@@ -143,12 +143,12 @@ impl Kernel {
     }
 
     /// Returns whether the parent directory of a name exists.
-    pub fn parent_exists(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
+    pub(super) fn parent_exists(&self, pid: Pid, tree: TreeId, name: &str) -> bool {
         self.is_directory(pid, tree, name.rsplit_once('/').map_or("", |(parent, _)| parent))
     }
 
     /// Opens a path; creates a missing file unless it is opened for reading.
-    pub fn open_path(&mut self, pid: Pid, path: &str, mode: OpenMode) -> Result<OpenFileId, Errno> {
+    pub(super) fn open_path(&mut self, pid: Pid, path: &str, mode: OpenMode) -> Result<OpenFileId, Errno> {
         match self.resolve(pid, path).ok_or(Errno::NotFound)? {
             Location::Device(target) => Ok(self.open(target)),
             Location::Procfs(text) => self.open_text(text, mode),
@@ -204,7 +204,7 @@ impl Kernel {
     }
 
     /// Returns the names in a directory.
-    pub fn list_directory(&mut self, pid: Pid, path: &str) -> Vec<String> {
+    pub(super) fn list_directory(&mut self, pid: Pid, path: &str) -> Vec<String> {
         let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Vec::new() };
         let virtual_names = self.procfs_directory(&absolute(path)).unwrap_or_default();
         let prefix = if name.is_empty() { String::new() } else { format!("{name}/") };
@@ -213,14 +213,48 @@ impl Kernel {
         names.filter(|name| !name.is_empty() && !name.contains('/')).map(str::to_owned).collect()
     }
 
-    /// Sets the size of a file. With `allocate` the file gets blocks for it (`fallocate`).
-    pub fn resize_file(&mut self, pid: Pid, id: FileId, size: u64, allocate: bool) -> Result<(), Errno> {
+    /// Creates a directory. With `parents`, creates missing parents and accepts an existing
+    /// directory.
+    pub(super) fn create_directory(&mut self, pid: Pid, path: &str, parents: bool) -> Result<(), Errno> {
+        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Err(Errno::Exists) };
+        if self.is_directory(pid, tree, &name) || self.disk.lookup(tree, &name).is_some() {
+            return if parents { Ok(()) } else { Err(Errno::Exists) };
+        }
+        if !self.parent_exists(pid, tree, &name) {
+            if !parents {
+                return Err(Errno::NotFound);
+            }
+            if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
+                self.create_directory(pid, parent, true)?;
+            }
+        }
+        self.disk.create(tree, &name, FileKind::Directory).map_err(|_| Errno::NoSpace)?;
+        Ok(())
+    }
+
+    /// Removes a file, or a directory with its content.
+    pub(super) fn remove_path(&mut self, pid: Pid, path: &str) -> Result<(), Errno> {
+        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Ok(()) };
+        let id = self.disk.lookup(tree, &name).ok_or(Errno::NotFound)?;
+        if self.disk.file(id).is_some_and(|file| file.kind == FileKind::Directory) {
+            let content = format!("{name}/");
+            let content: Vec<String> = self.disk.names(tree, &content).map(str::to_owned).collect();
+            for name in content {
+                let removed = self.disk.unlink(tree, &name);
+                self.drop_pages(removed);
+            }
+        }
+        let removed = self.disk.unlink(tree, &name);
+        self.drop_pages(removed);
+        Ok(())
+    }
+
+    /// Allocates blocks for a file of a size (`fallocate`).
+    pub(super) fn allocate_file(&mut self, pid: Pid, id: FileId, size: u64) -> Result<(), Errno> {
         let before = self.disk.file(id).map_or(0, |file| file.blocks);
-        self.disk.resize(id, size, allocate).map_err(|_| Errno::NoSpace)?;
+        self.disk.resize(id, size, true).map_err(|_| Errno::NoSpace)?;
         let Some(file) = self.disk.file(id) else { return Ok(()) };
-        if file.blocks < before {
-            self.cgroups.drop_file(id);
-        } else if self.disk.is_tmpfs(file.tree) {
+        if self.disk.is_tmpfs(file.tree) {
             // The blocks of a tmpfs are memory.
             let pages = Pages { shmem: file.blocks - before, ..Pages::default() };
             return self.cache_file(pid, id, pages);

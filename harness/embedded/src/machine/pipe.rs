@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
+use evictlab_rules::quantity::MIB;
+
 use super::data::Data;
 use super::ids::Pid;
 
 /// The capacity of a pipe, in bytes. Linux has 64 KiB; more saves steps for bulk data.
-const CAPACITY: u64 = 1 << 20;
+const CAPACITY: u64 = MIB;
 /// The longest line that a reader gets whole, in bytes.
-const MAX_LINE: usize = 1 << 20;
+const MAX_LINE: usize = MIB as usize;
 
 /// A pipe.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +27,7 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// Adds the data that there is room for; returns the rest.
-    pub fn put(&mut self, data: Data) -> Option<Data> {
+    pub(super) fn put(&mut self, data: Data) -> Option<Data> {
         let room = CAPACITY.saturating_sub(self.len);
         if room == 0 {
             return Some(data);
@@ -37,7 +39,7 @@ impl Pipe {
     }
 
     /// Removes about `most` bytes; returns `None` if the pipe is empty.
-    pub fn take(&mut self, most: u64) -> Option<Data> {
+    pub(super) fn take(&mut self, most: u64) -> Option<Data> {
         let (data, rest) = self.chunks.pop_front()?.split_near(most);
         if let Some(rest) = rest {
             self.chunks.push_front(rest);
@@ -47,7 +49,7 @@ impl Pipe {
     }
 
     /// Removes a line. Returns `None` unless the line is complete or the last one.
-    pub fn take_line(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn take_line(&mut self) -> Option<Vec<u8>> {
         let mut line = Vec::new();
         while let Some(first) = self.chunks.pop_front() {
             let (data, rest) = first.split_line();
@@ -72,17 +74,17 @@ impl Pipe {
     }
 
     /// Returns whether nobody can read the pipe.
-    pub fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.readers == 0
     }
 
     /// Returns whether nobody has the pipe open.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.readers == 0 && self.writers == 0
     }
 
     /// Returns whether the pipe is empty and nobody can write to it.
-    pub fn is_at_end(&self) -> bool {
+    pub(super) fn is_at_end(&self) -> bool {
         self.chunks.is_empty() && self.writers == 0
     }
 }

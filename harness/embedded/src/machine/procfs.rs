@@ -31,7 +31,7 @@ const V1_PIDS_FILES: [&str; 2] = ["pids.current", "pids.max"];
 impl Kernel {
     /// Returns the content of a file at an absolute path as `pid` reads it; `None` if it does not
     /// exist.
-    pub fn procfs_file(&self, pid: Pid, path: &str) -> Option<String> {
+    pub(super) fn procfs_file(&self, pid: Pid, path: &str) -> Option<String> {
         let container = self.container_of(pid)?;
         let (directory, name) = path.rsplit_once('/')?;
         let text = match (self.cgroup, directory) {
@@ -50,7 +50,7 @@ impl Kernel {
     }
 
     /// Returns the names in a cgroup directory; `None` for another directory.
-    pub fn procfs_directory(&self, path: &str) -> Option<&'static [&'static str]> {
+    pub(super) fn procfs_directory(&self, path: &str) -> Option<&'static [&'static str]> {
         match (self.cgroup, path) {
             (CgroupVersion::V2, CGROUP) => Some(&V2_FILES),
             (CgroupVersion::V1, CGROUP) => Some(&["memory", "pids"]),
@@ -62,7 +62,7 @@ impl Kernel {
 
     /// Returns the largest number of tasks in a container: systemd limits a scope to 15 % of
     /// `pid_max` (`DefaultTasksMax`), whatever the kubelet sets.
-    pub fn scope_task_limit(&self) -> u64 {
+    pub(super) fn scope_task_limit(&self) -> u64 {
         self.max_pid * 15 / 100
     }
 

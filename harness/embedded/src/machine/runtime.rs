@@ -14,7 +14,7 @@ use super::ids::{ContainerKey, MAX_DESCRIPTORS, PODS, ROOT, TreeId};
 use super::kernel::Kernel;
 use super::log::ContainerLog;
 use super::open_file::Target;
-use super::program::Program;
+use super::program::load_container;
 use super::types::{ContainerSpec, DiskUse, Mount};
 use crate::sim::Rng;
 use crate::sim::Time;
@@ -26,7 +26,7 @@ const START_ERROR: i32 = 128;
 
 impl Kernel {
     /// Starts the sandbox of a pod, and creates its cgroup.
-    pub fn start_sandbox(&mut self, uid: &str) {
+    pub(super) fn start_sandbox(&mut self, uid: &str) {
         if !self.pods.contains_key(uid) {
             let pod = Pod {
                 cgroup: self.cgroups.create(PODS, None),
@@ -49,7 +49,7 @@ impl Kernel {
     }
 
     /// Stops the sandbox of a pod, and removes its `/dev/shm`.
-    pub fn stop_sandbox(&mut self, uid: &str) {
+    pub(super) fn stop_sandbox(&mut self, uid: &str) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         if !std::mem::replace(&mut pod.has_sandbox, false) {
             return;
@@ -63,10 +63,10 @@ impl Kernel {
     }
 
     /// Creates a container and starts its first process.
-    pub fn start_container(&mut self, id: String, spec: ContainerSpec, now: Time, rng: &mut Rng) {
+    pub(super) fn start_container(&mut self, id: String, spec: ContainerSpec, now: Time, rng: &mut Rng) {
         self.advance_to(now);
         self.start_sandbox(&spec.pod);
-        let program = Program::of_container(&spec);
+        let program = load_container(&spec);
         let Some(key) = self.create_container(id, spec, rng) else { return };
         self.link_log(key);
         let stdin = self.open(Target::Null);
@@ -144,7 +144,7 @@ impl Kernel {
     }
 
     /// Returns `/dev/shm` of a pod. Creates it at the first call.
-    pub fn shm(&mut self, uid: &str) -> Option<TreeId> {
+    pub(super) fn shm(&mut self, uid: &str) -> Option<TreeId> {
         let pod = self.pods.get_mut(uid)?;
         if pod.shm.is_none() {
             pod.shm = Some(self.disk.create_tree(Place::Memory(SHM_SIZE)));
@@ -159,7 +159,7 @@ impl Kernel {
     }
 
     /// Removes an exited container with its layer and its log.
-    pub fn remove_container(&mut self, id: &str) {
+    pub(super) fn remove_container(&mut self, id: &str) {
         let Some(key) = self.container_keys.remove(id) else { return };
         let Some(container) = self.containers.remove(&key) else { return };
         self.remove_tree(container.layer);
@@ -174,7 +174,7 @@ impl Kernel {
     }
 
     /// Removes a pod with its sandbox, its volumes and its cgroup.
-    pub fn remove_pod(&mut self, uid: &str) {
+    pub(super) fn remove_pod(&mut self, uid: &str) {
         self.stop_sandbox(uid);
         let Some(pod) = self.pods.remove(uid) else { return };
         for tree in pod.volumes.into_values() {
@@ -185,7 +185,7 @@ impl Kernel {
     }
 
     /// Reserves disk space for a log that has grown. A full disk truncates nothing.
-    pub fn grow_log(&mut self, key: ContainerKey) {
+    pub(super) fn grow_log(&mut self, key: ContainerKey) {
         let Some(container) = self.containers.get_mut(&key) else { return };
         let needed = container.log.size.next_multiple_of(BLOCK);
         let more = needed.saturating_sub(container.log_blocks);
@@ -196,7 +196,7 @@ impl Kernel {
     }
 
     /// Returns the disk space of a container's log.
-    pub fn log_usage(&self, key: ContainerKey) -> DiskUse {
+    pub(super) fn log_usage(&self, key: ContainerKey) -> DiskUse {
         let bytes = self.containers.get(&key).map_or(0, |container| container.log_blocks);
         DiskUse { bytes, inodes: 1 }
     }

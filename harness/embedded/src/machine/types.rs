@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use evictlab_rules::quantity::KIB;
+
 use crate::sim::Time;
 
 /// The ID of a container, unique on its node: 64 hexadecimal digits, without `containerd://`.
@@ -35,7 +37,7 @@ pub struct MemoryUse {
 
 /// The space that files take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskUse {
+pub(crate) struct DiskUse {
     /// Bytes.
     pub bytes: u64,
     /// Files and directories.
@@ -44,7 +46,7 @@ pub struct DiskUse {
 
 /// The size and usage of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filesystem {
+pub(crate) struct Filesystem {
     /// Its size.
     pub capacity: DiskUse,
     /// The part that is in use.
@@ -80,7 +82,7 @@ pub struct Imagefs {
 
 impl Imagefs {
     /// Bytes per inode of a new ext4 (`inode_ratio` in `/etc/mke2fs.conf`).
-    const BYTES_PER_INODE: u64 = 16 << 10;
+    const BYTES_PER_INODE: u64 = 16 * KIB;
 
     /// Returns the size in bytes and inodes.
     pub(crate) fn capacity(self) -> DiskUse {
@@ -123,7 +125,7 @@ pub struct ContainerSpec {
 
 /// An event of a machine that the kubelet or the runtime notices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MachineEvent {
+pub(crate) enum MachineEvent {
     /// The first process of a container exited, and the container with it.
     ContainerExited {
         /// The container.
@@ -160,7 +162,7 @@ pub enum MachineEvent {
 
 /// A signal to the first process of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// SIGTERM
     Term,
     /// SIGKILL
@@ -169,7 +171,7 @@ pub enum Signal {
 
 /// A line of a container's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
+pub(crate) struct LogLine {
     /// When it was written.
     pub at: Time,
     /// True for stderr, false for stdout.

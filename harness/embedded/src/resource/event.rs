@@ -45,12 +45,56 @@ pub(crate) struct EventMetadata {
 }
 
 impl Event {
+    /// Creates an event about an object, without a name. Events about cluster-scoped objects are in
+    /// the namespace `default`.
+    pub(crate) fn new(involved_object: ObjectReference, body: EventBody) -> Self {
+        let namespace = involved_object.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        Self {
+            metadata: EventMetadata { namespace, annotations: body.annotations, ..EventMetadata::default() },
+            involved_object,
+            event_type: body.event_type,
+            reason: body.reason.to_owned(),
+            message: body.message.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the fields of an event that counts its repetitions (core/v1). `host` is the node of the
+    /// component.
+    pub(crate) fn with_count(self, component: &str, host: Option<&str>, now: Time) -> Self {
+        let host = host.map(str::to_owned);
+        Self {
+            reporting_component: component.to_owned(),
+            reporting_instance: host.clone().unwrap_or_default(),
+            source: EventSource { component: Some(component.to_owned()), host },
+            first_timestamp: Some(now.clone()),
+            last_timestamp: Some(now),
+            count: Some(1),
+            ..self
+        }
+    }
+
     /// Writes the count, the last time and the message of the event to the stored event that it
     /// repeats.
     pub(crate) fn update_repeated(&self, stored: &mut Value) {
         stored.write("count", self.count);
         stored.write("lastTimestamp", &self.last_timestamp);
         stored.write("message", &self.message);
+    }
+}
+
+/// Names of the events of a recorder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventNames {
+    /// Nanoseconds in the last name.
+    last: i128,
+}
+
+impl EventNames {
+    /// Returns a unique name: that of the object, with a time in nanoseconds.
+    pub(crate) fn next_name(&mut self, object: &ObjectReference, nanoseconds: i128) -> String {
+        self.last = nanoseconds.max(self.last + 1);
+        format!("{}.{:x}", object.name.as_deref().unwrap_or_default(), self.last)
     }
 }
 

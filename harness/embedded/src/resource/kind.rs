@@ -2,7 +2,7 @@
 
 /// Scope of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Objects belong to a namespace.
     Namespaced,
     /// Objects belong to the cluster.
@@ -59,7 +59,7 @@ impl Kind {
     ];
 
     /// Returns `kind` and `apiVersion`.
-    pub const fn names(self) -> (&'static str, &'static str) {
+    pub(crate) const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Namespace => ("Namespace", "v1"),
             Self::Node => ("Node", "v1"),
@@ -78,7 +78,7 @@ impl Kind {
     }
 
     /// Returns the resource name in paths, such as `pods`.
-    pub const fn plural(self) -> &'static str {
+    pub(crate) const fn plural(self) -> &'static str {
         match self {
             Self::Namespace => "namespaces",
             Self::Node => "nodes",
@@ -97,7 +97,7 @@ impl Kind {
     }
 
     /// Returns the scope.
-    pub const fn scope(self) -> Scope {
+    pub(crate) const fn scope(self) -> Scope {
         match self {
             Self::Namespace | Self::Node | Self::PriorityClass => Scope::Cluster,
             _ => Scope::Namespaced,

@@ -9,7 +9,8 @@ pub(crate) mod scheduling;
 mod yaml;
 
 pub(crate) use event::{Event, EventBody};
-pub use kind::{Kind, Scope};
+pub use kind::Kind;
+pub(crate) use kind::Scope;
 pub(crate) use object::{ObjectExt, amount};
 pub(crate) use pod_status::{Phase, PodStatus};
 pub(crate) use yaml::parse_yaml;

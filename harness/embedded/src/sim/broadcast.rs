@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 /// Version number with notifications. Tasks wake in the order in which they began to wait, so that
 /// runs are reproducible; Tokio's `watch` wakes them in random order (`BigNotify`).
 #[derive(Clone, Debug, Default)]
-pub struct Broadcast(Arc<State>);
+pub(crate) struct Broadcast(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -18,37 +18,37 @@ struct State {
 
 /// Receiver of a [`Broadcast`], with the last version that it received.
 #[derive(Clone, Debug)]
-pub struct Subscription {
+pub(crate) struct Subscription {
     broadcast: Broadcast,
     notified_version: u64,
 }
 
 impl Broadcast {
     /// Increments the version and wakes all waiting tasks.
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         self.0.version.fetch_add(1, Ordering::SeqCst);
         self.0.waiting.notify_waiters();
     }
 
     /// Returns the number of notifications.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.0.version.load(Ordering::SeqCst)
     }
 
     /// Subscribes to notifications from now on.
-    pub fn subscribe(&self) -> Subscription {
+    pub(crate) fn subscribe(&self) -> Subscription {
         Subscription { broadcast: self.clone(), notified_version: self.version() }
     }
 }
 
 impl Subscription {
     /// Returns the last version that was received.
-    pub fn notified_version(&self) -> u64 {
+    pub(crate) fn notified_version(&self) -> u64 {
         self.notified_version
     }
 
     /// Waits for a notification that was not received yet.
-    pub async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         loop {
             // Created before the comparison, so that no later notification is missed.
             let notified = self.broadcast.0.waiting.notified();

@@ -4,7 +4,8 @@ mod broadcast;
 mod queue;
 mod time;
 
-pub use broadcast::{Broadcast, Subscription};
-pub use queue::{EventQueue, Sequence, Slot};
-pub use rand_chacha::ChaCha8Rng as Rng;
-pub use time::{Epoch, Time};
+pub(crate) use broadcast::{Broadcast, Subscription};
+pub(crate) use queue::{EventQueue, Sequence, Slot};
+pub(crate) use rand_chacha::ChaCha8Rng as Rng;
+pub(crate) use time::Epoch;
+pub use time::Time;

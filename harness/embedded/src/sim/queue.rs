@@ -8,11 +8,11 @@ use super::time::Time;
 /// Number of events that were scheduled in all queues of a simulation. Orders events of the same
 /// time across queues.
 #[derive(Debug, Default)]
-pub struct Sequence(u64);
+pub(crate) struct Sequence(u64);
 
 /// Position of an event in a simulation: its time, then the order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// Time of the event.
     pub time: Time,
     number: u64,
@@ -21,7 +21,7 @@ pub struct Slot {
 /// Events in the order of their slots. Scheduled events cannot be cancelled: the owner ignores
 /// stale events.
 #[derive(Debug)]
-pub struct EventQueue<E> {
+pub(crate) struct EventQueue<E> {
     events: BinaryHeap<Reverse<Scheduled<E>>>,
 }
 
@@ -33,18 +33,18 @@ struct Scheduled<E> {
 
 impl<E> EventQueue<E> {
     /// Adds an event after all events that are scheduled for the same time, in all queues.
-    pub fn schedule(&mut self, time: Time, event: E, sequence: &mut Sequence) {
+    pub(crate) fn schedule(&mut self, time: Time, event: E, sequence: &mut Sequence) {
         sequence.0 += 1;
         self.events.push(Reverse(Scheduled { slot: Slot { time, number: sequence.0 }, event }));
     }
 
     /// Returns the slot of the first event.
-    pub fn next(&self) -> Option<Slot> {
+    pub(crate) fn next(&self) -> Option<Slot> {
         self.events.peek().map(|Reverse(first)| first.slot)
     }
 
     /// Removes and returns the first event.
-    pub fn pop(&mut self) -> Option<E> {
+    pub(crate) fn pop(&mut self) -> Option<E> {
         self.events.pop().map(|Reverse(first)| first.event)
     }
 }

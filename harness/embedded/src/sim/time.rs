@@ -48,33 +48,28 @@ impl Sub for Time {
 
 /// Calendar time at the start of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Epoch(pub Timestamp);
+pub(crate) struct Epoch(pub Timestamp);
 
 impl Epoch {
     /// Returns the calendar time.
-    pub fn at(self, time: Time) -> Timestamp {
+    pub(crate) fn at(self, time: Time) -> Timestamp {
         let since = SignedDuration::try_from(time.since_start()).unwrap_or(SignedDuration::MAX);
         self.0.checked_add(since).unwrap_or(Timestamp::MAX)
     }
 
     /// Returns the calendar time as `metav1.Time`, with whole seconds.
-    pub fn meta_time(self, time: Time) -> meta::v1::Time {
+    pub(crate) fn meta_time(self, time: Time) -> meta::v1::Time {
         let seconds = Timestamp::from_second(self.at(time).as_second());
         meta::v1::Time(seconds.unwrap_or(Timestamp::MAX))
     }
 
     /// Formats a time as `metav1.Time`, with whole seconds: `2026-01-01T00:00:00Z`.
-    pub fn seconds(self, time: Time) -> String {
+    pub(crate) fn seconds(self, time: Time) -> String {
         self.at(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Returns the calendar time as `metav1.MicroTime`.
-    pub fn micro_time(self, time: Time) -> meta::v1::MicroTime {
+    pub(crate) fn micro_time(self, time: Time) -> meta::v1::MicroTime {
         meta::v1::MicroTime(self.at(time))
-    }
-
-    /// Formats a time as `metav1.MicroTime`, with six fractional digits.
-    pub fn micros(self, time: Time) -> String {
-        self.at(time).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
     }
 }

@@ -8,7 +8,7 @@ use crate::resource::Kind;
 
 /// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
+pub(crate) enum ChangeKind {
     /// The object was created.
     Added,
     /// The object was updated.
@@ -19,7 +19,7 @@ pub enum ChangeKind {
 
 /// Change of an object.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub(crate) struct Change {
     /// Version of the store after the change.
     pub version: u64,
     /// Kind of the change.

@@ -19,14 +19,14 @@ const HISTORY: usize = 512;
 
 /// A version is older than the remembered changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResourceExpired {
+pub(crate) struct ResourceExpired {
     /// Oldest version whose later changes are remembered.
     pub oldest: u64,
 }
 
 /// Reason why an object was not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreError {
+pub(crate) enum StoreError {
     /// An object of this name exists.
     Exists,
     /// No object of this name exists.
@@ -35,8 +35,11 @@ pub enum StoreError {
     Conflict,
 }
 
+/// Letters and digits that do not form words (apimachinery's `util/rand`).
+pub(crate) const SAFE_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
 /// Objects and their last changes.
-pub struct Store {
+pub(crate) struct Store {
     /// Calendar time of the simulation's start.
     pub epoch: Epoch,
     /// Objects by kind, namespace and name.
@@ -50,7 +53,7 @@ pub struct Store {
 
 impl Store {
     /// Creates an empty store. Uids and generated names derive from the seed.
-    pub fn new(seed: u64, epoch: Epoch) -> Self {
+    pub(crate) fn new(seed: u64, epoch: Epoch) -> Self {
         Self {
             epoch,
             objects: BTreeMap::new(),
@@ -63,25 +66,25 @@ impl Store {
     }
 
     /// Returns the version after the last change.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     /// Opens a channel with the later changes of a kind, in one namespace or in all. Dropping the
     /// channel closes it.
-    pub fn watch(&mut self, kind: Kind, namespace: Option<&str>) -> Arc<WatchChannel> {
+    pub(crate) fn watch(&mut self, kind: Kind, namespace: Option<&str>) -> Arc<WatchChannel> {
         let channel = Arc::new(WatchChannel::new(namespace.map(str::to_owned)));
         self.channels.entry(kind).or_default().push(Arc::downgrade(&channel));
         channel
     }
 
     /// Returns an object; the namespace is empty for cluster-scoped kinds.
-    pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Arc<Value>> {
+    pub(crate) fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Arc<Value>> {
         self.objects.get(&kind)?.get(namespace)?.get(name)
     }
 
     /// Lists the objects of a kind, in one namespace or in all, by namespace and name.
-    pub fn list<'a>(
+    pub(crate) fn list<'a>(
         &'a self,
         kind: Kind,
         namespace: Option<&'a str>,
@@ -95,26 +98,34 @@ impl Store {
     }
 
     /// Lists the pods that are bound to a node, by namespace and name.
-    pub fn pods_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Arc<Value>> + use<'a> {
+    pub(crate) fn pods_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Arc<Value>> + use<'a> {
         let keys = self.index.pods_on(node);
         keys.filter_map(|(namespace, name)| self.get(Kind::Pod, namespace, name))
     }
 
     /// Lists the objects that refer to the uid of an owner, by kind, namespace and name. Events and
     /// leases are ignored.
-    pub fn dependents<'a>(&'a self, uid: &str) -> impl Iterator<Item = (Kind, &'a Arc<Value>)> + use<'a> {
+    pub(crate) fn dependents<'a>(
+        &'a self,
+        uid: &str,
+    ) -> impl Iterator<Item = (Kind, &'a Arc<Value>)> + use<'a> {
         let keys = self.index.dependents(uid);
         keys.filter_map(|(kind, (namespace, name))| Some((*kind, self.get(*kind, namespace, name)?)))
     }
 
     /// Returns the distinct kubelet versions of the nodes.
-    pub fn kubelet_versions(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn kubelet_versions(&self) -> impl Iterator<Item = &str> {
         self.index.kubelet_versions()
     }
 
     /// Stores a new object. Sets `kind`, `apiVersion`, `uid`, `creationTimestamp` and
     /// `resourceVersion`, and generates a name from `generateName`.
-    pub fn create(&mut self, kind: Kind, mut object: Value, now: Time) -> Result<Arc<Value>, StoreError> {
+    pub(crate) fn create(
+        &mut self,
+        kind: Kind,
+        mut object: Value,
+        now: Time,
+    ) -> Result<Arc<Value>, StoreError> {
         let (name, version) = kind.names();
         object.write("kind", name);
         object.write("apiVersion", version);
@@ -136,7 +147,7 @@ impl Store {
 
     /// Replaces an object. A `resourceVersion` in the new object must match the stored one. An
     /// equal object does not make a change.
-    pub fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
+    pub(crate) fn replace(&mut self, kind: Kind, object: Value) -> Result<Arc<Value>, StoreError> {
         let (namespace, name) = key(kind, &object);
         let old = self.get(kind, namespace, name).cloned().ok_or(StoreError::Missing)?;
         let stated = object.resource_version();
@@ -152,7 +163,7 @@ impl Store {
     }
 
     /// Applies a change to an object; `None` if the object does not exist.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         kind: Kind,
         namespace: &str,
@@ -165,7 +176,7 @@ impl Store {
     }
 
     /// Removes an object and returns its last state.
-    pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Value>> {
+    pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let all = self.objects.get_mut(&kind)?;
         let named = all.get_mut(namespace)?;
         let old = named.remove(name)?;
@@ -187,7 +198,7 @@ impl Store {
     }
 
     /// Returns the changes after a version, in order.
-    pub fn since(&self, version: u64) -> Result<impl Iterator<Item = &Change>, ResourceExpired> {
+    pub(crate) fn since(&self, version: u64) -> Result<impl Iterator<Item = &Change>, ResourceExpired> {
         let oldest = self.history.front().map_or(self.version, |change| change.version - 1);
         if version < oldest {
             return Err(ResourceExpired { oldest });
@@ -198,14 +209,15 @@ impl Store {
 
     /// Drops the remembered changes, as etcd's compaction does: open watches and watches of older
     /// versions expire.
-    pub fn forget_history(&mut self) {
+    #[cfg(test)]
+    pub(crate) fn forget_history(&mut self) {
         self.history.clear();
         self.version += 1;
         self.channels.values().flatten().filter_map(Weak::upgrade).for_each(|channel| channel.expire());
     }
 
     /// Generates a uid.
-    pub fn uid(&mut self) -> String {
+    pub(crate) fn uid(&mut self) -> String {
         let mut bytes: [u8; 16] = self.rng.random();
         // RFC 9562: version 4, variant 1.
         bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -215,10 +227,8 @@ impl Store {
     }
 
     /// Generates a name from a prefix (`generateName`).
-    pub fn generated(&mut self, prefix: &str) -> String {
-        // Letters and digits that do not form words (apimachinery's `util/rand`).
-        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        let letter = |_| char::from(LETTERS[self.rng.random_range(0..LETTERS.len())]);
+    pub(crate) fn generated(&mut self, prefix: &str) -> String {
+        let letter = |_| char::from(SAFE_LETTERS[self.rng.random_range(0..SAFE_LETTERS.len())]);
         let end: String = (0..5).map(letter).collect();
         let prefix: String = prefix.chars().take(58).collect();
         prefix + &end

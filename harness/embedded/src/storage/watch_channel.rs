@@ -8,7 +8,7 @@ use super::change::Change;
 
 /// Changes of a kind, in one namespace or in all, for one receiver.
 #[derive(Debug)]
-pub struct WatchChannel {
+pub(crate) struct WatchChannel {
     namespace: Option<String>,
     pending: Mutex<Pending>,
     arrived: Notify,
@@ -34,19 +34,20 @@ impl WatchChannel {
     }
 
     /// Drops pending and later changes.
+    #[cfg(test)]
     pub(super) fn expire(&self) {
         self.pending().expired = true;
         self.arrived.notify_one();
     }
 
     /// Returns the changes since the last call, in order; `None` after the history was dropped.
-    pub fn take(&self) -> Option<Vec<Change>> {
+    pub(crate) fn take(&self) -> Option<Vec<Change>> {
         let mut pending = self.pending();
         (!pending.expired).then(|| std::mem::take(&mut pending.changes))
     }
 
     /// Waits for changes. May return without any.
-    pub async fn next(&self) {
+    pub(crate) async fn next(&self) {
         self.arrived.notified().await;
     }
 

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
+use evictlab_rules::quantity::{KIB, MIB};
 use maud::html;
 
 use crate::baseline_changes::BaselineChanges;
@@ -17,7 +18,7 @@ use crate::sink::{Report, ReportError};
 use crate::words::{code_block, visible};
 
 /// Maximum size of a summary in bytes: GitHub drops a summary over 1 MiB.
-const MAX_SUMMARY_BYTES: usize = 1024 * 1024 - 1024;
+const MAX_SUMMARY_BYTES: usize = (MIB - KIB) as usize;
 /// Maximum number of rows of a matrix that is shown unfolded.
 const MAX_OPEN_ROWS: usize = 20;
 
@@ -183,7 +184,7 @@ mod tests {
                 0.1,
                 RunEventKind::ClusterStarted { cluster: cluster.clone(), kubelets: vec![], reused: false },
             ),
-            fixtures::event(9.0, RunEventKind::ClusterFailed { cluster, seconds: 8.9, error }),
+            fixtures::event(9.0, RunEventKind::ClusterFailed { cluster, seconds: 8.9, error, cause: None }),
         ]);
         let title = "<details open><summary><b>error</b> failed to create cluster evictlab-7f3a: too many open files</summary>";
         assert!(text.contains(title) && text.contains("\nsysctl fs.inotify"), "{text}");

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::markdown::{describe, pass_rate, seconds};
-use super::series::{History, Outcome, Series};
+use super::series::{History, PastResult, Series};
 use crate::page::{html_document, search_field};
 use crate::symbols::symbol;
 
@@ -42,7 +42,7 @@ fn row(series: &Series) -> Markup {
     }
 }
 
-fn square(outcome: &Outcome) -> Markup {
+fn square(outcome: &PastResult) -> Markup {
     let verdict = outcome.verdict.to_string();
     let at = outcome.at.strftime("%Y-%m-%d %H:%M");
     let title = format!("{verdict}: run {}, {at}, {}", outcome.run, outcome.kubelet);
@@ -52,12 +52,12 @@ fn square(outcome: &Outcome) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Change;
+    use crate::history::SeriesChange;
     use evictlab_judge::Verdict;
 
     #[test]
     fn page_shows_every_execution_and_runs_nothing() {
-        let outcome = |verdict| Outcome {
+        let outcome = |verdict| PastResult {
             run: "<script>".to_owned(),
             at: "2026-11-21T09:30:12Z".parse().unwrap(),
             kubelet: "v1.32.13".to_owned(),
@@ -70,7 +70,7 @@ mod tests {
             outcomes: vec![outcome(Verdict::Passed), outcome(Verdict::Failed)],
             pass_rate: Some(0.5),
             seconds: [None, Some(8.2)],
-            change: Change::NewlyFailing(1),
+            change: SeriesChange::NewlyFailing(1),
         };
         let page = history_page(&History { runs: 2, recent: 1, series: vec![series] });
         assert!(page.contains("<span class=\"failed\"") && page.contains("newly failing, 1 time"), "{page}");

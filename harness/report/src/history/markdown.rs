@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::series::{Change, History, Outcome, Series};
+use super::series::{History, PastResult, Series, SeriesChange};
 use crate::symbols::{NOT_RUN, legend, symbol as symbol_of};
-use crate::words::{count, duration, inert_markdown, markdown_cell, visible};
+use crate::words::{count, duration, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Maximum number of executions that are shown of a case, the newest.
@@ -25,15 +25,18 @@ pub fn history_table(history: &History, all: bool) -> String {
         text.push_str("\nEvery case passed in every run.\n");
         return text;
     }
-    text.push_str("\n| case | kubelet | passed | runs, oldest first | median | change |\n|-|-|-|-|-|-|\n");
-    for series in &shown {
-        let [case, kubelet] =
-            [&series.case, &series.kubelet].map(|name| markdown_cell(&inert_markdown(name)));
-        let (passed, symbols, change) =
-            (pass_rate(series), symbols(&series.outcomes), describe(series.change));
-        let _ =
-            writeln!(text, "| {case} | {kubelet} | {passed} | {symbols} | {} | {change} |", seconds(series));
-    }
+    let rows = shown.iter().map(|series| {
+        [
+            inert_markdown(&series.case),
+            inert_markdown(&series.kubelet),
+            pass_rate(series),
+            symbols(&series.outcomes),
+            seconds(series),
+            describe(series.change),
+        ]
+    });
+    let header = ["case", "kubelet", "passed", "runs, oldest first", "median", "change"];
+    let _ = write!(text, "\n{}", markdown_table(&header, rows));
     let is_symbol = |symbol: char| symbol != NOT_RUN && symbol != symbol_of(Verdict::Skipped);
     let _ = writeln!(text, "\n{}", legend(is_symbol));
     if !all && shown.len() < series.len() {
@@ -44,13 +47,14 @@ pub fn history_table(history: &History, all: bool) -> String {
 
 /// Returns whether a case changed, or did not always succeed.
 fn is_notable(series: &Series) -> bool {
-    let success =
-        |outcome: &Outcome| matches!(outcome.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed);
-    series.change != Change::Stable || !series.outcomes.iter().all(success)
+    let success = |outcome: &PastResult| {
+        matches!(outcome.verdict, Verdict::Passed | Verdict::Reproduced | Verdict::Fixed)
+    };
+    series.change != SeriesChange::Stable || !series.outcomes.iter().all(success)
 }
 
 /// One character for each execution.
-pub(super) fn symbols(outcomes: &[Outcome]) -> String {
+pub(super) fn symbols(outcomes: &[PastResult]) -> String {
     let newest = &outcomes[outcomes.len().saturating_sub(MAX_SYMBOLS)..];
     let symbols: String = newest.iter().map(|outcome| symbol_of(outcome.verdict)).collect();
     if newest.len() < outcomes.len() { format!("`…{symbols}`") } else { format!("`{symbols}`") }
@@ -70,13 +74,13 @@ pub(super) fn seconds(series: &Series) -> String {
 }
 
 /// Describes a change.
-pub(super) fn describe(change: Change) -> String {
+pub(super) fn describe(change: SeriesChange) -> String {
     match change {
-        Change::Stable => String::new(),
-        Change::NewlyFailing(runs) => format!("newly failing, {}", count(runs, "time")),
-        Change::Regressed(p) => format!("fails more often, p = {p:.3}"),
-        Change::Improved(p) => format!("fails less often, p = {p:.3}"),
-        Change::Flaky => "flaky".to_owned(),
+        SeriesChange::Stable => String::new(),
+        SeriesChange::NewlyFailing(runs) => format!("newly failing, {}", count(runs, "time")),
+        SeriesChange::Regressed(p) => format!("fails more often, p = {p:.3}"),
+        SeriesChange::Improved(p) => format!("fails less often, p = {p:.3}"),
+        SeriesChange::Flaky => "flaky".to_owned(),
     }
 }
 
@@ -84,8 +88,8 @@ pub(super) fn describe(change: Change) -> String {
 mod tests {
     use super::*;
 
-    fn series(case: &str, verdicts: &[Verdict], change: Change) -> Series {
-        let outcome = |verdict: &Verdict| Outcome {
+    fn series(case: &str, verdicts: &[Verdict], change: SeriesChange) -> Series {
+        let outcome = |verdict: &Verdict| PastResult {
             run: "7f3a".to_owned(),
             at: "2026-11-21T09:30:12Z".parse().unwrap(),
             kubelet: "v1.32.13".to_owned(),
@@ -109,10 +113,10 @@ mod tests {
             runs: 50,
             recent: 10,
             series: vec![
-                series("message/a", &many, Change::Stable),
-                series("message/b", &[Verdict::Passed, Verdict::Failed], Change::NewlyFailing(1)),
-                series("message/c", &[Verdict::Error, Verdict::Flaky], Change::Flaky),
-                series("message/d", &[Verdict::Failed, Verdict::Reproduced], Change::Improved(0.0123)),
+                series("message/a", &many, SeriesChange::Stable),
+                series("message/b", &[Verdict::Passed, Verdict::Failed], SeriesChange::NewlyFailing(1)),
+                series("message/c", &[Verdict::Error, Verdict::Flaky], SeriesChange::Flaky),
+                series("message/d", &[Verdict::Failed, Verdict::Reproduced], SeriesChange::Improved(0.0123)),
             ],
         };
         insta::assert_snapshot!(history_table(&history, false));

@@ -7,4 +7,4 @@ mod series;
 
 pub use html::history_page;
 pub use markdown::history_table;
-pub use series::{Change, History, Outcome, Series};
+pub use series::{History, PastResult, Series, SeriesChange};

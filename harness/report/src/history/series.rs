@@ -20,7 +20,7 @@ const MIN_FAILURES: usize = 3;
 /// One execution of a case.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct PastResult {
     /// Id of the run.
     pub run: String,
     /// Start of the run; simulated time on the embedded cluster.
@@ -33,10 +33,10 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-/// Change of a case over the runs.
+/// SeriesChange of a case over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "value")]
-pub enum Change {
+pub enum SeriesChange {
     /// No change, and no failure at random.
     Stable,
     /// Failed in all of the newest runs, this number, and passed before.
@@ -49,7 +49,7 @@ pub enum Change {
     Flaky,
 }
 
-impl Change {
+impl SeriesChange {
     /// Returns whether the case fails now, or fails more often, than before.
     pub fn is_worse(self) -> bool {
         matches!(self, Self::NewlyFailing(_) | Self::Regressed(_))
@@ -65,13 +65,13 @@ pub struct Series {
     /// Minor version of the kubelets, `v1.32`, or the label of another kubelet.
     pub kubelet: String,
     /// The executions, oldest first; without skipped ones.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<PastResult>,
     /// Share of successes among the conclusive executions, from 0 to 1; `None` without any.
     pub pass_rate: Option<f64>,
     /// Median duration of the earlier and of the recent period, in seconds.
     pub seconds: [Option<f64>; 2],
     /// The change.
-    pub change: Change,
+    pub change: SeriesChange,
 }
 
 /// The verdicts of many runs.
@@ -94,7 +94,7 @@ impl History {
         states.sort_by_key(|state| state.run.as_ref().map(|run| run.real_start));
         let recent = recent.min(states.len());
         let first_recent = states.len() - recent;
-        let mut all: BTreeMap<(String, String), [Vec<Outcome>; 2]> = BTreeMap::new();
+        let mut all: BTreeMap<(String, String), [Vec<PastResult>; 2]> = BTreeMap::new();
         for (index, state) in states.iter().enumerate() {
             let conclusive = |ended: &&EndedCase| ended.judgement.verdict != Verdict::Skipped;
             for ended in state.ended.iter().filter(conclusive) {
@@ -109,9 +109,9 @@ impl History {
     }
 }
 
-fn outcome(state: &RunState, ended: &EndedCase) -> Option<Outcome> {
+fn outcome(state: &RunState, ended: &EndedCase) -> Option<PastResult> {
     let run = state.run.as_ref()?;
-    Some(Outcome {
+    Some(PastResult {
         run: run.id.clone(),
         at: run.real_start,
         kubelet: ended.id.kubelet.clone(),
@@ -121,11 +121,11 @@ fn outcome(state: &RunState, ended: &EndedCase) -> Option<Outcome> {
 }
 
 impl Series {
-    fn new(case: String, kubelet: String, periods: [Vec<Outcome>; 2]) -> Self {
+    fn new(case: String, kubelet: String, periods: [Vec<PastResult>; 2]) -> Self {
         let [earlier, recent] = periods.each_ref().map(|outcomes| counts(outcomes));
         let seconds =
             periods.each_ref().map(|outcomes| median(outcomes.iter().map(|outcome| outcome.seconds)));
-        let outcomes: Vec<Outcome> = periods.into_iter().flatten().collect();
+        let outcomes: Vec<PastResult> = periods.into_iter().flatten().collect();
         let Counts { passed, failed } = counts(&outcomes);
         let pass_rate = (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64);
         let change = change(earlier, recent, &outcomes);
@@ -134,9 +134,9 @@ impl Series {
 }
 
 /// Counts successes and failures. Inconclusive executions and errors are neither.
-fn counts(outcomes: &[Outcome]) -> Counts {
+fn counts(outcomes: &[PastResult]) -> Counts {
     let number = |wanted: bool| {
-        let is = |outcome: &&Outcome| is_success(outcome.verdict) == Some(wanted);
+        let is = |outcome: &&PastResult| is_success(outcome.verdict) == Some(wanted);
         outcomes.iter().filter(is).count()
     };
     Counts { passed: number(true), failed: number(false) }
@@ -151,26 +151,26 @@ fn is_success(verdict: Verdict) -> Option<bool> {
     }
 }
 
-fn change(earlier: Counts, recent: Counts, outcomes: &[Outcome]) -> Change {
+fn change(earlier: Counts, recent: Counts, outcomes: &[PastResult]) -> SeriesChange {
     let worse = probability_of_more_failures(earlier, recent);
     if worse <= MAX_P_VALUE && recent.failed >= MIN_FAILURES {
-        return Change::Regressed(worse);
+        return SeriesChange::Regressed(worse);
     }
     let better = probability_of_more_failures(recent, earlier);
     if better <= MAX_P_VALUE && earlier.failed >= MIN_FAILURES {
-        return Change::Improved(better);
+        return SeriesChange::Improved(better);
     }
     let conclusive: Vec<bool> = outcomes.iter().filter_map(|outcome| is_success(outcome.verdict)).collect();
     let newest_failures = conclusive.iter().rev().take_while(|success| !**success).count();
     let before = &conclusive[..conclusive.len() - newest_failures];
     if newest_failures > 0 && !before.is_empty() && before.iter().all(|success| *success) {
-        return Change::NewlyFailing(newest_failures);
+        return SeriesChange::NewlyFailing(newest_failures);
     }
     let is_flaky = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Flaky);
     if is_flaky || conclusive.iter().any(|success| *success) && conclusive.iter().any(|success| !success) {
-        return Change::Flaky;
+        return SeriesChange::Flaky;
     }
-    Change::Stable
+    SeriesChange::Stable
 }
 
 #[cfg(test)]
@@ -203,22 +203,26 @@ mod tests {
         use Verdict::{Error, Failed, Flaky, Inconclusive, Passed, Reproduced};
         let close = |a: f64, b: f64| (a - b).abs() < 1e-4;
         for (verdicts, recent, is_expected) in [
-            (&[Passed, Passed, Reproduced][..], 1, &(|change| change == Change::Stable) as &dyn Fn(_) -> _),
-            (&[Failed, Failed], 1, &|change| change == Change::Stable),
-            (&[Passed, Error, Inconclusive], 1, &|change| change == Change::Stable),
-            (&[Passed, Passed, Failed], 1, &|change| change == Change::NewlyFailing(1)),
-            (&[Passed, Failed, Inconclusive, Failed], 1, &|change| change == Change::NewlyFailing(2)),
-            (&[Passed, Failed, Passed, Failed], 1, &|change| change == Change::Flaky),
-            (&[Passed, Flaky], 1, &|change| change == Change::Flaky),
+            (
+                &[Passed, Passed, Reproduced][..],
+                1,
+                &(|change| change == SeriesChange::Stable) as &dyn Fn(_) -> _,
+            ),
+            (&[Failed, Failed], 1, &|change| change == SeriesChange::Stable),
+            (&[Passed, Error, Inconclusive], 1, &|change| change == SeriesChange::Stable),
+            (&[Passed, Passed, Failed], 1, &|change| change == SeriesChange::NewlyFailing(1)),
+            (&[Passed, Failed, Inconclusive, Failed], 1, &|change| change == SeriesChange::NewlyFailing(2)),
+            (&[Passed, Failed, Passed, Failed], 1, &|change| change == SeriesChange::Flaky),
+            (&[Passed, Flaky], 1, &|change| change == SeriesChange::Flaky),
             (
                 &[Passed, Passed, Passed, Passed, Failed, Failed, Failed],
                 3,
-                &|change| matches!(change, Change::Regressed(p) if close(p, 1.0 / 35.0)),
+                &|change| matches!(change, SeriesChange::Regressed(p) if close(p, 1.0 / 35.0)),
             ),
             (
                 &[Failed, Failed, Failed, Passed, Passed, Passed, Passed],
                 4,
-                &|change| matches!(change, Change::Improved(p) if close(p, 1.0 / 35.0)),
+                &|change| matches!(change, SeriesChange::Improved(p) if close(p, 1.0 / 35.0)),
             ),
         ] {
             let history = history(verdicts, recent);

@@ -1,144 +1,17 @@
 //! One run out of several: shards, machines and attempts.
 //!
 //! Cases and kubelets of all runs become the plan. Attempts of a case on a kubelet are numbered on,
-//! in the order in which the runs started. `skipped` gives way to a verdict of another run. A case of
-//! a run without an end, or of a shard that is missing, is `error` unless another run has its verdict.
+//! in the order in which the runs started. `skipped` gives way to a verdict of another run. A case
+//! of a run without an end, or of a shard that is missing, is `error` unless another run has its
+//! verdict.
 
 mod attempts;
+mod error;
 mod events;
 mod evidence;
 mod plan;
+mod run;
 mod source;
-#[cfg(test)]
-mod tests;
 
-use std::fmt::Write;
-use std::path::PathBuf;
-
-use self::attempts::Attempts;
-use self::events::merged_events;
-use self::evidence::copy_evidence;
-use self::plan::{merged_start, missing_shards, versions};
-use self::source::Source;
-use crate::baseline::Baseline;
-use crate::recorded::RecordedRunError;
-use crate::run_dir::RunDir;
-use crate::run_state::RunStart;
-use crate::sink::{Finished, Report, ReportError, replay};
-use crate::stream::RunEvent;
-use crate::words::count;
-
-/// Runs that cannot be merged.
-#[derive(Debug, thiserror::Error)]
-pub enum MergeError {
-    /// A run could not be read.
-    #[error(transparent)]
-    Read(#[from] RecordedRunError),
-    /// No run was named.
-    #[error("failed to merge runs: no run is named\nhelp: name run directories")]
-    Empty,
-    /// Verdicts of the runs cannot be compared.
-    #[error("failed to merge runs of a different {property}: {}\nhelp: merge them separately, and compare the results with `evictlab report --compare`", list(.runs))]
-    Different {
-        /// The property: `backend`, `model`.
-        property: &'static str,
-        /// Directory and value of two runs that differ.
-        runs: Vec<(PathBuf, String)>,
-    },
-}
-
-fn list(runs: &[(PathBuf, String)]) -> String {
-    let mut text = String::new();
-    for (dir, value) in runs {
-        let separator = if text.is_empty() { "" } else { "; " };
-        let _ = write!(text, "{separator}{}: {value}", dir.display());
-    }
-    text
-}
-
-/// Runs that were read and become one.
-pub struct Merge {
-    sources: Vec<Source>,
-    attempts: Attempts,
-    events: Vec<RunEvent>,
-    notes: Vec<String>,
-}
-
-impl Merge {
-    /// Reads the runs in these directories. `baseline` replaces the baselines of the runs.
-    ///
-    /// # Errors
-    /// A directory does not contain a run; the runs are of different backends or models.
-    pub fn read(dirs: &[PathBuf], baseline: Option<&Baseline>) -> Result<Self, MergeError> {
-        let sources = dirs.iter().map(|dir| Source::read(dir)).collect::<Result<Vec<_>, _>>()?;
-        Self::of(sources, baseline)
-    }
-
-    fn of(mut sources: Vec<Source>, baseline: Option<&Baseline>) -> Result<Self, MergeError> {
-        let mut notes = Vec::new();
-        sources.sort_by_key(|source| source.start().real_start);
-        remove_repeats(&mut sources, &mut notes);
-        if sources.is_empty() {
-            return Err(MergeError::Empty);
-        }
-        let start = merged_start(&sources, baseline)?;
-        let starts: Vec<&RunStart> = sources.iter().map(Source::start).collect();
-        let missing = missing_shards(&starts);
-        let attempts = Attempts::of(&sources, missing.as_deref());
-        add_notes(&mut notes, &sources, &attempts, missing);
-        let events = merged_events(&sources, start, &attempts);
-        Ok(Self { sources, attempts, events, notes })
-    }
-
-    /// Overlaps, gaps and differences between the runs, one sentence each.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// Writes the merged run: passes its events to `reports`, whose evidence without observations is
-    /// replaced by that of the runs.
-    ///
-    /// # Errors
-    /// The evidence could not be copied.
-    pub fn write(self, run_dir: &RunDir, reports: Vec<Box<dyn Report>>) -> Result<Finished, ReportError> {
-        let finished = replay(&self.events, reports);
-        copy_evidence(&self.sources, &self.attempts, run_dir)?;
-        Ok(finished)
-    }
-}
-
-/// Removes runs that are named twice, as by `results/latest`.
-fn remove_repeats(sources: &mut Vec<Source>, notes: &mut Vec<String>) {
-    let mut seen: Vec<(String, PathBuf)> = Vec::new();
-    sources.retain(|source| {
-        let id = source.start().id.clone();
-        let first = seen.iter().find(|(other, _)| *other == id).map(|(_, dir)| dir.display().to_string());
-        if let Some(first) = &first {
-            notes.push(format!("{} is the same run as {first} and counts once.", source.dir.display()));
-        }
-        seen.push((id, source.dir.clone()));
-        first.is_none()
-    });
-}
-
-fn add_notes(notes: &mut Vec<String>, sources: &[Source], attempts: &Attempts, missing: Option<String>) {
-    for source in sources.iter().filter(|source| source.state.end.is_none()) {
-        let dir = source.dir.display();
-        notes.push(format!("The run in {dir} has no end: it was killed, or is still going on."));
-    }
-    if let Some(missing) = missing {
-        notes.push(format!("Of the selection, {missing}."));
-    }
-    if attempts.overlaps > 0 {
-        let cells = count(attempts.overlaps, "case");
-        notes.push(format!("More than one run has a verdict of {cells}; all attempts count."));
-    }
-    if attempts.unplanned > 0 {
-        let cells = count(attempts.unplanned, "case");
-        notes.push(format!("No run planned {cells} on a kubelet of the others: skipped."));
-    }
-    let versions = versions(&sources.iter().map(Source::start).collect::<Vec<_>>());
-    if versions.len() > 1 {
-        notes.push(format!("The runs are of different versions of evictlab: {}.", versions.join(", ")));
-    }
-}
+pub use error::MergeError;
+pub use run::Merge;

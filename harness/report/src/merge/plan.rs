@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evictlab_rules::KubeletVersion;
 
-use super::MergeError;
+use super::error::MergeError;
 use super::source::Source;
 use crate::baseline::Baseline;
 use crate::run_state::RunStart;

@@ -14,8 +14,8 @@ use crate::timeline;
 use crate::words::needs_attention;
 use evictlab_judge::Verdict;
 
-/// Maximum size of the cases that are shown with their evidence. Beyond it, a case has its reason, and
-/// links to the files: the evidence of all cases on all kubelets is 200 MB.
+/// Maximum size of the cases that are shown with their evidence. Beyond it, a case has its reason,
+/// and links to the files: the evidence of all cases on all kubelets is 200 MB.
 const MAX_DETAILS: usize = 2_500_000;
 
 /// Renders the HTML page of a run, with links to the files of its evidence.

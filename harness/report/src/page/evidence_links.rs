@@ -32,8 +32,8 @@ impl EvidenceBase {
         Self { run_dir: None, prefix: String::new() }
     }
 
-    /// Links of a page that is in the directory `page_dir`, for the run in `run_dir`. No links if one
-    /// of them does not exist.
+    /// Links of a page that is in the directory `page_dir`, for the run in `run_dir`. No links if
+    /// one of them does not exist.
     pub fn relative(run_dir: &Path, page_dir: &Path) -> Self {
         let from = if page_dir.as_os_str().is_empty() { Path::new(".") } else { page_dir };
         let (Ok(to), Ok(from)) = (fs::canonicalize(run_dir), fs::canonicalize(from)) else {

@@ -35,7 +35,8 @@ pub(super) fn render(markdown: &str) -> Markup {
     PreEscaped(page)
 }
 
-/// Marks added and removed lines of a diff. Their first characters remain for readers without colours.
+/// Marks added and removed lines of a diff. Their first characters remain for readers without
+/// colours.
 fn diff_lines(text: &str) -> Markup {
     maud::html! {
         @for line in text.lines() {

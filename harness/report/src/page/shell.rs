@@ -1,5 +1,5 @@
-//! The document around every page: style sheets, the script of the search, and the policy that allows
-//! nothing else.
+//! The document around every page: style sheets, the script of the search, and the policy that
+//! allows nothing else.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,15 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::rendered::render;
 
-/// No script but [`SCRIPT`], by its hash, and nothing from elsewhere, whatever the evidence contains.
+/// No script but [`SCRIPT`], by its hash, and nothing from elsewhere, whatever the evidence
+/// contains.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-HASH'; base-uri 'none'; form-action 'none'";
 
 /// The SHA-256 sum of [`SCRIPT`] in base64.
 const SCRIPT_HASH: &str = "/EQHCbZvWqVKLzcAMXri113XgJPxeoYSxSKGANcZJzw=";
 
-/// Searches the elements of class `item`, and opens the case that a link leads to. Pages are complete
-/// without it.
+/// Searches the elements of class `item`, and opens the case that a link leads to. Pages are
+/// complete without it.
 pub(crate) const SCRIPT: &str = include_str!("script.js");
 
 const STYLE: &str = include_str!("style.css");
@@ -49,7 +50,8 @@ pub fn markdown_page(title: &str, markdown: &str) -> String {
     html_document(title, &[], &html! { main #main { (render(markdown)) } })
 }
 
-/// The field that searches the elements of class `item`; hidden without scripts. `what` is their noun.
+/// The field that searches the elements of class `item`; hidden without scripts. `what` is their
+/// noun.
 pub fn search_field(what: &str) -> Markup {
     html! {
         form.filters.search role="search" hidden {

@@ -42,7 +42,8 @@ pub struct CaseAgreement {
 pub enum Agreement {
     /// The verdicts agree, and real kubelets sent every message that the model sent.
     Same,
-    /// The verdicts agree. The model sent a message that real kubelets did not send, or none at all.
+    /// The verdicts agree. The model sent a message that real kubelets did not send, or none at
+    /// all.
     OtherMessages,
     /// The modelled kubelet has a verdict that no real one had, or vice versa.
     OtherVerdict,
@@ -59,11 +60,11 @@ pub struct ComparedCase {
     pub id: String,
     /// A known bug of the case shows only sometimes: `passed` and `reproduced` agree.
     pub has_intermittent_bug: bool,
-    /// Pods that may be evicted or not. Their messages are not compared: the same kubelet differs from
-    /// run to run.
+    /// Pods that may be evicted or not. Their messages are not compared: the same kubelet differs
+    /// from run to run.
     pub may_be_evicted: Vec<String>,
-    /// For pods with the same spec as an earlier pod, its name. Their messages count as its messages:
-    /// which of them shows an intermittent effect differs from run to run.
+    /// For pods with the same spec as an earlier pod, its name. Their messages count as its
+    /// messages: which of them shows an intermittent effect differs from run to run.
     pub equal_pods: BTreeMap<String, String>,
 }
 

@@ -1,5 +1,5 @@
-//! Verdicts and messages of runs, by version of the kubelet and of cgroups; those of real kubelets as
-//! files.
+//! Verdicts and messages of runs, by version of the kubelet and of cgroups; those of real kubelets
+//! as files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use crate::recorded::{RecordedRun, RecordedRunError};
 use crate::run_state::EndedCase;
 use crate::stream::CaseId;
 use evictlab_judge::{CaseResult, Verdict};
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 
 /// Results of all cases on kubelets of one version, on hosts with one cgroup version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,8 +82,8 @@ impl KubeletResults {
     }
 
     /// Collects the results of runs on real kubelets, one for each version of a kubelet and of
-    /// cgroups. The cgroup version is that in the evidence of the cases. Of kubelets with the same version in
-    /// one run, only the first counts: the others are patched.
+    /// cgroups. The cgroup version is that in the evidence of the cases. Of kubelets with the same
+    /// version in one run, only the first counts: the others are patched.
     ///
     /// # Errors
     /// A run has modelled kubelets, or its evidence cannot be read.
@@ -154,8 +154,8 @@ impl KubeletResults {
         format!("{}-cgroup-{}.json", self.kubelet, self.cgroup)
     }
 
-    /// Writes the results to their file in `dir`, and returns its path. Cases in the file for which these
-    /// results have no conclusive verdict are kept.
+    /// Writes the results to their file in `dir`, and returns its path. Cases in the file for which
+    /// these results have no conclusive verdict are kept.
     ///
     /// # Errors
     /// The file that exists cannot be read, or the file cannot be written.
@@ -191,7 +191,8 @@ impl CaseResults {
     }
 }
 
-/// Reports whether a label, such as `v1.36.2-2`, is that of a further kubelet with the version of another.
+/// Reports whether a label, such as `v1.36.2-2`, is that of a further kubelet with the version of
+/// another.
 fn is_numbered(label: &str, labels: &[String]) -> bool {
     let numbered = label.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
     numbered.is_some_and(|(first, _)| labels.iter().any(|other| other == first))
@@ -201,8 +202,8 @@ fn is_numbered(label: &str, labels: &[String]) -> bool {
 fn cgroup(run: &RecordedRun, ended: &[&EndedCase]) -> Result<Option<String>, RecordedRunError> {
     for ended in ended {
         if let Some(observations) = run.evidence(ended)? {
-            let cgroup = observations.cgroup;
-            return Ok(Some(if cgroup.is_empty() { "v1".to_owned() } else { cgroup }));
+            // Old recordings, which do not state it, are of v1.
+            return Ok(Some(observations.cgroup.unwrap_or(CgroupVersion::V1).to_string()));
         }
     }
     Ok(None)

@@ -10,8 +10,8 @@ const GENERATED: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// Length of the random suffix of a generated name.
 const SUFFIX: usize = 5;
 
-/// Returns the messages of an eviction as `pod, witnesses: message`: amounts are `#`, containers are
-/// in the order of their names, and equal messages are listed once.
+/// Returns the messages of an eviction as `pod, witnesses: message`: amounts are `#`, containers
+/// are in the order of their names, and equal messages are listed once.
 pub(super) fn shapes(record: &EvictionRecord) -> Vec<String> {
     let pod = without_generated_suffix(&record.pod);
     let events = record.events.iter().map(|text| ("event", text));
@@ -29,8 +29,8 @@ pub(super) fn shapes(record: &EvictionRecord) -> Vec<String> {
     shapes.into_iter().map(|(shape, witnesses)| format!("{pod}, {}: {shape}", witnesses.join("+"))).collect()
 }
 
-/// Returns a message with `#` for every amount that is measured, or the text if it is not an eviction
-/// message. Requests and limits are part of the pod, and stay.
+/// Returns a message with `#` for every amount that is measured, or the text if it is not an
+/// eviction message. Requests and limits are part of the pod, and stay.
 fn shape(text: &str) -> String {
     let mut message: EvictionMessage = match text.parse() {
         Ok(message) => message,
@@ -59,8 +59,8 @@ fn mask(NodePressure { threshold, pod, containers, .. }: &mut NodePressure) {
     containers.sort_by(|one, other| one.name.cmp(&other.name));
 }
 
-/// Returns the name of a pod with `*` instead of the random suffix of a controller's pod, and of the
-/// hash of its template before it.
+/// Returns the name of a pod with `*` instead of the random suffix of a controller's pod, and of
+/// the hash of its template before it.
 fn without_generated_suffix(pod: &str) -> String {
     let is_generated = |part: &str| part.chars().all(|c| GENERATED.contains(c));
     match pod.rsplit_once('-') {

@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::agreement::{Agreement, CaseAgreement, KubeletParity};
-use crate::words::{code_block, count, inert_markdown, markdown_cell, visible};
+use crate::words::{code_block, count, inert_markdown, markdown_table, visible};
 use evictlab_judge::Verdict;
 
 /// Renders a row for each kubelet.
 pub fn parity_table(all: &[KubeletParity]) -> String {
-    let mut text =
-        "| kubelet | cgroup | verdicts agree | messages agree | pending | not modelled |\n|-|-|-|-|-|-|\n"
-            .to_owned();
-    for kubelet in all {
+    let rows = all.iter().map(|kubelet| {
         let [same, other_messages, other_verdict, pending, not_modelled] = [
             Agreement::Same,
             Agreement::OtherMessages,
@@ -23,14 +20,17 @@ pub fn parity_table(all: &[KubeletParity]) -> String {
         .map(|agreement| kubelet.count(agreement));
         let verdicts = same + other_messages;
         let compared = verdicts + other_verdict;
-        let _ = writeln!(
-            text,
-            "| {} | {} | {verdicts} of {compared} | {same} of {verdicts} | {pending} | {not_modelled} |",
-            markdown_cell(&inert_markdown(&kubelet.kubelet)),
-            markdown_cell(&inert_markdown(&kubelet.cgroup)),
-        );
-    }
-    visible(&text).into_owned()
+        [
+            inert_markdown(&kubelet.kubelet),
+            inert_markdown(&kubelet.cgroup),
+            format!("{verdicts} of {compared}"),
+            format!("{same} of {verdicts}"),
+            pending.to_string(),
+            not_modelled.to_string(),
+        ]
+    });
+    let header = ["kubelet", "cgroup", "verdicts agree", "messages agree", "pending", "not modelled"];
+    visible(&markdown_table(&header, rows)).into_owned()
 }
 
 /// Renders the cases of a kubelet on which the model and the real kubelets do not agree, with the

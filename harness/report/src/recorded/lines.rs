@@ -3,10 +3,13 @@
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
+use evictlab_rules::quantity::MIB;
+
 use super::error::RecordedRunError;
 
-/// Maximum length of a line in bytes. The longest line that evictlab writes is the Summary of a node.
-pub(super) const MAX_LINE: u64 = 16 << 20;
+/// Maximum length of a line in bytes. The longest line that evictlab writes is the Summary of a
+/// node.
+pub(super) const MAX_LINE: u64 = 16 * MIB;
 
 /// Lines of a file. Only the current line is in memory.
 pub(super) struct Lines<'a, R> {
@@ -45,7 +48,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         }
         let is_complete = self.line.ends_with(b"\n");
         if !is_complete && self.line.len() as u64 > MAX_LINE {
-            return Err(self.form_error(format!("the line is longer than {} MiB", MAX_LINE >> 20)));
+            return Err(self.form_error(format!("the line is longer than {} MiB", MAX_LINE / MIB)));
         }
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         match std::str::from_utf8(line) {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use evictlab_rules::quantity::MIB;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use super::lines::Lines;
 use evictlab_evidence::{Observations, yaml_documents};
 
 /// Maximum size in bytes of a file that is read as a whole.
-const MAX_FILE: u64 = 256 << 20;
+const MAX_FILE: u64 = 256 * MIB;
 
 /// Reads the files of [`Evidence`](crate::Evidence); `None` without `facts.yaml`, which every case
 /// with evidence has.

@@ -42,6 +42,16 @@ impl RecordedRun {
         Self::with_state(dir, state)
     }
 
+    /// Reads the events of a run, up to the last complete one.
+    ///
+    /// # Errors
+    /// The directory does not contain a run, or its events cannot be read.
+    pub fn events(dir: &Path) -> Result<Vec<RunEvent>, RecordedRunError> {
+        let mut events = Vec::new();
+        read_events(dir, |event| events.push(event))?;
+        Ok(events)
+    }
+
     fn with_state(dir: &Path, state: RunState) -> Result<Self, RecordedRunError> {
         match state.run {
             Some(_) => Ok(Self { run_dir: RunDir::existing(dir), state }),
@@ -54,8 +64,8 @@ impl RecordedRun {
         self.state.end.is_some()
     }
 
-    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on any
-    /// kubelet, or without a verdict.
+    /// Names or paths that select the cases to run again: `failed`, `error` or `inconclusive` on
+    /// any kubelet, or without a verdict.
     pub fn unsuccessful_cases(&self) -> Vec<String> {
         let is_unsuccessful = |info: &CaseInfo| {
             let run = self.state.run.as_ref();

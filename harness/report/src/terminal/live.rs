@@ -105,8 +105,8 @@ impl<W: Write + Send> Report for LiveTerminal<W> {
     }
 }
 
-/// Returns whether an event gets a permanent line: the start of the run, and all that needs attention.
-/// The region shows the others.
+/// Returns whether an event gets a permanent line: the start of the run, and all that needs
+/// attention. The region shows the others.
 fn is_permanent(what: &RunEventKind, run: &RunState) -> bool {
     match what {
         RunEventKind::CaseStarted { .. }
@@ -227,7 +227,8 @@ mod tests {
         let mut out = vec![];
         let events = fixtures::full_run();
         let mut report = LiveTerminal::new(&mut out, wide, fixtures::live_output(false), None);
-        // Both cases are running: their rows and the bar are wider than 40 columns, the totals are not.
+        // Both cases are running: their rows and the bar are wider than 40 columns, the totals are
+        // not.
         let state = fixtures::deliver(&mut report, &events[..13]);
         report.on_tick(events[12].at, &state).unwrap();
         report.size = narrow;

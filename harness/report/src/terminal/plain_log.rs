@@ -126,7 +126,7 @@ impl LogFormatter {
                 let text = format!("in {}: {}", duration(*seconds), nodes.join(", "));
                 self.add_cluster(log, cluster, "ready", Style::Green, &text);
             }
-            RunEventKind::ClusterFailed { cluster, seconds, error } => {
+            RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {
                 let text = format!("after {}: {error}", duration(*seconds));
                 self.add_cluster(log, cluster, "failed", Style::Red, &text);
             }
@@ -304,6 +304,7 @@ mod tests {
             cluster: cluster(),
             seconds: 65.0,
             error: "no image\nput one there".to_owned(),
+            cause: None,
         };
         let deleted = |kept: Option<&str>, error: Option<&str>| RunEventKind::ClusterDeleted {
             cluster: cluster(),

@@ -9,8 +9,8 @@ use crate::run_state::{Cluster, RunStart, RunState, RunningCase};
 use crate::words::{count, needs_attention};
 use evictlab_judge::Verdict;
 
-/// Maximum number of lines of the region. A run on many nodes leaves room for failures above it, and the
-/// lines still fit on 24 rows if a terminal of half the width wraps them.
+/// Maximum number of lines of the region. A run on many nodes leaves room for failures above it,
+/// and the lines still fit on 24 rows if a terminal of half the width wraps them.
 const MAX_LINES: usize = 10;
 /// Maximum width of the progress bar.
 const MAX_BAR: usize = 24;

@@ -8,8 +8,9 @@ use super::style::Line;
 /// the block, so that the terminal is usable however the process ends.
 ///
 /// Not indicatif: it erases the number of lines that it drew at the old width, and after a terminal
-/// became narrower, as by a split in tmux, remains of each drawing stay above the next. Not ratatui:
-/// its inline viewport asks the terminal for the position of the cursor, on standard input.
+/// became narrower, as by a split in tmux, remains of each drawing stay above the next. Not
+/// ratatui: its inline viewport asks the terminal for the position of the cursor, on standard
+/// input.
 #[derive(Debug)]
 pub struct Screen<W> {
     out: W,
@@ -27,7 +28,8 @@ impl<W: Write> Screen<W> {
     }
 
     /// Writes `above` permanently and replaces the previous block by `block` below it. Lines are
-    /// truncated to `columns`. A block that is drawn already is not written again. If the terminal became narrower, wrapped lines are erased as well.
+    /// truncated to `columns`. A block that is drawn already is not written again. If the terminal
+    /// became narrower, wrapped lines are erased as well.
     ///
     /// # Errors
     /// The terminal could not be written.

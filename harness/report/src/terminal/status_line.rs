@@ -1,4 +1,5 @@
-//! Progress of a command that is not a run: one line that is redrawn in place, or a line for each step.
+//! Progress of a command that is not a run: one line that is redrawn in place, or a line for each
+//! step.
 
 use std::fmt;
 use std::io::Write;

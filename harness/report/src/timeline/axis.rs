@@ -43,8 +43,8 @@ impl Axis {
         self.multiples(step(self.high - self.low, 10.0, &[1.0, 2.0, 5.0]))
     }
 
-    /// Grid values of an axis in `unit`, about four, with their labels. All labels have the same prefix
-    /// and number of digits, and even distances: `22.8Gi`, `22.9Gi`, `23.0Gi`.
+    /// Grid values of an axis in `unit`, about four, with their labels. All labels have the same
+    /// prefix and number of digits, and even distances: `22.8Gi`, `22.9Gi`, `23.0Gi`.
     pub(super) fn ticks(self, unit: Unit) -> Vec<(f64, String)> {
         let (factor, prefix) = unit.prefix(self.low.abs().max(self.high.abs()));
         let range = (self.high - self.low) * 1.2 / factor;

@@ -9,16 +9,16 @@ use super::unit::Unit;
 /// Style sheet for light and dark mode. The container colours are the colour-blind safe palette of
 /// Okabe and Ito.
 pub(crate) const STYLE: &str = "\
-.timeline{font:12px system-ui,sans-serif;--style:#1f2328;--soft:#59636e;--line:#d1d9e0;--alarm:#cf222e;--band:#cf222e1c}\
-.timeline text{fill:var(--soft)}.timeline .name{fill:var(--style)}\
-.timeline .grid{stroke:var(--line);stroke-width:1}.timeline .left{stroke:var(--style)}\
+.timeline{font:12px system-ui,sans-serif;--text:#1f2328;--soft:#59636e;--line:#d1d9e0;--alarm:#cf222e;--band:#cf222e1c}\
+.timeline text{fill:var(--soft)}.timeline .name{fill:var(--text)}\
+.timeline .grid{stroke:var(--line);stroke-width:1}.timeline .left{stroke:var(--text)}\
 .timeline path{fill:none;stroke-width:2;stroke-linejoin:round}\
 .timeline .bound{stroke:var(--alarm);stroke-width:1.5;stroke-dasharray:6 4}.timeline .alarm{fill:var(--alarm)}\
 .timeline .band{fill:var(--band)}.timeline .mark{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}\
 .timeline .hover{fill:transparent}.timeline .hover:hover{fill:#8886}\
 .timeline .c0{stroke:#0072b2}.timeline .c1{stroke:#d55e00}.timeline .c2{stroke:#009e73}.timeline .c3{stroke:#cc79a7}\
 .timeline .c4{stroke:#e69f00}.timeline .c5{stroke:#56b4e9}.timeline .c6{stroke:#b5a400}.timeline .c7{stroke:#888}\
-@media(prefers-color-scheme:dark){.timeline{--style:#e6edf3;--soft:#9198a1;--line:#3d444d;--alarm:#ff7b72;--band:#ff7b7226}}";
+@media(prefers-color-scheme:dark){.timeline{--text:#e6edf3;--soft:#9198a1;--line:#3d444d;--alarm:#ff7b72;--band:#ff7b7226}}";
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 62.0;

@@ -1,11 +1,11 @@
 //! Checks all invariants on one event.
 
-use super::{EvictedEvent, Evidence, Finding, Invariant, limits, pressure};
+use super::{EventEvidence, EvictedEvent, Finding, Invariant, limits, pressure};
 use crate::KubeletVersion;
 use crate::message::EvictionMessage;
 
 /// Checks all invariants that apply to the event. Equal evidence gives equal findings.
-pub fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub fn check(evidence: &EventEvidence<'_>) -> Vec<Finding> {
     let message = evidence.event.message.parse::<EvictionMessage>();
     let observed = match &message {
         Ok(_) => evidence.event.message.clone(),
@@ -23,12 +23,12 @@ pub fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-fn check_status(evidence: &Evidence<'_>) -> Option<Finding> {
+fn check_status(evidence: &EventEvidence<'_>) -> Option<Finding> {
     let status = evidence.status?;
     Some(repeats_an_event(Invariant::StatusRepeatsAnEvent, status, evidence.events))
 }
 
-fn check_condition(evidence: &Evidence<'_>) -> Option<Finding> {
+fn check_condition(evidence: &EventEvidence<'_>) -> Option<Finding> {
     let invariant = Invariant::ConditionRepeatsTheStatus;
     let condition = evidence.condition?;
     let Some(status) = evidence.status else {

@@ -10,7 +10,7 @@ use crate::threshold::Threshold;
 
 /// Everything that is known about one Evicted event.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct EventEvidence<'a> {
     /// Version of the kubelet that evicted the pod.
     pub version: &'a KubeletVersion,
     /// Evicted pod.
@@ -32,7 +32,7 @@ pub struct Evidence<'a> {
 /// Result of checking an invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum InvariantOutcome {
     /// The invariant holds.
     Holds,
     /// The invariant is violated.
@@ -47,7 +47,7 @@ pub struct Finding {
     /// Checked invariant.
     pub invariant: Invariant,
     /// Result.
-    pub outcome: Outcome,
+    pub outcome: InvariantOutcome,
     /// Description of the expected value.
     pub expected: String,
     /// Description of the observed value.
@@ -55,12 +55,22 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(invariant: Invariant, outcome: Outcome, expected: String, observed: String) -> Self {
+    pub(super) fn new(
+        invariant: Invariant,
+        outcome: InvariantOutcome,
+        expected: String,
+        observed: String,
+    ) -> Self {
         Self { invariant, outcome, expected, observed }
     }
 
     /// Returns a finding that either holds or is violated.
     pub(super) fn proven(invariant: Invariant, holds: bool, expected: String, observed: String) -> Self {
-        Self::new(invariant, if holds { Outcome::Holds } else { Outcome::Violated }, expected, observed)
+        Self::new(
+            invariant,
+            if holds { InvariantOutcome::Holds } else { InvariantOutcome::Violated },
+            expected,
+            observed,
+        )
     }
 }

@@ -1,18 +1,18 @@
 //! Invariants of evictions without node pressure.
 
-use super::{Evidence, Finding, Invariant};
+use super::{EventEvidence, Finding, Invariant};
 use crate::message::{EvictionMessage, containers_with_enforced_limit};
 use crate::quantity::Quantity;
 
-pub(super) fn check(evidence: &Evidence<'_>, message: &EvictionMessage) -> Vec<Finding> {
+pub(super) fn check(evidence: &EventEvidence<'_>, message: &EvictionMessage) -> Vec<Finding> {
     let mut findings: Vec<_> = check_limit(evidence, message).into_iter().collect();
     findings.push(check_absence(evidence));
     findings
 }
 
 /// Compares the limit in the message with the pod's; `None` for messages without a limit.
-fn check_limit(evidence: &Evidence<'_>, message: &EvictionMessage) -> Option<Finding> {
-    let Evidence { version, pod, .. } = evidence;
+fn check_limit(evidence: &EventEvidence<'_>, message: &EvictionMessage) -> Option<Finding> {
+    let EventEvidence { version, pod, .. } = evidence;
     let (subject, expected, observed) = match message {
         EvictionMessage::EmptyDirLimit { volume, limit } => {
             let spec = pod.spec.volumes.iter().find(|spec| spec.name == *volume);
@@ -41,8 +41,8 @@ fn check_limit(evidence: &Evidence<'_>, message: &EvictionMessage) -> Option<Fin
 }
 
 /// Checks that neither annotations nor a `DisruptionTarget` condition exist.
-fn check_absence(evidence: &Evidence<'_>) -> Finding {
-    let Evidence { event, condition, .. } = evidence;
+fn check_absence(evidence: &EventEvidence<'_>) -> Finding {
+    let EventEvidence { event, condition, .. } = evidence;
     let absent = event.annotations.is_empty() && condition.is_none();
     let observed = match (event.annotations.is_empty(), condition) {
         (true, None) => "neither".to_owned(),

@@ -1,6 +1,6 @@
 //! Invariants: statements that hold for every eviction by every kubelet, whatever a case expects.
 //!
-//! [`check`] takes the [`Evidence`] on one Evicted event and returns a [`Finding`] for each
+//! [`check`] takes the [`EventEvidence`] on one Evicted event and returns a [`Finding`] for each
 //! [`Invariant`] that applies. An invariant counts as violated only if the evidence disproves it.
 
 mod catalogue;
@@ -14,4 +14,4 @@ mod pressure;
 pub use catalogue::Invariant;
 pub use check::check;
 pub use event::{EvictedEvent, evicted_events};
-pub use finding::{Evidence, Finding, Outcome};
+pub use finding::{EventEvidence, Finding, InvariantOutcome};

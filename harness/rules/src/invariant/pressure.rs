@@ -1,13 +1,13 @@
 //! Invariants of evictions under node pressure.
 
 use super::history::UsageHistory;
-use super::{Evidence, Finding, Invariant, Outcome};
+use super::{EventEvidence, Finding, Invariant, InvariantOutcome};
 use crate::message::{Annotations, NodePressure, Offender, pressure_eviction, reportable_containers};
 use crate::pod::Container;
 use crate::quantity::Quantity;
 use crate::threshold::{Observation, Resource, Threshold};
 
-pub(super) fn check(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+pub(super) fn check(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let mut findings = vec![check_annotations(evidence, message), check_pod_sentence(evidence, message)];
     findings.extend(check_names(evidence, message));
     findings.extend(check_excess(message));
@@ -18,7 +18,7 @@ pub(super) fn check(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Find
     findings
 }
 
-fn check_annotations(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
+fn check_annotations(evidence: &EventEvidence<'_>, message: &NodePressure) -> Finding {
     let expected = Annotations::new(message.resource, message.pod.as_ref(), &message.containers).to_map();
     let annotations = &evidence.event.annotations;
     // Without statistics, the kubelet writes neither offenders nor annotations.
@@ -31,8 +31,8 @@ fn check_annotations(evidence: &Evidence<'_>, message: &NodePressure) -> Finding
     Finding::proven(Invariant::AnnotationsMatchTheMessage, holds, format!("{expected:?}"), observed)
 }
 
-fn check_pod_sentence(evidence: &Evidence<'_>, message: &NodePressure) -> Finding {
-    let Evidence { version, pod, event, samples, .. } = evidence;
+fn check_pod_sentence(evidence: &EventEvidence<'_>, message: &NodePressure) -> Finding {
+    let EventEvidence { version, pod, event, samples, .. } = evidence;
     let stats = samples.iter().rev().find_map(|sample| sample.pod(&pod.metadata.uid));
     let composed = pressure_eviction(version, pod, stats, message.resource, None).message.pod;
     let describe = |offender: &Option<Offender>| match offender {
@@ -42,16 +42,16 @@ fn check_pod_sentence(evidence: &Evidence<'_>, message: &NodePressure) -> Findin
     let (expected, observed) = (describe(&composed), describe(&message.pod));
     let without_stats = stats.is_none_or(|stats| stats.working_set().is_none());
     let outcome = match (composed, &message.pod) {
-        _ if expected == observed => Outcome::Holds,
+        _ if expected == observed => InvariantOutcome::Holds,
         // Without statistics, neither the kubelet nor `pressure_eviction` names the pod.
-        (Some(_), None) if event.annotations.is_empty() => Outcome::Unproven,
-        (None, Some(_)) if without_stats && version.at_least(34) => Outcome::Unproven,
-        _ => Outcome::Violated,
+        (Some(_), None) if event.annotations.is_empty() => InvariantOutcome::Unproven,
+        (None, Some(_)) if without_stats && version.at_least(34) => InvariantOutcome::Unproven,
+        _ => InvariantOutcome::Violated,
     };
     Finding::new(Invariant::PodSentenceFollowsTheVersion, outcome, expected, observed)
 }
 
-fn check_names(evidence: &Evidence<'_>, message: &NodePressure) -> Option<Finding> {
+fn check_names(evidence: &EventEvidence<'_>, message: &NodePressure) -> Option<Finding> {
     if message.containers.is_empty() {
         return None;
     }
@@ -72,7 +72,7 @@ fn check_excess(message: &NodePressure) -> impl Iterator<Item = Finding> {
     })
 }
 
-fn check_requests(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+fn check_requests(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let finding = |Offender { name, request, .. }: &Offender| {
         let spec = reportable_containers(evidence.version, evidence.pod).find(|spec| spec.name == *name)?;
         let expected = request_or_zero(spec, message.resource).to_string();
@@ -87,7 +87,7 @@ fn request_or_zero(container: &Container, resource: Resource) -> Quantity {
     container.request(resource.as_str()).cloned().unwrap_or(Quantity::ZERO)
 }
 
-fn check_completeness(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+fn check_completeness(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     // Without statistics, the kubelet names no container and writes no annotations.
     let names_containers = !matches!(message.resource, Resource::Inodes | Resource::Pids);
     if !names_containers || evidence.event.annotations.is_empty() {
@@ -98,7 +98,7 @@ fn check_completeness(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Fi
 }
 
 /// Checks that the message names `container` if it was over its request.
-fn check_is_named(evidence: &Evidence<'_>, message: &NodePressure, container: &Container) -> Finding {
+fn check_is_named(evidence: &EventEvidence<'_>, message: &NodePressure, container: &Container) -> Finding {
     let name = &container.name;
     let request = request_or_zero(container, message.resource);
     let history = UsageHistory::of_container(evidence.samples, evidence.pod, name, message.resource);
@@ -108,10 +108,10 @@ fn check_is_named(evidence: &Evidence<'_>, message: &NodePressure, container: &C
     };
     let is_over = |bytes: &i64| Quantity::from_bytes(*bytes) > request;
     if message.containers.iter().any(|offender| offender.name == *name) {
-        return finding(Outcome::Holds, "named".to_owned());
+        return finding(InvariantOutcome::Holds, "named".to_owned());
     }
     let Some(peak) = history.peak().filter(is_over) else {
-        return finding(Outcome::Holds, "never seen over the request".to_owned());
+        return finding(InvariantOutcome::Holds, "never seen over the request".to_owned());
     };
     // A running container always has a working set, so without a request it was over the request at
     // the event. With a request, it may have been within the request for a moment.
@@ -121,17 +121,17 @@ fn check_is_named(evidence: &Evidence<'_>, message: &NodePressure, container: &C
     match usage.filter(is_over) {
         Some(bytes) => {
             let usage = Quantity::from_bytes(bytes);
-            finding(Outcome::Violated, format!("not named, with a usage of {usage} at the event"))
+            finding(InvariantOutcome::Violated, format!("not named, with a usage of {usage} at the event"))
         }
         None => {
             let peak = Quantity::from_bytes(peak);
             let observed = format!("not named; samples show up to {peak}, the usage at the event is unknown");
-            finding(Outcome::Unproven, observed)
+            finding(InvariantOutcome::Unproven, observed)
         }
     }
 }
 
-fn check_threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
+fn check_threshold(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
     let Some(clause) = &message.threshold else { return vec![] };
     let quantity = clause.quantity.to_string();
     let configured =
@@ -162,9 +162,9 @@ fn check_threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Findi
         clause.available.to_string(),
     );
     let outcome = match quantities.contains(&quantity) {
-        true => Outcome::Holds,
-        false if quantities.is_empty() || unresolved => Outcome::Unproven,
-        false => Outcome::Violated,
+        true => InvariantOutcome::Holds,
+        false if quantities.is_empty() || unresolved => InvariantOutcome::Unproven,
+        false => InvariantOutcome::Violated,
     };
     let expected =
         if quantities.is_empty() { "a configured threshold".to_owned() } else { quantities.join(" or ") };
@@ -173,13 +173,13 @@ fn check_threshold(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Findi
 
 /// Returns the capacity that percentages of a threshold refer to, from the first sample that has
 /// it.
-fn capacity(evidence: &Evidence<'_>, threshold: &Threshold) -> Option<Quantity> {
+fn capacity(evidence: &EventEvidence<'_>, threshold: &Threshold) -> Option<Quantity> {
     let mut nodes = evidence.samples.iter().map(|sample| &sample.node);
     nodes.find_map(|node| Observation::from_node_stats(threshold.signal, node)?.capacity)
 }
 
-fn check_usages(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding> {
-    let Evidence { pod, samples, .. } = evidence;
+fn check_usages(evidence: &EventEvidence<'_>, message: &NodePressure) -> Vec<Finding> {
+    let EventEvidence { pod, samples, .. } = evidence;
     let of_containers = message.containers.iter().map(|offender| {
         let history = UsageHistory::of_container(samples, pod, &offender.name, message.resource);
         check_usage(evidence, message.resource, offender, &history)
@@ -191,7 +191,7 @@ fn check_usages(evidence: &Evidence<'_>, message: &NodePressure) -> Vec<Finding>
 }
 
 fn check_usage(
-    evidence: &Evidence<'_>,
+    evidence: &EventEvidence<'_>,
     resource: Resource,
     offender: &Offender,
     history: &UsageHistory,
@@ -202,13 +202,16 @@ fn check_usage(
     let capacity = node_memory.filter(|_| resource == Resource::Memory);
     let cached = evidence.event.at.and_then(|at| history.cached_at(at));
     let (outcome, expected) = if history.contains(bytes) {
-        (Outcome::Holds, "a usage in the Summary".to_owned())
+        (InvariantOutcome::Holds, "a usage in the Summary".to_owned())
     } else if let Some(cached) = cached {
-        (Outcome::Violated, format!("{}, as measured before and after", Quantity::from_bytes(cached)))
+        (
+            InvariantOutcome::Violated,
+            format!("{}, as measured before and after", Quantity::from_bytes(cached)),
+        )
     } else if let Some(capacity) = capacity.filter(|capacity| bytes > *capacity) {
-        (Outcome::Violated, format!("at most the node's {}", Quantity::from_bytes(capacity)))
+        (InvariantOutcome::Violated, format!("at most the node's {}", Quantity::from_bytes(capacity)))
     } else {
-        (Outcome::Unproven, "a usage in the Summary, with samples too rare to show it".to_owned())
+        (InvariantOutcome::Unproven, "a usage in the Summary, with samples too rare to show it".to_owned())
     };
     let (expected, observed) = (format!("{name}: {expected}"), format!("{name}: {usage}"));
     Finding::new(Invariant::UsageIsInTheSummary, outcome, expected, observed)

@@ -7,7 +7,12 @@ use serde::Deserialize;
 use crate::quantity::Quantity;
 
 /// Lowest priority of a critical pod (`SystemCriticalPriority`).
-const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
+pub const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
+
+/// Reasons of a waiting container whose image the kubelet cannot get
+/// (`pkg/kubelet/images/types.go`).
+pub const IMAGE_ERRORS: [&str; 5] =
+    ["ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable"];
 
 /// A pod as the API server returns it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -176,18 +181,24 @@ impl Pod {
         self.spec.priority.unwrap_or(0)
     }
 
+    /// Returns true for pods with a system priority, as of the class `system-node-critical`.
+    pub fn has_critical_priority(&self) -> bool {
+        self.priority() >= SYSTEM_CRITICAL_PRIORITY
+    }
+
     /// Returns true for pods that the kubelet never evicts: static pods, mirror pods and pods with
     /// a system priority (`kubelettypes.IsCriticalPod`).
     pub fn is_critical(&self) -> bool {
         let annotations = &self.metadata.annotations;
-        self.priority() >= SYSTEM_CRITICAL_PRIORITY
+        self.has_critical_priority()
             || annotations.contains_key("kubernetes.io/config.mirror")
             || annotations.get("kubernetes.io/config.source").is_some_and(|source| source != "api")
     }
 
-    /// Replaces the requests by those in the container statuses, which kubelets report while the feature
-    /// gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks and explains
-    /// pods by them: the node may have no room for those of the spec (`getAllocatedPods`).
+    /// Replaces the requests by those in the container statuses, which kubelets report while the
+    /// feature gate `InPlacePodVerticalScaling` is enabled, by default since 1.33. Eviction ranks
+    /// and explains pods by them: the node may have no room for those of the spec
+    /// (`getAllocatedPods`).
     pub fn with_allocated_resources(mut self) -> Self {
         let PodStatus { container_statuses, init_container_statuses } = &self.status;
         let statuses = || container_statuses.iter().chain(init_container_statuses);

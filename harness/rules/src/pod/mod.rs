@@ -9,6 +9,7 @@ mod qos;
 mod requests;
 
 pub use manifest::{
-    Container, ContainerStatus, EmptyDir, ObjectMeta, Pod, PodSpec, PodStatus, ResourceRequirements, Volume,
+    Container, ContainerStatus, EmptyDir, IMAGE_ERRORS, ObjectMeta, Pod, PodSpec, PodStatus,
+    ResourceRequirements, SYSTEM_CRITICAL_PRIORITY, Volume,
 };
 pub use qos::QosClass;

@@ -36,8 +36,8 @@ pub fn rank_pods(version: &KubeletVersion, signal: Signal, layout: FsLayout, pod
 ///
 /// For memory and disk, pods over their request come first, then pods of lower priority, then pods
 /// with the larger excess. For process ids, pods of lower priority come first, then pods with more
-/// processes. Pods that the Summary does not contain come before pods with statistics at each of these steps
-/// except priority.
+/// processes. Pods that the Summary does not contain come before pods with statistics at each of
+/// these steps except priority.
 pub fn compare_pods(
     version: &KubeletVersion,
     signal: Signal,

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::{Signal, ThresholdConfig};
 use crate::KubeletVersion;
 
-/// Signals with a default hard threshold (`DefaultEvictionHard` in `eviction/defaults_linux.go`), and
-/// the minor version that added the threshold.
+/// Signals with a default hard threshold (`DefaultEvictionHard` in `eviction/defaults_linux.go`),
+/// and the minor version that added the threshold.
 const DEFAULTS: [(Signal, u32); 5] = [
     (Signal::MemoryAvailable, 0),
     (Signal::NodefsAvailable, 0),
@@ -30,8 +30,9 @@ pub struct MissingDefaults {
 }
 
 impl MissingDefaults {
-    /// Returns the missing defaults of a configuration from `configz`, which contains the defaults that
-    /// apply. `None` if every signal with a default has a threshold of any kind or is disabled by name.
+    /// Returns the missing defaults of a configuration from `configz`, which contains the defaults
+    /// that apply. `None` if every signal with a default has a threshold of any kind or is disabled
+    /// by name.
     pub fn find(version: &KubeletVersion, config: &ThresholdConfig) -> Option<Self> {
         let is_configured = |signal: &Signal| {
             let name = signal.to_string();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{Evidence, Invariant, Outcome, check, evicted_events};
+use evictlab_rules::invariant::{EventEvidence, Invariant, InvariantOutcome, check, evicted_events};
 use evictlab_rules::pod::Pod;
 use evictlab_rules::summary::Sample;
 use evictlab_rules::threshold::{ThresholdConfig, parse_threshold_config};
@@ -23,7 +23,7 @@ fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
     let pod_json = &recording["podsFinal"][0];
     let conditions = pod_json["status"]["conditions"].as_array().unwrap();
     let condition = conditions.iter().find(|condition| condition["type"] == "DisruptionTarget");
-    let findings = check(&Evidence {
+    let findings = check(&EventEvidence {
         version: &version,
         pod: &from_value::<Pod>(pod_json.clone()).unwrap(),
         event: &events[0],
@@ -33,8 +33,11 @@ fn violated(recording: &str, tamper: impl Fn(&mut Value)) -> Vec<Invariant> {
         thresholds: &parse_threshold_config(&config).unwrap(),
         samples: &samples,
     });
-    let mut names: Vec<_> =
-        findings.iter().filter(|f| f.outcome == Outcome::Violated).map(|finding| finding.invariant).collect();
+    let mut names: Vec<_> = findings
+        .iter()
+        .filter(|f| f.outcome == InvariantOutcome::Violated)
+        .map(|finding| finding.invariant)
+        .collect();
     names.dedup();
     names
 }

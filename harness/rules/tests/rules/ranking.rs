@@ -192,8 +192,8 @@ fn pod_request_depends_on_version() {
     }
 }
 
-/// `memoryUsage` and `processUsage` in `helpers.go`: what the statistics of a pod lack is 0, and only
-/// a pod that the Summary does not contain comes first.
+/// `memoryUsage` and `processUsage` in `helpers.go`: what the statistics of a pod lack is 0, and
+/// only a pod that the Summary does not contain comes first.
 #[test]
 fn missing_figures_count_as_zero() {
     let version = KubeletVersion::from_minor(36);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use evictlab_rules::KubeletVersion;
-use evictlab_rules::invariant::{EvictedEvent, Evidence, Finding, Invariant, Outcome, check, evicted_events};
+use evictlab_rules::invariant::{
+    EventEvidence, EvictedEvent, Finding, Invariant, InvariantOutcome, check, evicted_events,
+};
 use evictlab_rules::message::{
     Annotations, EvictionMessage, NodePressure, ThresholdClause, local_storage_eviction, pressure_eviction,
 };
@@ -91,7 +93,7 @@ impl RecordedEviction<'_> {
     }
 
     fn check(&self) -> Vec<Finding> {
-        check(&Evidence {
+        check(&EventEvidence {
             version: &self.recording.kubelet_version,
             pod: &self.pod,
             event: &self.event,
@@ -160,9 +162,9 @@ fn no_invariant_is_violated() {
     for recording in &recordings() {
         for eviction in evictions(recording) {
             for finding in eviction.check() {
-                assert_ne!(finding.outcome, Outcome::Violated, "{}: {finding:#?}", recording.name);
+                assert_ne!(finding.outcome, InvariantOutcome::Violated, "{}: {finding:#?}", recording.name);
                 let count: &mut (usize, usize) = proven.entry(finding.invariant.as_str()).or_default();
-                count.0 += usize::from(finding.outcome == Outcome::Holds);
+                count.0 += usize::from(finding.outcome == InvariantOutcome::Holds);
                 count.1 += 1;
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Pressure, PressureMechanism, Signal};
+use evictlab_case::{Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{self, AppliedConfig};
 use evictlab_cluster::wait::{self, Probe};
 use evictlab_cluster::{is_ready, last_heartbeat};
@@ -74,7 +74,7 @@ impl CaseRunner<'_> {
                 changes = self.with_pressure(&stated, status, changes)?;
             }
         }
-        let mut config = kubelet_config::base(node.cgroup_v1);
+        let mut config = kubelet_config::base(node.cgroup);
         if self.exclusivity == Exclusivity::Shared {
             observations.kubelet_config_overrides = config;
             observations.configz = Recorded::decode(node.configz().await?)?;
@@ -83,7 +83,7 @@ impl CaseRunner<'_> {
         config.extend(changes);
         self.leased.mark_dirty().await;
         let applied = self.configure_kubelet(&config).await?;
-        observations.tune_seconds = applied.seconds;
+        observations.configure_seconds = applied.seconds;
         observations.configz = Recorded::decode(applied.configz)?;
         observations.kubelet_config_overrides = config;
         Ok(())
@@ -95,7 +95,7 @@ impl CaseRunner<'_> {
     /// memory notifications; it is restarted again, which takes less time than a late notification.
     async fn configure_kubelet(&self, config: &Map<String, Value>) -> Result<AppliedConfig, CaseError> {
         let node = &self.leased.node;
-        let is_on_memory = |pressure: &Pressure| pressure.signal == Signal::MemoryAvailable;
+        let is_on_memory = |pressure: &Pressure| pressure.signal == PressureSignal::MemoryAvailable;
         let needs_notification = config.get("kernelMemcgNotification") == Some(&Value::Bool(true))
             && self.case.case.pressure.as_ref().is_some_and(is_on_memory);
         let mut starts = 1;
@@ -157,14 +157,14 @@ impl CaseRunner<'_> {
     }
 }
 
-/// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before it
-/// exited at `since`.
+/// Returns the effect of a restart of the kubelet that remains on its node, if the kubelet before
+/// it exited at `since`.
 fn restart_effect(node: &Node, since: Timestamp) -> Option<String> {
     if !is_ready(node) {
         return Some("condition Ready is not True".to_owned());
     }
-    // The last status of the kubelet before remains until the new one reports its own. Heartbeats are in
-    // whole seconds, rounded down.
+    // The last status of the kubelet before remains until the new one reports its own. Heartbeats
+    // are in whole seconds, rounded down.
     if last_heartbeat(node).is_none_or(|heartbeat| heartbeat <= since) {
         return Some("the kubelet has not reported its status".to_owned());
     }

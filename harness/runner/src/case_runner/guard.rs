@@ -16,8 +16,8 @@ use crate::lease::node_policy::NodePolicy;
 
 /// Interval of the checks.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Memory or disk that the pods of a case may take beyond `--pressure-cap`: page cache and containers
-/// without load.
+/// Memory or disk that the pods of a case may take beyond `--pressure-cap`: page cache and
+/// containers without load.
 const MARGIN: u64 = 256 * MIB;
 
 impl CaseRunner<'_> {
@@ -66,8 +66,8 @@ impl CaseRunner<'_> {
     }
 }
 
-/// Returns the memory or the disk space of the pods of a namespace by a Summary, in bytes, whichever
-/// is more.
+/// Returns the memory or the disk space of the pods of a namespace by a Summary, in bytes,
+/// whichever is more.
 fn most_used(summary: &Value, namespace: &str) -> u64 {
     let Ok(sample) = Sample::deserialize(summary) else { return 0 };
     let pods = sample.pods.iter().filter(|pod| pod.pod_ref.namespace == namespace);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evictlab_case::{Name, NodeChange, case_name};
 use evictlab_cluster::NodeError;
-use evictlab_cluster::workload::{Namespace, Placement, StageError, place_container};
+use evictlab_cluster::workload::{Namespace, Placement, StageError, container_manifest};
 use evictlab_evidence::{
     EndInputs, EndLimits, EvidenceSource, ExpectedOutcome, LiveState, MissingEvidence, ObservationEnd,
     Observations, Recorded, Scope, sample,
@@ -108,7 +108,8 @@ impl<'a> Observer<'a> {
     /// Observes the case until it ends or the run is interrupted.
     ///
     /// # Errors
-    /// A step failed, a condition is too costly, or the case stalled while the API server or the kubelet did not answer.
+    /// A step failed, a condition is too costly, or the case stalled while the API server or the
+    /// kubelet did not answer.
     pub(crate) async fn run(
         mut self,
         mut updates: impl Stream<Item = WatchUpdate> + Unpin,
@@ -148,8 +149,8 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Waits for the first Summary of a case that ended before the kubelet answered: on a busy host, it
-    /// needs longer than a case without pressure.
+    /// Waits for the first Summary of a case that ended before the kubelet answered: on a busy
+    /// host, it needs longer than a case without pressure.
     async fn await_first_sample(
         &mut self,
         pending_request: Option<SummaryRequest<'_>>,
@@ -227,8 +228,7 @@ impl<'a> Observer<'a> {
         let Some(position) = self.ephemeral_containers.iter().position(runs) else { return Ok(()) };
         let index = self.ephemeral_containers.remove(position);
         let ephemeral = &all[index];
-        let mut container = Value::Object(ephemeral.container.clone());
-        place_container(&mut container, self.placement);
+        let container = container_manifest(&ephemeral.container, self.placement);
         let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
         self.runner.report_step(Phase::Observe, format!("adding ephemeral container {name}"));
         let name_in_case = ephemeral.pod.as_str();
@@ -344,7 +344,7 @@ fn expected_outcome(runner: &CaseRunner<'_>) -> ExpectedOutcome {
     let case = &runner.case.case;
     let names = |names: &[Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let node = &runner.leased.node;
-    let bug = known_bug(case, &node.version, Some(node.cgroup()));
+    let bug = known_bug(case, &node.version, Some(node.cgroup));
     let evicted = names(&case.expect.evicted);
     let evicted_with_bug = bug.and_then(|bug| bug.evicted.as_deref()).map(names);
     let may_be_evicted = names(&case.expect.may_be_evicted);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_case::{Case, ContainerfsPlacement, LoadedCase};
-use evictlab_cluster::FileSystems;
+use evictlab_case::{Case, ContainerfsPlacement, LoadedCase, NodeChange};
+use evictlab_cluster::NodeFileSystems;
 use evictlab_cluster::workload::Namespace;
 use evictlab_evidence::{EvidenceSource, LiveState, MissingEvidence, ObservationEnd, Observations};
 use evictlab_fault::Fault;
@@ -26,7 +26,7 @@ use crate::observation::logs::container_logs;
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
-use crate::staging::node_setup::restore_node;
+use crate::staging::node_setup::{delete_static_pods, restore_node};
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -153,6 +153,7 @@ impl CaseRunner<'_> {
             Ok((live, _)) => Some(self.collect_and_judge(&namespace, &before, live, execution).await),
             Err(_) => None,
         };
+        let restored = delete_static_pods(node, case).await.and(restored);
         if !self.cancel.is_cancelled() {
             if result.is_some() {
                 execution.phase = Phase::Reset;
@@ -183,16 +184,16 @@ impl CaseRunner<'_> {
 
     fn describe_node(&self, observations: &mut Observations) {
         let node = &self.leased.node;
-        observations.scenario = self.case.case.name.to_string();
+        observations.case_name = self.case.case.name.to_string();
         observations.kubelet_version = node.version.to_string();
         observations.node = node.name.clone();
-        observations.cgroup = node.cgroup().as_str().to_owned();
+        observations.cgroup = Some(node.cgroup);
     }
 
     /// Gives the node the file systems of the case. The pressure is relative to them.
     async fn set_up_file_systems(&self) -> Result<(), CaseError> {
         let Some(stated) = &self.case.case.node.file_systems else { return Ok(()) };
-        let wanted = FileSystems {
+        let wanted = NodeFileSystems {
             imagefs: u64::try_from(stated.imagefs.quantity().value()).unwrap_or(0),
             imagefs_inodes: stated.imagefs_inodes,
             has_split_layers: stated.containerfs == ContainerfsPlacement::Nodefs,
@@ -284,6 +285,7 @@ impl CaseRunner<'_> {
             namespace: &namespace.name,
             before,
             full_kubelet_log: case.references("kubeletLog"),
+            restarts_kubelet: case.node_changes().any(|change| *change == NodeChange::RestartKubelet),
             metrics: case.metrics_read(),
         };
         for missing in collector.collect(live, &mut execution.observations).await {
@@ -295,8 +297,8 @@ impl CaseRunner<'_> {
     }
 
     /// Deletes the case's namespace and priority classes. With `ignore_failure`, a namespace that
-    /// cannot be deleted is ignored, because an earlier error is reported. The next case on the node
-    /// deletes it.
+    /// cannot be deleted is ignored, because an earlier error is reported. The next case on the
+    /// node deletes it.
     async fn delete_objects(
         &self,
         namespace: &Namespace,

@@ -160,7 +160,8 @@ fn running_container_id<'a>(pod: &'a RecordedPod, container: Option<&Name>) -> O
     status.container_id.as_deref()?.split_once("://").map(|(_, id)| id)
 }
 
-/// Replaces the name of a pod in the case by that of the API, which the API server may have completed.
+/// Replaces the name of a pod in the case by that of the API, which the API server may have
+/// completed.
 fn with_api_names(request: &ApiRequest, live: &LiveState) -> ApiRequest {
     let mut request = request.clone();
     let name = match &mut request {
@@ -189,7 +190,8 @@ fn record_answer(
     let Some(name) = name else { return result };
     let answer = match result {
         Ok(()) => ApiAnswer { code: 200, ..ApiAnswer::default() },
-        Err(CaseError::Stage(StageError::Refused { status, .. })) => {
+        // An API server that is not able to answer says nothing about the request.
+        Err(CaseError::Stage(StageError::Refused { status, .. })) if status.code < 500 => {
             ApiAnswer { code: status.code, reason: status.reason, message: status.message }
         }
         Err(error) => return Err(error),

@@ -45,7 +45,7 @@ impl RunContext {
                 break;
             }
         }
-        let bug = known_bug(&case.case, &leased.node.version, Some(leased.node.cgroup()));
+        let bug = known_bug(&case.case, &leased.node.version, Some(leased.node.cgroup));
         CaseOutcome { result: over_runs(rate, bug, results), evidence }
     }
 

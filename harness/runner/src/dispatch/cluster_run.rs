@@ -10,7 +10,7 @@ use evictlab_cluster::{
     CANARY_IMAGE, ClusterError, ClusterHandle, ClusterPlan, ClusterProgress, Node, NodeRequirements,
     ProbePods, TeardownContext, TeardownOutcome,
 };
-use evictlab_report::RunEventKind;
+use evictlab_report::{ClusterFailureCause, RunEventKind};
 use futures::{StreamExt, stream};
 use tokio::time::Instant;
 
@@ -33,6 +33,15 @@ pub(crate) enum PrepareError {
     Canaries(#[from] StageError),
     #[error("interrupted")]
     Interrupted,
+}
+
+impl PrepareError {
+    fn cause(&self) -> Option<ClusterFailureCause> {
+        match self {
+            Self::Open(error) => error.is_kubelet_binary().then_some(ClusterFailureCause::KubeletBinary),
+            Self::Lease(_) | Self::Canaries(_) | Self::Interrupted => None,
+        }
+    }
 }
 
 impl RunContext {
@@ -62,15 +71,16 @@ impl RunContext {
             Err(error) => {
                 self.failed.store(true, Ordering::Relaxed);
                 if !self.cancel.is_cancelled() {
+                    let cause = error.cause();
                     let (cluster, error) = (name.clone(), error.to_string());
-                    self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error });
+                    self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error, cause });
                 }
             }
         }
         self.tear_down(plan, cluster, usable).await;
     }
 
-    /// Runs the cases, and ends them as soon as the run has lost its nodes to somebody else.
+    /// Runs the cases, and ends them as soon as the run has lost its nodes to another run.
     async fn run_cases_while_held(
         self: &Rc<Self>,
         plan: &ClusterPlan,
@@ -91,7 +101,7 @@ impl RunContext {
             error = lost => {
                 self.failed.store(true, Ordering::Relaxed);
                 let (cluster, seconds) = (plan.name.clone(), began.elapsed().as_secs_f64());
-                self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error });
+                self.events.send(RunEventKind::ClusterFailed { cluster, seconds, error, cause: None });
                 self.cancel.cancel();
                 cases.await;
             }
@@ -152,7 +162,7 @@ impl RunContext {
         }
     }
 
-    /// Returns the nodes that could be prepared. A node of somebody else's cluster that could not is
+    /// Returns the nodes that could be prepared. A node of an existing cluster that could not is
     /// not used, unless it was the last of its kubelet version.
     fn prepared_nodes(
         &self,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::dispatch::case_queue::{CaseQueue, QueuedCase, WorkerKind};
 use crate::dispatch::repeat::Repeat;
 use crate::dispatch::run::RunContext;
-use crate::dispatch::worker::{CaseJob, EndedCase, Worker};
+use crate::dispatch::worker::{CaseJob, FinishedCase, Worker};
 use crate::lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
 use crate::lease::leased_node::LeasedNode;
 use crate::pressure::skip_reason::SkipReason;
@@ -148,7 +148,7 @@ impl RunContext {
             Err(why) => {
                 if attempt == 1 {
                     let result = CaseResult::without_evidence(Verdict::Skipped, why.to_string());
-                    self.end_case(EndedCase { id, node: None, seconds: 0.0, result, evidence: None });
+                    self.end_case(FinishedCase { id, node: None, seconds: 0.0, result, evidence: None });
                 }
                 None
             }
@@ -171,8 +171,8 @@ pub(super) fn exclusivity_on(backend: &Backend, case: &Case, own_disks: bool) ->
     }
 }
 
-/// Returns the reason why a case does not run on any node of a kubelet, as far as it is known without
-/// the nodes.
+/// Returns the reason why a case does not run on any node of a kubelet, as far as it is known
+/// without the nodes.
 pub(super) fn unsuitable_kubelet(
     backend: &Backend,
     case: &LoadedCase,

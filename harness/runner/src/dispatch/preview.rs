@@ -20,8 +20,8 @@ pub struct PlannedCase {
     pub suite: String,
     /// The case.
     pub case: String,
-    /// Nodes of the kubelet, of which the first one that is free takes the case; empty if they do not
-    /// have names before the cluster exists.
+    /// Nodes of the kubelet, of which the first one that is free takes the case; empty if they do
+    /// not have names before the cluster exists.
     pub nodes: Vec<String>,
     /// Resource that the case needs for itself.
     pub exclusivity: Exclusivity,
@@ -59,8 +59,8 @@ pub struct PreviewedCase {
 }
 
 /// Returns the cases of a run in the order in which nodes take them, and those that the run would
-/// skip. Reasons that depend on the state of a node, such as its thresholds, are not known before the
-/// run. Creates no resources.
+/// skip. Reasons that depend on the state of a node, such as its thresholds, are not known before
+/// the run. Creates no resources.
 pub fn preview(request: &RunRequest) -> Vec<PlannedCase> {
     let mut all = Vec::new();
     for plan in request.backend.plans() {

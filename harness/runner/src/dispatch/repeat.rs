@@ -33,8 +33,8 @@ pub struct StressLimit {
 }
 
 impl Repeat {
-    /// Returns the number of runs of each case on each kubelet; `None` if it depends on verdicts or on
-    /// time. Further runs of an inconclusive case do not count.
+    /// Returns the number of runs of each case on each kubelet; `None` if it depends on verdicts or
+    /// on time. Further runs of an inconclusive case do not count.
     pub(crate) fn planned_runs(self) -> Option<u32> {
         match self {
             Self::Times(times) => Some(times),

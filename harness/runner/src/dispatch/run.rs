@@ -123,6 +123,7 @@ impl RunContext {
                 cluster: plan.name.clone(),
                 seconds: 0.0,
                 error: error.to_owned(),
+                cause: None,
             });
             self.tear_down(plan, None, true).await;
         }

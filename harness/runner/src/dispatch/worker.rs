@@ -50,7 +50,7 @@ pub(crate) struct Worker {
 }
 
 /// A case that ended.
-pub(crate) struct EndedCase {
+pub(crate) struct FinishedCase {
     /// Id of the case.
     pub id: CaseId,
     /// The node; `None` if the case was not started.
@@ -84,7 +84,7 @@ impl RunContext {
                 CaseOutcome { result, evidence: None }
             });
             let (node, seconds) = (Some(node.clone()), began.elapsed().as_secs_f64());
-            self.end_case(EndedCase { id, node, seconds, result, evidence });
+            self.end_case(FinishedCase { id, node, seconds, result, evidence });
             if exclusivity != Exclusivity::Shared && leased.unusable_reason().await.is_some() {
                 queue.withdraw(&leased.node.name);
             } else if let Some(next_run) = self.next_stress_run(&queued, since) {
@@ -132,8 +132,8 @@ impl RunContext {
     }
 
     /// Reports the verdict of a case and updates the state of the run.
-    pub(super) fn end_case(&self, ended: EndedCase) {
-        let EndedCase { id, node, seconds, mut result, evidence } = ended;
+    pub(super) fn end_case(&self, ended: FinishedCase) {
+        let FinishedCase { id, node, seconds, mut result, evidence } = ended;
         let is_timed_out = self.timed_out.load(Ordering::Relaxed) && node.is_some();
         if let (true, Verdict::Skipped, Some(timeout)) = (is_timed_out, result.verdict, self.request.timeout)
         {

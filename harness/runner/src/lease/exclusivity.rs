@@ -1,6 +1,6 @@
 //! Exclusivity: resources that a case does not share with other cases.
 
-use evictlab_case::{Case, Signal};
+use evictlab_case::{Case, PressureSignal};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,12 +32,13 @@ pub enum SharedResources {
 /// Returns the exclusivity of a case on nodes that share resources.
 ///
 /// A case that changes its node or the kubelet's configuration, or that has pressure or faults,
-/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared disk:
-/// other cases write much less than the distance to a threshold, but start hundreds of processes.
+/// needs its node. On one host, process id pressure also needs the host, and disk pressure a shared
+/// disk: other cases write much less than the distance to a threshold, but start hundreds of
+/// processes.
 pub fn exclusivity(case: &Case, shared: SharedResources) -> Exclusivity {
-    let of_signal = |signal: Signal| match signal {
+    let of_signal = |signal: PressureSignal| match signal {
         signal if signal.is_on_disk() && shared == SharedResources::HostAndDisk => Exclusivity::Disk,
-        Signal::PidAvailable if shared >= SharedResources::Host => Exclusivity::Host,
+        PressureSignal::PidAvailable if shared >= SharedResources::Host => Exclusivity::Host,
         _ => Exclusivity::Node,
     };
     match &case.pressure {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use evictlab_case::Case;
 use evictlab_cluster::kubelet_config::{self, ConfigureError};
 use evictlab_cluster::workload::{Namespace, StageError};
-use evictlab_cluster::{FileSystems, FileSystemsError, Node, NodeError, ProbePods, file_systems};
+use evictlab_cluster::{FileSystemsError, Node, NodeError, NodeFileSystems, ProbePods, file_systems};
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
@@ -110,7 +110,7 @@ impl LeasedNode {
         image_names: ImageNames,
     ) -> Result<Self, LeaseError> {
         let policy = NodePolicy::of(&node).await?;
-        let base = kubelet_config::base(node.cgroup_v1);
+        let base = kubelet_config::base(node.cgroup);
         if policy.is_none() && !kubelet_config::is_configured(&node, &base).await? {
             kubelet_config::configure(&node, &base).await?;
         }
@@ -134,7 +134,7 @@ impl LeasedNode {
 
     /// Returns the reason to skip a case on this node.
     pub(crate) fn skip_reason(&self, case: &Case) -> Option<SkipReason> {
-        match case.cgroup.filter(|cgroup| *cgroup != self.node.cgroup()) {
+        match case.cgroup.filter(|cgroup| *cgroup != self.node.cgroup) {
             Some(cgroup) => Some(SkipReason::Cgroup(cgroup)),
             None => self.policy.as_ref()?.skip_reason(case, &*self.image_names),
         }
@@ -181,7 +181,7 @@ impl LeasedNode {
     ///
     /// # Errors
     /// The node does not support them, or could not be changed.
-    pub(crate) async fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), FileSystemsError> {
+    pub(crate) async fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), FileSystemsError> {
         {
             let mut state = self.state.lock().await;
             (state.dirty, state.has_file_systems) = (DirtyState::Dirty, true);
@@ -202,7 +202,8 @@ impl LeasedNode {
         self.state.lock().await.dirty != DirtyState::Clean
     }
 
-    /// Keeps a namespace that could not be deleted for [`delete_leftovers`](Self::delete_leftovers).
+    /// Keeps a namespace that could not be deleted for
+    /// [`delete_leftovers`](Self::delete_leftovers).
     pub(crate) async fn leave_namespace(&self, namespace: Namespace) {
         self.leftovers.lock().await.push(namespace);
     }
@@ -240,10 +241,10 @@ impl LeasedNode {
         }
     }
 
-    /// Waits until the node's statistics do not list pods of cases any more, and two successive ones
-    /// agree: until then they include memory that becomes free, and a threshold below them may be out
-    /// of reach.
-    /// After a time limit the case goes on: if it then does not reach its threshold, it is run again.
+    /// Waits until the node's statistics do not list pods of cases any more, and two successive
+    /// ones agree: until then they include memory that becomes free, and a threshold below them may
+    /// be out of reach. After a time limit the case goes on: if it then does not reach its
+    /// threshold, it is run again.
     pub(crate) async fn wait_until_pods_ended(&self) {
         let read = async || self.node.summary().await.ok().and_then(|summary| memory_sample(&summary));
         let steady = async {
@@ -300,7 +301,7 @@ impl LeasedNode {
             file_systems::restore(&self.node).await?;
         }
         if self.policy.is_none() {
-            kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup_v1)).await?;
+            kubelet_config::configure(&self.node, &kubelet_config::base(self.node.cgroup)).await?;
         }
         let baseline = &state.baseline;
         if state.dirty == DirtyState::DirtyHealthy {
@@ -311,8 +312,8 @@ impl LeasedNode {
     }
 }
 
-/// Returns the time of the node's memory statistics, and the available memory in bytes; `None` while
-/// the Summary lists a pod of an earlier case.
+/// Returns the time of the node's memory statistics, and the available memory in bytes; `None`
+/// while the Summary lists a pod of an earlier case.
 fn memory_sample(summary: &Value) -> Option<(Timestamp, i64)> {
     let Sample { node, pods, .. } = Sample::deserialize(summary).ok()?;
     if pods.iter().any(|pod| Namespace::is_own_name(&pod.pod_ref.namespace)) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, Signal};
+use evictlab_case::{Action, Case, PodPlacement, Pressure, PressureMechanism, PressureSignal};
 use evictlab_cluster::kubelet_config::{Difference, differences};
 use evictlab_cluster::{CORDONED, ExternalNode, Node, NodeError, PressureForbidden};
 use evictlab_rules::KubeletVersion;
@@ -155,7 +155,7 @@ impl NodePolicy {
         self.check_pods(case)?;
         let Some(pressure) = &case.pressure else { return Ok(None) };
         let shared_with = &self.external.shared_kernel_nodes;
-        if pressure.signal != Signal::MemoryAvailable && !shared_with.is_empty() {
+        if pressure.signal != PressureSignal::MemoryAvailable && !shared_with.is_empty() {
             let signal = pressure.signal.as_str();
             return Err(SkipReason::SharedResource { signal, shared_with: shared_with.to_vec() });
         }
@@ -197,8 +197,8 @@ impl NodePolicy {
         Ok(())
     }
 
-    /// Checks that the user allowed what the pods of a case can do to the node: by the pressure that
-    /// the case states, and by the manifests alone.
+    /// Checks that the user allowed what the pods of a case can do to the node: by the pressure
+    /// that the case states, and by the manifests alone.
     fn check_pods(&self, case: &Case) -> Result<(), SkipReason> {
         let bounds = PodBounds::of(case);
         if let Some(privilege) = bounds.privilege.filter(|_| !self.external.allow_privileged) {

@@ -1,20 +1,18 @@
 //! Bounds of the pods of a case on a node that evictlab does not manage: the memory and disk that
 //! their manifests allow at most, and their privileges.
 
-use evictlab_case::{Case, PodSpec, QuantityText, ResizableResource};
+use evictlab_case::{
+    Case, ContainerTemplate, PodSpec, PodTemplate, QuantityText, ResizableResource, SYSTEM_PRIORITY_CLASSES,
+};
 use evictlab_cluster::workload::add_default_limits;
 use evictlab_rules::quantity::Quantity;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// Lists of containers in a pod spec.
-const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 /// Resources that a pod without limits can exhaust. A memory limit bounds processes, too: the
 /// kernel charges each of them to the memory of its container.
 const RESOURCES: [&str; 2] = ["memory", STORAGE];
 /// The resource that a pod's disk usage counts against.
 const STORAGE: &str = "ephemeral-storage";
-/// Priority classes that make the kubelet and the scheduler preempt other pods.
-const SYSTEM_CLASSES: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
 /// Capabilities that the Pod Security Standard `baseline` allows.
 const BASELINE_CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
@@ -55,6 +53,13 @@ impl PodBounds {
         for pod in case.pod_specs() {
             bounds.add(&pod, case.pressure.is_none());
         }
+        for patch in case.patches() {
+            let field = patch.patch.values().find_map(unbounded_field);
+            if let Some(field) = field {
+                let text = || format!("a patch of {} {} sets {field}", patch.kind.as_str(), patch.name);
+                bounds.privilege.get_or_insert_with(text);
+            }
+        }
         // In addition to the limits that they replace: a bound, not the exact sum.
         let resized = case.resizes().filter_map(|resize| resize.limits.get(&ResizableResource::Memory));
         for limit in resized.map(QuantityText::quantity) {
@@ -65,25 +70,36 @@ impl PodBounds {
     }
 
     fn add(&mut self, pod: &PodSpec, with_default_limits: bool) {
-        let PodSpec { object, count, spec } = pod;
-        let mut spec = (*spec).clone();
-        if with_default_limits {
+        let PodSpec { object, count, is_completed, .. } = pod;
+        let mut spec = match pod.template() {
+            Ok(spec) => spec,
+            Err(error) => {
+                let text = || format!("the pod spec of {object} is not valid ({error})");
+                self.unlimited.get_or_insert_with(text);
+                return;
+            }
+        };
+        // Other pods are created as they are written.
+        if with_default_limits && *is_completed {
             add_default_limits(&mut spec);
         }
-        let spec = &spec;
-        let class = spec.get("priorityClassName").and_then(Value::as_str);
-        if let Some(class) = class.filter(|class| SYSTEM_CLASSES.contains(class)) {
+        if !is_completed {
+            let text = || format!("{object} has a pod template that may run on any node");
+            self.privilege.get_or_insert_with(text);
+        }
+        let class = spec.priority_class_name.as_deref();
+        if let Some(class) = class.filter(|class| SYSTEM_PRIORITY_CLASSES.contains(class)) {
             self.preempts.get_or_insert_with(|| format!("{object} has the priority class {class}"));
         }
-        if let Some(privilege) = privilege(spec) {
+        if let Some(privilege) = privilege(&spec) {
             self.privilege.get_or_insert_with(|| format!("{object} uses {privilege}"));
         }
         for (index, resource) in RESOURCES.iter().enumerate() {
-            let of_pod = spec.get("resources").and_then(|resources| limit(resources, resource));
-            let of_containers = containers(spec).filter_map(|one| limit(&one["resources"], resource));
+            let of_pod = spec.resources.as_ref().and_then(|resources| bytes(resources.limit(resource)?));
+            let of_containers = spec.all_containers().filter_map(|container| limit(container, resource));
             let bytes = of_pod.unwrap_or_else(|| of_containers.fold(0, u64::saturating_add));
             self.limits[index] = self.limits[index].saturating_add(bytes.saturating_mul(*count));
-            if let Some(container) = unlimited(spec, resource).filter(|_| of_pod.is_none()) {
+            if let Some(container) = unlimited(&spec, resource).filter(|_| of_pod.is_none()) {
                 let text = || format!("container {container} of {object} has no {resource} limit");
                 self.unlimited.get_or_insert_with(text);
             }
@@ -91,61 +107,69 @@ impl PodBounds {
     }
 }
 
-/// Returns the name of the first container without a limit. The kubelet compares the disk usage of a
-/// whole pod with the limits that there are, so one storage limit bounds the pod.
-fn unlimited<'a>(spec: &'a Map<String, Value>, resource: &str) -> Option<&'a str> {
-    let is_limited = |container: &&Value| limit(&container["resources"], resource).is_some();
-    if resource == STORAGE && containers(spec).any(|container| is_limited(&container)) {
-        return None;
+/// Returns a field of a patch by which pods leave the nodes of the run or preempt other pods.
+fn unbounded_field(value: &Value) -> Option<&'static str> {
+    const FIELDS: [&str; 5] = ["nodeName", "nodeSelector", "affinity", "priorityClassName", "schedulerName"];
+    match value {
+        Value::Object(map) => {
+            let own = FIELDS.into_iter().find(|field| map.contains_key(*field));
+            own.or_else(|| map.values().find_map(unbounded_field))
+        }
+        Value::Array(items) => items.iter().find_map(unbounded_field),
+        _ => None,
     }
-    let container = containers(spec).find(|container| !is_limited(container))?;
-    Some(container["name"].as_str().unwrap_or_default())
 }
 
-fn containers(spec: &Map<String, Value>) -> impl Iterator<Item = &Value> {
-    CONTAINERS.iter().filter_map(|list| spec.get(*list)?.as_array()).flatten()
+/// Returns the name of the first container without a limit. The kubelet compares the disk usage of
+/// a whole pod with the limits that there are, so one storage limit bounds the pod.
+fn unlimited<'a>(spec: &'a PodTemplate, resource: &str) -> Option<&'a str> {
+    let is_limited = |container: &&ContainerTemplate| limit(container, resource).is_some();
+    if resource == STORAGE && spec.all_containers().any(|container| is_limited(&container)) {
+        return None;
+    }
+    let container = spec.all_containers().find(|container| !is_limited(container))?;
+    Some(container.name.as_deref().unwrap_or_default())
 }
 
 /// Returns a limit in bytes.
-fn limit(resources: &Value, resource: &str) -> Option<u64> {
-    let quantity = match &resources["limits"][resource] {
-        Value::String(text) => text.parse::<Quantity>().ok()?,
-        Value::Number(number) => number.to_string().parse().ok()?,
-        _ => return None,
-    };
-    u64::try_from(quantity.value()).ok()
+fn limit(container: &ContainerTemplate, resource: &str) -> Option<u64> {
+    bytes(container.limit(resource)?)
+}
+
+/// Returns an amount in bytes. Kubelets treat a limit of 0 as none.
+fn bytes(quantity: Quantity) -> Option<u64> {
+    u64::try_from(quantity.value()).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Returns the first privilege of a pod beyond the Pod Security Standard `baseline`. The API server
 /// enforces the whole standard; this is for a reason that names the field.
-fn privilege(spec: &Map<String, Value>) -> Option<String> {
-    let is_true = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
-    let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter().find(|field| is_true(spec.get(*field)));
-    if let Some(field) = shared {
+fn privilege(spec: &PodTemplate) -> Option<String> {
+    let shared = [("hostNetwork", spec.host_network), ("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc)];
+    if let Some((field, _)) = shared.into_iter().find(|(_, is_shared)| *is_shared == Some(true)) {
         return Some(field.to_owned());
     }
-    let mut volumes = spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
-    if let Some(path) = volumes.find_map(|volume| volume["hostPath"]["path"].as_str()) {
+    let mut volumes = spec.volumes.iter().flatten();
+    if let Some(path) = volumes.find_map(|volume| volume.host_path.as_ref()?.path.as_ref()) {
         return Some(format!("a hostPath volume ({path})"));
     }
-    if let Some(host) = spec.get("nodeName").and_then(Value::as_str) {
+    if let Some(host) = &spec.node_name {
         return Some(format!("a node of its own choice (nodeName: {host})"));
     }
-    containers(spec).find_map(|container| {
-        let security = &container["securityContext"];
-        if security["privileged"] == true {
-            return Some("a privileged container".to_owned());
-        }
-        let mut added =
-            security["capabilities"]["add"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        if let Some(capability) = added.find(|name| !BASELINE_CAPABILITIES.contains(name)) {
-            return Some(format!("the capability {capability}"));
-        }
-        let mut ports = container["ports"].as_array().into_iter().flatten();
-        ports
-            .any(|port| port["hostPort"].as_u64().is_some_and(|port| port > 0))
-            .then(|| "a hostPort".to_owned())
-    })
+    spec.all_containers().find_map(container_privilege)
+}
+
+fn container_privilege(container: &ContainerTemplate) -> Option<String> {
+    let security = container.security_context.as_ref();
+    if security.is_some_and(|security| security.privileged == Some(true)) {
+        return Some("a privileged container".to_owned());
+    }
+    let capabilities = security.and_then(|security| security.capabilities.as_ref());
+    let mut added = capabilities.and_then(|capabilities| capabilities.add.as_ref()).into_iter().flatten();
+    if let Some(capability) = added.find(|name| !BASELINE_CAPABILITIES.contains(&name.as_str())) {
+        return Some(format!("the capability {capability}"));
+    }
+    let mut ports = container.ports.iter().flatten();
+    ports.any(|port| port.host_port.is_some_and(|port| port > 0)).then(|| "a hostPort".to_owned())
 }
 
 #[cfg(test)]
@@ -202,6 +226,41 @@ mod tests {
         let hog =
             "[{metadata: {name: p}, spec: {containers: [{name: c}]}}], pressure: {signal: memory.available}";
         assert_eq!(bounds(hog).unlimited.as_deref(), Some("container c of Pod p has no memory limit"));
+    }
+
+    /// What evictlab does not complete before it is created has neither its limits nor its node.
+    #[test]
+    fn templates_that_are_not_completed_are_not_bounded() {
+        let container = "containers: [{name: c, image: a}]";
+        let rows = [
+            format!("[], do: [{{patch: {{kind: Deployment, name: d, patch: {{spec: {{template: {{spec: {{{container}}}}}}}}}}}}}]"),
+            format!("[], objects: [{{kind: CronJob, metadata: {{name: d}}, spec: {{jobTemplate: {{spec: {{template: {{spec: {{{container}}}}}}}}}}}}}]"),
+            "[], do: [{patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {nodeName: other}}}}}}]".to_owned(),
+            "[], do: [{patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {priorityClassName: a}}}}}}]".to_owned(),
+        ];
+        for row in rows {
+            let found = bounds(&row);
+            assert!(found.privilege.is_some(), "{row}: {found:?}");
+            assert_eq!(found.unlimited.is_some(), row.contains("containers"), "{row}: {found:?}");
+        }
+        let placed = format!(
+            "[], objects: [{{kind: Deployment, metadata: {{name: d}}, spec: {{template: {{spec: {{{container}}}}}}}}}]"
+        );
+        assert!(bounds(&placed).privilege.is_none() && bounds(&placed).unlimited.is_none());
+        let zero =
+            "[{metadata: {name: p}, spec: {containers: [{name: c, resources: {limits: {memory: 0}}}]}}]";
+        assert_eq!(bounds(zero).unlimited.as_deref(), Some("container c of Pod p has no memory limit"));
+    }
+
+    #[test]
+    fn a_spec_that_cannot_be_read_has_no_bounds() {
+        let patched = "[], do: [{patch: {kind: Deployment, name: d, patch: {spec: {template: {spec: {
+            hostPID: 'yes', containers: []}}}}}}]";
+        let unlimited = bounds(patched).unlimited.unwrap_or_default();
+        assert!(
+            unlimited.starts_with("the pod spec of Deployment d is not valid (invalid type"),
+            "{unlimited}"
+        );
     }
 
     #[test]

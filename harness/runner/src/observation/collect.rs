@@ -46,6 +46,8 @@ pub(crate) struct Collector<'a> {
     pub metrics: KeysRead,
     /// Keep every line of the kubelet's log instead of those about evictions.
     pub full_kubelet_log: bool,
+    /// True if the case itself restarts the kubelet.
+    pub restarts_kubelet: bool,
 }
 
 /// Reason why the final pods could not be read.
@@ -108,6 +110,10 @@ impl Collector<'_> {
         }
         match self.node.metrics().await {
             Ok(after) => {
+                if !self.restarts_kubelet && has_restarted(&self.before.metrics, &after) {
+                    let cause = "the kubelet restarted during the case, which resets its counters";
+                    missing.push(MissingEvidence::new(EvidenceSource::Metrics, cause));
+                }
                 let mut metrics = metrics(&self.before.metrics, after);
                 observations.evictions_counted = evictions_counted(&metrics);
                 metrics.retain(|name, _| self.metrics.contains(name));
@@ -241,6 +247,14 @@ fn add_unless_known(events: &mut Vec<RecordedEvent>, event: Value) -> Option<Mis
         }
         Err(error) => Some(MissingEvidence::new(EvidenceSource::Events, error)),
     }
+}
+
+/// Returns whether the readings are of two processes.
+fn has_restarted(before: &[MetricLine], after: &[MetricLine]) -> bool {
+    let started = |lines: &[MetricLine]| {
+        lines.iter().find(|line| line.name == "process_start_time_seconds").map(|line| line.value)
+    };
+    started(before).zip(started(after)).is_some_and(|(before, after)| before != after)
 }
 
 /// Returns the metrics after a case by name, with their increases.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use evictlab_evidence::{EvidenceSource, MissingEvidence, RecordedPod};
+use evictlab_rules::quantity::MIB;
 use futures::{AsyncBufRead, AsyncReadExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, Client};
 
 /// Maximum size of a log, in bytes.
-const MAX_LOG_BYTES: u64 = 4 << 20;
+const MAX_LOG_BYTES: u64 = 4 * MIB;
 
 /// Logs of a pod's containers.
 #[derive(Default)]

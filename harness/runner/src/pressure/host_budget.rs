@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use evictlab_case::{Pressure, Signal};
-use evictlab_cluster::{Node, NodeError};
+use evictlab_case::{Pressure, PressureSignal};
+use evictlab_cluster::{HOST_RESERVE, Node, NodeError};
 use evictlab_rules::quantity::MIB;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::pressure::ramp::Ramp;
 use crate::pressure::signal_status::available;
 
-/// Memory and disk that cases leave to the host, in bytes.
-pub const HOST_RESERVE: u64 = 1024 * MIB;
 /// Memory, and disk, of the host that all running cases may take together, in bytes. On a large
 /// host the budget grows to a part of the available amount.
 pub const HOST_BUDGET: u64 = 1280 * MIB;
@@ -78,8 +76,8 @@ impl Budget {
         self.permits.add_permits((target.saturating_sub(before) / MIB) as usize);
     }
 
-    /// Waits until the budget covers an amount in bytes; an amount that exceeds the budget takes all
-    /// of it.
+    /// Waits until the budget covers an amount in bytes; an amount that exceeds the budget takes
+    /// all of it.
     async fn acquire(&self, amount: u64) -> Option<OwnedSemaphorePermit> {
         let takes = (amount.min(self.size.load(Ordering::Relaxed)) / MIB) as u32;
         self.permits.clone().acquire_many_owned(takes).await.ok()
@@ -109,9 +107,11 @@ impl HostBudget {
     pub(crate) async fn acquire(&self, pressure: &Pressure, ramp: &Ramp) -> Option<OwnedSemaphorePermit> {
         let Budgets { memory, disk } = self.budgets.as_ref()?;
         let budget = match pressure.signal {
-            Signal::MemoryAvailable => memory,
-            Signal::NodefsAvailable | Signal::ImagefsAvailable => disk,
-            Signal::NodefsInodesFree | Signal::ImagefsInodesFree | Signal::PidAvailable => return None,
+            PressureSignal::MemoryAvailable => memory,
+            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => disk,
+            PressureSignal::NodefsInodesFree
+            | PressureSignal::ImagefsInodesFree
+            | PressureSignal::PidAvailable => return None,
         };
         budget.acquire(ramp.case_total()).await
     }
@@ -123,14 +123,16 @@ impl HostBudget {
     /// The host is too small, or its available amount could not be read.
     pub(crate) async fn check(&self, node: &Node, pressure: &Pressure, ramp: &Ramp) -> Result<(), HostError> {
         let (resource, available) = match pressure.signal {
-            Signal::MemoryAvailable => ("memory", node.host_memory().await?),
-            Signal::NodefsAvailable | Signal::ImagefsAvailable => {
+            PressureSignal::MemoryAvailable => ("memory", node.host_memory().await?),
+            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => {
                 let of_node = available(&node.settled_summary().await?, pressure.signal).unwrap_or(0);
                 let of_host = node.backend().host_disk().await?;
                 ("disk", of_node.min(of_host.unwrap_or(u64::MAX)))
             }
             // A few thousand inodes or process ids do not affect the reserve, which is in bytes.
-            Signal::NodefsInodesFree | Signal::ImagefsInodesFree | Signal::PidAvailable => return Ok(()),
+            PressureSignal::NodefsInodesFree
+            | PressureSignal::ImagefsInodesFree
+            | PressureSignal::PidAvailable => return Ok(()),
         };
         Ok(check_reserve(resource, available, ramp.case_total(), self.reserve(node))?)
     }

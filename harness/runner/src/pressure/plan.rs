@@ -112,7 +112,7 @@ fn nearest(thresholds: &[ResolvedThreshold], soft: bool) -> Option<ResolvedThres
 }
 
 fn resolved_thresholds(
-    signal: case::Signal,
+    signal: case::PressureSignal,
     configz: &Value,
     summary: &Value,
 ) -> Result<Vec<ResolvedThreshold>, SkipReason> {
@@ -135,7 +135,7 @@ fn resolved_thresholds(
 
 /// Returns the observation of a case's signal, and of the signal that the same resource also feeds:
 /// allocatable memory, or imagefs on the same file system.
-fn observations(signal: case::Signal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
+fn observations(signal: case::PressureSignal, summary: &Value) -> Result<Vec<Observation>, SkipReason> {
     let node = node_stats(summary);
     let own = signal.eviction_signal();
     let stated = Observation::from_node_stats(own, &node).ok_or(SkipReason::NoStatistics(signal.as_str()))?;

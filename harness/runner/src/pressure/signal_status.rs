@@ -1,6 +1,6 @@
 //! Available amount and capacity of an eviction signal, read from the Summary API.
 
-use evictlab_case::Signal;
+use evictlab_case::PressureSignal;
 use evictlab_rules::summary::{FsStats, MemoryStats, NodeStats};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,20 +18,22 @@ pub struct SignalStatus {
 
 impl SignalStatus {
     /// Reads the status of a signal from a Summary. A value that the kubelet did not report is 0.
-    pub(crate) fn from_summary(summary: &Value, signal: Signal) -> Self {
+    pub(crate) fn from_summary(summary: &Value, signal: PressureSignal) -> Self {
         let node = node_stats(summary);
         let available = available_on(&node, signal).unwrap_or(0);
         let fs = file_system(&node, signal);
         let capacity = match signal {
-            Signal::MemoryAvailable => available + working_set(node.memory.as_ref()),
-            Signal::NodefsAvailable | Signal::ImagefsAvailable => {
+            PressureSignal::MemoryAvailable => available + working_set(node.memory.as_ref()),
+            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => {
                 unsigned(fs.and_then(|fs| fs.capacity_bytes))
             }
-            Signal::NodefsInodesFree | Signal::ImagefsInodesFree => unsigned(fs.and_then(|fs| fs.inodes)),
-            Signal::PidAvailable => unsigned(node.rlimit.as_ref().and_then(|rlimit| rlimit.maxpid)),
+            PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => {
+                unsigned(fs.and_then(|fs| fs.inodes))
+            }
+            PressureSignal::PidAvailable => unsigned(node.rlimit.as_ref().and_then(|rlimit| rlimit.maxpid)),
         };
         let used_by_pods = match signal {
-            Signal::MemoryAvailable => {
+            PressureSignal::MemoryAvailable => {
                 let pods = node.system_containers.iter().find(|cgroup| cgroup.name == "pods");
                 working_set(pods.and_then(|pods| pods.memory.as_ref()))
             }
@@ -43,7 +45,7 @@ impl SignalStatus {
 
 /// Returns the available amount of a signal by a Summary or a sample of it, in bytes, inodes or
 /// process ids; `None` if the kubelet did not report it.
-pub(crate) fn available(summary: &Value, signal: Signal) -> Option<u64> {
+pub(crate) fn available(summary: &Value, signal: PressureSignal) -> Option<u64> {
     available_on(&node_stats(summary), signal)
 }
 
@@ -52,12 +54,16 @@ pub(crate) fn node_stats(summary: &Value) -> NodeStats {
     summary.get("node").and_then(|node| NodeStats::deserialize(node).ok()).unwrap_or_default()
 }
 
-fn available_on(node: &NodeStats, signal: Signal) -> Option<u64> {
+fn available_on(node: &NodeStats, signal: PressureSignal) -> Option<u64> {
     let amount = match signal {
-        Signal::MemoryAvailable => node.memory.as_ref()?.available_bytes?,
-        Signal::NodefsAvailable | Signal::ImagefsAvailable => file_system(node, signal)?.available_bytes?,
-        Signal::NodefsInodesFree | Signal::ImagefsInodesFree => file_system(node, signal)?.inodes_free?,
-        Signal::PidAvailable => {
+        PressureSignal::MemoryAvailable => node.memory.as_ref()?.available_bytes?,
+        PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => {
+            file_system(node, signal)?.available_bytes?
+        }
+        PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => {
+            file_system(node, signal)?.inodes_free?
+        }
+        PressureSignal::PidAvailable => {
             let rlimit = node.rlimit.as_ref()?;
             rlimit.maxpid?.checked_sub(rlimit.curproc?)?
         }
@@ -66,7 +72,7 @@ fn available_on(node: &NodeStats, signal: Signal) -> Option<u64> {
 }
 
 /// Returns the file system of a signal.
-fn file_system(node: &NodeStats, signal: Signal) -> Option<&FsStats> {
+fn file_system(node: &NodeStats, signal: PressureSignal) -> Option<&FsStats> {
     match signal.is_on_imagefs() {
         true => node.runtime.as_ref()?.image_fs.as_ref(),
         false => node.fs.as_ref(),
@@ -98,12 +104,12 @@ mod tests {
             "systemContainers": [{"name": "kubelet"}, {"name": "pods", "memory": memory(500, 300)}],
         }});
         let rows = [
-            (Signal::MemoryAvailable, (600, 1000, 300)),
-            (Signal::NodefsAvailable, (70, 100, 0)),
-            (Signal::NodefsInodesFree, (7, 10, 0)),
-            (Signal::ImagefsAvailable, (50, 60, 0)),
-            (Signal::ImagefsInodesFree, (5, 6, 0)),
-            (Signal::PidAvailable, (100, 1000, 0)),
+            (PressureSignal::MemoryAvailable, (600, 1000, 300)),
+            (PressureSignal::NodefsAvailable, (70, 100, 0)),
+            (PressureSignal::NodefsInodesFree, (7, 10, 0)),
+            (PressureSignal::ImagefsAvailable, (50, 60, 0)),
+            (PressureSignal::ImagefsInodesFree, (5, 6, 0)),
+            (PressureSignal::PidAvailable, (100, 1000, 0)),
         ];
         for (signal, (available, capacity, used_by_pods)) in rows {
             let expected = SignalStatus { available, capacity, used_by_pods };

@@ -1,7 +1,7 @@
 //! Reasons to skip a case on a node.
 
-use evictlab_case::Cgroup;
 use evictlab_cluster::PressureForbidden;
+use evictlab_rules::CgroupVersion;
 use evictlab_rules::quantity::MIB;
 
 /// Reason to skip a case on a node.
@@ -9,7 +9,7 @@ use evictlab_rules::quantity::MIB;
 pub(crate) enum SkipReason {
     /// The node's host has the other cgroup version.
     #[error("it applies to cgroup {}", .0.as_str())]
-    Cgroup(Cgroup),
+    Cgroup(CgroupVersion),
     /// The node cannot have the file systems of the case.
     #[error("{0}")]
     FileSystems(String),

@@ -1,6 +1,6 @@
 //! Eviction thresholds and reservations for a case with pressure, relative to the node's status.
 
-use evictlab_case::{Pressure, QuantityText, Signal};
+use evictlab_case::{Pressure, PressureSignal, QuantityText};
 use evictlab_rules::quantity::MIB;
 
 use crate::pressure::signal_status::SignalStatus;
@@ -15,14 +15,14 @@ pub(crate) struct DefaultDistances {
 }
 
 impl DefaultDistances {
-    pub(crate) fn of(signal: Signal) -> Self {
+    pub(crate) fn of(signal: PressureSignal) -> Self {
         let (distance, overshoot) = match signal {
-            Signal::MemoryAvailable => (320 * MIB, 96 * MIB),
+            PressureSignal::MemoryAvailable => (320 * MIB, 96 * MIB),
             // The kubelet deletes unused images before it evicts pods; the overshoot exceeds what
             // that frees. The same applies to the inodes of those images.
-            Signal::NodefsAvailable | Signal::ImagefsAvailable => (512 * MIB, 2048 * MIB),
-            Signal::NodefsInodesFree | Signal::ImagefsInodesFree => (20_000, 12_000),
-            Signal::PidAvailable => (1_000, 200),
+            PressureSignal::NodefsAvailable | PressureSignal::ImagefsAvailable => (512 * MIB, 2048 * MIB),
+            PressureSignal::NodefsInodesFree | PressureSignal::ImagefsInodesFree => (20_000, 12_000),
+            PressureSignal::PidAvailable => (1_000, 200),
         };
         Self { distance, overshoot }
     }

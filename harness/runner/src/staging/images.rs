@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use evictlab_case::Case;
+use evictlab_case::{Case, containers_of};
 
 /// Returns the images of all containers in a case's pods and objects, as the case names them.
 ///
@@ -10,9 +10,8 @@ use evictlab_case::Case;
 /// from.
 pub(crate) fn images_of(case: &Case) -> Vec<String> {
     let specs = case.pod_specs();
-    let lists =
-        specs.iter().flat_map(|found| ["initContainers", "containers"].map(|list| found.spec.get(list)));
-    let containers = lists.flatten().filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+    let containers = specs.iter().flat_map(|found| containers_of(found.spec));
+    let containers = containers.filter_map(|(_, _, container)| container.as_object());
     let ephemeral = case.ephemeral_containers.iter().map(|ephemeral| &ephemeral.container);
     containers.chain(ephemeral).filter_map(image_of).collect()
 }

@@ -28,7 +28,16 @@ pub(crate) async fn set_up_node(
     Ok(())
 }
 
-/// Reverts everything that a case changes on its node in its setup and steps. Also applies to a
+/// Deletes the static pods of a case. Their end is not part of the case, so its evidence is read
+/// before.
+pub(crate) async fn delete_static_pods(node: &Node, case: &Case) -> Result<(), NodeError> {
+    if case.static_pods.is_empty() {
+        return Ok(());
+    }
+    node.backend().static_pods(&[]).await
+}
+
+/// Reverts everything else that a case changes on its node in its setup and steps. Also applies to a
 /// case that was interrupted: each reversal is idempotent.
 pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
     if case.node_changes().any(|change| *change == NodeChange::Pause) {
@@ -36,9 +45,6 @@ pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeErr
     }
     if case.node.memory.is_some() {
         node.backend().limit_memory(None).await?;
-    }
-    if !case.static_pods.is_empty() {
-        node.backend().static_pods(&[]).await?;
     }
     if case.node_changes().next().is_some() || !case.node.capacity.is_empty() {
         node.clean(case.node_changes().any(|change| *change == NodeChange::Drain)).await?;

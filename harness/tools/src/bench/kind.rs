@@ -13,7 +13,7 @@ use evictlab_cluster::{
 };
 use evictlab_report::clock::Clock;
 use evictlab_report::{InterruptStage, Report, ReportError, ReportOptions, Reports, RunDir, reports};
-use evictlab_rules::KubeletVersion;
+use evictlab_rules::{CgroupVersion, KubeletVersion};
 use evictlab_runner::{Interrupt, Repeat, RunRequest, new_run_id};
 use futures::FutureExt;
 use tokio::time::Instant;
@@ -97,8 +97,8 @@ impl KindBench {
         let deletion = began.elapsed().as_secs_f64();
         let measurements = result.unwrap_or_else(|panic| resume_unwind(panic))?;
         deleted?;
-        let cgroup_v1 = self.docker.cgroup_v1().await.map_err(ClusterError::from)?;
-        Ok(self.figures(&Measurements { deletion, ..measurements }, cgroup_v1))
+        let cgroup = self.docker.cgroup_version().await.map_err(ClusterError::from)?;
+        Ok(self.figures(&Measurements { deletion, ..measurements }, cgroup))
     }
 
     async fn measure_on_cluster(
@@ -171,12 +171,12 @@ impl KindBench {
         Ok(times)
     }
 
-    fn figures(&self, measurements: &Measurements, cgroup_v1: bool) -> Vec<Figure> {
+    fn figures(&self, measurements: &Measurements, cgroup: CgroupVersion) -> Vec<Figure> {
         let times = &measurements.times;
         let reason = times.invalid.first().map_or("no case ended", String::as_str);
-        let verdict = match cgroup_v1 {
-            true => ("pod created to verdict, warm node, notified (cgroup v1)", 10.0),
-            false => ("pod created to verdict, warm node, polled (cgroup v2)", 15.0),
+        let verdict = match cgroup {
+            CgroupVersion::V1 => ("pod created to verdict, warm node, notified (cgroup v1)", 10.0),
+            CgroupVersion::V2 => ("pod created to verdict, warm node, polled (cgroup v2)", 15.0),
         };
         let (configured, restored) = (&measurements.configured, &measurements.restored);
         let two_seconds = (Unit::Seconds, 2.0);
@@ -235,7 +235,7 @@ async fn measure_configuration(nodes: &[Node]) -> Result<(Vec<f64>, Vec<f64>), C
     for node in nodes {
         for _ in 0..CONFIGURATIONS_PER_NODE {
             let changes = kubelet_config::with_threshold(
-                kubelet_config::base(node.cgroup_v1),
+                kubelet_config::base(node.cgroup),
                 "memory.available",
                 "64Mi",
                 None,

@@ -1,5 +1,6 @@
 //! Measures time and memory on clusters of growing size.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use evictlab_report::{RecordedRun, RunEvent, RunEventKind};
 use evictlab_rules::quantity::MIB;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::figure::{Figure, GrowthPoint, Unit};
@@ -34,6 +37,20 @@ struct Row {
     what: &'static str,
     max_seconds: f64,
     max_bytes: f64,
+}
+
+/// A node of `evictlab watch --json`: the part of [`crate::watch::NodeView`] that shows whether it
+/// is ready.
+#[derive(Deserialize)]
+struct WatchedNode {
+    conditions: BTreeMap<String, String>,
+    problem: Option<String>,
+}
+
+impl WatchedNode {
+    fn is_ready(&self) -> bool {
+        !self.conditions.contains_key("NotReady") && self.problem.is_none()
+    }
 }
 
 /// Time and memory at one size.
@@ -96,13 +113,15 @@ fn measure_readiness(program: &Path, nodes: usize) -> io::Result<ProcessUsage> {
     // The killed server does not delete it.
     let _ignored = fs::remove_file(&kubeconfig);
     let (usage, events) = measured?;
-    let ready = events.iter().find(|event| event["what"] == "cluster-ready");
-    let ready = ready.ok_or_else(|| io::Error::other("the cluster did not become ready"))?;
-    let prepared = ready["nodes"].as_array().map_or(0, Vec::len);
-    if prepared != nodes {
-        return Err(io::Error::other(format!("{prepared} of {nodes} nodes became ready")));
+    let ready = events.iter().find_map(|event| match &event.what {
+        RunEventKind::ClusterReady { seconds, nodes, .. } => Some((*seconds, nodes.len())),
+        _ => None,
+    });
+    match ready {
+        None => Err(io::Error::other("the cluster did not become ready")),
+        Some((seconds, prepared)) if prepared == nodes => Ok(ProcessUsage { seconds, ..usage }),
+        Some((_, prepared)) => Err(io::Error::other(format!("{prepared} of {nodes} nodes became ready"))),
     }
-    Ok(ProcessUsage { seconds: ready["seconds"].as_f64().unwrap_or(f64::NAN), ..usage })
 }
 
 /// Waits until the served nodes have joined and are ready.
@@ -114,10 +133,12 @@ fn wait_until_ready(program: &Path, kubeconfig: &str, nodes: usize) -> io::Resul
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output()?;
-        let listed: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let is_ready =
-            |node: &&Value| node["conditions"].get("NotReady").is_none() && node["problem"].is_null();
-        if listed.iter().filter(is_ready).count() == nodes {
+        // Without a list, the server does not answer yet.
+        let listed: Vec<WatchedNode> = match output.stdout.trim_ascii() {
+            [] => Vec::new(),
+            list => serde_json::from_slice(list)?,
+        };
+        if listed.iter().filter(|node| node.is_ready()).count() == nodes {
             return Ok(());
         }
         if began.elapsed() > WATCH_START_TIMEOUT {
@@ -128,7 +149,7 @@ fn wait_until_ready(program: &Path, kubeconfig: &str, nodes: usize) -> io::Resul
 }
 
 /// Runs the case; returns the usage and the events of the run.
-fn measure_run(program: &Path, arguments: &[&str]) -> io::Result<(ProcessUsage, Vec<Value>)> {
+fn measure_run(program: &Path, arguments: &[&str]) -> io::Result<(ProcessUsage, Vec<RunEvent>)> {
     let folder = tempfile::tempdir()?;
     let run = folder.path().join("run");
     let mut command = Command::new(program);
@@ -138,8 +159,8 @@ fn measure_run(program: &Path, arguments: &[&str]) -> io::Result<(ProcessUsage, 
     }
     command.arg("--output-dir").arg(&run).current_dir(folder.path());
     let usage = measure(command.env_remove("EVICTLAB_CASES").env_remove("GITHUB_STEP_SUMMARY"))?;
-    let events = fs::read_to_string(run.join("artifacts/events.jsonl"))?;
-    Ok((usage, events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
+    let events = RecordedRun::events(&run).map_err(io::Error::other)?;
+    Ok((usage, events))
 }
 
 /// Watches generated nodes, once and continuously.

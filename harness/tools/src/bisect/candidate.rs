@@ -12,7 +12,7 @@ use evictlab_judge::Verdict;
 
 /// A kubelet that may be the first with another verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct KubeletCandidate {
     /// Name from the command line: a version, an image or a path.
     pub name: String,
     /// Source of the kubelet.
@@ -58,7 +58,7 @@ impl Standing {
     }
 }
 
-impl Candidate {
+impl KubeletCandidate {
     /// Compares versions by their precedence (<https://semver.org/#spec-item-11>: build metadata
     /// after a `+` does not count).
     pub(super) fn by_version(&self, other: &Self) -> Ordering {

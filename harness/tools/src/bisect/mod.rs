@@ -2,15 +2,15 @@
 //! allows.
 
 mod candidate;
+mod kubelet_verdicts;
 mod render;
 mod result;
 mod search;
 mod search_range;
-mod verdict_observer;
 
-pub use candidate::{Candidate, Standing};
+pub use candidate::{KubeletCandidate, Standing};
+pub use kubelet_verdicts::KubeletVerdicts;
 pub use render::render;
 pub use result::BisectResult;
-pub use search::{CandidateState, Outcome, ProbeOutcome, Search};
+pub use search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
 pub use search_range::{OrderError, SearchRange, ordered};
-pub use verdict_observer::VerdictObserver;

@@ -2,23 +2,22 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::markdown_cell;
+use evictlab_report::words::{count, markdown_table};
 
-use super::search::{CandidateState, Outcome, ProbeOutcome, Search};
+use super::search::{CandidateState, KubeletSearchOutcome, ProbeOutcome, Search};
 
 /// Returns a table of all kubelets with their verdicts, and the result in a sentence. `case` is the
 /// name of the case, such as `message/sidecars-are-named`.
-pub fn render(search: &Search, outcome: &Outcome, case: &str) -> String {
-    let mut text = "| kubelet | verdict | seen |\n|-|-|-|\n".to_owned();
-    for (index, candidate) in search.range.candidates.iter().enumerate() {
+pub fn render(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> String {
+    let rows = search.range.candidates.iter().enumerate().map(|(index, candidate)| {
         let (verdict, cluster) = candidate_cells(search, index);
         let version = candidate.version.to_string();
         let name =
             if candidate.name == version { version } else { format!("{} ({version})", candidate.name) };
-        let _ = writeln!(text, "| {name} | {verdict} | {cluster} |");
-    }
-    let clusters =
-        if search.clusters == 1 { "1 cluster".to_owned() } else { format!("{} clusters", search.clusters) };
+        [name, verdict, cluster]
+    });
+    let mut text = markdown_table(&["kubelet", "verdict", "seen"], rows);
+    let clusters = count(search.clusters, "cluster");
     let _ = writeln!(text, "\n{}\n\nThe search took {clusters}.", sentence(search, outcome, case));
     text
 }
@@ -39,26 +38,26 @@ fn candidate_cells(search: &Search, index: usize) -> (String, String) {
             (format!("{}: {verdict}", standing.label()), format!("cluster {cluster}"))
         }
         CandidateState::Tested { outcome: ProbeOutcome::Inconclusive(reason), cluster } => {
-            (format!("skipped: {}", markdown_cell(reason)), format!("cluster {cluster}"))
+            (format!("skipped: {reason}"), format!("cluster {cluster}"))
         }
         CandidateState::Tested { outcome: ProbeOutcome::Unavailable(reason), .. } => {
-            (format!("skipped: {}", markdown_cell(reason)), "not available".to_owned())
+            (format!("skipped: {reason}"), "not available".to_owned())
         }
     }
 }
 
-fn sentence(search: &Search, outcome: &Outcome, case: &str) -> String {
+fn sentence(search: &Search, outcome: &KubeletSearchOutcome, case: &str) -> String {
     let range = &search.range;
     let name = |index: usize| range.candidates[index].name.as_str();
     let end = range.candidates.len() - 1;
     let (old, new) = (range.first.label(), range.last().label());
     match outcome {
-        Outcome::Found { last, first } if last + 1 == *first => format!(
+        KubeletSearchOutcome::Found { last, first } if last + 1 == *first => format!(
             "**{}** is the first kubelet on which {case} is {new}; it is {old} on {}.",
             name(*first),
             name(*last)
         ),
-        Outcome::Found { last, first } => {
+        KubeletSearchOutcome::Found { last, first } => {
             let between: Vec<&str> = (last + 1..=*first).map(name).collect();
             format!(
                 "The first kubelet on which {case} is {new} is one of **{}**: all of them but the last are inconclusive. It is {old} on {}.",
@@ -66,7 +65,7 @@ fn sentence(search: &Search, outcome: &Outcome, case: &str) -> String {
                 name(*last)
             )
         }
-        Outcome::EndMismatch(index) => {
+        KubeletSearchOutcome::EndMismatch(index) => {
             let (given, observed) = if *index == 0 { (old, new) } else { (new, old) };
             format!(
                 "{} was given as {given} and is {observed}: no search is possible between {} and {}.",
@@ -75,7 +74,7 @@ fn sentence(search: &Search, outcome: &Outcome, case: &str) -> String {
                 name(end)
             )
         }
-        Outcome::EndInconclusive(index) => format!(
+        KubeletSearchOutcome::EndInconclusive(index) => format!(
             "{} is inconclusive: no search is possible between {} and {}.",
             name(*index),
             name(0),
@@ -103,10 +102,10 @@ mod tests {
         search.states[2] = answered(ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()));
         search.clusters = 1;
         let outcomes = [
-            Outcome::Found { last: 0, first: 2 },
-            Outcome::Found { last: 0, first: 1 },
-            Outcome::EndMismatch(0),
-            Outcome::EndInconclusive(4),
+            KubeletSearchOutcome::Found { last: 0, first: 2 },
+            KubeletSearchOutcome::Found { last: 0, first: 1 },
+            KubeletSearchOutcome::EndMismatch(0),
+            KubeletSearchOutcome::EndInconclusive(4),
         ];
         let all = outcomes.map(|outcome| render(&search, &outcome, "message/sidecars-are-named"));
         insta::assert_snapshot!(all.join("\n---\n\n"));

@@ -5,17 +5,17 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::search::{Outcome, Search};
+use super::search::{KubeletSearchOutcome, Search};
 
 /// The result of a search, as `evictlab bisect --json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BisectResult {
     /// `suite/case`.
     case: String,
-    /// Outcome of the search.
+    /// KubeletSearchOutcome of the search.
     outcome: BisectOutcome,
-    /// Kubelets of the outcome: the last one with the verdict of the older end and the first one with the
-    /// other verdict, or the end that is not as given.
+    /// Kubelets of the outcome: the last one with the verdict of the older end and the first one
+    /// with the other verdict, or the end that is not as given.
     kubelets: Vec<String>,
     /// Number of clusters that the search created.
     clusters: usize,
@@ -38,11 +38,11 @@ enum BisectOutcome {
 
 impl BisectResult {
     /// Describes the outcome of a search for a case (`suite/case`), whose report is at a path.
-    pub fn new(search: &Search, outcome: &Outcome, case: String, report: &Path) -> Self {
+    pub fn new(search: &Search, outcome: &KubeletSearchOutcome, case: String, report: &Path) -> Self {
         let (outcome, indices) = match *outcome {
-            Outcome::Found { last, first } => (BisectOutcome::Found, vec![last, first]),
-            Outcome::EndMismatch(end) => (BisectOutcome::EndMismatch, vec![end]),
-            Outcome::EndInconclusive(end) => (BisectOutcome::EndInconclusive, vec![end]),
+            KubeletSearchOutcome::Found { last, first } => (BisectOutcome::Found, vec![last, first]),
+            KubeletSearchOutcome::EndMismatch(end) => (BisectOutcome::EndMismatch, vec![end]),
+            KubeletSearchOutcome::EndInconclusive(end) => (BisectOutcome::EndInconclusive, vec![end]),
         };
         let name = |index: usize| search.range.candidates[index].name.clone();
         let kubelets = indices.into_iter().map(name).collect();

@@ -1,13 +1,13 @@
 //! The search: which candidates share the next cluster, and the outcomes.
 
-use super::candidate::{Candidate, Standing};
+use super::candidate::{KubeletCandidate, Standing};
 use super::search_range::SearchRange;
 use evictlab_cluster::OLDEST_KUBELET;
 
 /// Maximum number of kubelets in a cluster: each is a node, and the host may be small.
 const MAX_KUBELETS_PER_CLUSTER: usize = 5;
 
-/// Outcome of testing a kubelet.
+/// KubeletSearchOutcome of testing a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
     /// A conclusive verdict and its name.
@@ -34,7 +34,7 @@ pub enum CandidateState {
 
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum KubeletSearchOutcome {
     /// Indices of the last kubelet with the standing of the first end, and of the first kubelet
     /// with the other. Kubelets in between are inconclusive.
     Found {
@@ -75,8 +75,8 @@ impl Search {
     /// Those of `test`.
     pub async fn run<E>(
         &mut self,
-        mut test: impl AsyncFnMut(usize, &[Candidate]) -> Result<Vec<ProbeOutcome>, E>,
-    ) -> Result<Outcome, E> {
+        mut test: impl AsyncFnMut(usize, &[KubeletCandidate]) -> Result<Vec<ProbeOutcome>, E>,
+    ) -> Result<KubeletSearchOutcome, E> {
         loop {
             let indices = match self.next() {
                 Ok(indices) => indices,
@@ -110,12 +110,14 @@ impl Search {
     }
 
     /// Returns the indices of the candidates for the next cluster, or the result of the search.
-    fn next(&self) -> Result<Vec<usize>, Outcome> {
+    fn next(&self) -> Result<Vec<usize>, KubeletSearchOutcome> {
         let end = self.states.len() - 1;
         for (index, expected) in [(0, self.range.first), (end, self.range.last())] {
             match self.standing(index) {
-                None => return Err(Outcome::EndInconclusive(index)),
-                Some(standing) if standing != expected => return Err(Outcome::EndMismatch(index)),
+                None => return Err(KubeletSearchOutcome::EndInconclusive(index)),
+                Some(standing) if standing != expected => {
+                    return Err(KubeletSearchOutcome::EndMismatch(index));
+                }
                 Some(_) => {}
             }
         }
@@ -132,7 +134,7 @@ impl Search {
             }
         }
         indices.sort_unstable();
-        if indices.is_empty() { Err(Outcome::Found { last, first }) } else { Ok(indices) }
+        if indices.is_empty() { Err(KubeletSearchOutcome::Found { last, first }) } else { Ok(indices) }
     }
 
     /// Chooses candidates from `inside`, the untested ones between the two that are known to
@@ -198,16 +200,16 @@ pub(super) mod tests {
     use super::*;
     use crate::bisect::search_range::ordered;
 
-    pub(crate) fn release(version: &str) -> Candidate {
-        Candidate {
+    pub(crate) fn release(version: &str) -> KubeletCandidate {
+        KubeletCandidate {
             name: version.to_owned(),
             spec: version.parse().unwrap(),
             version: version.parse().unwrap(),
         }
     }
 
-    pub(crate) fn binary(path: &str, version: &str) -> Candidate {
-        Candidate { name: path.to_owned(), ..release(version) }
+    pub(crate) fn binary(path: &str, version: &str) -> KubeletCandidate {
+        KubeletCandidate { name: path.to_owned(), ..release(version) }
     }
 
     fn range(versions: &[&str]) -> SearchRange {
@@ -218,13 +220,16 @@ pub(super) mod tests {
 
     /// Runs a search. `bad` returns whether a kubelet is bad, `None` for an inconclusive one.
     /// Returns the result and the kubelets of each cluster.
-    fn run_search(range: SearchRange, bad: impl Fn(&str) -> Option<bool>) -> (Outcome, Vec<Vec<String>>) {
+    fn run_search(
+        range: SearchRange,
+        bad: impl Fn(&str) -> Option<bool>,
+    ) -> (KubeletSearchOutcome, Vec<Vec<String>>) {
         let mut search = Search::new(range);
         let mut clusters = vec![];
         let outcome = search
-            .run(async |_, candidates: &[Candidate]| {
+            .run(async |_, candidates: &[KubeletCandidate]| {
                 clusters.push(candidates.iter().map(|candidate| candidate.name.clone()).collect());
-                let outcome = |candidate: &Candidate| match bad(&candidate.name) {
+                let outcome = |candidate: &KubeletCandidate| match bad(&candidate.name) {
                     Some(true) => ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned()),
                     Some(false) => ProbeOutcome::Conclusive(Standing::Good, "passed".to_owned()),
                     None => ProbeOutcome::Inconclusive("killed for memory".to_owned()),
@@ -241,7 +246,7 @@ pub(super) mod tests {
     fn three_versions_need_one_cluster() {
         let range = range(&["v1.31.14", "v1.32.13", "v1.36.2"]);
         let (outcome, clusters) = run_search(range, |name| Some(name < "v1.32"));
-        assert_eq!(outcome, Outcome::Found { last: 0, first: 1 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 1 });
         assert_eq!(clusters, [["v1.31.14", "v1.32.13"]], "1.36 cannot share their cluster and is not needed");
     }
 
@@ -251,7 +256,7 @@ pub(super) mod tests {
         let names: Vec<&str> = versions.iter().map(String::as_str).collect();
         for (first, changed) in versions.iter().enumerate().skip(1) {
             let (outcome, clusters) = run_search(range(&names), |name| Some(*name < **changed));
-            assert_eq!(outcome, Outcome::Found { last: first - 1, first });
+            assert_eq!(outcome, KubeletSearchOutcome::Found { last: first - 1, first });
             assert!(clusters.len() <= 3, "{clusters:?}");
             for cluster in &clusters {
                 let minor = |name: &String| name[3..5].parse::<u32>().unwrap();
@@ -265,10 +270,10 @@ pub(super) mod tests {
 
     #[test]
     fn tests_five_kubelets_of_one_minor_per_cluster() {
-        let all: Vec<Candidate> = (0..30).map(|n| binary(&format!("./{n:02}"), "v1.33.0")).collect();
+        let all: Vec<KubeletCandidate> = (0..30).map(|n| binary(&format!("./{n:02}"), "v1.33.0")).collect();
         let range = ordered(all[29].clone(), all[0].clone(), all).unwrap();
         let (outcome, clusters) = run_search(range, |name| Some(name < "./17"));
-        assert_eq!(outcome, Outcome::Found { last: 16, first: 17 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 16, first: 17 });
         assert!(clusters.len() <= 2 && clusters.iter().all(|cluster| cluster.len() <= 5), "{clusters:?}");
     }
 
@@ -276,14 +281,14 @@ pub(super) mod tests {
     fn skips_inconclusive_kubelets() {
         let range = range(&["v1.30.0", "v1.31.0", "v1.32.0", "v1.33.0"]);
         let (outcome, _) = run_search(range, |name| (name != "v1.31.0").then_some(name < "v1.32"));
-        assert_eq!(outcome, Outcome::Found { last: 0, first: 2 });
+        assert_eq!(outcome, KubeletSearchOutcome::Found { last: 0, first: 2 });
     }
 
     #[test]
     fn unavailable_kubelets_need_no_cluster() {
         let mut search = Search::new(range(&["v1.27.16", "v1.31.0", "v1.36.2"]));
-        let outcome = search.run(async |_, candidates: &[Candidate]| {
-            let outcome = |candidate: &Candidate| match candidate.version.minor {
+        let outcome = search.run(async |_, candidates: &[KubeletCandidate]| {
+            let outcome = |candidate: &KubeletCandidate| match candidate.version.minor {
                 31 => ProbeOutcome::Unavailable("not in Docker".to_owned()),
                 minor => ProbeOutcome::Conclusive(
                     if minor < 31 { Standing::Bad } else { Standing::Good },
@@ -292,19 +297,22 @@ pub(super) mod tests {
             };
             Ok::<_, Infallible>(candidates.iter().map(outcome).collect())
         });
-        assert_eq!(outcome.now_or_never().unwrap().unwrap(), Outcome::Found { last: 0, first: 2 });
+        assert_eq!(
+            outcome.now_or_never().unwrap().unwrap(),
+            KubeletSearchOutcome::Found { last: 0, first: 2 }
+        );
         assert_eq!(search.clusters, 2, "one cluster for each end");
     }
 
     #[test]
     fn stops_if_an_end_has_another_verdict() {
         let versions = ["v1.31.14", "v1.32.13"];
-        assert_eq!(run_search(range(&versions), |_| Some(false)).0, Outcome::EndMismatch(0));
-        assert_eq!(run_search(range(&versions), |_| Some(true)).0, Outcome::EndMismatch(1));
-        assert_eq!(run_search(range(&versions), |_| None).0, Outcome::EndInconclusive(0));
+        assert_eq!(run_search(range(&versions), |_| Some(false)).0, KubeletSearchOutcome::EndMismatch(0));
+        assert_eq!(run_search(range(&versions), |_| Some(true)).0, KubeletSearchOutcome::EndMismatch(1));
+        assert_eq!(run_search(range(&versions), |_| None).0, KubeletSearchOutcome::EndInconclusive(0));
         // The versions are too far apart to share a cluster.
         let (outcome, clusters) = run_search(range(&["v1.27.16", "v1.36.2"]), |name| Some(name < "v1.30"));
-        assert_eq!((outcome, clusters.len()), (Outcome::Found { last: 0, first: 1 }, 2));
+        assert_eq!((outcome, clusters.len()), (KubeletSearchOutcome::Found { last: 0, first: 1 }, 2));
     }
 
     #[test]

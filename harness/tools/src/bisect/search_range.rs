@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::candidate::{Candidate, Standing};
+use super::candidate::{KubeletCandidate, Standing};
 
 /// The kubelets of a search. The verdicts at both ends are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchRange {
     /// Kubelets from old to new, at least two.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<KubeletCandidate>,
     /// Given standing of the first kubelet; the last one has the opposite.
     pub first: Standing,
 }
@@ -34,7 +34,11 @@ pub enum OrderError {
 /// # Errors
 ///
 /// Two candidates cannot be ordered, or the ends are equal.
-pub fn ordered(good: Candidate, bad: Candidate, between: Vec<Candidate>) -> Result<SearchRange, OrderError> {
+pub fn ordered(
+    good: KubeletCandidate,
+    bad: KubeletCandidate,
+    between: Vec<KubeletCandidate>,
+) -> Result<SearchRange, OrderError> {
     if good.name == bad.name {
         return Err(OrderError::SameKubelet(good.name));
     }
@@ -49,15 +53,16 @@ pub fn ordered(good: Candidate, bad: Candidate, between: Vec<Candidate>) -> Resu
         }
     }
     // The sort is stable: kubelets of one version keep their order.
-    all.sort_by(Candidate::by_version);
-    let index = |end: &Candidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
+    all.sort_by(KubeletCandidate::by_version);
+    let index =
+        |end: &KubeletCandidate| all.iter().position(|other| other.name == end.name).unwrap_or_default();
     let (good_at, bad_at) = (index(&good), index(&bad));
     let first = if good_at < bad_at { Standing::Good } else { Standing::Bad };
     let candidates = all[good_at.min(bad_at)..=good_at.max(bad_at)].to_vec();
     Ok(SearchRange { candidates, first })
 }
 
-fn same_version(one: &Candidate, other: &Candidate) -> OrderError {
+fn same_version(one: &KubeletCandidate, other: &KubeletCandidate) -> OrderError {
     OrderError::SameVersion(one.name.clone(), other.name.clone(), other.version.to_string())
 }
 

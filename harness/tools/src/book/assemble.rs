@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evictlab_case::LoadedCase;
-use evictlab_report::words::code_block;
+use evictlab_report::words::{code_block, markdown_table};
 
 use crate::documents::DOCUMENTS;
 
@@ -69,7 +69,8 @@ pub struct Book {
 }
 
 impl Book {
-    /// Assembles the book of a checkout. `timelines` is the directory of a run whose timelines are shown.
+    /// Assembles the book of a checkout. `timelines` is the directory of a run whose timelines are
+    /// shown.
     ///
     /// # Errors
     /// A page that cannot be read, or a link to a page or heading that does not exist.
@@ -165,10 +166,10 @@ fn command_page(command: &Command) -> String {
 fn commands_page(commands: &[Command]) -> String {
     let row = |command: &Command| {
         let Command { name, about, .. } = command;
-        format!("| [`evictlab {name}`]({}.md) | {about} |\n", file_name(name))
+        [format!("[`evictlab {name}`]({}.md)", file_name(name)), about.clone()]
     };
-    let rows: String = commands.iter().map(row).collect();
-    format!("# Commands\n\nThe output of `evictlab COMMAND --help`.\n\n| command | |\n|-|-|\n{rows}")
+    let table = markdown_table(&["command", ""], commands.iter().map(row));
+    format!("# Commands\n\nThe output of `evictlab COMMAND --help`.\n\n{table}")
 }
 
 /// Replaces the markers of the table of contents with the generated pages.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
 use evictlab_case::{KnownBug, LoadedCase};
-use evictlab_report::words::{code_block, count, markdown_cell};
+use evictlab_report::words::{code_block, count, markdown_table};
 use regex::Regex;
 
 /// Verdicts of each case (`suite/case`) by minor version of the kubelet, such as `v1.32`.
@@ -24,17 +24,15 @@ pub(super) fn case_page(loaded: &LoadedCase, verdicts: &[(String, Verdicts)], ha
     if let Some(advice) = &case.when_it_fails {
         let _ = writeln!(text, "\n**When it fails.** {}", with_sources(advice));
     }
-    text.push_str("\n| | |\n|-|-|\n");
-    let mut row = |name: &str, value: String| {
-        if !value.is_empty() {
-            let _ = writeln!(text, "| {name} | {} |", markdown_cell(&value));
-        }
-    };
-    row("kubelets", case.kubelet.to_string());
-    row("labels", case.labels.join(", "));
     let issues = case.upstream.iter().map(|upstream| format!("[{upstream}]({})", upstream.link()));
-    row("upstream", issues.collect::<Vec<_>>().join(", "));
-    row("deadline", format!("{} s", case.deadline().as_secs()));
+    let mut rows = vec![
+        ["kubelets".to_owned(), case.kubelet.to_string()],
+        ["labels".to_owned(), case.labels.join(", ")],
+        ["upstream".to_owned(), issues.collect::<Vec<_>>().join(", ")],
+        ["deadline".to_owned(), format!("{} s", case.deadline().as_secs())],
+    ];
+    rows.retain(|[_, value]| !value.is_empty());
+    let _ = write!(text, "\n{}", markdown_table(&["", ""], rows));
     if !case.known_bugs.is_empty() {
         text.push_str("\n## Known bugs\n\n");
         case.known_bugs.iter().for_each(|bug| text.push_str(&known_bug(bug)));
@@ -73,14 +71,13 @@ fn minors<'a>(verdicts: impl Iterator<Item = &'a Verdicts>) -> Vec<&'a str> {
 /// The verdicts of a case: a row for each source of verdicts, a column for each minor version.
 fn verdict_table(id: &str, verdicts: &[(String, Verdicts)]) -> String {
     let minors = minors(verdicts.iter().map(|(_, verdicts)| verdicts));
-    let mut text =
-        format!("\n## Verdicts\n\n| | {} |\n|-|{}\n", minors.join(" | "), "-|".repeat(minors.len()));
-    for (name, verdicts) in verdicts {
-        let Some(of_case) = verdicts.get(id) else { continue };
-        let cells = minors.iter().map(|minor| of_case.get(*minor).map_or("", String::as_str));
-        let _ = writeln!(text, "| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
-    }
-    text
+    let rows = verdicts.iter().filter_map(|(name, verdicts)| {
+        let of_case = verdicts.get(id)?;
+        let cells = minors.iter().map(|minor| of_case.get(*minor).cloned().unwrap_or_default());
+        Some([name.clone()].into_iter().chain(cells).collect::<Vec<String>>())
+    });
+    let header: Vec<&str> = [""].into_iter().chain(minors.iter().copied()).collect();
+    format!("\n## Verdicts\n\n{}", markdown_table(&header, rows))
 }
 
 /// The list of all cases.
@@ -89,16 +86,14 @@ pub(super) fn catalogue_page(cases: &[Arc<LoadedCase>], verdicts: &[(String, Ver
         "# Catalogue\n\n{}. Each states one behaviour of the kubelet; `evictlab run NAME` runs it.\n",
         count(cases.len(), "case")
     );
-    let mut suite = "";
-    for loaded in cases {
-        if loaded.suite != suite {
-            suite = &loaded.suite;
-            let _ = write!(text, "\n## {suite}\n\n| case | states | known bugs on |\n|-|-|-|\n");
-        }
-        let (case, id) = (&loaded.case, loaded.id());
-        let bugs = verdicts.first().map_or_else(String::new, |(_, verdicts)| reproduced_on(&id, verdicts));
-        let about = markdown_cell(&case.about);
-        let _ = writeln!(text, "| [{}]({id}.md) | {about} | {bugs} |", case.name);
+    for suite in cases.chunk_by(|one, next| one.suite == next.suite) {
+        let rows = suite.iter().map(|loaded| {
+            let (case, id) = (&loaded.case, loaded.id());
+            let bugs = verdicts.first().map(|(_, verdicts)| reproduced_on(&id, verdicts));
+            [format!("[{}]({id}.md)", case.name), case.about.clone(), bugs.unwrap_or_default()]
+        });
+        let table = markdown_table(&["case", "states", "known bugs on"], rows);
+        let _ = write!(text, "\n## {}\n\n{table}", suite[0].suite);
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::{code_block, markdown_cell};
+use evictlab_report::words::{code_block, markdown_cell, markdown_table};
 
 use crate::documents::{DOCUMENTS, Document, Key, Section, sections};
 
@@ -13,18 +13,16 @@ pub(super) fn document_path(document: &Document) -> String {
 
 /// The list of documents.
 pub(super) fn documents_page() -> String {
-    let mut text = "# Documents in JSON and YAML\n\nEvery document that evictlab writes or reads, with all of \
+    let about = "# Documents in JSON and YAML\n\nEvery document that evictlab writes or reads, with all of \
         its keys. `evictlab schema NAME` prints its JSON Schema.\n\n\
         Later versions may add keys. The first event in `events.jsonl` has the version of evictlab \
         (`evictlab`), and so has `started.json` (`metadata.evictlab`); other documents have no version. Objects of Kubernetes are as the API server returned them, \
-        without `managedFields`; Kubernetes documents their keys.\n\n| document | content | place |\n|-|-|-|\n"
-        .to_owned();
-    for document in DOCUMENTS {
+        without `managedFields`; Kubernetes documents their keys.";
+    let rows = DOCUMENTS.iter().map(|document| {
         let Document { name, about, place, .. } = document;
-        let _ =
-            writeln!(text, "| [{name}]({name}.md) | {} | {} |", markdown_cell(about), markdown_cell(place));
-    }
-    text
+        [format!("[{name}]({name}.md)"), (*about).to_owned(), (*place).to_owned()]
+    });
+    format!("{about}\n\n{}", markdown_table(&["document", "content", "place"], rows))
 }
 
 /// The page of a document.
@@ -51,13 +49,11 @@ fn section_text(section: &Section) -> String {
     if section.keys.is_empty() {
         return text;
     }
-    text.push_str("\n| key | type | required | meaning |\n|-|-|-|-|\n");
-    for key in &section.keys {
+    let rows = section.keys.iter().map(|key| {
         let presence = if key.required { "yes" } else { "no" };
-        let (path, form) = (&key.path, markdown_cell(&key.form));
-        let _ = writeln!(text, "| `{path}` | {form} | {presence} | {} |", meaning(key));
-    }
-    text
+        [format!("`{}`", key.path), key.form.clone(), presence.to_owned(), meaning(key)]
+    });
+    text + "\n" + &markdown_table(&["key", "type", "required", "meaning"], rows)
 }
 
 /// The meaning of a key and of its values.

@@ -7,8 +7,8 @@ use evictlab_rules::KubeletVersion;
 
 use super::catalogue::Verdicts;
 
-/// Returns the verdicts of real kubelets, by cgroup version of their hosts. Executions with different
-/// verdicts are counted: `passed 4, failed 1`.
+/// Returns the verdicts of real kubelets, by cgroup version of their hosts. Executions with
+/// different verdicts are counted: `passed 4, failed 1`.
 pub fn real_verdicts(all: &[KubeletResults]) -> Vec<(String, Verdicts)> {
     let mut by_cgroup: BTreeMap<String, Verdicts> = BTreeMap::new();
     for results in all {

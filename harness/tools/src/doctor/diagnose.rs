@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::check::{Check, CheckSubject, Diagnosis};
 use super::host_probe::probe;
 use super::{commands, host_checks, node_images};
-use evictlab_cluster::images::{ImageCatalog, ImageLookup, KubeletResolver};
+use evictlab_cluster::images::{ImageCatalog, KubeletImage, KubeletResolver};
 use evictlab_cluster::{Docker, DockerError, KubeletSource, KubeletSpec};
 use evictlab_runner::new_run_id;
 
@@ -158,7 +158,7 @@ async fn check_host(
 /// Returns the first image of the requested kubelets that is in Docker.
 async fn first_present_image(resolve: &KubeletResolver<'_>, specs: &[KubeletSpec]) -> Option<String> {
     for spec in specs {
-        if let Ok(ImageLookup { image, is_local: true }) = resolve.lookup(spec).await {
+        if let Ok(KubeletImage { image, is_local: true }) = resolve.lookup(spec).await {
             return Some(image);
         }
     }

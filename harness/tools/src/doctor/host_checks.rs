@@ -6,7 +6,8 @@ use evictlab_rules::quantity::{GIB, MIB};
 
 use super::check::{Check, CheckSubject};
 use super::host_probe::HostFacts;
-use evictlab_runner::{HOST_BUDGET, HOST_RESERVE};
+use evictlab_cluster::HOST_RESERVE;
+use evictlab_runner::HOST_BUDGET;
 
 /// Memory of a memory case: the distance to its threshold and the usage of its containers.
 const CASE_MEMORY: u64 = 416 * MIB;

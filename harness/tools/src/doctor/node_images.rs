@@ -1,7 +1,7 @@
 //! Checks of node images.
 
 use super::check::{Check, CheckSubject};
-use evictlab_cluster::images::{ImageLookup, KubeletResolver};
+use evictlab_cluster::images::{KubeletImage, KubeletResolver};
 use evictlab_cluster::{KubeletSource, KubeletSpec};
 
 /// Checks the image of each requested kubelet.
@@ -16,7 +16,7 @@ pub(crate) async fn requested(resolve: &KubeletResolver<'_>, specs: &[KubeletSpe
     checks
 }
 
-fn check_image(kubelet: &str, looked: &ImageLookup) -> Check {
+fn check_image(kubelet: &str, looked: &KubeletImage) -> Check {
     let image = &looked.image;
     match looked.is_local {
         true => Check::ok(CheckSubject::NodeImage, format!("{kubelet}: {image} is in Docker")),
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn missing_images_can_be_pulled() {
         let looked =
-            |here| ImageLookup { image: "kindest/node:v1.36.2@sha256:00".to_owned(), is_local: here };
+            |here| KubeletImage { image: "kindest/node:v1.36.2@sha256:00".to_owned(), is_local: here };
         assert_eq!(check_image("v1.36.2", &looked(true)).state, CheckState::Ok);
         let missing = check_image("v1.36.2", &looked(false));
         assert_eq!(missing.state, CheckState::Warn);

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 /// A key of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Path from the root: `cases[].verdict`; `*` stands for any key of a map, `[]` for the items of a list.
+    /// Path from the root: `cases[].verdict`; `*` stands for any key of a map, `[]` for the items
+    /// of a list.
     pub path: String,
     /// Type of the value.
     pub form: String,
@@ -22,8 +23,8 @@ pub struct Key {
 /// Keys of a document, or of one of the alternatives for an object in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// Heading of an alternative, as Markdown: the key that distinguishes it with its value, or the path of the
-    /// object; `None` for the keys of every alternative.
+    /// Heading of an alternative, as Markdown: the key that distinguishes it with its value, or the
+    /// path of the object; `None` for the keys of every alternative.
     pub heading: Option<String>,
     /// Meaning.
     pub about: String,
@@ -66,7 +67,8 @@ impl SchemaReader<'_> {
         all.map(|schema| self.resolved(schema)).collect()
     }
 
-    /// Returns the alternatives of a schema, without `null`; empty for a schema without alternatives.
+    /// Returns the alternatives of a schema, without `null`; empty for a schema without
+    /// alternatives.
     fn alternatives(&self, fields: &Fields) -> Vec<Fields> {
         let keyword = if fields.contains_key("oneOf") { "oneOf" } else { "anyOf" };
         let mut all = self.list(fields, keyword);
@@ -120,8 +122,8 @@ impl SchemaReader<'_> {
         }
     }
 
-    /// Adds a section for each alternative that a key with a constant value distinguishes, and the keys of
-    /// other alternatives to the section.
+    /// Adds a section for each alternative that a key with a constant value distinguishes, and the
+    /// keys of other alternatives to the section.
     fn add_alternatives(&mut self, section: usize, path: &str, all: &[Fields]) {
         let tags: Vec<(String, String)> = all.iter().filter_map(tag).collect();
         if let Some((name, _)) = tags.first() {

@@ -51,8 +51,8 @@ impl Document {
     }
 }
 
-/// All documents: those that people write, the files of a run, the output of commands, and records of
-/// evictlab itself.
+/// All documents: those that people write, the files of a run, the output of commands, and records
+/// of evictlab itself.
 pub const DOCUMENTS: &[Document] = &[
     Document {
         name: "case",
@@ -118,7 +118,7 @@ pub const DOCUMENTS: &[Document] = &[
         name: "samples.jsonl",
         about: "Statistics of a node during a case, one object per line",
         place: "`samples.jsonl` of an evidence directory",
-        schema: output_schema::<SampleDocument<'static>>,
+        schema: output_schema::<SampleDocument>,
     },
     Document {
         name: "kubelet-results",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use evictlab_case::positions::PathSegment;
 use evictlab_case::yaml_path;
-use evictlab_case::{Case, LoadedCase, PressureMechanism, Problem, Signal};
+use evictlab_case::{Case, LoadedCase, PressureMechanism, PressureSignal, Problem};
 use evictlab_cluster::SkewError;
 
 /// The script sets thresholds, so that they do not apply to the control plane.
@@ -124,7 +124,7 @@ impl Checker<'_> {
         let Some(pressure) = &case.pressure else { return };
         let what = "the reservation depends on the usage of the node's own pods";
         self.reject_if(pressure.by == PressureMechanism::KubeReserved, yaml_path!["pressure", "by"], what);
-        let percent = pressure.as_percentage && pressure.signal != Signal::MemoryAvailable;
+        let percent = pressure.as_percentage && pressure.signal != PressureSignal::MemoryAvailable;
         self.reject_if(
             percent,
             yaml_path!["pressure", "as-percentage"],

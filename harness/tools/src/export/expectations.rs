@@ -69,13 +69,15 @@ fn presence(what: &str, there: Presence) -> String {
 fn message(message: &Message) -> Vec<String> {
     let mut sentences = vec![];
     if let Some(containers) = &message.containers {
-        let named = containers.iter().map(|(name, figures)| format!("{name}{}", of(figures)));
+        let named = containers.iter().map(|(name, figures)| format!("{name}{}", in_parentheses(figures)));
         sentences.push(match containers.is_empty() {
             true => "the message names no container".to_owned(),
             false => format!("the message names {}", named.collect::<Vec<_>>().join(", ")),
         });
     }
-    sentences.extend(message.pod.iter().map(|figures| format!("the message names the pod{}", of(figures))));
+    sentences.extend(
+        message.pod.iter().map(|figures| format!("the message names the pod{}", in_parentheses(figures))),
+    );
     sentences.extend(message.emptydir_limit.iter().map(|limit| {
         format!("the message is about the emptyDir {} and its limit of {}", limit.volume, limit.limit)
     }));
@@ -88,7 +90,8 @@ fn message(message: &Message) -> Vec<String> {
     sentences
 }
 
-fn of(figures: &Figures) -> String {
+/// Request and usage in parentheses; empty without both.
+fn in_parentheses(figures: &Figures) -> String {
     let request = figures.request.iter().map(|request| format!("request {request}"));
     let usage = figures.usage.iter().map(|usage| format!("usage {usage}"));
     let all: Vec<String> = request.chain(usage).collect();

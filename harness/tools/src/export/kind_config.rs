@@ -60,8 +60,8 @@ fn worker(worker: &Worker<'_>) -> String {
 
 /// Returns the configuration of every node in a run, and the fields of the case.
 fn common_config(case: &Case, cluster: &ExportCluster<'_>, host: &HostInfo) -> Map<String, Value> {
-    let mut config = kubelet_config::base(host.cgroup_v1);
-    config.extend(kubelet_config::at_boot(&cluster.group.version, host.cgroup_v1));
+    let mut config = kubelet_config::base(host.cgroup);
+    config.extend(kubelet_config::at_boot(&cluster.group.version, host.cgroup));
     config.extend(case.kubelet_config.clone());
     config
 }

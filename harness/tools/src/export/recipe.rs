@@ -15,7 +15,7 @@ use super::manifests::manifests;
 use super::script::script;
 use evictlab_case::LoadedCase;
 use evictlab_cluster::Kubelet;
-use evictlab_runner::pressure as stage;
+use evictlab_runner::pressure::ramp;
 
 /// Assumed start time of a container: a slow ramp costs seconds, a fast one may lose the evidence.
 const CONTAINER_START: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ pub fn recipe(
         .case
         .pressure
         .as_ref()
-        .map(|pressure| stage::ramp(pressure, case.case.container_count(), CONTAINER_START));
+        .map(|pressure| ramp(pressure, case.case.container_count(), CONTAINER_START));
     let binary =
         |worker: &Worker<'_>| Some(Binary { name: worker.binary()?, from: worker.kubelet.binary.clone()? });
     Ok(Recipe {

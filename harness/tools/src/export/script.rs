@@ -8,7 +8,7 @@ use super::manifests::expand_variables;
 use super::signal::{flag, sed_expression, unit};
 use evictlab_case::{Case, EphemeralContainer, LoadedCase, Pressure};
 use evictlab_report::words::shell_quote;
-use evictlab_runner::pressure::{self as stage, Ramp};
+use evictlab_runner::pressure::{Ramp, ramp_target};
 
 /// Maximum width of comments.
 const COMMENT_WIDTH: usize = 118;
@@ -213,7 +213,7 @@ fn collect_images(value: &Value, names: &mut Vec<String>) {
 fn threshold_commands(pressure: &Pressure) -> String {
     let signal = pressure.signal.as_str();
     let (one, end) = unit(pressure.signal);
-    let distance = stage::ramp_target(pressure).distance / one;
+    let distance = ramp_target(pressure).distance / one;
     let of_unit = if one == 1 { String::new() } else { format!(" / {one}") };
     let quantity = match pressure.as_percentage {
         false => format!("threshold=$((has - {distance})){end}"),

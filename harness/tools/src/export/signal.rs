@@ -1,8 +1,8 @@
 //! Signals and thresholds in shell scripts.
 
-use evictlab_case::{Pressure, Signal};
+use evictlab_case::{Pressure, PressureSignal};
 use evictlab_rules::quantity::MIB;
-use evictlab_runner::pressure::{self as stage, SignalStatus};
+use evictlab_runner::pressure::{SignalStatus, eviction_threshold};
 
 use super::host_info::HostInfo;
 
@@ -11,25 +11,25 @@ use super::host_info::HostInfo;
 const IDLE_NODE_MEMORY: u64 = 192 * MIB;
 
 /// Returns whether each node of a kind cluster has its own value of the signal.
-pub(crate) fn is_per_node(signal: Signal) -> bool {
-    signal == Signal::MemoryAvailable
+pub(crate) fn is_per_node(signal: PressureSignal) -> bool {
+    signal == PressureSignal::MemoryAvailable
 }
 
 /// Returns the sed expression that extracts the available amount, as shell arithmetic, from the
 /// node part of a Summary without whitespace.
-pub(crate) fn sed_expression(signal: Signal) -> &'static str {
+pub(crate) fn sed_expression(signal: PressureSignal) -> &'static str {
     match signal {
-        Signal::MemoryAvailable => r#"s/.*"memory":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
-        Signal::NodefsAvailable => r#"s/.*"fs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
-        Signal::NodefsInodesFree => r#"s/.*"fs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
-        Signal::ImagefsAvailable => r#"s/.*"imageFs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
-        Signal::ImagefsInodesFree => r#"s/.*"imageFs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
-        Signal::PidAvailable => r#"s/.*"maxpid":\([0-9]*\),"curproc":\([0-9]*\).*/\1 - \2/"#,
+        PressureSignal::MemoryAvailable => r#"s/.*"memory":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
+        PressureSignal::NodefsAvailable => r#"s/.*"fs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
+        PressureSignal::NodefsInodesFree => r#"s/.*"fs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
+        PressureSignal::ImagefsAvailable => r#"s/.*"imageFs":{[^}]*"availableBytes":\([0-9]*\).*/\1/"#,
+        PressureSignal::ImagefsInodesFree => r#"s/.*"imageFs":{[^}]*"inodesFree":\([0-9]*\).*/\1/"#,
+        PressureSignal::PidAvailable => r#"s/.*"maxpid":\([0-9]*\),"curproc":\([0-9]*\).*/\1 - \2/"#,
     }
 }
 
 /// Returns the unit of thresholds: its value in the Summary and the suffix of quantities.
-pub(crate) fn unit(signal: Signal) -> (u64, &'static str) {
+pub(crate) fn unit(signal: PressureSignal) -> (u64, &'static str) {
     if signal.is_bytes() { (MIB, "Mi") } else { (1, "") }
 }
 
@@ -49,5 +49,5 @@ pub(crate) fn initial_threshold(pressure: &Pressure, host: &HostInfo) -> String 
     }
     let available = host.memory.saturating_sub(IDLE_NODE_MEMORY) / one * one;
     let node = SignalStatus { available, capacity: host.memory, used_by_pods: 0 };
-    stage::eviction_threshold(pressure, node).unwrap_or_else(never_met)
+    eviction_threshold(pressure, node).unwrap_or_else(never_met)
 }

@@ -11,8 +11,9 @@ use super::*;
 use evictlab_case::{LoadedCase, Source, load};
 use evictlab_cluster::Kubelet;
 use evictlab_cluster::images::ImageCatalog;
+use evictlab_rules::CgroupVersion;
 
-const HOST: HostInfo = HostInfo { memory: 16 << 30, cgroup_v1: false };
+const HOST: HostInfo = HostInfo { memory: 16 << 30, cgroup: CgroupVersion::V2 };
 
 /// Texts in a file.
 type Says = &'static [&'static str];
@@ -116,7 +117,7 @@ fn a_machine_determines_the_numbers() {
     let on = |version: &str, host: &HostInfo| {
         exported("message/sidecars-are-named", &[kubelet(version)], host).unwrap().kind_config
     };
-    let v1 = HostInfo { cgroup_v1: true, ..HOST };
+    let v1 = HostInfo { cgroup: CgroupVersion::V1, ..HOST };
     // 16Gi minus the usage of a new worker and the distance.
     assert!(on("v1.32.13", &HOST).contains("eviction-hard: memory.available<15872Mi"));
     let tiny = HostInfo { memory: 256 << 20, ..HOST };

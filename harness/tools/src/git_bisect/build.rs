@@ -22,7 +22,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of bytes at the end of a build log that are searched for its last line.
 const LOG_TAIL: u64 = 4096;
 
-/// How commits are built.
+/// Build command of commits.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// Command for `sh`, which runs at the top of the worktree.
@@ -49,8 +49,8 @@ pub struct BuildLog {
 }
 
 impl BuildLog {
-    /// Opens an empty log; `None` after an interrupt. Blocks: a build of a killed evictlab holds the
-    /// lock on its log until its end, and changes the worktree until then.
+    /// Opens an empty log; `None` after an interrupt. Blocks: a build of a killed evictlab holds
+    /// the lock on its log until its end, and changes the worktree until then.
     ///
     /// # Errors
     /// The log cannot be written.

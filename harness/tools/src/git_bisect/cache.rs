@@ -37,7 +37,8 @@ pub struct KubeletCache {
 }
 
 impl KubeletCache {
-    /// Opens the cache of the user: `EVICTLAB_CACHE_DIR`, or `evictlab` in the user's cache directory.
+    /// Opens the cache of the user: `EVICTLAB_CACHE_DIR`, or `evictlab` in the user's cache
+    /// directory.
     ///
     /// # Errors
     /// There is no such directory.

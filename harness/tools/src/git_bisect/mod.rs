@@ -3,22 +3,30 @@
 
 mod build;
 mod cache;
+mod commit_builder;
+mod commit_worker;
 mod culprit;
+mod error;
 mod render;
 mod repository;
 mod result;
 mod search;
 mod search_file;
+mod search_run;
 mod tries;
 mod worktree;
 
-pub use build::{Build, BuildLog, BuildOutcome};
+pub use build::Build;
 pub use cache::{CacheError, KubeletCache};
+pub use commit_builder::CommitBuilder;
+pub use commit_worker::{CommitBackend, CommitWorker};
 pub use culprit::Culprit;
-pub use render::{progress, render};
-pub use repository::{Commit, GitError, Repository, short};
+pub use error::CommitSearchError;
+pub use render::render;
+pub use repository::{GitError, Repository, short};
 pub use result::CommitBisectResult;
-pub use search::{CommitSearch, SearchOutcome, Step, steps};
+pub use search::{CommitSearch, SearchOutcome};
 pub use search_file::{CommitResult, KeptCluster, SearchFile, SearchFileError, SearchOptions, TestedCommit};
+pub use search_run::CommitSearchRun;
 pub use tries::{BadIf, Confidence, Tries};
 pub use worktree::Worktree;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evictlab_report::words::{count, markdown_cell, markdown_code};
+use evictlab_report::words::{count, markdown_code, markdown_table};
 
 use super::culprit::Culprit;
 use super::repository::{Commit, short};
@@ -15,7 +15,7 @@ use crate::bisect::Standing;
 const MODELLED: &str = "The kubelets were modelled by the versions that they report: a change of code that does not change the version has no effect. `--backend kind` runs the kubelets themselves.";
 
 /// Returns the line that announces the test of a commit; `left`: the number of untested commits.
-pub fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> String {
+pub(super) fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> String {
     let name = format!("{} {}", short(&commit.id), commit.subject);
     let standing = match &commit.id {
         id if *id == search.old => search.first,
@@ -31,10 +31,8 @@ pub fn progress(search: &CommitSearch, commit: &Commit, left: usize) -> String {
 /// Returns a table of the tested commits, the result in a sentence, and its confidence. `culprit`:
 /// the commit that was found.
 pub fn render(search: &CommitSearch, outcome: &SearchOutcome, culprit: Option<&Culprit>) -> String {
-    let mut text = "| commit | result | kubelet | subject |\n|-|-|-|-|\n".to_owned();
-    for tested in &search.file.tested {
-        let _ = writeln!(text, "{}", row(tested));
-    }
+    let rows = search.file.tested.iter().map(cells);
+    let mut text = markdown_table(&["commit", "result", "kubelet", "subject"], rows);
     let _ = writeln!(text, "\n{}", sentence(search, outcome));
     if let Some(culprit) = culprit {
         let Culprit { commit, subject, author, date, pull_request } = culprit;
@@ -57,19 +55,18 @@ pub fn render(search: &CommitSearch, outcome: &SearchOutcome, culprit: Option<&C
     text
 }
 
-fn row(tested: &TestedCommit) -> String {
+fn cells(tested: &TestedCommit) -> [String; 4] {
     let result = match &tested.result {
         CommitResult::Judged { standing, tries: Tries { good, bad } } => match good + bad {
             1 => standing.label().to_owned(),
             all => format!("{}: {bad} of {all} tries bad", standing.label()),
         },
         CommitResult::NotBuilt(reason) | CommitResult::Inconclusive(reason) => {
-            format!("skipped: {}", markdown_cell(reason))
+            format!("skipped: {reason}")
         }
     };
     let version = tested.version.as_deref().unwrap_or("not built");
-    let subject = markdown_cell(&markdown_code(&tested.subject));
-    format!("| {} | {result} | {version} | {subject} |", short(&tested.commit))
+    [short(&tested.commit).to_owned(), result, version.to_owned(), markdown_code(&tested.subject)]
 }
 
 fn sentence(search: &CommitSearch, outcome: &SearchOutcome) -> String {

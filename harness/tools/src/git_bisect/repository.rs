@@ -229,8 +229,8 @@ impl Repository {
     }
 }
 
-/// Lets a command run in a directory, without the repository of a hook that started evictlab, and in
-/// its own process group, so that Ctrl-C in a terminal only reaches evictlab.
+/// Lets a command run in a directory, without the repository of a hook that started evictlab, and
+/// in its own process group, so that Ctrl-C in a terminal only reaches evictlab.
 pub(super) fn in_directory(command: Expression, dir: &Path) -> Expression {
     let command = command.dir(dir).env("GIT_TERMINAL_PROMPT", "0").before_spawn(|command| {
         command.process_group(0);

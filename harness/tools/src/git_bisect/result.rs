@@ -17,8 +17,8 @@ pub struct CommitBisectResult {
     case: String,
     /// Outcome of the search.
     outcome: CommitOutcome,
-    /// Commits of the outcome, full ids: the first one with the verdict of the newer end, those among which
-    /// it is, or the end that is not as given.
+    /// Commits of the outcome, full ids: the first one with the verdict of the newer end, those
+    /// among which it is, or the end that is not as given.
     commits: Vec<String>,
     /// The commit that was found; null without one.
     culprit: Option<Culprit>,

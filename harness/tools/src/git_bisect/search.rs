@@ -25,7 +25,7 @@ pub struct CommitSearch {
 
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(super) enum Step {
     /// Test a commit.
     Test {
         /// Id of the commit.
@@ -68,12 +68,12 @@ impl CommitSearch {
         Err(repository.unrelated(names))
     }
 
-    /// Returns the next commit to test, or the outcome. Both ends are tested first: a search between
-    /// ends with other verdicts than given would be in vain.
+    /// Returns the next commit to test, or the outcome. Both ends are tested first: a search
+    /// between ends with other verdicts than given would not find the commit.
     ///
     /// # Errors
     /// git fails.
-    pub fn next(&self) -> Result<Step, GitError> {
+    pub(super) fn next(&self) -> Result<Step, GitError> {
         let ends = [(&self.new, self.first.opposite()), (&self.old, self.first)];
         for (end, expected) in ends {
             match self.result(end) {
@@ -145,17 +145,17 @@ impl CommitSearch {
     }
 }
 
-/// Returns the index of the candidate to test, of `untested` ones, the best one first. The neighbours
-/// of a commit that does not build often do not build either, so the index after `skipped` ones is
-/// somewhere else, with the better ones preferred as git's `skip` prefers them (`skip_away` in
-/// git's bisect.c), but not at random.
+/// Returns the index of the candidate to test, of `untested` ones, the best one first. The
+/// neighbours of a commit that does not build often do not build either, so the index after
+/// `skipped` ones is somewhere else, with the better ones preferred as git's `skip` prefers them
+/// (`skip_away` in git's bisect.c), but not at random.
 fn position(untested: usize, skipped: usize) -> usize {
     let share = (skipped as f64 * GOLDEN_RATIO).fract().powf(1.5);
     ((untested as f64 * share) as usize).min(untested - 1)
 }
 
 /// Returns the number of commits that remain to be tested if all build, about.
-pub fn steps(left: usize) -> u32 {
+pub(super) fn steps(left: usize) -> u32 {
     (left + 1).next_power_of_two().trailing_zeros()
 }
 

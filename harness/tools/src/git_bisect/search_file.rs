@@ -1,6 +1,6 @@
 //! The file of a search, from which another process resumes it.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const FILE: &str = "bisect.json";
 /// Version of the file format.
 const VERSION: u32 = 1;
 
-/// What is searched, and how.
+/// Options of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchOptions {
@@ -90,7 +90,7 @@ impl TestedCommit {
 pub struct SearchFile {
     /// Version of the file format, 1.
     version: u32,
-    /// What is searched, and how.
+    /// Options of the search.
     pub options: SearchOptions,
     /// Tested commits, in order.
     pub tested: Vec<TestedCommit>,
@@ -144,6 +144,30 @@ pub enum SearchFileError {
         /// Value in the file.
         recorded: String,
     },
+    /// Another process continues the search.
+    #[error(
+        "failed to resume {}: another process continues its search\nhelp: wait for it, or start another search without --resume",
+        .0.display()
+    )]
+    Locked(PathBuf),
+    /// The directory could not be locked.
+    #[error("failed to lock {}: {source}", .dir.display())]
+    Lock {
+        /// The directory.
+        dir: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl SearchFileError {
+    /// Returns whether another directory or other options are the remedy.
+    pub(super) fn is_input(&self) -> bool {
+        match self {
+            Self::NotASearch { .. } | Self::OtherSearch { .. } | Self::Locked(_) => true,
+            Self::Write { .. } | Self::Lock { .. } => false,
+        }
+    }
 }
 
 impl SearchFile {
@@ -174,6 +198,20 @@ impl SearchFile {
                 let recorded = recorded.as_str().map_or_else(|| recorded.to_string(), str::to_owned);
                 Err(SearchFileError::OtherSearch { dir: dir.to_owned(), option, recorded })
             }
+        }
+    }
+
+    /// Locks a run directory for this process, until the returned file is closed.
+    ///
+    /// # Errors
+    /// Another process has the lock, or the directory cannot be opened.
+    pub fn lock(dir: &Path) -> Result<File, SearchFileError> {
+        let failed = |source| SearchFileError::Lock { dir: dir.to_owned(), source };
+        let lock = File::open(dir).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(TryLockError::WouldBlock) => Err(SearchFileError::Locked(dir.to_owned())),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
 

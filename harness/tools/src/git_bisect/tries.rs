@@ -31,8 +31,8 @@ impl Tries {
         Self { good: standings.len() as u32 - bad, bad }
     }
 
-    /// Returns the standing of the commit; `None` if tries are missing that could change it. `needed`:
-    /// number of conclusive tries.
+    /// Returns the standing of the commit; `None` if tries are missing that could change it.
+    /// `needed`: number of conclusive tries.
     pub fn standing(self, needed: u32, bad_if: BadIf) -> Option<Standing> {
         let is_complete = self.good + self.bad >= needed;
         match bad_if {
@@ -48,8 +48,8 @@ impl Tries {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confidence {
-    /// Tries of the commits whose tries may differ: of the bad commits if any bad try makes a commit
-    /// bad, of the good ones if all must be bad.
+    /// Tries of the commits whose tries may differ: of the bad commits if any bad try makes a
+    /// commit bad, of the good ones if all must be bad.
     pub tries: u32,
     /// Those among them with the verdict of their commits.
     pub agreeing: u32,

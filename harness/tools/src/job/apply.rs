@@ -1,15 +1,15 @@
 //! Creation of a Job's objects.
 
+use evictlab_cluster::workload::{api_resource, kind_and_name};
 use evictlab_cluster::{ClusterClient, JobName};
-use kube::api::{ApiResource, DynamicObject, PostParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DynamicObject, PostParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
 use super::error::JobError;
 
-/// Creates the objects of a manifest. A namespace may exist. `created` receives kind and name of each
-/// object.
+/// Creates the objects of a manifest. A namespace may exist. `created` receives kind and name of
+/// each object.
 ///
 /// # Errors
 /// An object exists; the API server refuses or does not answer.
@@ -38,15 +38,12 @@ pub async fn apply(
 }
 
 fn describe(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]))
+    let (kind, name) = kind_and_name(object);
+    format!("{kind} {name}")
 }
 
 fn api_of(client: &Client, object: &Value) -> Api<DynamicObject> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let version = text(&object["apiVersion"]);
-    let (group, version) = version.rsplit_once('/').unwrap_or(("", &version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &text(&object["kind"])));
+    let resource = api_resource(object);
     match object["metadata"]["namespace"].as_str() {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),

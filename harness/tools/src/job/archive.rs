@@ -1,16 +1,18 @@
 //! The results of a run as lines of a log.
 //!
 //! A compressed archive in base64, each line with a random id, so that no other line of the log can
-//! be mistaken for it. The last line has the number of lines and their checksum: a log that the kubelet
-//! rotated lacks its first lines, which is an error instead of a smaller result.
+//! be mistaken for it. The last line has the number of lines and their checksum: a log that the
+//! kubelet rotated lacks its first lines, which is an error instead of a smaller result.
 
-use std::fs;
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use evictlab_cluster::sha256_hex;
+use evictlab_rules::quantity::{GIB, MIB};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -20,11 +22,11 @@ use tar::{Archive, Builder, EntryType, Header};
 const PREFIX: &str = "evictlab-results";
 /// Bytes in a line. The runtime splits lines of more than 16 KiB.
 const LINE_BYTES: usize = 3072;
-/// Maximum size of a compressed archive. In base64, it is shorter than the log at which kubelets rotate
-/// (`containerLogMaxSize`, 10Mi by default).
-const MAX_COMPRESSED: usize = 6 << 20;
+/// Maximum size of a compressed archive. In base64, it is shorter than the log at which kubelets
+/// rotate (`containerLogMaxSize`, 10Mi by default).
+const MAX_COMPRESSED: usize = 6 * MIB as usize;
 /// Maximum size of the unpacked files.
-const MAX_UNPACKED: u64 = 2 << 30;
+const MAX_UNPACKED: u64 = 2 * GIB;
 
 /// A log without complete results, or with invalid ones.
 #[derive(Debug, thiserror::Error)]
@@ -55,8 +57,8 @@ pub struct PackedRun {
 }
 
 impl PackedRun {
-    /// Packs the files of a run directory. If they are too large for a log, the evidence of the cases is
-    /// left out: the events, which contain all verdicts, remain.
+    /// Packs the files of a run directory. If they are too large for a log, the evidence of the
+    /// cases is left out: the events, which contain all verdicts, remain.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -88,8 +90,8 @@ impl PackedRun {
     }
 }
 
-/// Unpacks the last results in a log to `dir`, which is created. Returns `false` if the log does not
-/// contain results: the run was killed.
+/// Unpacks the last results in a log to `dir`, which is created. Returns `false` if the log does
+/// not contain results: the run was killed.
 ///
 /// # Errors
 /// Lines are missing or damaged; a file cannot be written.
@@ -167,9 +169,16 @@ fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
         entry.read_to_end(&mut content)?;
         let target = dir.join(&path);
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
-        fs::write(target, content)?;
+        // As in the directory of a run, only the user reads evidence.
+        OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(target)?
+            .write_all(&content)?;
     }
     Ok(())
 }
@@ -178,6 +187,7 @@ fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
 mod tests {
     use super::*;
     use ring::digest::{SHA256, digest};
+    use std::os::unix::fs::PermissionsExt;
 
     fn write(dir: &Path, file: &str, content: &[u8]) {
         let path = dir.join(file);
@@ -206,7 +216,7 @@ mod tests {
     #[test]
     fn results_survive_a_log() {
         let (run, target) = (run_dir(), tempfile::tempdir().unwrap());
-        // An earlier attempt in the same log, and lines of somebody who knows the format.
+        // An earlier attempt in the same log, and forged lines in its format.
         let log = format!(
             "{}evictlab-results x QUJD\nevictlab-results end\n{}",
             log(run.path(), "first"),
@@ -216,6 +226,8 @@ mod tests {
         for file in ["finished.json", "artifacts/events.jsonl", "artifacts/message/a/v1.32.13/pod.yaml"] {
             let read = |dir: &Path| fs::read(dir.join(file)).unwrap();
             assert_eq!(read(target.path()), read(run.path()), "{file}");
+            let mode = target.path().join(file).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
         }
         assert!(!unpack("a line\nanother\n", target.path()).unwrap());
     }

@@ -1,8 +1,9 @@
 //! The results of a Job's indexes, from the logs of their pods.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ use super::status::{JobPhase, has_ended, read_job_through_outages};
 /// Interval of looks at the pods.
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// Maximum number of bytes of a log: an archive of results, in lines, and the output of the run.
+const MAX_LOG: i64 = 64 << 20;
+
 /// The results of a Job.
 #[derive(Debug)]
 pub struct Collected {
@@ -27,9 +31,9 @@ pub struct Collected {
     pub missing: Vec<usize>,
 }
 
-/// Writes the results of each index to a directory in `dir`, as soon as its pod has ended; with `wait`
-/// until the Job has ended. Of several attempts of an index, the last one with results counts. `step`
-/// receives a line for each.
+/// Writes the results of each index to a directory in `dir`, as soon as its pod has ended; with
+/// `wait` until the Job has ended. Of several attempts of an index, the last one with results
+/// counts. `step` receives a line for each.
 ///
 /// # Errors
 /// The Job does not exist; `dir` is not empty or cannot be written; the API server does not answer.
@@ -81,7 +85,8 @@ pub async fn collect(
 
 /// Writes the results in the log of a pod to a directory.
 async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), String> {
-    let log = pods.logs(pod, &LogParams::default()).await;
+    let options = LogParams { limit_bytes: Some(MAX_LOG), ..LogParams::default() };
+    let log = pods.logs(pod, &options).await;
     let log = log.map_err(|error| format!("failed to read its log: {}", api_error_message(&error)))?;
     match unpack(&log, dir) {
         Ok(true) => Ok(()),
@@ -92,7 +97,7 @@ async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), Stri
 
 fn create_empty(dir: &Path) -> Result<(), JobError> {
     let failed = |source| JobError::Write { dir: dir.to_owned(), source };
-    fs::create_dir_all(dir).map_err(failed)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
         Some(_) => Err(JobError::NotEmpty(dir.to_owned())),

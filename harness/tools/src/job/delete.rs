@@ -23,9 +23,9 @@ const END_TIMEOUT: Duration = Duration::from_secs(GRACE_SECONDS as u64 + 60);
 /// Maximum time without a change while a namespace is deleted.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Deletes a Job and waits for its pods, which end their runs; then deletes what killed pods left, and
-/// the other objects of the Job, each only if its label names the Job. Deletes the namespace if evictlab
-/// created it and no Job remains in it. `step` receives a line for each object.
+/// Deletes a Job and waits for its pods, which end their runs; then deletes what killed pods left,
+/// and the other objects of the Job, each only if its label names the Job. Deletes the namespace if
+/// evictlab created it and no Job remains in it. `step` receives a line for each object.
 ///
 /// # Errors
 /// The API server refuses or does not answer; pods of the Job remain.
@@ -96,8 +96,8 @@ async fn wait_for_pods(cluster: &ClusterClient, job: &JobName) -> Result<(), Job
     waited.await.map_err(|stalled| JobError::Remains { job: job.clone(), stalled })
 }
 
-/// Deletes the namespace of the Job, and waits until it is gone, if evictlab created it for Jobs and no
-/// Job and no pod remains.
+/// Deletes the namespace of the Job, and waits until it is gone, if evictlab created it for Jobs
+/// and no Job and no pod remains.
 async fn delete_namespace(
     cluster: &ClusterClient,
     job: &JobName,

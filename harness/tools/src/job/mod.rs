@@ -1,9 +1,9 @@
 //! Runs of a selection as a Kubernetes Job in the cluster that is tested: one shard for each index.
 //!
-//! [`manifest`] describes the objects, [`apply`] creates them, and [`JobWorker`] is the program of the
-//! pods. The results of an index are at the end of its pod's log, see [`archive`]: the log outlives the
-//! container, and needs neither a volume nor a program in the image that reads files. [`collect`]
-//! reads them, [`JobView`] shows the progress, and [`delete`] removes everything.
+//! [`manifest`] describes the objects, [`apply`] creates them, and [`JobWorker`] is the program of
+//! the pods. The results of an index are at the end of its pod's log, see [`archive`]: the log
+//! outlives the container, and needs neither a volume nor a program in the image that reads files.
+//! [`collect`] reads them, [`JobView`] shows the progress, and [`delete`] removes everything.
 
 mod apply;
 pub mod archive;

@@ -89,8 +89,8 @@ impl Requirement {
 }
 
 impl NodeSelector {
-    /// Node affinity of pods that must not run on the selected nodes. A node is not selected if it does
-    /// not meet one of the requirements, and one of the terms of an affinity is enough.
+    /// Node affinity of pods that must not run on the selected nodes. A node is not selected if it
+    /// does not meet one of the requirements, and one of the terms of an affinity is enough.
     pub(super) fn off_the_nodes(&self) -> Value {
         let terms: Vec<Value> = self
             .requirements

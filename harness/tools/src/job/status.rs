@@ -115,7 +115,8 @@ pub(super) struct JobState {
 /// Reads the progress of a Job.
 ///
 /// # Errors
-/// The Job does not exist, or evictlab did not create it; the API server refuses or does not answer.
+/// The Job does not exist, or evictlab did not create it; the API server refuses or does not
+/// answer.
 pub async fn read_status(cluster: &ClusterClient, name: &JobName) -> Result<JobView, JobError> {
     Ok(read_job(cluster, name).await?.view)
 }

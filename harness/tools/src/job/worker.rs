@@ -79,8 +79,8 @@ impl JobWorker {
         Ok(cluster.remove_earlier_attempts(&self.index, step).await?)
     }
 
-    /// Writes the results of the run to the log, and the verdicts to the termination message. `id` is
-    /// random. Returns whether the evidence was left out.
+    /// Writes the results of the run to the log, and the verdicts to the termination message. `id`
+    /// is random. Returns whether the evidence was left out.
     ///
     /// # Errors
     /// A file cannot be read or written.

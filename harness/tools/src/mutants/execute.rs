@@ -1,20 +1,20 @@
 //! One case on one simulated kubelet, with or without a defect.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use evictlab_case::{Cgroup, LoadedCase};
+use evictlab_case::LoadedCase;
 use evictlab_cluster::images::ImageCatalog;
 use evictlab_cluster::{Backend, EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, Defects, OptionsError};
 use evictlab_judge::{CaseResult, Verdict};
 use evictlab_report::clock::Clock;
-use evictlab_report::{Report, ReportError, Reports, RunEvent, RunEventKind, RunState};
+use evictlab_report::{Reports, VerdictCollector};
 use evictlab_runner::{Interrupt, RunRequest, run};
 use tokio::runtime::Builder;
 
-use super::matrix::Outcome;
+use super::matrix::CaseOutcome;
 
 /// Simulated time after which a case is ended.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -45,7 +45,7 @@ pub struct Subject {
 
 /// Returns the cgroup version on which a case runs: v2 unless the case applies only to v1.
 pub(super) fn cgroup_of(case: &LoadedCase) -> CgroupVersion {
-    if case.case.cgroup == Some(Cgroup::V1) { CgroupVersion::V1 } else { CgroupVersion::V2 }
+    case.case.cgroup.unwrap_or_default()
 }
 
 impl Subject {
@@ -57,13 +57,15 @@ impl Subject {
         &self,
         case: &Arc<LoadedCase>,
         catalog: &Arc<ImageCatalog>,
-    ) -> Result<Outcome, MutantError> {
+    ) -> Result<CaseOutcome, MutantError> {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build()?;
         let result = runtime.block_on(self.run_in_runtime(case, catalog))?;
         runtime.shutdown_background();
         Ok(match result {
-            Some(result) => Outcome { verdict: result.verdict, why: result.why.trim_end().to_owned() },
-            None => Outcome { verdict: Verdict::Error, why: "the case ended without a verdict".to_owned() },
+            Some(result) => CaseOutcome { verdict: result.verdict, why: result.why.trim_end().to_owned() },
+            None => {
+                CaseOutcome { verdict: Verdict::Error, why: "the case ended without a verdict".to_owned() }
+            }
         })
     }
 
@@ -88,27 +90,10 @@ impl Subject {
             timeout: Some(TIMEOUT),
             ..RunRequest::new(run_id, vec![case.clone()], Backend::Embedded(backend), catalog.clone())
         };
-        let last = LastVerdict::default();
-        let reports = Reports::start(vec![Box::new(last.clone())], clock)?;
+        let verdicts = VerdictCollector::default();
+        let reports = Reports::start(vec![Box::new(verdicts.clone())], clock)?;
         run(request, reports.events(), Interrupt::default()).await;
         reports.finish();
-        Ok(last.0.lock().unwrap_or_else(PoisonError::into_inner).take())
-    }
-}
-
-/// Keeps the last verdict of a run.
-#[derive(Clone, Default)]
-struct LastVerdict(Arc<Mutex<Option<Arc<CaseResult>>>>);
-
-impl Report for LastVerdict {
-    fn name(&self) -> &'static str {
-        "last verdict"
-    }
-
-    fn on_event(&mut self, event: &RunEvent, _run: &RunState) -> Result<(), ReportError> {
-        if let RunEventKind::CaseEnded { judgement, .. } = &event.what {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(judgement.clone());
-        }
-        Ok(())
+        Ok(verdicts.last_result(|_| true))
     }
 }

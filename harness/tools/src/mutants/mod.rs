@@ -9,7 +9,7 @@ mod text;
 
 pub use defect_info::DefectInfo;
 pub use execute::{MutantError, Subject};
-pub use matrix::{CaseRow, LeftOut, Matrix, MutantRow, Outcome};
+pub use matrix::{CaseOutcome, CaseRow, LeftOut, Matrix, MutantRow};
 pub use page::page;
 pub use schedule::{MatrixOptions, run};
 pub use text::{list, summary};

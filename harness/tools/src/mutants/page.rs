@@ -4,7 +4,7 @@ use evictlab_judge::Verdict;
 use evictlab_report::{html_document, search_field};
 use maud::{Markup, html};
 
-use super::matrix::{Matrix, MutantRow, Outcome};
+use super::matrix::{CaseOutcome, Matrix, MutantRow};
 
 const STYLE: &str = "
 body { max-width: none; }
@@ -65,8 +65,8 @@ fn row(mutant: &MutantRow, cases: &[&str]) -> Markup {
     }
 }
 
-fn cell(outcome: Option<&Outcome>) -> Markup {
-    let Some(Outcome { verdict, why }) = outcome else { return html! { td {} } };
+fn cell(outcome: Option<&CaseOutcome>) -> Markup {
+    let Some(CaseOutcome { verdict, why }) = outcome else { return html! { td {} } };
     let title = format!("{verdict}: {why}");
     match verdict {
         Verdict::Failed => html! { td.kill title=(title) { "×" } },

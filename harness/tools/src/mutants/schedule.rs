@@ -11,7 +11,7 @@ use evictlab_cluster::images::ImageCatalog;
 use evictlab_embedded::{CgroupVersion, Defect};
 
 use super::execute::{MutantError, Subject, cgroup_of};
-use super::matrix::{CaseRow, LeftOut, Matrix, MutantRow, Outcome};
+use super::matrix::{CaseOutcome, CaseRow, LeftOut, Matrix, MutantRow};
 
 /// Mutants and cases to run.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub fn run(options: &MatrixOptions, progress: &(dyn Fn(usize, usize) + Sync)) ->
 }
 
 /// Results on the sound kubelets, by case and kubelet.
-type Sound = Vec<(Arc<LoadedCase>, Kubelet, Outcome)>;
+type Sound = Vec<(Arc<LoadedCase>, Kubelet, CaseOutcome)>;
 
 fn sound_cases(options: &MatrixOptions) -> Result<Sound, MutantError> {
     let pairs = options
@@ -142,7 +142,7 @@ impl Mutant<'_> {
         Ok(row)
     }
 
-    fn outcome(&self, case: &Arc<LoadedCase>, options: &MatrixOptions) -> Result<Outcome, MutantError> {
+    fn outcome(&self, case: &Arc<LoadedCase>, options: &MatrixOptions) -> Result<CaseOutcome, MutantError> {
         let subject = Subject {
             kubelet: self.kubelet.clone(),
             cgroup: cgroup_for(self.defect),

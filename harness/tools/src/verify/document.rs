@@ -10,7 +10,7 @@ use evictlab_cluster::kubelet_config;
 use evictlab_evidence::Observations;
 use evictlab_judge::{Check, EvictionRecord};
 use evictlab_report::RunDir;
-use evictlab_report::words::{code_block, markdown_cell};
+use evictlab_report::words::{code_block, markdown_table};
 use k8s_openapi::api::core::v1::NodeSystemInfo;
 
 /// Returns the document as Markdown. Paths of pictures are relative to the run directory.
@@ -69,12 +69,12 @@ fn case_section(text: &mut String, context: &ReportContext, case: &CaseCompariso
 /// Appends the verdict, timing and configuration on each kubelet.
 fn result_table(text: &mut String, context: &ReportContext, case: &CaseComparison) {
     let [before, after] = &context.sides;
-    let _ = writeln!(text, "\n| | {before} | {after} |\n|-|-|-|");
-    let mut row = |what: &str, of: &dyn Fn(&LastRun) -> Option<String>| {
-        let cells = case.runs.each_ref().map(|run| run.as_ref().and_then(of));
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut row = |name: &str, value: &dyn Fn(&LastRun) -> Option<String>| {
+        let cells = case.runs.each_ref().map(|run| run.as_ref().and_then(value));
         if cells.iter().any(Option::is_some) {
-            let [one, other] = cells.map(|cell| markdown_cell(&cell.unwrap_or_default()));
-            let _ = writeln!(text, "| {what} | {one} | {other} |");
+            let [one, other] = cells.map(Option::unwrap_or_default);
+            rows.push([name.to_owned(), one, other]);
         }
     };
     row("verdict", &|run| Some(format!("**{}**", run.judgement.verdict)));
@@ -91,6 +91,8 @@ fn result_table(text: &mut String, context: &ReportContext, case: &CaseCompariso
     row("container runtime", &|run| {
         Some(node_info(run.evidence.as_deref()?)?.container_runtime_version.clone())
     });
+    let header = ["", &before.to_string(), &after.to_string()];
+    let _ = write!(text, "\n{}", markdown_table(&header, rows));
 }
 
 /// Appends the diff of messages and annotations.
@@ -109,7 +111,7 @@ fn differences(text: &mut String, context: &ReportContext, case: &CaseComparison
 
 /// Returns the changes of the kubelet configuration for the case, without those for every node.
 fn config_changes(seen: &Observations) -> String {
-    let base = kubelet_config::base(seen.cgroup == "v1");
+    let base = kubelet_config::base(seen.cgroup.unwrap_or_default());
     let own = seen.kubelet_config_overrides.iter().filter(|(field, _)| !base.contains_key(*field));
     let fields: Vec<String> = own.map(|(field, value)| format!("`{field}: {value}`")).collect();
     fields.join("; ")
@@ -130,11 +132,11 @@ fn check_table(text: &mut String, case: &CaseComparison) {
         return;
     }
     let word = |holds: Option<bool>| if holds == Some(true) { "passed" } else { "failed" };
-    text.push_str("\n| check | before | after |\n|-|-|-|\n");
-    for check in differing {
-        let [one, other] = [before, after].map(|run| word(holds(run, &check.name)));
-        let _ = writeln!(text, "| {} | {one} | {other} |", check.name.replace('|', "\\|"));
-    }
+    let rows = differing.iter().map(|check| {
+        let [one, other] = [before, after].map(|run| word(holds(run, &check.name)).to_owned());
+        [check.name.clone(), one, other]
+    });
+    let _ = write!(text, "\n{}", markdown_table(&["check", "before", "after"], rows));
 }
 
 /// Appends the Evicted events of a kubelet as YAML.
@@ -186,13 +188,9 @@ fn reproduction(text: &mut String, recipe: Option<&Result<Recipe, String>>) {
 }
 
 fn environment(text: &mut String, context: &ReportContext, comparisons: &[CaseComparison]) {
-    text.push_str("\n## Environment\n\n| | |\n|-|-|\n");
-    for (what, which) in &context.environment {
-        let _ = writeln!(text, "| {what} | {} |", which.replace('|', "\\|"));
-    }
     let seen =
         comparisons.iter().flat_map(|case| case.runs.iter().flatten()).find_map(|run| run.evidence.as_ref());
-    if let Some(info) = seen.and_then(|seen| node_info(seen)) {
-        let _ = writeln!(text, "| nodes | {} |", info.os_image);
-    }
+    let nodes = seen.and_then(|seen| node_info(seen)).map(|info| ["nodes".to_owned(), info.os_image.clone()]);
+    let given = context.environment.iter().map(|(name, value)| [name.clone(), value.clone()]);
+    let _ = write!(text, "\n## Environment\n\n{}", markdown_table(&["", ""], given.chain(nodes)));
 }

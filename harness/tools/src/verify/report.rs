@@ -22,7 +22,8 @@ impl Conclusions {
     }
 }
 
-/// Writes `verify.md` and `verify.html` to the run directory as soon as every case has its verdicts, and at the end.
+/// Writes `verify.md` and `verify.html` to the run directory as soon as every case has its
+/// verdicts, and at the end.
 #[derive(Debug)]
 pub struct VerifyReport {
     run_dir: RunDir,

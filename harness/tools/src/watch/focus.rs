@@ -54,8 +54,8 @@ impl Focus {
     }
 }
 
-/// Returns the name that a key selects after `selected`. Without a selected one, every key but `End`
-/// selects the first.
+/// Returns the name that a key selects after `selected`. Without a selected one, every key but
+/// `End` selects the first.
 fn moved(names: &[&str], selected: Option<&str>, key: Key) -> Option<String> {
     let last = names.len().checked_sub(1)?;
     let place = selected.and_then(|selected| names.iter().position(|name| *name == selected));
@@ -71,8 +71,8 @@ fn moved(names: &[&str], selected: Option<&str>, key: Key) -> Option<String> {
     Some(names[place.min(last)].to_owned())
 }
 
-/// Returns the first of `rows` lines of a list of `length` so that the line `selected` is visible, near
-/// the middle.
+/// Returns the first of `rows` lines of a list of `length` so that the line `selected` is visible,
+/// near the middle.
 pub(super) fn first_visible(length: usize, selected: Option<usize>, rows: usize) -> usize {
     let Some(selected) = selected else { return 0 };
     selected.saturating_sub(rows / 2).min(length.saturating_sub(rows))

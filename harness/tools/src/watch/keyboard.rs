@@ -36,8 +36,8 @@ pub enum Key {
     Quit,
 }
 
-/// Bytes that terminals send for keys (xterm and VT220 sequences, in normal and application mode), and
-/// letters as in `less` and vi. Longer sequences come first.
+/// Bytes that terminals send for keys (xterm and VT220 sequences, in normal and application mode),
+/// and letters as in `less` and vi. Longer sequences come first.
 const KEYS: [(&[u8], Key); 28] = [
     (b"\x1b[5~", Key::PageUp),
     (b"\x1b[6~", Key::PageDown),
@@ -71,16 +71,16 @@ const KEYS: [(&[u8], Key); 28] = [
 
 /// Reads keys while it exists, and restores the mode of the terminal when it is dropped.
 ///
-/// Only line buffering and echo are disabled, so Ctrl-C and Ctrl-Z send their signals, and output does
-/// not change. This is why it does not use crossterm, whose raw mode disables both.
+/// Only line buffering and echo are disabled, so Ctrl-C and Ctrl-Z send their signals, and output
+/// does not change. This is why it does not use crossterm, whose raw mode disables both.
 #[derive(Debug)]
 pub struct Keyboard {
     before: Arc<Termios>,
 }
 
 impl Keyboard {
-    /// Starts to read keys from standard input. Returns `None` if standard input is not a terminal, or
-    /// belongs to another process group: reading it would stop a process in the background.
+    /// Starts to read keys from standard input. Returns `None` if standard input is not a terminal,
+    /// or belongs to another process group: reading it would stop a process in the background.
     ///
     /// # Errors
     /// The mode of the terminal cannot be changed, or the thread that reads cannot be started.
@@ -123,8 +123,8 @@ impl Drop for Keyboard {
     }
 }
 
-/// Returns the keys in what one read returned. A terminal sends the sequence of a key at once; unknown
-/// sequences are skipped, and a single escape is the key Esc.
+/// Returns the keys in what one read returned. A terminal sends the sequence of a key at once;
+/// unknown sequences are skipped, and a single escape is the key Esc.
 fn decode(mut bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     while !bytes.is_empty() {

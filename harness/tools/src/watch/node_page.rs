@@ -19,8 +19,8 @@ pub(super) struct NodePage<'a> {
     pub now: Timestamp,
 }
 
-/// Returns the lines of a node, at most `room`: its header, the pods around the selected one, the reason
-/// for the rank of the selected one, and the evictions.
+/// Returns the lines of a node, at most `room`: its header, the pods around the selected one, the
+/// reason for the rank of the selected one, and the evictions.
 pub(super) fn node_page(page: &NodePage<'_>, room: usize) -> Vec<Line> {
     let NodePage { view, evictions, focus, now } = *page;
     let mut lines = vec![node_header(view, ColumnWidths::of_node(view), now)];
@@ -41,8 +41,8 @@ pub(super) fn node_page(page: &NodePage<'_>, room: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns `rows` lines of the list of pods: the candidates in their order, then those that are never
-/// evicted.
+/// Returns `rows` lines of the list of pods: the candidates in their order, then those that are
+/// never evicted.
 fn pods(reading: &Reading, selected: Option<&str>, rows: usize) -> Vec<Line> {
     let names = reading.order.iter().map(|own| &own.pod).chain(reading.exempt.iter().map(|own| &own.pod));
     let width = pod_width(names);

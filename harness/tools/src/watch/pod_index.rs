@@ -43,7 +43,7 @@ impl PodIndex {
     }
 
     /// Returns the pods bound to a node, by namespace and name.
-    pub(super) fn on(&self, node: &str) -> Vec<WatchedPod> {
+    pub(super) fn pods_on(&self, node: &str) -> Vec<WatchedPod> {
         let encoded: Vec<EncodedPod> =
             self.lock().by_node.get(node).into_iter().flat_map(|pods| pods.values().cloned()).collect();
         let mut pods: Vec<WatchedPod> = encoded.iter().filter_map(EncodedPod::decode).collect();
@@ -99,7 +99,7 @@ mod tests {
     fn finds_the_pods_of_a_node() {
         let index = PodIndex::default();
         let names =
-            |node: &str| index.on(node).into_iter().map(|own| own.pod.metadata.name).collect::<Vec<_>>();
+            |node: &str| index.pods_on(node).into_iter().map(|own| own.pod.metadata.name).collect::<Vec<_>>();
         index.apply(&Event::Init);
         for one in [pod("b", Some("n")), pod("a", Some("n")), pod("pending", None)] {
             index.apply(&Event::InitApply(one));

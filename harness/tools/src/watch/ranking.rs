@@ -45,8 +45,8 @@ pub struct ExemptPod {
     pub reason: String,
 }
 
-/// Returns the ranked candidates and the exempt pods of those that have not ended. `evicted` contains the UIDs of pods that are
-/// being evicted.
+/// Returns the ranked candidates and the exempt pods of those that have not ended. `evicted`
+/// contains the UIDs of pods that are being evicted.
 pub(super) fn rank(
     version: &KubeletVersion,
     signal: Signal,

@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::change::Change;
+use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::keyboard::Key;
 use super::kubelet_client::{KubeletSnapshot, QueryError, query};
@@ -149,7 +149,7 @@ async fn query_nodes(client: &Client, nodes: &[&ApiNode], pods: &PodIndex, signa
     let evicted = BTreeSet::new();
     let view = async |node: &ApiNode| {
         let snapshot = query(client, &node.name_any()).await;
-        let (pods, at) = (pods.on(&node.name_any()), Timestamp::now());
+        let (pods, at) = (pods.pods_on(&node.name_any()), Timestamp::now());
         let snapshot = snapshot.as_ref();
         NodeView::new(&NodeInput { node, pods: &pods, snapshot, signal, evicted: &evicted, at })
     };
@@ -233,7 +233,7 @@ impl WatchLoop<'_> {
         }
     }
 
-    fn handle_message(&mut self, message: WatchMessage) -> Vec<Change> {
+    fn handle_message(&mut self, message: WatchMessage) -> Vec<NodeChange> {
         let now = Timestamp::now();
         match message {
             WatchMessage::ListComplete(_) => Vec::new(),
@@ -248,7 +248,7 @@ impl WatchLoop<'_> {
         }
     }
 
-    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<Change> {
+    fn handle_result(&mut self, name: &str, result: &Result<KubeletSnapshot, QueryError>) -> Vec<NodeChange> {
         let now = Timestamp::now();
         if let Err(QueryError::ApiServer(reason)) = result {
             return self.state.set_server_error(Some(reason.clone()), now);
@@ -258,7 +258,7 @@ impl WatchLoop<'_> {
         let Some(node) = node.filter(|node| self.options.includes(node)) else { return changes };
         let view = NodeView::new(&NodeInput {
             node: &node,
-            pods: &self.watches.pods.on(name),
+            pods: &self.watches.pods.pods_on(name),
             snapshot: result.as_ref(),
             signal: self.signal,
             evicted: &self.state.evicted,
@@ -284,7 +284,7 @@ impl WatchLoop<'_> {
     }
 
     /// Starts a poller for each new node and stops those of removed nodes.
-    fn update_pollers(&mut self) -> Vec<Change> {
+    fn update_pollers(&mut self) -> Vec<NodeChange> {
         let nodes = self.watches.nodes.state();
         let present: BTreeSet<String> =
             nodes.iter().filter(|node| self.options.includes(node)).map(|node| node.name_any()).collect();
@@ -327,7 +327,8 @@ struct Poller {
     client: Client,
     interval: Duration,
     sender: Sender<QueryResult>,
-    /// Permits of the queries that run at a time. The wait for one is not part of a query's timeout.
+    /// Permits of the queries that run at a time. The wait for one is not part of a query's
+    /// timeout.
     queries: Arc<Semaphore>,
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Node as ApiNode};
 use serde_json::{Value, json};
 
-use super::change::Change;
+use super::change::NodeChange;
 use super::eviction::EvictionEvent;
 use super::focus::Focus;
 use super::keyboard::Key;
@@ -136,7 +136,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(START.as_second() + seconds).unwrap()
 }
 
-fn texts(changes: Vec<Change>) -> Vec<String> {
+fn texts(changes: Vec<NodeChange>) -> Vec<String> {
     changes.into_iter().map(|change| format!("{}: {}", change.kind.label(), change.text)).collect()
 }
 

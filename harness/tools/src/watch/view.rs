@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use jiff::{SignedDuration, Timestamp};
 use terminal_size::{Height, Width};
 
-use super::change::{Change, ChangeKind};
+use super::change::{ChangeKind, NodeChange};
 use super::focus::{Focus, first_visible};
 use super::keyboard::Key;
 use super::node::NodeView;
@@ -85,7 +85,7 @@ impl<W: Write> WatchView<W> {
     pub(super) fn update(
         &mut self,
         state: &WatchState,
-        changes: &[Change],
+        changes: &[NodeChange],
         now: Timestamp,
     ) -> io::Result<()> {
         let live = self.options.terminal.live;
@@ -275,7 +275,7 @@ fn title(state: &WatchState, options: &ViewOptions, hidden: usize, now: Timestam
 const LABEL_WIDTH: usize = 10;
 
 /// Formats a change with time, node, label and description.
-fn log_line(change: &Change, state: &WatchState) -> Line {
+fn log_line(change: &NodeChange, state: &WatchState) -> Line {
     let widest = state.nodes.keys().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut line = Line::default();
     line.push(&change.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), Style::Dim);

@@ -15,7 +15,7 @@ use super::lifetime::{handle_signals, park, print_line};
 const GO_EXIT: u8 = 2;
 
 /// Allocates memory in steps and keeps CPUs busy.
-pub fn agnhost_stress(options: &StressOptions) {
+pub(crate) fn agnhost_stress(options: &StressOptions) {
     handle_signals(OnTerm::Exit { code: GO_EXIT, delay: Duration::ZERO });
     print_line(options.start_message());
     for _ in 0..options.cpus {

@@ -5,20 +5,16 @@ use std::process::exit;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use evictlab_stress::{AfterHold, ConsumeOptions, EXIT_REFUSED, OnRefusal, Resource};
+use evictlab_stress::{AfterHold, ConsumeOptions, EXIT_REFUSED, OnRefusal};
 
 use super::consumer::Consumer;
-use super::files::{Disk, Inodes, PageCache};
 use super::lifetime::{handle_signals, hold, park, print_line};
-use super::logs::Logs;
-use super::memory::Memory;
-use super::pids::Pids;
 
 /// The shortest interval between two lines about progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Consumes a resource, holds it and releases it or exits.
-pub fn consume(options: &ConsumeOptions) {
+pub(crate) fn consume(options: &ConsumeOptions) {
     handle_signals(options.lifetime.on_term);
     sleep(options.ramp.delay);
     let start = Instant::now();
@@ -26,11 +22,11 @@ pub fn consume(options: &ConsumeOptions) {
         print_line(options.refused_message(consumed, start.elapsed(), &error.to_string()));
     };
     let mut consumed = 0;
-    let mut consumer = consumer(options).unwrap_or_else(|error| {
+    let mut consumer = Consumer::new(options).unwrap_or_else(|error| {
         print_refusal(consumed, error);
         exit(EXIT_REFUSED);
     });
-    match run_steps(options, consumer.as_mut(), start, &mut consumed) {
+    match run_steps(options, &mut consumer, start, &mut consumed) {
         Ok(()) => print_line(options.done_message(consumed, start.elapsed())),
         Err(error) => {
             print_refusal(consumed, error);
@@ -54,7 +50,7 @@ pub fn consume(options: &ConsumeOptions) {
 
 fn run_steps(
     options: &ConsumeOptions,
-    consumer: &mut dyn Consumer,
+    consumer: &mut Consumer,
     start: Instant,
     consumed: &mut u64,
 ) -> io::Result<()> {
@@ -71,15 +67,4 @@ fn run_steps(
         sleep(options.ramp.pause);
     }
     Ok(())
-}
-
-fn consumer(options: &ConsumeOptions) -> io::Result<Box<dyn Consumer>> {
-    Ok(match options.resource {
-        Resource::Memory => Box::new(Memory::new()),
-        Resource::Disk { allocate } => Box::new(Disk::new(&options.path, allocate)?),
-        Resource::Inodes => Box::new(Inodes::new(&options.path)?),
-        Resource::Logs => Box::new(Logs::new()),
-        Resource::Pids => Box::new(Pids::new()?),
-        Resource::PageCache => Box::new(PageCache::new(&options.path)?),
-    })
 }

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// A new directory. Files of earlier runs stay, in a volume that outlives its container.
-pub struct RunDirectory(PathBuf);
+pub(super) struct RunDirectory(PathBuf);
 
 impl RunDirectory {
     /// Creates the first of `name-0`, `name-1`, … in `path` that does not exist, and `path` itself.
-    pub fn create(path: &str, name: &str) -> io::Result<Self> {
+    pub(super) fn create(path: &str, name: &str) -> io::Result<Self> {
         fs::create_dir_all(path).map_err(|error| with_path(Path::new(path), error))?;
         let mut number = 0;
         loop {
@@ -23,14 +23,14 @@ impl RunDirectory {
     }
 
     /// Creates a file in the directory.
-    pub fn create_file(&self, name: &str) -> io::Result<File> {
+    pub(super) fn create_file(&self, name: &str) -> io::Result<File> {
         let path = self.0.join(name);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         file.map_err(|error| with_path(&path, error))
     }
 
     /// Removes the directory with its files.
-    pub fn remove(self) -> io::Result<()> {
+    pub(super) fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(&self.0).map_err(|error| with_path(&self.0, error))
     }
 }

@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::consumer::Consumer;
 use super::directory::RunDirectory;
 use super::random::{BLOCK, RandomBytes};
 
@@ -15,19 +14,17 @@ use super::random::{BLOCK, RandomBytes};
 const READS: usize = 2;
 
 /// Disk space: a file that grows.
-pub struct Disk {
+pub(super) struct Disk {
     file: RandomFile,
     allocate: bool,
 }
 
 impl Disk {
-    pub fn new(path: &str, allocate: bool) -> io::Result<Self> {
+    pub(super) fn new(path: &str, allocate: bool) -> io::Result<Self> {
         Ok(Self { file: RandomFile::create(path, "disk")?, allocate })
     }
-}
 
-impl Consumer for Disk {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         if self.allocate {
             fallocate(&self.file.file, FallocateFlags::empty(), *consumed, amount)?;
             *consumed += amount;
@@ -36,22 +33,20 @@ impl Consumer for Disk {
         self.file.append(amount, consumed)
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    pub(super) fn release(self) -> io::Result<()> {
         self.file.remove()
     }
 }
 
 /// Active page cache: a file that grows and is read.
-pub struct PageCache(RandomFile);
+pub(super) struct PageCache(RandomFile);
 
 impl PageCache {
-    pub fn new(path: &str) -> io::Result<Self> {
+    pub(super) fn new(path: &str) -> io::Result<Self> {
         RandomFile::create(path, "page-cache").map(Self)
     }
-}
 
-impl Consumer for PageCache {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         let start = *consumed;
         self.0.append(amount, consumed)?;
         for _ in 0..READS {
@@ -67,22 +62,20 @@ impl Consumer for PageCache {
         Ok(())
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    pub(super) fn release(self) -> io::Result<()> {
         self.0.remove()
     }
 }
 
 /// Inodes: empty files.
-pub struct Inodes(RunDirectory);
+pub(super) struct Inodes(RunDirectory);
 
 impl Inodes {
-    pub fn new(path: &str) -> io::Result<Self> {
+    pub(super) fn new(path: &str) -> io::Result<Self> {
         RunDirectory::create(path, "inodes").map(Self)
     }
-}
 
-impl Consumer for Inodes {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         for _ in 0..amount {
             self.0.create_file(&consumed.to_string())?;
             *consumed += 1;
@@ -90,7 +83,7 @@ impl Consumer for Inodes {
         Ok(())
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
+    pub(super) fn release(self) -> io::Result<()> {
         self.0.remove()
     }
 }

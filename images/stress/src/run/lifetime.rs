@@ -13,14 +13,14 @@ use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
 /// Runs `stress idle`.
-pub fn idle(lifetime: &Lifetime) {
+pub(crate) fn idle(lifetime: &Lifetime) {
     handle_signals(lifetime.on_term);
     hold(lifetime);
     park()
 }
 
 /// Installs the handlers of SIGTERM and SIGINT. Exits if that fails.
-pub fn handle_signals(on_term: OnTerm) {
+pub(super) fn handle_signals(on_term: OnTerm) {
     let installed = match on_term {
         // The handler itself exits, so that a busy program exits at once.
         OnTerm::Exit { code, delay } if delay.is_zero() => {
@@ -51,7 +51,7 @@ fn wait_for_signals(mut signals: Signals, on_term: OnTerm) {
 }
 
 /// Holds the resource for the stated time. Returns if it is to be released then.
-pub fn hold(lifetime: &Lifetime) {
+pub(super) fn hold(lifetime: &Lifetime) {
     match lifetime.hold {
         None => park(),
         Some(hold) => sleep(hold),
@@ -62,13 +62,13 @@ pub fn hold(lifetime: &Lifetime) {
 }
 
 /// Runs until a signal ends the program.
-pub fn park() -> ! {
+pub(super) fn park() -> ! {
     loop {
         thread::park();
     }
 }
 
 /// Prints a line on stderr. Ignores errors: the reader may be gone.
-pub fn print_line(line: impl Display) {
+pub(super) fn print_line(line: impl Display) {
     let _ = writeln!(stderr(), "{line}");
 }

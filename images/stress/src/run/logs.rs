@@ -2,23 +2,22 @@
 
 use std::io::{self, Write};
 
-use super::consumer::Consumer;
+use evictlab_rules::quantity::KIB;
+
 use super::random::RandomBytes;
 
 /// The length of a line with its newline, in bytes.
-const LINE: usize = 1 << 10;
+const LINE: usize = KIB as usize;
 
 /// Log lines on stdout.
-pub struct Logs(RandomBytes);
+pub(super) struct Logs(RandomBytes);
 
 impl Logs {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(RandomBytes::new())
     }
-}
 
-impl Consumer for Logs {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         let mut line = [b'\n'; LINE];
         let mut left = amount;
         let mut stdout = io::stdout().lock();
@@ -31,9 +30,5 @@ impl Consumer for Logs {
             *consumed += len as u64;
         }
         stdout.flush()
-    }
-
-    fn release(self: Box<Self>) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -2,24 +2,21 @@
 
 use std::io;
 
-use super::consumer::Consumer;
 use super::random::{BLOCK, RandomBytes};
 
 /// Anonymous memory that was written. Reserved memory takes no pages.
-pub struct Memory {
+pub(super) struct Memory {
     random: RandomBytes,
     block: Vec<u8>,
     chunks: Vec<Vec<u8>>,
 }
 
 impl Memory {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { random: RandomBytes::new(), block: vec![0; BLOCK], chunks: Vec::new() }
     }
-}
 
-impl Consumer for Memory {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         let out_of_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
         let amount = usize::try_from(amount).map_err(|_| out_of_memory())?;
         let mut chunk = Vec::new();
@@ -31,10 +28,6 @@ impl Consumer for Memory {
         }
         *consumed += amount as u64;
         self.chunks.push(chunk);
-        Ok(())
-    }
-
-    fn release(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ mod memory;
 mod pids;
 mod random;
 
-pub use agnhost::agnhost_stress;
-pub use consume::consume;
-pub use lifetime::idle;
-pub use pids::child;
+pub(crate) use agnhost::agnhost_stress;
+pub(crate) use consume::consume;
+pub(crate) use lifetime::idle;
+pub(crate) use pids::child;

@@ -5,11 +5,9 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use super::consumer::Consumer;
-
 /// Child processes that exit at the end of their stdin, a pipe of this process. They do not outlive
 /// it, even if it is killed.
-pub struct Pids {
+pub(super) struct Pids {
     program: PathBuf,
     reader: PipeReader,
     writer: PipeWriter,
@@ -17,14 +15,12 @@ pub struct Pids {
 }
 
 impl Pids {
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         Ok(Self { program: current_exe()?, reader, writer, children: Vec::new() })
     }
-}
 
-impl Consumer for Pids {
-    fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
+    pub(super) fn consume(&mut self, amount: u64, consumed: &mut u64) -> io::Result<()> {
         for _ in 0..amount {
             let mut child = Command::new(&self.program);
             child.arg("child").stdin(Stdio::from(self.reader.try_clone()?));
@@ -34,8 +30,8 @@ impl Consumer for Pids {
         Ok(())
     }
 
-    fn release(self: Box<Self>) -> io::Result<()> {
-        let Self { writer, children, .. } = *self;
+    pub(super) fn release(self) -> io::Result<()> {
+        let Self { writer, children, .. } = self;
         drop(writer);
         // Zombies count as processes until they are waited for.
         children.into_iter().try_for_each(|mut child| child.wait().map(drop))
@@ -43,7 +39,7 @@ impl Consumer for Pids {
 }
 
 /// Runs `stress child`: waits for the end of stdin.
-pub fn child() {
+pub(crate) fn child() {
     let mut byte = [0];
     while let Err(error) = io::stdin().read(&mut byte) {
         if error.kind() != io::ErrorKind::Interrupted {

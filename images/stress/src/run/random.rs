@@ -1,14 +1,16 @@
 //! Bytes that do not compress: a file system, a swap device or the kubelet's log rotation would
 //! store less than the requested amount.
 
+use evictlab_rules::quantity::KIB;
+
 /// The number of bytes that are generated at once.
-pub const BLOCK: usize = 64 << 10;
+pub(super) const BLOCK: usize = 64 * KIB as usize;
 
 /// A xorshift64* generator. Not suitable for secrets.
-pub struct RandomBytes(u64);
+pub(super) struct RandomBytes(u64);
 
 impl RandomBytes {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
@@ -20,14 +22,14 @@ impl RandomBytes {
     }
 
     /// Fills a buffer with bytes.
-    pub fn fill(&mut self, bytes: &mut [u8]) {
+    pub(super) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next()[..chunk.len()]);
         }
     }
 
     /// Fills a buffer with characters of base64.
-    pub fn fill_letters(&mut self, bytes: &mut [u8]) {
+    pub(super) fn fill_letters(&mut self, bytes: &mut [u8]) {
         const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         self.fill(bytes);
         bytes.iter_mut().for_each(|byte| *byte = LETTERS[usize::from(*byte % 64)]);

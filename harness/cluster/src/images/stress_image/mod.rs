@@ -1,4 +1,5 @@
-//! The stress image: evictlab's own test program, embedded in releases, or built from the source tree.
+//! The stress image: evictlab's own test program, embedded in releases, or built from the source
+//! tree.
 
 mod archive;
 mod build;

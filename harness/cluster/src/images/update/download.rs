@@ -4,7 +4,7 @@ use http::header::{ACCEPT, USER_AGENT};
 use http::{Request, Uri};
 use kube::{Client, Config};
 
-use crate::api_error_message;
+use crate::api_error::api_error_message;
 
 /// Address of the list of kind's releases.
 pub const RELEASES: &str = "https://api.github.com/repos/kubernetes-sigs/kind/releases?per_page=100";

@@ -30,7 +30,7 @@ pub enum UpdateError {
 
 /// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum ImageChangeKind {
     /// The catalog did not contain the version.
     Added,
     /// A newer kind release built the version again.
@@ -39,13 +39,13 @@ pub enum ChangeKind {
 
 /// A changed entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ImageChange {
     /// Kubernetes version of the image.
     pub version: KubeletVersion,
     /// Release of kind.
     pub kind: Version,
     /// Kind of the change.
-    pub change: ChangeKind,
+    pub change: ImageChangeKind,
 }
 
 /// An updated catalog.
@@ -54,7 +54,7 @@ pub struct Update {
     /// The new text.
     pub text: String,
     /// Changed entries, newest version first.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ImageChange>,
     /// Number of node images without a change.
     pub unchanged: usize,
 }
@@ -108,16 +108,16 @@ pub fn update(text: &str, published: &BTreeMap<KubeletVersion, NodeImage>) -> Re
         let change = match entries.iter_mut().find(|entry| entry.version == *version) {
             Some(known) if known.is_older(image) => {
                 *known = new;
-                ChangeKind::Rebuilt
+                ImageChangeKind::Rebuilt
             }
             Some(_) => continue,
             None if oldest.is_some_and(|oldest| (version.major, version.minor) < oldest) => continue,
             None => {
                 entries.push(new);
-                ChangeKind::Added
+                ImageChangeKind::Added
             }
         };
-        changes.push(Change { version: version.clone(), kind: image.kind.clone(), change });
+        changes.push(ImageChange { version: version.clone(), kind: image.kind.clone(), change });
     }
     entries.sort_by(|left, right| age(&right.version).cmp(&age(&left.version)));
     changes.sort_by(|left, right| age(&right.version).cmp(&age(&left.version)));
@@ -174,7 +174,7 @@ mod tests {
         );
         assert_eq!(updated.text, expected, "the newer build of 0.30 stays, and 1.26 and 1.27 are too old");
         assert_eq!(updated.unchanged, 1);
-        assert!(updated.changes.iter().all(|change| change.change == ChangeKind::Rebuilt));
+        assert!(updated.changes.iter().all(|change| change.change == ImageChangeKind::Rebuilt));
 
         let again = update(&updated.text, &published).unwrap();
         assert_eq!((again.text, again.changes), (updated.text, vec![]), "an update is idempotent");

@@ -5,5 +5,5 @@ mod lock_file;
 mod releases;
 
 pub use download::{DownloadError, RELEASES, download};
-pub use lock_file::{Change, ChangeKind, Update, UpdateError, update};
+pub use lock_file::{ImageChange, ImageChangeKind, Update, UpdateError, update};
 pub use releases::{NodeImage, ReleasesError, node_images};

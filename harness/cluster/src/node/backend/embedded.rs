@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use evictlab_embedded::fault::Scope;
-use evictlab_embedded::machine::{Cgroup, Imagefs};
-use evictlab_embedded::sim::Time;
-use evictlab_embedded::{Cluster, Node, SimContext};
+use evictlab_embedded::{Cgroup, Cluster, FaultScope, Imagefs, Node, SimContext};
 use evictlab_fault::Fault;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::docker::ExecOutput;
 use crate::node::error::{ConfigureError, NodeError};
-use crate::node::file_systems::FileSystems;
+use crate::node::file_systems::NodeFileSystems;
 
 /// Maximum number of static pods of a case.
 const MAX_STATIC_PODS: usize = 16;
@@ -31,10 +28,7 @@ pub struct EmbeddedNode {
 impl EmbeddedNode {
     /// Runs an operation on the model of the node.
     fn with<T>(&self, operation: impl FnOnce(&mut Node, &mut SimContext) -> T) -> Result<T, NodeError> {
-        let done = self.cluster.with(|world| {
-            world.with(|_, nodes, ctx| nodes.get_mut(&self.node).map(|node| operation(node, ctx)))
-        });
-        done.ok_or_else(|| NodeError::InvalidResponse {
+        self.cluster.with_node(&self.node, operation).ok_or_else(|| NodeError::InvalidResponse {
             operation: "read the state",
             node: self.node.clone(),
             problem: "the cluster has no such node".to_owned(),
@@ -50,14 +44,14 @@ impl EmbeddedNode {
     }
 
     pub(super) fn has_fresh_statistics(&self) -> Result<bool, NodeError> {
-        self.with(|node, _| node.kubelet.config.fast_housekeeping)
+        self.with(|node, _| node.kubelet.has_fast_housekeeping())
     }
 
     pub(super) fn restore_config(&self) -> Result<(), NodeError> {
         self.with(|node, ctx| node.kubelet.restore(ctx))
     }
 
-    pub(super) fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), NodeError> {
+    pub(super) fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), NodeError> {
         let imagefs = Imagefs {
             bytes: wanted.imagefs,
             inodes: wanted.imagefs_inodes,
@@ -77,10 +71,7 @@ impl EmbeddedNode {
     }
 
     pub(super) fn kubelet_log(&self, since: Timestamp) -> Result<Vec<String>, NodeError> {
-        self.with(|node, ctx| {
-            let since = since.duration_since(ctx.epoch().0).try_into().unwrap_or_default();
-            node.kubelet.log.since(Time::after(since)).map(str::to_owned).collect()
-        })
+        self.with(|node, ctx| node.kubelet.log_since(ctx.time_at(since)).map(str::to_owned).collect())
     }
 
     pub(super) fn log_tail(&self) -> Result<String, NodeError> {
@@ -102,7 +93,7 @@ impl EmbeddedNode {
 
     /// Stops the kubelet. Containers continue, which is not observable until the kubelet resumes.
     pub(super) fn pause(&self, paused: bool) -> Result<(), NodeError> {
-        self.with(|node, ctx| match (paused, node.kubelet.running) {
+        self.with(|node, ctx| match (paused, node.kubelet.is_running()) {
             (true, _) => node.kubelet.stop(),
             (false, false) => node.kubelet.restart(ctx),
             (false, true) => {}
@@ -133,11 +124,11 @@ impl EmbeddedNode {
     }
 
     pub(super) fn load_image(&self, image: &str) -> Result<(), NodeError> {
-        self.with(|node, ctx| node.kubelet.status.images.load(image, ctx.now))
+        self.with(|node, ctx| node.kubelet.load_image(image, ctx))
     }
 
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
-        let scope = Scope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
-        self.cluster.with(|simulation| simulation.inject_faults(faults, &scope));
+        let scope = FaultScope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
+        self.cluster.inject_faults(faults, &scope);
     }
 }

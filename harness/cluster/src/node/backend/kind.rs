@@ -8,7 +8,9 @@ use crate::docker::{Docker, ExecOutput};
 use crate::images::load_unpinned;
 use crate::meminfo::available_memory;
 use crate::node::error::{ConfigureError, NodeError};
-use crate::node::worker::MAX_KUBELET_LOG_LINES;
+
+/// Maximum number of lines of the kubelet log that are read.
+pub const MAX_KUBELET_LOG_LINES: usize = 50_000;
 
 /// Path of the kubelet configuration.
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";

@@ -7,11 +7,11 @@
 use super::kind::KindNode;
 use crate::loop_file_system::script;
 use crate::node::error::NodeError;
-use crate::node::file_systems::{FileSystems, FileSystemsError};
+use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
 
-/// Creates a file system of a given size in bytes, with a given number of inodes if it is not empty, and
-/// mounts it beside containerd's directory.
-/// Changes nothing else, so that a failure only means that the node cannot have one.
+/// Creates a file system of a given size in bytes, with a given number of inodes if it is not
+/// empty, and mounts it beside containerd's directory. Changes nothing else, so that a failure only
+/// means that the node cannot have one.
 const PREPARE: &str = r#"
 size=$1 inodes=$2 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
 require_mkfs
@@ -34,8 +34,8 @@ rm -f $image
 mount_new_image "$size" $image $new "$inodes"
 "#;
 
-/// Copies containerd's directory to the new file system, and mounts it there. Containers continue to
-/// run in their old layers. containerd and the kubelet start in any case.
+/// Copies containerd's directory to the new file system, and mounts it there. Containers continue
+/// to run in their old layers. containerd and the kubelet start in any case.
 const MOVE: &str = r#"
 image=/kind/evictlab-imagefs.img new=/kind/evictlab-imagefs directory=/var/lib/containerd
 undo() {
@@ -67,7 +67,7 @@ echo restored
 
 impl KindNode {
     /// Moves containerd's directory to a new file system, and restarts containerd and the kubelet.
-    pub(super) async fn set_up_file_systems(&self, wanted: FileSystems) -> Result<(), FileSystemsError> {
+    pub(super) async fn set_up_file_systems(&self, wanted: NodeFileSystems) -> Result<(), FileSystemsError> {
         let unsupported = |reason: String| FileSystemsError::Unsupported { node: self.node.clone(), reason };
         if wanted.has_split_layers {
             let reason = "containerd reports one file system for images and writable layers, so that the \

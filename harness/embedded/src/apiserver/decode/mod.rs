@@ -8,4 +8,4 @@ mod quantities;
 mod unknown_fields;
 
 pub(super) use object::decode;
-pub use object::parse;
+pub(crate) use object::parse;

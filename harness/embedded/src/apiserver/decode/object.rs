@@ -12,7 +12,7 @@ use crate::resource::{Kind, ObjectExt};
 ///
 /// # Errors
 /// 400 for a body that is not JSON.
-pub fn parse(kind: Kind, body: &[u8]) -> Result<Value, Status> {
+pub(crate) fn parse(kind: Kind, body: &[u8]) -> Result<Value, Status> {
     serde_json::from_slice(body).map_err(|error| {
         let name = kind.names().0;
         Status::bad_request(format!(

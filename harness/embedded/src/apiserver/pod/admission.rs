@@ -18,8 +18,8 @@ const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// Applies the admission plugins to a new pod.
 ///
 /// # Errors
-/// 403 for an unknown service account or priority class, for a contradicting priority, and for a pod
-/// beyond a quota.
+/// 403 for an unknown service account or priority class, for a contradicting priority, and for a
+/// pod beyond a quota.
 pub(super) fn admit(
     ctx: &mut SimContext,
     namespace: &str,

@@ -50,7 +50,7 @@ pub(in crate::apiserver) fn delete(
 
 /// Removes a pod whose containers its kubelet has cleaned up. Pods with another uid and pods with
 /// finalizers are kept.
-pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
+pub(crate) fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, uid: &str) {
     let Some(pod) = ctx.store.get(Kind::Pod, namespace, name) else { return };
     if pod.uid() != uid {
         return;
@@ -60,8 +60,8 @@ pub fn finish_pod_deletion(ctx: &mut SimContext, namespace: &str, name: &str, ui
     let _ = delete(ctx, namespace, name, &at_once);
 }
 
-/// Returns the deletion timestamp of a pod, moved forward by some seconds; since 1.33 it never moves into
-/// the past.
+/// Returns the deletion timestamp of a pod, moved forward by some seconds; since 1.33 it never
+/// moves into the past.
 fn shortened_deletion_time(pod: &Value, seconds: u64, ctx: &SimContext) -> Option<Time> {
     let time: Time = pod.metadata().read::<Option<Time>>("deletionTimestamp")?;
     let shortened = Time(time.0.checked_sub(Duration::from_secs(seconds)).ok()?);

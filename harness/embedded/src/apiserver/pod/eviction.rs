@@ -23,7 +23,12 @@ const MAX_DISRUPTED_PODS: usize = 2000;
 /// # Errors
 /// 400 if the eviction names another pod, 404 if the pod does not exist, 429 if a disruption budget
 /// forbids the eviction, 500 if two budgets select the pod.
-pub fn evict(ctx: &mut SimContext, namespace: &str, name: &str, eviction: &Value) -> Result<Value, Status> {
+pub(crate) fn evict(
+    ctx: &mut SimContext,
+    namespace: &str,
+    name: &str,
+    eviction: &Value,
+) -> Result<Value, Status> {
     let eviction = Eviction::deserialize(eviction).map_err(|error| Status::bad_request(error.to_string()))?;
     if eviction.metadata.name.as_deref() != Some(name) {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));

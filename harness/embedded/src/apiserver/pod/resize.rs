@@ -75,8 +75,8 @@ pub(in crate::apiserver) fn validate_resize(new: &Value, old: &Value) -> FieldEr
     errors
 }
 
-/// Returns why a node can never have a resized pod; `None` if its resources suffice for the pod alone
-/// (`PodResizeValidator`, since 1.36).
+/// Returns why a node can never have a resized pod; `None` if its resources suffice for the pod
+/// alone (`PodResizeValidator`, since 1.36).
 pub(in crate::apiserver) fn excess(pod: &Value, node: &Value) -> Option<String> {
     let pod = Pod::deserialize(pod).ok()?;
     let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");

@@ -1,27 +1,10 @@
 //! Pods created here, compared with the recorded pods of a real API server.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use super::*;
 use crate::resource::ObjectExt;
-
-fn recordings() -> Vec<(String, Value)> {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
-    let folder =
-        std::env::var_os("EVICTLAB_RECORDINGS").map_or_else(|| PathBuf::from(shipped), PathBuf::from);
-    let mut found = Vec::new();
-    for version in std::fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
-        for file in std::fs::read_dir(version.path()).unwrap().flatten() {
-            let name = format!("{}/{}", version.file_name().display(), file.file_name().display());
-            found.push((name, serde_json::from_str(&std::fs::read_to_string(file.path()).unwrap()).unwrap()));
-        }
-    }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
-    assert!(!found.is_empty());
-    found
-}
+use crate::tests::{RULES, read_recordings};
 
 fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     value.items(field)
@@ -86,7 +69,7 @@ fn comparable(pod: &Value) -> Value {
 #[test]
 fn creates_pods_as_recorded() {
     let mut compared = 0;
-    for (name, recording) in recordings() {
+    for (name, recording) in read_recordings::<Value>(&[RULES]) {
         let version = recording["kubeletVersion"].as_str().unwrap();
         // Pods whose status no kubelet has changed.
         for created in list(&recording, "podsCreated").filter(|pod| pod.phase() == "Pending") {
@@ -100,7 +83,7 @@ fn creates_pods_as_recorded() {
 
 #[test]
 fn knows_every_recorded_field() {
-    for (name, recording) in recordings() {
+    for (name, recording) in read_recordings::<Value>(&[RULES]) {
         let pods = list(&recording, "podsFinal").map(|pod| (Kind::Pod, pod));
         let events = list(&recording, "events").map(|event| (Kind::Event, event));
         for (kind, object) in pods.chain(events) {

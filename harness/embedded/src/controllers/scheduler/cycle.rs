@@ -49,7 +49,7 @@ pub(in crate::controllers) struct Scheduler {
 
 impl Scheduler {
     /// Handles changes of objects.
-    pub(in crate::controllers) fn changed(&mut self, changes: &[Change], ctx: &mut ControllerContext) {
+    pub(in crate::controllers) fn handle_changes(&mut self, changes: &[Change], ctx: &mut ControllerContext) {
         let mut helpful = false;
         for change in changes {
             helpful |= match change.kind {

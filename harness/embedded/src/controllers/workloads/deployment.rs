@@ -19,6 +19,7 @@ use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
 use crate::controllers::owners::controller_reference;
 use crate::resource::{EventBody, Kind, ObjectExt};
+use crate::storage::SAFE_LETTERS;
 
 /// Label with the hash of the template.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -177,12 +178,11 @@ fn available_condition(
 /// Returns the hash of a template. It differs from the real one, which hashes Go's memory, but has
 /// the same characters (`SafeEncodeString`).
 fn hash(template: &PodTemplate) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     // FNV-1a with 32 bits, as Go's `fnv.New32a`.
     let hash = json!(template)
         .to_string()
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let digits = hash.to_string();
-    digits.bytes().map(|digit| char::from(LETTERS[usize::from(digit) % LETTERS.len()])).collect()
+    digits.bytes().map(|digit| char::from(SAFE_LETTERS[usize::from(digit) % SAFE_LETTERS.len()])).collect()
 }

@@ -28,9 +28,9 @@ impl Owner<'_> {
         ctx.record(self.component, recorder::object_reference(self.kind, self.object), event);
     }
 
-    /// Returns the pods of the controller (`ClaimPods`). Adopts matching orphans, which get the
-    /// finalizer, and releases pods that no longer match.
-    pub(super) fn claim(&self, finalizer: Option<&str>, ctx: &mut ControllerContext) -> Vec<Arc<Value>> {
+    /// Returns the pods of the controller (`ClaimPods`). Adopts matching orphans, and
+    /// releases pods that no longer match.
+    pub(super) fn claim(&self, ctx: &mut ControllerContext) -> Vec<Arc<Value>> {
         let (namespace, uid) = (self.object.namespace(), self.object.uid());
         let may_adopt = !self.object.is_deleting();
         let selector = label_selector::of(self.object);
@@ -47,11 +47,8 @@ impl Owner<'_> {
             } else if wanted && pod.controller().is_none() && may_adopt && is_active(&pod) {
                 let reference = owners::controller_reference(self.kind, self.object);
                 own.extend(ctx.store.update(Kind::Pod, namespace, name, |pod| {
-                    let metadata = pod.metadata_mut();
-                    metadata.change("ownerReferences", |all: &mut Vec<OwnerReference>| all.push(reference));
-                    if let Some(finalizer) = finalizer {
-                        metadata.push("finalizers", json!(finalizer));
-                    }
+                    let add = |all: &mut Vec<OwnerReference>| all.push(reference);
+                    pod.metadata_mut().change("ownerReferences", add);
                 }));
             }
         }
@@ -59,14 +56,8 @@ impl Owner<'_> {
     }
 
     /// Creates a pod from a template.
-    pub(super) fn create(
-        &self,
-        template: &PodTemplate,
-        finalizer: Option<&str>,
-        ctx: &mut ControllerContext,
-    ) -> Result<(), Status> {
-        let mut finalizers = template.metadata.finalizers.clone().unwrap_or_default();
-        finalizers.extend(finalizer.map(str::to_owned));
+    pub(super) fn create(&self, template: &PodTemplate, ctx: &mut ControllerContext) -> Result<(), Status> {
+        let finalizers = template.metadata.finalizers.clone().unwrap_or_default();
         let metadata = ObjectMeta {
             generate_name: Some(format!("{}-", self.object.name())),
             labels: template.metadata.labels.clone(),

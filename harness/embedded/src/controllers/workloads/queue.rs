@@ -29,12 +29,11 @@ pub(in crate::controllers) struct Workloads {
     due: BTreeMap<WorkloadKey, Time>,
     /// Consecutive failures of objects.
     failures: BTreeMap<WorkloadKey, u32>,
-    backoffs: job::Backoffs,
 }
 
 impl Workloads {
     /// Handles a change of an object.
-    pub(in crate::controllers) fn changed(&mut self, change: &Change, ctx: &mut ControllerContext) {
+    pub(in crate::controllers) fn handle_change(&mut self, change: &Change, ctx: &mut ControllerContext) {
         let object = &change.object;
         match change.kind {
             Kind::Deployment => self.schedule(WorkloadKey::of(Kind::Deployment, object), SOON, ctx),
@@ -49,7 +48,7 @@ impl Workloads {
     }
 
     /// Reconciles an object that is due, unless it was rescheduled.
-    pub(in crate::controllers) fn due(&mut self, key: &WorkloadKey, ctx: &mut ControllerContext) {
+    pub(in crate::controllers) fn reconcile_due(&mut self, key: &WorkloadKey, ctx: &mut ControllerContext) {
         if self.due.get(key).is_none_or(|due| ctx.now < *due) {
             return;
         }
@@ -57,17 +56,13 @@ impl Workloads {
         let object = ctx.store.get(key.kind, &key.namespace, &key.name).cloned();
         let Some(object) = object else {
             self.failures.remove(key);
-            self.backoffs.forget(&key.namespace, &key.name);
             return;
         };
         let next = match key.kind {
             Kind::Deployment => deployment::sync(&object, ctx),
             Kind::ReplicaSet => replica_set::sync(&object, ctx),
-            Kind::Job => job::sync(&object, &mut self.backoffs, ctx),
-            _ => {
-                job::release_orphan(&object, ctx);
-                Ok(None)
-            }
+            Kind::Job => job::sync(&object, ctx),
+            _ => Ok(None),
         };
         match next {
             Ok(next) => {
@@ -91,9 +86,6 @@ impl Workloads {
         let pod = &change.object;
         self.schedule_owners(change, Kind::ReplicaSet, SOON, ctx);
         self.schedule_owners(change, Kind::Job, BATCH, ctx);
-        if job::is_tracked(pod) && change.what != ChangeKind::Deleted && !job::is_wanted(pod, ctx) {
-            self.schedule(WorkloadKey::of(Kind::Pod, pod), SOON, ctx);
-        }
         if pod.controller().is_none() && change.what != ChangeKind::Deleted {
             for (kind, wait) in [(Kind::ReplicaSet, SOON), (Kind::Job, BATCH)] {
                 let all = ctx.store.list(kind, Some(pod.namespace()));
@@ -111,12 +103,6 @@ impl Workloads {
         let same = change.before.as_ref().is_some_and(|before| before.generation() == job.generation());
         let deleted = change.what == ChangeKind::Deleted;
         self.schedule(WorkloadKey::of(Kind::Job, job), if same && !deleted { BATCH } else { SOON }, ctx);
-        if deleted || job::is_finished(job) {
-            let all = ctx.store.list(Kind::Pod, Some(job.namespace()));
-            let left = all.filter(|pod| job::is_tracked(pod) && pod.is_controlled_by(job.uid()));
-            let left: Vec<WorkloadKey> = left.map(|pod| WorkloadKey::of(Kind::Pod, pod)).collect();
-            left.into_iter().for_each(|key| self.schedule(key, SOON, ctx));
-        }
     }
 
     /// Schedules the current and the former controller of an object.

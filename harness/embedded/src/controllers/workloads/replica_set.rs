@@ -22,13 +22,13 @@ const BURST: usize = 500;
 pub(super) fn sync(set: &Value, ctx: &mut ControllerContext) -> Reconciled {
     let owner = Owner { kind: Kind::ReplicaSet, object: set, component: "replicaset-controller" };
     let spec: ReplicaSpec = set.read("spec");
-    let all = owner.claim(None, ctx);
+    let all = owner.claim(ctx);
     let mut active: Vec<_> = all.iter().filter(|pod| is_active(pod)).cloned().collect();
     let wanted = usize::try_from(spec.replicas).unwrap_or(0);
     let mut outcome = Ok(None);
     if !set.is_deleting() {
         for _ in 0..wanted.saturating_sub(active.len()).min(BURST) {
-            if owner.create(&spec.template, None, ctx).is_err() {
+            if owner.create(&spec.template, ctx).is_err() {
                 outcome = Err(ReconcileError);
                 break;
             }

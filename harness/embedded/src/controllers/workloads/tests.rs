@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::super::tests::TestCluster;
-use super::job::is_tracked;
 use crate::apiserver::{self, DeleteOptions, ObjectPath, Propagation, WriteOptions};
 use crate::resource::{Kind, ObjectExt};
 
@@ -197,7 +196,7 @@ fn deletes_dependents_by_propagation_policy() {
     // Jobs orphan their pods by default.
     for app in ["r", "j"] {
         let pod = cluster.pods(app)[0];
-        assert!(!pod.is_deleting() && !is_tracked(pod), "{app}");
+        assert!(!pod.is_deleting(), "{app}");
         assert!(pod["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty), "{app}");
     }
     // With foreground deletion, the owner waits for its dependents.
@@ -249,21 +248,19 @@ fn job_retries_with_backoff_and_fails() {
     cluster.job("j", json!({"backoffLimit": 1}));
     cluster.run_until(2.5);
     let first = cluster.names("j").remove(0);
-    assert!(is_tracked(cluster.pods("j")[0]));
     cluster.running(&first);
     cluster.end(&first, "Failed", 3);
     cluster.run_until(9.0);
     assert_eq!(cluster.names("j").len(), 1);
     assert_eq!(cluster.get(Kind::Job, "j").unwrap()["status"]["failed"], 1);
-    assert!(!is_tracked(cluster.pods("j")[0]), "it is counted");
     cluster.run_until(14.0);
     assert_eq!(cluster.names("j").len(), 2, "10 s after the failure");
     let second = cluster.names("j").into_iter().find(|name| *name != first).unwrap();
     cluster.end(&second, "Failed", 3);
     cluster.run_until(60.0);
     assert_eq!(cluster.names("j").len(), 2);
-    let text = |kind: &str| (kind.to_owned(), "BackoffLimitExceeded".to_owned());
-    assert_eq!(cluster.conditions(Kind::Job, "j"), [text("FailureTarget"), text("Failed")]);
+    let failed = ("Failed".to_owned(), "BackoffLimitExceeded".to_owned());
+    assert_eq!(cluster.conditions(Kind::Job, "j"), [failed]);
     assert_eq!(
         cluster.event_messages("BackoffLimitExceeded"),
         ["j: Job has reached the specified backoff limit"]
@@ -286,8 +283,8 @@ fn job_completes_after_enough_successes() {
     let job = cluster.get(Kind::Job, "j").unwrap();
     assert_eq!((&job["status"]["succeeded"], &job["status"]["active"]), (&json!(3), &Value::Null));
     assert!(job["status"]["completionTime"].is_string());
-    let text = |kind: &str| (kind.to_owned(), "CompletionsReached".to_owned());
-    assert_eq!(cluster.conditions(Kind::Job, "j"), [text("SuccessCriteriaMet"), text("Complete")]);
+    let complete = ("Complete".to_owned(), "CompletionsReached".to_owned());
+    assert_eq!(cluster.conditions(Kind::Job, "j"), [complete]);
     assert_eq!(cluster.event_messages("Completed"), ["j: Job completed"]);
 }
 
@@ -311,8 +308,8 @@ fn job_failure_policy_distinguishes_disruptions_and_exit_codes() {
     let second = cluster.names("j").into_iter().find(|name| *name != first).unwrap();
     cluster.end(&second, "Failed", 42);
     cluster.run_until(40.0);
-    let text = |kind: &str| (kind.to_owned(), "PodFailurePolicy".to_owned());
-    assert_eq!(cluster.conditions(Kind::Job, "j"), [text("FailureTarget"), text("Failed")]);
+    let failed = ("Failed".to_owned(), "PodFailurePolicy".to_owned());
+    assert_eq!(cluster.conditions(Kind::Job, "j"), [failed]);
     let message = format!(
         "j: Container c for pod default/{second} failed with exit code 42 matching FailJob rule at index 1"
     );
@@ -321,7 +318,7 @@ fn job_failure_policy_distinguishes_disruptions_and_exit_codes() {
 }
 
 #[test]
-fn failed_job_waits_for_last_pod() {
+fn failed_job_deletes_its_other_pods() {
     let mut cluster = TestCluster::roomy();
     cluster.job("j", json!({"backoffLimit": 0, "parallelism": 2, "completions": 2}));
     cluster.run_until(2.0);
@@ -329,14 +326,10 @@ fn failed_job_waits_for_last_pod() {
     let [first, second] = cluster.names("j").try_into().unwrap();
     cluster.end(&first, "Failed", 1);
     cluster.run_until(5.0);
-    assert_eq!(cluster.conditions(Kind::Job, "j").len(), 1, "FailureTarget");
+    assert_eq!(cluster.conditions(Kind::Job, "j").len(), 1, "Failed");
     assert!(cluster.get(Kind::Pod, &second).unwrap()["metadata"]["deletionTimestamp"].is_string());
-    assert_eq!(cluster.get(Kind::Job, "j").unwrap()["status"]["terminating"], 1);
-    cluster.end(&second, "Failed", 143);
-    cluster.finish(&second);
-    cluster.run_until(8.0);
-    assert_eq!(cluster.conditions(Kind::Job, "j").len(), 2, "Failed");
-    assert_eq!(cluster.get(Kind::Job, "j").unwrap()["status"]["failed"], 2);
+    let status = &cluster.get(Kind::Job, "j").unwrap()["status"];
+    assert_eq!((&status["terminating"], &status["failed"]), (&json!(1), &json!(2)));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Options of a log request.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::StatusDetails;
 
 use crate::apiserver::Status;
 use crate::http::request::Query;
@@ -19,29 +18,16 @@ pub(crate) struct LogRequest {
 }
 
 impl LogRequest {
-    /// Reads the options and validates them as `ValidatePodLogOptions`.
-    pub(crate) fn from_query(query: &Query, pod: &str) -> Result<Self, Status> {
-        let at_least = |field: &str, minimum: i64, bound: &str| match query.number(field)? {
-            Some(value) if value < minimum => {
-                let error = format!("Invalid value: {value}: must be greater than {bound}");
-                Err(invalid(pod, &format!("{field}: {error}")))
-            }
-            value => Ok(value),
-        };
-        let tail_lines = at_least("tailLines", 0, "or equal to 0")?;
-        let limit_bytes = at_least("limitBytes", 1, "0")?;
-        let since_seconds = at_least("sinceSeconds", 1, "0")?;
-        if since_seconds.is_some() && query.get("sinceTime").is_some() {
-            let error = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
-            return Err(invalid(pod, error));
-        }
+    /// Reads the options. A number that is out of range is ignored: kubectl does not send one.
+    pub(crate) fn from_query(query: &Query) -> Result<Self, Status> {
+        let size = |field| Ok::<_, Status>(query.number(field)?.and_then(|size| usize::try_from(size).ok()));
         let since_time = query.get("sinceTime").map(str::parse::<Timestamp>).transpose();
         let options = PodLogOptions {
             previous: query.is_true("previous"),
             timestamps: query.is_true("timestamps"),
-            tail_lines: tail_lines.map(|lines| lines as usize),
-            limit_bytes: limit_bytes.map(|bytes| bytes as usize),
-            since_seconds: since_seconds.map(i64::unsigned_abs),
+            tail_lines: size("tailLines")?,
+            limit_bytes: size("limitBytes")?,
+            since_seconds: query.number("sinceSeconds")?.map(i64::unsigned_abs),
             since_time: since_time.map_err(|error| Status::bad_request(error.to_string()))?,
         };
         let container = query.text("container").to_owned();
@@ -49,32 +35,17 @@ impl LogRequest {
     }
 }
 
-fn invalid(pod: &str, error: &str) -> Status {
-    let message = format!("PodLogOptions {pod:?} is invalid: {error}");
-    Status::new(422, "Invalid", message).with_details(StatusDetails {
-        name: Some(pod.to_owned()),
-        kind: Some("PodLogOptions".to_owned()),
-        ..StatusDetails::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn validates_options() {
-        let read = |query: &str| LogRequest::from_query(&Query::parse(query), "p");
+    fn reads_options() {
+        let read = |query: &str| LogRequest::from_query(&Query::parse(query));
         let followed = read("follow=true&timestamps=true&limitBytes=9&container=c").unwrap();
         let options = PodLogOptions { timestamps: true, limit_bytes: Some(9), ..PodLogOptions::default() };
         assert_eq!(followed, LogRequest { container: "c".into(), follow: true, options });
-        let message = |query| read(query).unwrap_err().message;
-        assert_eq!(
-            message("tailLines=-1"),
-            r#"PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0"#
-        );
-        assert!(message("limitBytes=0").ends_with("limitBytes: Invalid value: 0: must be greater than 0"));
-        assert!(message("sinceSeconds=1&sinceTime=x").contains("at most one of"));
         assert_eq!(read("tailLines=x").unwrap_err().code, 400);
+        assert_eq!(read("sinceTime=x").unwrap_err().code, 400);
     }
 }

@@ -7,7 +7,7 @@ const PATH: &str = "/var/lib/kubelet/config.yaml";
 
 /// Reason why a kubelet does not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
+pub(crate) enum ConfigError {
     /// The file cannot be decoded.
     #[error(
         "failed to load kubelet config file, path: {PATH}, error: failed to load Kubelet config file {PATH}, error failed to decode: {0}"

@@ -12,10 +12,11 @@ const NEWEST: u32 = 36;
 
 /// Feature gate that changes the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub(crate) enum Gate {
     /// Evicted and preempted pods get the condition `DisruptionTarget`. Read through 1.30.
     PodDisruptionConditions,
-    /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to 1.34.
+    /// The grace period of a soft eviction can be longer than the pod's own. Read from 1.32 to
+    /// 1.34.
     AllowOverwriteTerminationGracePeriodSeconds,
     /// Eviction messages read requests from the pod's status. Read there through 1.31; see also
     /// [`FeatureGates::resizes_pods`].
@@ -28,7 +29,7 @@ pub enum Gate {
 
 /// Gates that a configuration sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FeatureGates {
+pub(crate) struct FeatureGates {
     set: BTreeMap<String, bool>,
 }
 
@@ -73,13 +74,13 @@ impl Gate {
 
 impl FeatureGates {
     /// Returns whether a kubelet behaves as with the gate enabled, also one that does not read it.
-    pub fn applies(&self, gate: Gate, version: &KubeletVersion) -> bool {
+    pub(crate) fn applies(&self, gate: Gate, version: &KubeletVersion) -> bool {
         gate.fixed(version).unwrap_or_else(|| self.is_enabled(gate, version))
     }
 
     /// Returns whether a kubelet resizes running pods in place. Before 1.33 the API server does not
     /// have the subresource by default.
-    pub fn resizes_pods(&self, version: &KubeletVersion) -> bool {
+    pub(crate) fn resizes_pods(&self, version: &KubeletVersion) -> bool {
         version.at_least(33) && self.is_enabled(Gate::InPlacePodVerticalScaling, version)
     }
 

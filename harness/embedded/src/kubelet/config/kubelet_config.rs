@@ -9,7 +9,7 @@ use crate::kubelet::identity::Identity;
 
 /// Configuration of a kubelet.
 #[derive(Clone, Debug)]
-pub struct KubeletConfig {
+pub(crate) struct KubeletConfig {
     /// Content of `/var/lib/kubelet/config.yaml`.
     pub file: Map<String, Value>,
     /// True if the flag `--housekeeping-interval=1s` is set.
@@ -24,7 +24,7 @@ pub struct KubeletConfig {
 
 impl KubeletConfig {
     /// Creates the configuration of a kind node.
-    pub fn new(identity: &Identity) -> Self {
+    pub(crate) fn new(identity: &Identity) -> Self {
         let own = file::of_kind(identity);
         Self {
             file: own.clone(),
@@ -37,13 +37,13 @@ impl KubeletConfig {
 
     /// Applies changes to the original file: maps are merged, other values replaced. Takes effect
     /// at the next start of the kubelet.
-    pub fn apply(&mut self, changes: &Map<String, Value>) {
+    pub(crate) fn apply(&mut self, changes: &Map<String, Value>) {
         self.file = self.own.clone();
         file::merge(&mut self.file, changes);
     }
 
     /// Returns the response of `configz`: all fields with their defaults.
-    pub fn configz(&self) -> Value {
+    pub(crate) fn configz(&self) -> Value {
         json!({"kubeletconfig": self.all})
     }
 

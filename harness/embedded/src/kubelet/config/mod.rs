@@ -8,7 +8,7 @@ mod kubelet_config;
 mod reconfigure;
 mod settings;
 
-pub use error::ConfigError;
-pub use feature_gates::{FeatureGates, Gate};
-pub use kubelet_config::KubeletConfig;
-pub use settings::Settings;
+#[cfg(test)]
+pub(crate) use error::ConfigError;
+pub(crate) use feature_gates::{FeatureGates, Gate};
+pub(crate) use kubelet_config::KubeletConfig;

@@ -18,7 +18,7 @@ use crate::options::CgroupVersion;
 
 /// Settings of a running kubelet.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// `featureGates`.
     pub gates: FeatureGates,
     /// Eviction thresholds.
@@ -45,9 +45,6 @@ pub struct Settings {
     pub image_min_age: Duration,
     /// `maxPods`.
     pub max_pods: u64,
-    /// `singleProcessOOMKill`: whether the OOM killer kills one process instead of all processes of
-    /// a container. Always true on cgroup v1.
-    pub single_process_oom_kill: bool,
 }
 
 impl Default for Settings {
@@ -66,7 +63,6 @@ impl Default for Settings {
             pods_limit: None,
             image_min_age: Duration::from_secs(120),
             max_pods: 110,
-            single_process_oom_kill: false,
         }
     }
 }
@@ -123,7 +119,6 @@ impl Settings {
             }),
             image_min_age: all.get("imageMinimumGCAge").and_then(length).unwrap_or_default(),
             max_pods: number("maxPods").and_then(|pods| u64::try_from(pods).ok()).unwrap_or(110),
-            single_process_oom_kill: v1 || is("singleProcessOOMKill"),
             thresholds,
             reserved,
         };
@@ -133,7 +128,7 @@ impl Settings {
 
     /// Returns the amount of a resource that is reserved for the system: the reservations, and the
     /// hard threshold on memory or disk (`GetNodeAllocatableReservation`).
-    pub fn kept(&self, resource: &str, capacity: u64) -> Quantity {
+    pub(crate) fn reserved_amount(&self, resource: &str, capacity: u64) -> Quantity {
         let reserved = self.reserved.get(resource).cloned().unwrap_or(Quantity::ZERO);
         let signal = match resource {
             "memory" => Signal::MemoryAvailable,
@@ -153,7 +148,7 @@ impl Settings {
         let options = &identity.options;
         let mut errors = Vec::new();
         for (resource, capacity) in [("memory", options.memory), ("ephemeral-storage", options.disk)] {
-            let kept = self.kept(resource, capacity).value();
+            let kept = self.reserved_amount(resource, capacity).value();
             if i128::from(kept) > i128::from(capacity) {
                 errors.push(format!(
                     "Resource {resource:?} has a reservation of {{{{{kept} 0}} {{<nil>}}  BinarySI}} but capacity of \

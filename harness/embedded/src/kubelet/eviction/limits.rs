@@ -23,7 +23,7 @@ pub(super) fn exceeded_limits(
         return Vec::new();
     }
     let limited = limited(pod, defects);
-    let counted = counted(pod, stats, defects);
+    let counted = counted_stats(pod, stats, defects);
     let messages = exceeded_storage_limits(version, &limited, &counted, dedicated_imagefs);
     let named = |message| match message {
         EvictionMessage::ContainerLimit { limit, .. } if defects.has(Defect::ContainerLimitNamesFirst) => {
@@ -60,7 +60,7 @@ enum Scale {
 
 impl Scale {
     /// Returns the scale for defects that ignore, halve and double a limit.
-    fn of(defects: &Defects, [ignored, halved, doubled]: [Defect; 3]) -> Self {
+    fn new(defects: &Defects, [ignored, halved, doubled]: [Defect; 3]) -> Self {
         match () {
             () if defects.has(ignored) => Self::Zero,
             () if defects.has(halved) || defects.has(Defect::LimitsHalved) => Self::Twice,
@@ -80,7 +80,7 @@ impl Scale {
 }
 
 /// Returns the usages that are compared with the limits.
-fn counted(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
+fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
     use Defect::*;
     let mut counted = stats.clone();
     let is_local =
@@ -98,10 +98,10 @@ fn counted(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
         if defects.has(PodLimitCountsMemoryVolumes) {
             pod.used_bytes = pod.used_bytes.map(|used| used + volumes(false));
         }
-        Scale::of(defects, [PodLimitIgnored, PodLimitHalved, PodLimitDoubled]).apply(pod);
+        Scale::new(defects, [PodLimitIgnored, PodLimitHalved, PodLimitDoubled]).apply(pod);
     }
     let container_scale =
-        Scale::of(defects, [ContainerLimitIgnored, ContainerLimitHalved, ContainerLimitDoubled]);
+        Scale::new(defects, [ContainerLimitIgnored, ContainerLimitHalved, ContainerLimitDoubled]);
     for container in &mut counted.containers {
         if defects.has(ContainerLimitOmitsLogs) {
             container.logs = None;
@@ -110,7 +110,7 @@ fn counted(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
             container_scale.apply(part);
         }
     }
-    let volume_scale = Scale::of(defects, [VolumeLimitIgnored, VolumeLimitHalved, VolumeLimitDoubled]);
+    let volume_scale = Scale::new(defects, [VolumeLimitIgnored, VolumeLimitHalved, VolumeLimitDoubled]);
     for volume in &mut counted.volume {
         volume_scale.apply(&mut volume.fs);
     }

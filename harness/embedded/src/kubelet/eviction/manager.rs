@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::ThresholdClause;
-use evictlab_rules::pod::Pod;
+use evictlab_rules::pod::{Pod, SYSTEM_CRITICAL_PRIORITY};
 use evictlab_rules::ranking::RankedPod;
 use evictlab_rules::summary::{NodeStats, Sample};
 use evictlab_rules::threshold::{
@@ -23,12 +23,9 @@ use crate::defect::{Defect, Defects};
 use crate::kubelet::config::{FeatureGates, Gate};
 use crate::sim::{Rng, Time};
 
-/// Lowest priority of a critical pod (`SystemCriticalPriority`).
-const SYSTEM_CRITICAL_PRIORITY: i64 = 2_000_000_000;
-
 /// Configuration of a manager.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Configured thresholds.
     pub thresholds: Vec<Threshold>,
     /// Duration for which a condition is reported after its threshold was last met.
@@ -47,7 +44,7 @@ pub struct Settings {
 
 /// Pod that may be evicted.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub(crate) struct Candidate<'a> {
     /// Pod.
     pub pod: &'a Pod,
     /// Its `terminationGracePeriodSeconds`.
@@ -58,7 +55,7 @@ pub struct Candidate<'a> {
 
 /// Pod to evict.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Victim {
+pub(crate) struct Victim {
     /// Index in the candidates.
     pub at: usize,
     /// Message of status and event.
@@ -75,7 +72,7 @@ pub struct Victim {
 
 /// Result of one `synchronize`.
 #[derive(Clone, Debug)]
-pub enum SyncResult {
+pub(crate) enum SyncResult {
     /// Nothing to do.
     Idle,
     /// Pods exceed their own limits.
@@ -86,7 +83,7 @@ pub enum SyncResult {
 
 /// Thresholds that are met.
 #[derive(Clone, Debug)]
-pub struct Pressure {
+pub(crate) struct Pressure {
     /// Thresholds that have been met for their grace period; the first one decides.
     pub thresholds: Vec<Threshold>,
     /// Observations of all signals.
@@ -95,7 +92,7 @@ pub struct Pressure {
 
 /// Pods to evict for a threshold.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Indexes of the candidates in the order of eviction.
     pub ranked: Vec<usize>,
     /// Critical pods that are skipped before the victim.
@@ -106,7 +103,7 @@ pub struct Plan {
 
 /// State of the eviction manager between passes.
 #[derive(Clone, Debug)]
-pub struct Manager {
+pub(crate) struct Manager {
     version: KubeletVersion,
     settings: Settings,
     /// Thresholds that are met, by signal.
@@ -121,15 +118,15 @@ pub struct Manager {
     first_met: Vec<(Threshold, Time)>,
     conditions_met: BTreeMap<NodeCondition, Time>,
     conditions: Vec<NodeCondition>,
-    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each kind
-    /// of limit.
+    /// Indexes of the critical candidates that exceeded a limit in the last pass, once for each
+    /// kind of limit.
     spared: Vec<usize>,
     measured: BTreeMap<Signal, Option<Timestamp>>,
 }
 
 impl Manager {
     /// Creates a manager before its first pass.
-    pub fn new(version: KubeletVersion, settings: Settings) -> Self {
+    pub(crate) fn new(version: KubeletVersion, settings: Settings) -> Self {
         Self {
             version,
             thresholds: defective(settings.thresholds.clone(), &settings.defects),
@@ -146,36 +143,31 @@ impl Manager {
         }
     }
 
-    /// Returns the configuration.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// Returns the node conditions that are reported.
-    pub fn conditions(&self) -> &[NodeCondition] {
+    pub(crate) fn conditions(&self) -> &[NodeCondition] {
         &self.conditions
     }
 
     /// Returns the indexes of the critical candidates that exceeded a limit in the last pass, once
     /// for each kind of limit: `evictPod` logs them instead of evicting them.
-    pub fn spared(&self) -> &[usize] {
+    pub(crate) fn spared(&self) -> &[usize] {
         &self.spared
     }
 
     /// Returns whether a pass can have a result.
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         !self.thresholds.is_empty() || self.settings.local_storage
     }
 
     /// Returns whether [`Manager::detect_fs_layout`] was called.
-    pub fn knows_fs_layout(&self) -> bool {
+    pub(crate) fn knows_fs_layout(&self) -> bool {
         self.knows_disks
     }
 
     /// Returns whether the layout of the file systems is detected, but not supported. The pass that
-    /// detects it ends with an error, later ones have neither thresholds on containerfs nor functions
-    /// to reclaim and to rank (`synchronize`).
-    pub fn rejects_fs_layout(&mut self) -> bool {
+    /// detects it ends with an error, later ones have neither thresholds on containerfs nor
+    /// functions to reclaim and to rank (`synchronize`).
+    pub(crate) fn rejects_fs_layout(&mut self) -> bool {
         let settings = &self.settings;
         if self.knows_disks
             || settings.disks != FsLayout::SplitImagefs
@@ -188,18 +180,18 @@ impl Manager {
     }
 
     /// Returns whether images and writable layers have different file systems.
-    pub fn has_split_layers(&self) -> bool {
+    pub(crate) fn has_split_layers(&self) -> bool {
         self.settings.disks == FsLayout::SplitImagefs
     }
 
     /// Returns whether the kubelet cannot rank pods for the layout of the file systems.
-    pub fn lacks_ranking(&self) -> bool {
+    pub(crate) fn lacks_ranking(&self) -> bool {
         self.lacks_ranking
     }
 
     /// Detects the layout of the file systems. The first call returns the log message about ignored
     /// thresholds. The pass that detects the layout does not have the appended thresholds yet.
-    pub fn detect_fs_layout(&mut self) -> Option<String> {
+    pub(crate) fn detect_fs_layout(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.knows_disks, true) {
             self.thresholds.append(&mut self.appended);
             return None;
@@ -212,7 +204,7 @@ impl Manager {
     }
 
     /// Evaluates a Summary.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &mut self,
         now: Time,
         sample: &Sample,
@@ -318,14 +310,14 @@ impl Manager {
     }
 
     /// Returns whether no threshold is met after a reclaim.
-    pub fn relieved(&self, sample: &Sample) -> bool {
+    pub(crate) fn relieved(&self, sample: &Sample) -> bool {
         let observations = observations(&sample.node, &self.settings.defects);
         let is_met = |thresholds: &[Threshold]| !met(thresholds, &observations, true).is_empty();
         !self.has(Defect::ReclaimWithoutCheck) && !is_met(&self.thresholds) && !is_met(&self.appended)
     }
 
     /// Returns the actions that are tried before a pod is evicted.
-    pub fn node_level_reclaim(&self, pressure: &Pressure) -> &'static [ReclaimAction] {
+    pub(crate) fn node_level_reclaim(&self, pressure: &Pressure) -> &'static [ReclaimAction] {
         let layout = match self.has(Defect::ReclaimIgnoresLayout) {
             true => FsLayout::Single,
             false => self.settings.disks,
@@ -334,7 +326,7 @@ impl Manager {
     }
 
     /// Plans the eviction for a threshold. Equal candidates keep their order.
-    pub fn plan(&self, pressure: &Pressure, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
+    pub(crate) fn plan(&self, pressure: &Pressure, sample: &Sample, candidates: &[Candidate<'_>]) -> Plan {
         let [first, ..] = &pressure.thresholds[..] else {
             return Plan { ranked: Vec::new(), critical: Vec::new(), victims: Vec::new() };
         };
@@ -395,7 +387,10 @@ impl Manager {
         if self.has(Defect::PriorityIsCritical) && pod.priority() > 0 {
             return true;
         }
-        let has_class = pod.priority() >= SYSTEM_CRITICAL_PRIORITY;
+        if self.has(Defect::ClusterCriticalIsOrdinary) && pod.priority() == SYSTEM_CRITICAL_PRIORITY {
+            return false;
+        }
+        let has_class = pod.has_critical_priority();
         pod.is_critical()
             && !self.has(if has_class { Defect::CriticalIsEvicted } else { Defect::StaticIsEvicted })
     }
@@ -471,12 +466,12 @@ impl Manager {
 
 impl Pressure {
     /// Returns the signal of the first threshold.
-    pub fn signal(&self) -> Signal {
+    pub(crate) fn signal(&self) -> Signal {
         self.thresholds.first().map_or(Signal::MemoryAvailable, |threshold| threshold.signal)
     }
 
     /// Returns the resource to reclaim.
-    pub fn resource(&self) -> Resource {
+    pub(crate) fn resource(&self) -> Resource {
         self.signal().resource()
     }
 
@@ -520,6 +515,14 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
     if defects.has(Defect::AllocatableIgnored) {
         thresholds.retain(|threshold| threshold.signal != Signal::AllocatableMemoryAvailable);
     }
+    if defects.has(Defect::MinimumReclaimDoubled) {
+        for reclaim in thresholds.iter_mut().filter_map(|threshold| threshold.min_reclaim.as_mut()) {
+            *reclaim = match reclaim {
+                ThresholdValue::Quantity(amount) => ThresholdValue::Quantity(amount.clone() + amount),
+                ThresholdValue::Fraction(fraction) => ThresholdValue::Fraction(2.0 * *fraction),
+            };
+        }
+    }
     thresholds
 }
 
@@ -540,3 +543,6 @@ fn limit_label(message: &evictlab_rules::message::EvictionMessage) -> &'static s
         _ => "ephemeralcontainerfs.limit",
     }
 }
+
+#[cfg(test)]
+mod tests;

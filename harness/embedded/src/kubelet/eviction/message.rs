@@ -66,7 +66,8 @@ fn defective(
     defects: &Defects,
 ) -> PressureEviction {
     let has = |defect: Defect| defects.has(defect);
-    let (pod, stats) = (&reported(ranked.pod, defects), ranked.stats.map(|stats| counted(stats, defects)));
+    let (pod, stats) =
+        (&reported(ranked.pod, defects), ranked.stats.map(|stats| counted_stats(stats, defects)));
     let mut eviction = pressure_eviction(version, pod, stats.as_ref(), resource, threshold);
     let message = &mut eviction.message;
     if has(Defect::MessageNamesWithinRequest)
@@ -120,7 +121,7 @@ fn reported(pod: &Pod, defects: &Defects) -> Pod {
 }
 
 /// Returns the statistics of a pod that the message considers.
-fn counted(stats: &PodStats, defects: &Defects) -> PodStats {
+fn counted_stats(stats: &PodStats, defects: &Defects) -> PodStats {
     let mut stats = stats.clone();
     for container in &mut stats.containers {
         for (defect, part) in [

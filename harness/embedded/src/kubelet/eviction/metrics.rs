@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Counters.
 #[derive(Clone, Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// Evictions by signal or limit.
     evictions: BTreeMap<&'static str, u64>,
     /// Preemptions by the missing resource.
@@ -23,8 +23,8 @@ impl Metrics {
         *self.preemptions.entry(resource.to_owned()).or_default() += 1;
     }
 
-    /// Returns the response of `metrics`, in the Prometheus text format. A counter is missing before
-    /// its first increase.
+    /// Returns the response of `metrics`, in the Prometheus text format. A counter is missing
+    /// before its first increase.
     pub(in crate::kubelet) fn text(&self) -> String {
         let mut text = String::new();
         let evictions = self.evictions.iter().map(|(signal, count)| (*signal, *count));

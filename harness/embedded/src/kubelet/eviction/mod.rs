@@ -8,7 +8,7 @@
 mod admission;
 mod limits;
 mod log_message;
-pub mod manager;
+pub(crate) mod manager;
 mod message;
 mod metrics;
 mod notifier;
@@ -18,5 +18,4 @@ mod state;
 mod sync_loop;
 mod synchronize;
 
-pub use metrics::Metrics;
-pub use state::Eviction;
+pub(crate) use state::Eviction;

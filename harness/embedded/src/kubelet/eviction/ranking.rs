@@ -57,7 +57,7 @@ pub(super) fn rank(
     let by_bytes = defects.has(Defect::InodeRankByBytes) && signal.resource() == Resource::Inodes;
     let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
     let figures = |pod: &RankedPod<'_>| {
-        let stats = pod.stats.map(|stats| counted(stats, defects));
+        let stats = pod.stats.map(|stats| counted_stats(stats, defects));
         let seen = RankedPod { pod: pod.pod, stats: stats.as_ref() };
         Figures {
             priority: pod.pod.priority(),
@@ -74,7 +74,7 @@ pub(super) fn rank(
 }
 
 /// Returns the statistics of a pod that count in the ranking for disk usage.
-fn counted(stats: &PodStats, defects: &Defects) -> PodStats {
+fn counted_stats(stats: &PodStats, defects: &Defects) -> PodStats {
     let mut counted = stats.clone();
     if defects.has(Defect::DiskRankOmitsVolumes) {
         counted.volume.clear();

@@ -14,7 +14,7 @@ use crate::sim::Time;
 
 /// State of the eviction manager.
 #[derive(Clone, Debug, Default)]
-pub struct Eviction {
+pub(crate) struct Eviction {
     pub(super) manager: Option<Manager>,
     /// Loops: the sync loop, then one per notifier.
     pub(super) loops: Vec<SyncLoop>,

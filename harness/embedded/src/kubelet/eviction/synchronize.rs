@@ -55,7 +55,7 @@ impl Kubelet {
         self.schedule_loop(SYNC_LOOP, ctx.now + WARM_UP, EvictionEvent::Synchronize, ctx);
     }
 
-    pub(in crate::kubelet) fn eviction_on(
+    pub(in crate::kubelet) fn handle_eviction_event(
         &mut self,
         event: EvictionEvent,
         machine: &mut Machine,
@@ -254,7 +254,7 @@ impl Kubelet {
 
     fn fresh_sample(&mut self, machine: &Machine, ctx: &mut SimContext) -> Option<Sample> {
         match self.summary(true, machine, ctx) {
-            Ok(summary) => Some(summary.sample()),
+            Ok(sample) => Some(sample),
             Err(error) => {
                 self.log_eviction(LogMessage::NoSummary, &format!("err={error:?}"), ctx);
                 None
@@ -390,7 +390,7 @@ mod tests {
                         node.kubelet.stats_begin(&node.machine, ctx);
                     }
                     node.kubelet.eviction.loops[SYNC_LOOP].due = Some(ctx.now);
-                    node.kubelet.eviction_on(EvictionEvent::Synchronize, &mut node.machine, ctx);
+                    node.kubelet.handle_eviction_event(EvictionEvent::Synchronize, &mut node.machine, ctx);
                     lines.push(node.kubelet.log.since(Time::ZERO).map(str::to_owned).collect::<Vec<_>>());
                 }
                 lines

@@ -36,7 +36,7 @@ pub(super) struct Shortage {
 
 impl Shortage {
     /// Returns the message of the predicate (`InsufficientResourceError`).
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let Self { resource, requested, used, capacity } = self;
         format!(
             "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
@@ -101,7 +101,8 @@ impl Kubelet {
         Rejection { reason: predicate.to_owned(), message: format!("Predicate {predicate} failed{reason}") }
     }
 
-    /// Returns the resources that the node has too little of for a pod, beside the other active pods.
+    /// Returns the resources that the node has too little of for a pod, beside the other active
+    /// pods.
     pub(super) fn shortages(&self, pod: &Pod, node: &Value) -> Vec<Shortage> {
         let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
         let others: Vec<&Pod> = self

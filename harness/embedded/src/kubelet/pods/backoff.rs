@@ -17,7 +17,7 @@ pub(super) struct Backoff {
 impl Backoff {
     /// Returns the backoff after another failure: the initial delay, or twice the last one. It is
     /// reset when the last failure is longer ago than twice the maximum.
-    pub fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
+    pub(super) fn next(last: Option<Self>, failed: Time, now: Time) -> Self {
         let delay = match last {
             Some(last) if failed.since(last.updated) <= LONGEST * 2 => (last.delay * 2).min(LONGEST),
             _ => FIRST,
@@ -26,15 +26,15 @@ impl Backoff {
     }
 
     /// Returns the end of the backoff after a failure, or `None` if it has passed.
-    pub fn until(self, failed: Time, now: Time) -> Option<Time> {
+    pub(super) fn end_after(self, failed: Time, now: Time) -> Option<Time> {
         let long_past = failed.since(self.updated) > LONGEST * 2;
         let until = failed + self.delay;
         (!long_past && until > now).then_some(until)
     }
 
     /// Returns the end of the backoff, counted from the last update.
-    pub fn until_since_update(self, now: Time) -> Option<Time> {
-        self.until(self.updated, now)
+    pub(super) fn until_since_update(self, now: Time) -> Option<Time> {
+        self.end_after(self.updated, now)
     }
 }
 
@@ -52,8 +52,8 @@ mod tests {
             delays.push(last.delay.as_secs());
         }
         assert_eq!(delays, [10, 20, 40, 80, 160, 300, 300]);
-        assert_eq!(last.until(at(0), at(299)), Some(at(300)));
-        assert_eq!(last.until(at(0), at(300)), None);
+        assert_eq!(last.end_after(at(0), at(299)), Some(at(300)));
+        assert_eq!(last.end_after(at(0), at(300)), None);
         assert_eq!(Backoff::next(Some(last), at(601), at(601)).delay.as_secs(), 10);
     }
 }

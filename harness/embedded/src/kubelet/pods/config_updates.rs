@@ -69,7 +69,7 @@ impl Kubelet {
     /// Returns all pods, because the history of changes is too short: (removed, object).
     fn all_pods(&self, ctx: &SimContext) -> Vec<(bool, Arc<Value>)> {
         let own = ctx.store.pods_on(&self.identity.node);
-        let own: Vec<_> = own.filter(|pod| mirror::of(pod).is_none()).cloned().collect();
+        let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         let is_there = |worker: &Worker| {
             is_static(&worker.object) || own.iter().any(|pod| pod.uid() == worker.manifest.uid)
         };

@@ -25,7 +25,7 @@ impl Kubelet {
         self.delete_orphaned_mirrors(ctx);
         self.ensure_proxy(ctx);
         let own = ctx.store.pods_on(&self.identity.node);
-        let own: Vec<_> = own.filter(|pod| mirror::of(pod).is_none()).cloned().collect();
+        let own: Vec<_> = own.filter(|pod| mirror::hash_of(pod).is_none()).cloned().collect();
         for pod in own {
             self.add_pod(pod, machine, ctx);
         }
@@ -64,7 +64,7 @@ impl Kubelet {
         }
     }
 
-    pub(in crate::kubelet) fn pods_on(
+    pub(in crate::kubelet) fn handle_pod_event(
         &mut self,
         event: PodEvent,
         machine: &mut Machine,

@@ -15,7 +15,7 @@ use crate::resource::{EventBody, ObjectExt};
 
 /// Reason why the kubelet kills a pod.
 #[derive(Clone, Debug)]
-pub struct PodEviction {
+pub(crate) struct PodEviction {
     /// `status.message`, and the message of the condition `DisruptionTarget`.
     pub message: String,
     /// True if the pod gets the condition `DisruptionTarget`.
@@ -48,7 +48,8 @@ impl Kubelet {
         }
     }
 
-    /// Schedules the end of a pod that has `activeDeadlineSeconds`. A restarted kubelet counts anew.
+    /// Schedules the end of a pod that has `activeDeadlineSeconds`. A restarted kubelet begins to
+    /// count again.
     pub(super) fn schedule_active_deadline(&mut self, worker: &Worker, ctx: &mut SimContext) {
         if let Some(seconds) = worker.manifest.spec.active_deadline_seconds {
             let event = PodEvent::ActiveDeadline(worker.manifest.uid.clone());
@@ -71,8 +72,8 @@ impl Kubelet {
         });
     }
 
-    /// Kills a pod for a caller that waits (`killPodNow`). Returns the number of the call; `None` if
-    /// there is nothing to wait for.
+    /// Kills a pod for a caller that waits (`killPodNow`). Returns the number of the call; `None`
+    /// if there is nothing to wait for.
     pub(super) fn kill_now(
         &mut self,
         pod: &str,

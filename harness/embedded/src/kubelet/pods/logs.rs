@@ -12,7 +12,7 @@ use crate::sim::Time;
 
 /// Response to a log request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogAnswer {
+pub(crate) struct LogAnswer {
     /// HTTP status. The API server converts errors to a `Status` with the same message.
     pub code: u16,
     /// Log or error message.
@@ -21,7 +21,7 @@ pub struct LogAnswer {
 
 /// Path of a log request.
 #[derive(Clone, Copy, Debug)]
-pub struct LogPath<'a> {
+pub(crate) struct LogPath<'a> {
     /// Namespace of the pod.
     pub namespace: &'a str,
     /// Name of the pod.
@@ -32,7 +32,7 @@ pub struct LogPath<'a> {
 
 /// `PodLogOptions`, validated by the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PodLogOptions {
+pub(crate) struct PodLogOptions {
     /// The log of the container's previous run.
     pub previous: bool,
     /// Prefixes each line with its time.
@@ -49,7 +49,7 @@ pub struct PodLogOptions {
 
 impl Kubelet {
     /// Returns a container's log.
-    pub fn container_log(
+    pub(crate) fn container_log(
         &self,
         path: LogPath,
         options: &PodLogOptions,

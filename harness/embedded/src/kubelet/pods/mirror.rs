@@ -24,14 +24,14 @@ pub(super) fn is_static(object: &Value) -> bool {
 }
 
 /// Returns the hash of the static pod that a mirror pod represents.
-pub(super) fn of(object: &Value) -> Option<&str> {
+pub(super) fn hash_of(object: &Value) -> Option<&str> {
     object.annotation(MIRROR)
 }
 
 /// Deletes a mirror pod with a given hash, or with any hash.
 pub(super) fn delete(manifest: &Manifest, hash: Option<&str>, ctx: &mut SimContext) {
     let Some(mirror) = ctx.store.get(Kind::Pod, &manifest.namespace, &manifest.name).cloned() else { return };
-    if of(&mirror).is_none() || hash.is_some_and(|hash| of(&mirror) != Some(hash)) {
+    if hash_of(&mirror).is_none() || hash.is_some_and(|hash| hash_of(&mirror) != Some(hash)) {
         return;
     }
     let uid = Some(mirror.uid().to_owned());
@@ -54,7 +54,7 @@ impl Kubelet {
         let Manifest { namespace, name, uid, .. } = &worker.manifest;
         if let Some(existing) = ctx.store.get(Kind::Pod, namespace, name) {
             let deleted = existing.is_deleting();
-            match of(existing) {
+            match hash_of(existing) {
                 Some(hash) if hash == uid && !deleted => return,
                 Some(_) => delete(&worker.manifest, None, ctx),
                 // Another pod has the name.
@@ -75,7 +75,7 @@ impl Kubelet {
     /// Handles a change of a mirror pod: a deleted one is created again while its static pod
     /// exists. Returns whether the object is a mirror pod.
     pub(super) fn mirror_changed(&mut self, change: &Change, ctx: &mut SimContext) -> bool {
-        let Some(hash) = of(&change.object) else { return false };
+        let Some(hash) = hash_of(&change.object) else { return false };
         let is_removed = change.what == ChangeKind::Deleted || change.object.is_deleting();
         if is_removed && self.pods.workers.contains_key(hash) {
             self.schedule_pod(ctx.now, PodEvent::Mirror(hash.to_owned()), ctx);
@@ -86,7 +86,7 @@ impl Kubelet {
     /// Deletes mirror pods without a static pod (`deleteOrphanedMirrorPods`).
     pub(super) fn delete_orphaned_mirrors(&self, ctx: &mut SimContext) {
         let own = ctx.store.pods_on(&self.identity.node);
-        let known = |pod: &Value| of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
+        let known = |pod: &Value| hash_of(pod).is_none_or(|hash| self.pods.workers.contains_key(hash));
         let orphans: Vec<Manifest> =
             own.filter(|pod| !known(pod)).map(|pod| Manifest::read(pod, KnownFields::ALL)).collect();
         for orphan in orphans {

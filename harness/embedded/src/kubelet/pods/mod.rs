@@ -31,6 +31,6 @@ mod sync;
 mod tests;
 mod worker;
 
-pub use kill::PodEviction;
-pub use logs::{LogAnswer, LogPath, PodLogOptions};
-pub use state::{ActivePod, Pods, RunningContainer};
+pub(crate) use kill::PodEviction;
+pub(crate) use logs::{LogPath, PodLogOptions};
+pub(crate) use state::{ActivePod, Pods, RunningContainer};

@@ -1,12 +1,11 @@
 //! Preemption of pods by a critical pod (`pkg/kubelet/preemption/preemption.go`).
 
-use std::collections::VecDeque;
-
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::pod::{Pod, QosClass};
 use evictlab_rules::threshold::Signal;
 
 use super::admit::{Rejection, Shortage, request_of};
+use super::state::Preemption;
 use super::status::Reason;
 use super::worker::Worker;
 use crate::context::SimContext;
@@ -25,19 +24,6 @@ struct Candidate<'a> {
     uid: &'a PodUid,
     pod: &'a Pod,
     version: &'a KubeletVersion,
-}
-
-/// Preemption that kills one pod after the other.
-#[derive(Clone, Debug)]
-pub(super) struct Preemption {
-    /// Critical pod, which starts afterwards.
-    pod: PodUid,
-    /// Resource that `kubelet_preemptions` counts.
-    resource: String,
-    /// Pod that is being killed, and the number of the call that waits for its end.
-    now: (PodUid, u64),
-    /// Pods to kill afterwards.
-    next: VecDeque<PodUid>,
 }
 
 /// Missing resources with their amounts.
@@ -191,11 +177,15 @@ fn nearest<'a>(
         let distance = |candidate: &Candidate| -> f64 {
             wants
                 .iter()
-                .map(|(resource, wanted)| (wanted - own(candidate, resource)).max(0) as f64 / *wanted as f64)
+                .map(|(resource, wanted)| {
+                    (wanted - requested_amount(candidate, resource)).max(0) as f64 / *wanted as f64
+                })
                 .map(|part| part * part)
                 .sum()
         };
-        let size = |candidate: &Candidate| (own(candidate, "memory"), own(candidate, "cpu"));
+        let size = |candidate: &Candidate| {
+            (requested_amount(candidate, "memory"), requested_amount(candidate, "cpu"))
+        };
         let mut best: Option<(usize, f64)> = None;
         for (index, candidate) in pods.iter().enumerate() {
             let far = distance(candidate);
@@ -221,15 +211,18 @@ fn nearest<'a>(
 /// Returns the amounts that are missing after the removal of pods.
 fn without<'a, 'b: 'a>(wants: &Wants, pods: impl Iterator<Item = &'a Candidate<'b>> + Clone) -> Wants {
     let left = wants.iter().map(|(resource, wanted)| {
-        (resource.clone(), wanted - pods.clone().map(|candidate| own(candidate, resource)).sum::<i64>())
+        (
+            resource.clone(),
+            wanted - pods.clone().map(|candidate| requested_amount(candidate, resource)).sum::<i64>(),
+        )
     });
     left.filter(|(_, wanted)| *wanted > 0).collect()
 }
 
 /// Returns the request of a pod; each pod counts as one of the resource `pods`
-/// (`GetResourceRequest`). Through 1.33 the requests of sidecars are not added to those of the other
-/// containers, as they are in the admission's own sums.
-fn own(candidate: &Candidate<'_>, resource: &str) -> i64 {
+/// (`GetResourceRequest`). Through 1.33 the requests of sidecars are not added to those of the
+/// other containers, as they are in the admission's own sums.
+fn requested_amount(candidate: &Candidate<'_>, resource: &str) -> i64 {
     if resource == "pods" { 1 } else { request_of(candidate.pod, candidate.version, resource) }
 }
 

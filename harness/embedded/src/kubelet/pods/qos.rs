@@ -5,7 +5,7 @@ use evictlab_rules::pod::{Container, Pod, QosClass};
 
 use crate::defect::{Defect, Defects};
 
-use super::spec::{Group, Manifest, Place};
+use super::spec::{ContainerIndex, Group, Manifest};
 
 const GUARANTEED: i64 = -997;
 const BEST_EFFORT: i64 = 1000;
@@ -17,7 +17,7 @@ const CLUSTER_CRITICAL: &str = "system-cluster-critical";
 /// Returns the `oom_score_adj` of a container on a node with `memory` bytes.
 pub(super) fn oom_score_adj(
     manifest: &Manifest,
-    place: Place,
+    place: ContainerIndex,
     capacity: u64,
     (version, defects): (&KubeletVersion, &Defects),
 ) -> i32 {
@@ -47,7 +47,12 @@ pub(super) fn oom_score_adj(
     i32::try_from(score).unwrap_or(i32::MAX)
 }
 
-fn burstable(pod: &Pod, place: Place, capacity: i64, (version, defects): (&KubeletVersion, &Defects)) -> i64 {
+fn burstable(
+    pod: &Pod,
+    place: ContainerIndex,
+    capacity: i64,
+    (version, defects): (&KubeletVersion, &Defects),
+) -> i64 {
     let list = match place.group {
         Group::Init => &pod.spec.init_containers,
         Group::Regular => &pod.spec.containers,
@@ -99,7 +104,7 @@ mod tests {
         let score = |index| {
             oom_score_adj(
                 &pod,
-                Place { group: Group::Regular, index },
+                ContainerIndex { group: Group::Regular, index },
                 1 << 30,
                 (&KubeletVersion::from_minor(31), &Defects::default()),
             )
@@ -116,7 +121,7 @@ mod tests {
         let score = |minor| {
             oom_score_adj(
                 &pod,
-                Place { group: Group::Init, index: 0 },
+                ContainerIndex { group: Group::Init, index: 0 },
                 1 << 30,
                 (&KubeletVersion::from_minor(minor), &Defects::default()),
             )

@@ -9,19 +9,12 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 use super::admit::request;
 use super::spec::{Container, Manifest};
 use super::start::bytes;
-use super::worker::Worker;
+use super::worker::{PendingResize, Worker};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
 use crate::machine::{Cgroup, Machine};
 use crate::resource::{Kind, ObjectExt, amount};
-
-/// Resize that the node has no room for: the condition `PodResizePending`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PendingResize {
-    pub reason: &'static str,
-    pub message: String,
-}
 
 impl Kubelet {
     /// Takes over the new spec of a pod. New resources are allocated if the node has room for them;
@@ -66,7 +59,8 @@ impl Kubelet {
     /// Returns why the node cannot have a pod with its new resources.
     fn refuse_resize(&self, pod: &Pod, ctx: &SimContext) -> Option<PendingResize> {
         let node = ctx.store.get(Kind::Node, "", &self.identity.node)?;
-        // Through 1.35 a request above the node's allocatable is told apart (`canResizePod`).
+        // Through 1.35 a request above the node's allocatable is infeasible, not deferred
+        // (`canResizePod`).
         if !self.identity.version.at_least(36) {
             let allocatable: BTreeMap<String, Quantity> = node.status().read("allocatable");
             for resource in ["memory", "cpu"] {

@@ -53,30 +53,36 @@ pub(super) enum State {
 
 impl Runtime {
     /// Returns the pod of a container.
-    pub fn owner(&self, container: &str) -> Option<&PodUid> {
+    pub(super) fn owner(&self, container: &str) -> Option<&PodUid> {
         self.owners.get(container)
     }
 
     /// Returns a container.
-    pub fn record_mut(&mut self, container: &str) -> Option<&mut Record> {
+    pub(super) fn record_mut(&mut self, container: &str) -> Option<&mut Record> {
         let owner = self.owners.get(container)?;
         self.pods.get_mut(owner)?.containers.iter_mut().find(|record| record.id == container)
     }
 
     /// Returns the next address of the node's range, whose prefix is such as `10.244.1.`.
-    pub fn address(&mut self, range: &str) -> String {
+    pub(super) fn address(&mut self, range: &str) -> String {
         self.addresses = self.addresses % 252 + 1;
         format!("{range}{}", self.addresses + 1)
     }
 
     /// Returns the images of all containers, running and dead.
-    pub fn images(&self) -> BTreeSet<&str> {
+    pub(super) fn images(&self) -> BTreeSet<&str> {
         let containers = self.pods.values().flat_map(|pod| &pod.containers);
         containers.map(|record| record.image.as_str()).collect()
     }
 
     /// Creates a container that does not run yet.
-    pub fn create(&mut self, pod: &str, container: &Container, attempt: u64, rng: &mut Rng) -> ContainerId {
+    pub(super) fn create(
+        &mut self,
+        pod: &str,
+        container: &Container,
+        attempt: u64,
+        rng: &mut Rng,
+    ) -> ContainerId {
         let bytes: [u8; 32] = rng.random();
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         self.owners.insert(id.clone(), pod.to_owned());
@@ -88,7 +94,7 @@ impl Runtime {
 
     /// Removes the dead containers of a pod except for the last `keep` per name, and returns their
     /// IDs.
-    pub fn forget_dead(&mut self, pod: &str, keep: usize) -> Vec<ContainerId> {
+    pub(super) fn forget_dead(&mut self, pod: &str, keep: usize) -> Vec<ContainerId> {
         let Some(pod) = self.pods.get_mut(pod) else { return Vec::new() };
         let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
         let mut forgotten = Vec::new();
@@ -110,7 +116,7 @@ impl Runtime {
     }
 
     /// Removes a pod, and returns the IDs of its containers.
-    pub fn forget(&mut self, pod: &str) -> Vec<ContainerId> {
+    pub(super) fn forget(&mut self, pod: &str) -> Vec<ContainerId> {
         let containers = self.pods.remove(pod).map(|pod| pod.containers).unwrap_or_default();
         let ids: Vec<_> = containers.into_iter().map(|record| record.id).collect();
         for id in &ids {
@@ -122,31 +128,31 @@ impl Runtime {
 
 impl RuntimePod {
     /// Returns the newest container with a name.
-    pub fn latest(&self, name: &str) -> Option<&Record> {
+    pub(super) fn latest(&self, name: &str) -> Option<&Record> {
         self.containers.iter().rev().find(|record| record.name == name)
     }
 
     /// Returns the running containers in the order of their creation.
-    pub fn running(&self) -> impl DoubleEndedIterator<Item = &Record> {
+    pub(super) fn running(&self) -> impl DoubleEndedIterator<Item = &Record> {
         self.containers.iter().filter(|record| matches!(record.state, State::Running { .. }))
     }
 
     /// Returns whether the sandbox runs and has a network.
-    pub fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.sandbox.as_ref().is_some_and(|sandbox| sandbox.ready)
     }
 }
 
 impl Record {
     /// Returns the exit code of a container that has exited.
-    pub fn exit_code(&self) -> Option<i32> {
+    pub(super) fn exit_code(&self) -> Option<i32> {
         match self.state {
             State::Exited { code, .. } => Some(code),
             _ => None,
         }
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         matches!(self.state, State::Running { .. })
     }
 }

@@ -139,7 +139,7 @@ pub(super) enum Group {
 
 /// Position of a container in a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ContainerIndex {
     pub group: Group,
     pub index: usize,
 }
@@ -152,7 +152,7 @@ pub(super) struct KnownFields {
 }
 
 impl KnownFields {
-    pub const ALL: Self = Self { sidecars: true, pod_level_resources: true };
+    pub(super) const ALL: Self = Self { sidecars: true, pod_level_resources: true };
 }
 
 /// Pod, parsed when its spec changes.
@@ -172,7 +172,7 @@ impl Manifest {
     /// Kubelets up to 1.27 do not know `restartPolicy` of init containers (KEP-753) and treat a
     /// sidecar as a plain init container. A kubelet without the gate `PodLevelResources` ignores
     /// the resources of the whole pod.
-    pub fn read(object: &Value, fields: KnownFields) -> Self {
+    pub(super) fn read(object: &Value, fields: KnownFields) -> Self {
         let text = |field: &str| object.metadata().text(field).to_owned();
         let mut spec = Spec::deserialize(object.spec()).unwrap_or_default();
         let mut pod = Pod::deserialize(object).unwrap_or_default();
@@ -187,18 +187,18 @@ impl Manifest {
     }
 
     /// Returns `name_namespace(uid)`, which identifies a pod in messages.
-    pub fn format(&self) -> String {
+    pub(super) fn format(&self) -> String {
         format!("{}_{}({})", self.name, self.namespace, self.uid)
     }
 
     /// Returns the path of a container's log on the node (`BuildContainerLogsDirectory`).
-    pub fn log_path(&self, container: &str, attempt: u64) -> String {
+    pub(super) fn log_path(&self, container: &str, attempt: u64) -> String {
         let Self { namespace, name, uid, .. } = self;
         format!("/var/log/pods/{namespace}_{name}_{uid}/{container}/{attempt}.log")
     }
 
     /// Returns the sum of the memory limits in bytes, if all containers have one.
-    pub fn memory_limit(&self) -> Option<u64> {
+    pub(super) fn memory_limit(&self) -> Option<u64> {
         let containers = self.pod.spec.containers.iter().chain(&self.pod.spec.init_containers);
         let limits =
             containers.map(|container| container.resources.limits.get("memory").map(Quantity::value));
@@ -206,16 +206,16 @@ impl Manifest {
     }
 
     /// Returns the position of a container.
-    pub fn place(&self, name: &str) -> Option<Place> {
+    pub(super) fn place(&self, name: &str) -> Option<ContainerIndex> {
         [Group::Init, Group::Regular, Group::Ephemeral].into_iter().find_map(|group| {
             let index = self.spec.group(group).iter().position(|container| container.name == name)?;
-            Some(Place { group, index })
+            Some(ContainerIndex { group, index })
         })
     }
 }
 
 impl Spec {
-    pub fn group(&self, group: Group) -> &[Container] {
+    pub(super) fn group(&self, group: Group) -> &[Container] {
         match group {
             Group::Init => &self.init_containers,
             Group::Regular => &self.containers,
@@ -223,31 +223,31 @@ impl Spec {
         }
     }
 
-    pub fn container(&self, place: Place) -> Option<&Container> {
+    pub(super) fn container(&self, place: ContainerIndex) -> Option<&Container> {
         self.group(place.group).get(place.index)
     }
 
     /// Returns whether the container is a sidecar (restartable init container).
-    pub fn is_sidecar(&self, place: Place) -> bool {
+    pub(super) fn is_sidecar(&self, place: ContainerIndex) -> bool {
         place.group == Group::Init && self.init_containers.get(place.index).is_some_and(Container::is_sidecar)
     }
 }
 
 impl Container {
     /// Returns the memory limit.
-    pub fn memory_limit(&self) -> Option<&str> {
+    pub(super) fn memory_limit(&self) -> Option<&str> {
         self.resources.limits.as_ref()?.get("memory").map(|limit| limit.0.as_str())
     }
 
     /// Returns whether an init container is a sidecar.
-    pub fn is_sidecar(&self) -> bool {
+    pub(super) fn is_sidecar(&self) -> bool {
         self.restart_policy == Some(RestartPolicy::Always)
     }
 }
 
-impl Place {
+impl ContainerIndex {
     /// Returns the field path in events, such as `spec.containers{el1}`.
-    pub fn field_path(self, name: &str) -> String {
+    pub(super) fn field_path(self, name: &str) -> String {
         let list = match self.group {
             Group::Init => "initContainers",
             Group::Regular => "containers",

@@ -9,7 +9,7 @@ use super::backoff::Backoff;
 use super::environment::{expand, variables};
 use super::images::{self, ImageLookup};
 use super::runtime::{Sandbox, State};
-use super::spec::{Container, Group, Manifest, Place, PullPolicy};
+use super::spec::{Container, ContainerIndex, Group, Manifest, PullPolicy};
 use super::worker::{Stage, Step, Waiting, Worker};
 use super::{latency, qos};
 use crate::context::SimContext;
@@ -104,7 +104,7 @@ impl Kubelet {
     }
 
     /// Looks up the image of a container that may start.
-    fn look_up_image(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
+    fn look_up_image(&mut self, worker: &mut Worker, place: ContainerIndex, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place).cloned() else { return };
         if self.is_in_backoff(worker, place, &container.name, ctx) {
             return;
@@ -149,7 +149,7 @@ impl Kubelet {
         }
     }
 
-    fn pulled(&mut self, worker: &mut Worker, place: Place, took: Duration, ctx: &mut SimContext) {
+    fn pulled(&mut self, worker: &mut Worker, place: ContainerIndex, took: Duration, ctx: &mut SimContext) {
         let Some(image) = worker.manifest.spec.container(place).map(|container| container.image.clone())
         else {
             return;
@@ -182,7 +182,13 @@ impl Kubelet {
     }
 
     /// Returns whether a container must wait after its last exit (`doBackOff`).
-    fn is_in_backoff(&mut self, worker: &mut Worker, place: Place, name: &str, ctx: &mut SimContext) -> bool {
+    fn is_in_backoff(
+        &mut self,
+        worker: &mut Worker,
+        place: ContainerIndex,
+        name: &str,
+        ctx: &mut SimContext,
+    ) -> bool {
         let dead = self.pods.runtime.pods.get(&worker.manifest.uid).and_then(|runtime| {
             let dead = runtime.containers.iter().rev().filter(|record| record.name == name);
             dead.into_iter().find_map(|record| match record.state {
@@ -192,7 +198,7 @@ impl Kubelet {
         });
         let Some(finished) = dead else { return false };
         let last = worker.restarts.get(name).copied();
-        if let Some(last) = last.filter(|last| last.until(finished, ctx.now).is_some()) {
+        if let Some(last) = last.filter(|last| last.end_after(finished, ctx.now).is_some()) {
             let pod = worker.manifest.format();
             let message = format!("Back-off restarting failed container {name} in pod {pod}");
             self.record_container_event(worker, place, EventBody::warning("BackOff", &message), ctx);
@@ -211,7 +217,7 @@ impl Kubelet {
     fn refuse(
         &mut self,
         worker: &mut Worker,
-        place: Place,
+        place: ContainerIndex,
         reason: &'static str,
         message: String,
         ctx: &mut SimContext,
@@ -226,7 +232,7 @@ impl Kubelet {
     }
 
     /// Defers the start of a container. A plain init container defers all later ones, too.
-    fn hold(&mut self, worker: &mut Worker, place: Place, reason: &'static str, message: String) {
+    fn hold(&mut self, worker: &mut Worker, place: ContainerIndex, reason: &'static str, message: String) {
         if let Some(container) = worker.manifest.spec.container(place) {
             worker.reasons.insert(container.name.clone(), Waiting { reason, message });
         }
@@ -236,7 +242,7 @@ impl Kubelet {
         }
     }
 
-    fn create_container(&mut self, worker: &mut Worker, place: Place, ctx: &mut SimContext) {
+    fn create_container(&mut self, worker: &mut Worker, place: ContainerIndex, ctx: &mut SimContext) {
         let Some(container) = worker.manifest.spec.container(place) else { return };
         let name = container.name.clone();
         let container = container.clone();
@@ -264,7 +270,7 @@ impl Kubelet {
     fn start_container(
         &mut self,
         worker: &mut Worker,
-        place: Place,
+        place: ContainerIndex,
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
@@ -297,7 +303,7 @@ impl Kubelet {
     fn container_spec(
         &self,
         worker: &Worker,
-        place: Place,
+        place: ContainerIndex,
         machine: &Machine,
         ctx: &SimContext,
     ) -> Option<ContainerSpec> {
@@ -357,7 +363,7 @@ impl Kubelet {
     pub(super) fn record_container_event(
         &mut self,
         worker: &Worker,
-        place: Place,
+        place: ContainerIndex,
         event: EventBody,
         ctx: &mut SimContext,
     ) {

@@ -1,13 +1,12 @@
 //! Pods of a kubelet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use evictlab_rules::pod::Pod;
 use serde_json::Value;
 
-use super::preempt::Preemption;
 use super::runtime::{Record, Runtime, State};
 use super::worker::{Stage, Worker};
 use crate::machine::{ContainerId, PodUid};
@@ -18,7 +17,7 @@ const RELIST: Duration = Duration::from_secs(1);
 
 /// Pod that the kubelet knows and that has not finished.
 #[derive(Clone, Debug)]
-pub struct ActivePod {
+pub(crate) struct ActivePod {
     /// Last object from the API.
     pub object: Arc<Value>,
     /// The same pod for the rules, with allocated resources.
@@ -27,7 +26,7 @@ pub struct ActivePod {
 
 /// Running container.
 #[derive(Clone, Debug)]
-pub struct RunningContainer {
+pub(crate) struct RunningContainer {
     /// Name in the pod.
     pub name: String,
     /// ID in the machine.
@@ -36,9 +35,22 @@ pub struct RunningContainer {
     pub started: Time,
 }
 
+/// Preemption that kills one pod after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    /// Critical pod, which starts afterwards.
+    pub(super) pod: PodUid,
+    /// Resource that `kubelet_preemptions` counts.
+    pub(super) resource: String,
+    /// Pod that is being killed, and the number of the call that waits for its end.
+    pub(super) now: (PodUid, u64),
+    /// Pods to kill afterwards.
+    pub(super) next: VecDeque<PodUid>,
+}
+
 /// Pods of a kubelet.
 #[derive(Default)]
-pub struct Pods {
+pub(crate) struct Pods {
     pub(super) runtime: Runtime,
     pub(super) workers: BTreeMap<PodUid, Worker>,
     /// Version of the store up to which changes were handled.
@@ -59,7 +71,7 @@ pub struct Pods {
 
 impl Pods {
     /// Returns the pods that may be evicted, by uid: known pods that are not terminal.
-    pub fn active(&self) -> Vec<ActivePod> {
+    pub(crate) fn active(&self) -> Vec<ActivePod> {
         let active = self.workers.values().filter(|worker| worker.is_active());
         active
             .map(|worker| ActivePod { object: worker.object.clone(), pod: worker.manifest.pod.clone() })
@@ -67,12 +79,12 @@ impl Pods {
     }
 
     /// Returns the images that containers of the runtime use, running and dead ones.
-    pub fn images_in_use(&self) -> BTreeSet<&str> {
+    pub(crate) fn images_in_use(&self) -> BTreeSet<&str> {
         self.runtime.images()
     }
 
     /// Returns the running containers of a pod; an empty list while only its sandbox runs.
-    pub fn running(&self, pod: &str) -> Vec<RunningContainer> {
+    pub(crate) fn running(&self, pod: &str) -> Vec<RunningContainer> {
         let records = self.runtime.pods.get(pod).into_iter().flat_map(|pod| &pod.containers);
         records
             .filter_map(|record| match record.state {
@@ -85,7 +97,7 @@ impl Pods {
     }
 
     /// Returns the terminated containers of a pod, each name once.
-    pub fn terminated(&self, pod: &str) -> Vec<RunningContainer> {
+    pub(crate) fn terminated(&self, pod: &str) -> Vec<RunningContainer> {
         let Some(pod) = self.runtime.pods.get(pod) else { return Vec::new() };
         let latest = |record: &&Record| pod.latest(&record.name).is_some_and(|latest| latest.id == record.id);
         let ended = pod.containers.iter().filter(latest).filter_map(|record| match record.state {
@@ -98,7 +110,7 @@ impl Pods {
     }
 
     /// Returns whether the volumes and control groups of a pod were removed.
-    pub fn is_cleaned_up(&self, pod: &str) -> bool {
+    pub(crate) fn is_cleaned_up(&self, pod: &str) -> bool {
         self.workers.get(pod).is_none_or(|worker| worker.stage == Stage::Finished)
     }
 

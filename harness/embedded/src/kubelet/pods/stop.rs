@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::latency;
 use super::runtime::State;
-use super::spec::{Container, Group, Place};
+use super::spec::{Container, ContainerIndex, Group};
 use super::worker::{Stage, Stop, Stopping, Worker};
 use crate::context::SimContext;
 use crate::kubelet::event::PodEvent;
@@ -107,7 +107,7 @@ impl Kubelet {
         // Since 1.29 sidecars are stopped after the containers that need them
         // (`SidecarContainers`).
         let ordered = self.identity.version.at_least(29) && !stopping.grace.is_zero();
-        let places: Vec<(String, Option<Place>)> = stopping
+        let places: Vec<(String, Option<ContainerIndex>)> = stopping
             .containers
             .keys()
             .map(|id| {
@@ -180,7 +180,7 @@ impl Kubelet {
 
 /// Returns whether a container is stopped before a sidecar: regular containers, and sidecars that
 /// started later.
-fn comes_before(other: Place, sidecar: Place) -> bool {
+fn comes_before(other: ContainerIndex, sidecar: ContainerIndex) -> bool {
     match other.group {
         Group::Regular => true,
         Group::Init => other.index > sidecar.index,

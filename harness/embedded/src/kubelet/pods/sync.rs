@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::runtime::{Record, State};
-use super::spec::{Group, Place, RestartPolicy};
+use super::spec::{ContainerIndex, Group, RestartPolicy};
 use super::worker::{Stage, Step, Worker};
 use super::{latency, status};
 use crate::context::SimContext;
@@ -60,7 +60,7 @@ impl Kubelet {
     fn plan(&self, worker: &Worker) -> Plan {
         let spec = &worker.manifest.spec;
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
-        let start = |group: Group| move |index: usize| Step::Image(Place { group, index });
+        let start = |group: Group| move |index: usize| Step::Image(ContainerIndex { group, index });
         let Some(runtime) = runtime.filter(|runtime| runtime.is_ready()) else {
             let mut steps = VecDeque::from([Step::Sandbox]);
             if spec.init_containers.is_empty() {
@@ -89,7 +89,7 @@ impl Kubelet {
         let to_start: Vec<usize> = all
             .clone()
             .filter(|index| {
-                worker.should_start(Some(runtime), Place { group: Group::Regular, index: *index })
+                worker.should_start(Some(runtime), ContainerIndex { group: Group::Regular, index: *index })
             })
             .collect();
         let runs =
@@ -211,7 +211,7 @@ impl Kubelet {
         }
         let runtime = self.pods.runtime.pods.get(&worker.manifest.uid);
         let ends = worker.restarts.iter().filter_map(|(name, backoff)| match runtime?.latest(name)?.state {
-            State::Exited { finished, .. } => backoff.until(finished, now),
+            State::Exited { finished, .. } => backoff.end_after(finished, now),
             _ => None,
         });
         let pulls = worker.pulls.values().filter_map(|backoff| backoff.until_since_update(now));

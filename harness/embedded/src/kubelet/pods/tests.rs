@@ -3,6 +3,7 @@ use std::time::Duration;
 use evictlab_rules::KubeletVersion;
 use serde_json::{Value, json};
 
+use super::logs::LogAnswer;
 use super::*;
 use crate::kubelet::Kubelet;
 use crate::machine::{MachineEvent, Signal};

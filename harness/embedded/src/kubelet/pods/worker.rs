@@ -8,9 +8,8 @@ use evictlab_rules::KubeletVersion;
 use serde_json::Value;
 
 use super::backoff::Backoff;
-use super::resize::PendingResize;
 use super::runtime::RuntimePod;
-use super::spec::{Manifest, Place, RestartPolicy};
+use super::spec::{ContainerIndex, Manifest, RestartPolicy};
 use crate::defect::{Defect, Defects};
 use crate::machine::{ContainerId, PodUid};
 use crate::resource::{ObjectExt, PodStatus};
@@ -81,19 +80,26 @@ pub(super) struct Waiting {
     pub message: String,
 }
 
+/// Resize that the node has no room for: the condition `PodResizePending`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PendingResize {
+    pub reason: &'static str,
+    pub message: String,
+}
+
 /// Step of a worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     /// Creates the sandbox.
     Sandbox,
     /// Looks up the image of a container, and pulls it if needed.
-    Image(Place),
+    Image(ContainerIndex),
     /// Waits for a pull that started at a time.
-    Pull(Place, Time),
+    Pull(ContainerIndex, Time),
     /// Creates a container.
-    Create(Place),
+    Create(ContainerIndex),
     /// Starts a container.
-    Start(Place),
+    Start(ContainerIndex),
 }
 
 /// Containers that are being stopped.
@@ -118,7 +124,7 @@ pub(super) enum Stop {
 }
 
 impl Worker {
-    pub fn new(object: Arc<Value>, manifest: Manifest) -> Self {
+    pub(super) fn new(object: Arc<Value>, manifest: Manifest) -> Self {
         Self {
             reported: PodStatus::of(&object),
             object,
@@ -147,7 +153,7 @@ impl Worker {
 
     /// Returns the delay before the next mount attempt: 500 ms after the first failure, doubled
     /// each time (pkg/util/goroutinemap/exponentialbackoff).
-    pub fn mount_delay(&self) -> Duration {
+    pub(super) fn mount_delay(&self) -> Duration {
         const FIRST: Duration = Duration::from_millis(500);
         const LONGEST: Duration = Duration::from_secs(122);
         let Some(doubled) = self.unmounted.checked_sub(1) else { return Duration::ZERO };
@@ -155,23 +161,23 @@ impl Worker {
     }
 
     /// Replaces the object with a newer one, and returns the old one.
-    pub fn replace_object(&mut self, object: Arc<Value>) -> Arc<Value> {
+    pub(super) fn replace_object(&mut self, object: Arc<Value>) -> Arc<Value> {
         self.reported = PodStatus::of(&object);
         std::mem::replace(&mut self.object, object)
     }
 
     /// Returns whether containers may run (`CouldHaveRunningContainers`).
-    pub fn could_run(&self) -> bool {
+    pub(super) fn could_run(&self) -> bool {
         matches!(self.stage, Stage::Syncing | Stage::Terminating)
     }
 
     /// Returns the cached status, or else the API's.
-    pub fn known_status(&self) -> &PodStatus {
+    pub(super) fn known_status(&self) -> &PodStatus {
         self.status.as_ref().unwrap_or(&self.reported)
     }
 
     /// Returns whether the pod is active, that is, not terminal (`filterOutInactivePods`).
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         match self.stage {
             Stage::Terminating => true,
             Stage::Syncing => !self.reported.is_terminal() && !self.known_status().is_terminal(),
@@ -181,7 +187,7 @@ impl Worker {
 
     /// Returns whether a container should start, or start again after its exit
     /// (`ShouldContainerBeRestarted`).
-    pub fn should_start(&self, runtime: Option<&RuntimePod>, place: Place) -> bool {
+    pub(super) fn should_start(&self, runtime: Option<&RuntimePod>, place: ContainerIndex) -> bool {
         let spec = &self.manifest.spec;
         let Some(container) = spec.container(place).filter(|_| !self.is_deleted()) else { return false };
         let Some(latest) = runtime.and_then(|runtime| runtime.latest(&container.name)) else { return true };
@@ -198,17 +204,17 @@ impl Worker {
 
     /// Returns the generation that the kubelet reports as observed
     /// (`PodObservedGenerationTracking`, on by default since 1.34).
-    pub fn generation(&self, version: &KubeletVersion) -> Option<i64> {
+    pub(super) fn generation(&self, version: &KubeletVersion) -> Option<i64> {
         self.object.generation().filter(|_| version.at_least(34))
     }
 
     /// Returns whether the pod is being deleted.
-    pub fn is_deleted(&self) -> bool {
+    pub(super) fn is_deleted(&self) -> bool {
         self.removed || self.object.is_deleting()
     }
 
     /// Returns whether the kubelet deletes the API object when the pod has finished.
-    pub fn ends_with_deletion(&self, defects: &Defects) -> bool {
+    pub(super) fn ends_with_deletion(&self, defects: &Defects) -> bool {
         self.is_deleted() || self.evicted && defects.has(Defect::StatusDeletesPod)
     }
 }

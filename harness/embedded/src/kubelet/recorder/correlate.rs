@@ -62,7 +62,7 @@ impl Correlator {
     ///
     /// With `by_type`, the spam filter treats `Normal` and `Warning` events separately (client-go
     /// since 1.32).
-    pub fn correlate(
+    pub(super) fn correlate(
         &mut self,
         mut event: Event,
         now: sim::Time,

@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1;
 use rand::RngExt;
-use serde_json::json;
 
 use super::correlate::Correlation;
 use super::state::{ObjectReference, PendingEvent};
+use crate::apiserver::{accepts_events, count_event, create_event};
 use crate::context::SimContext;
 use crate::defect::Defect;
 use crate::fault::EventDelivery;
 use crate::kubelet::event::{KubeletEvent, RecorderEvent};
 use crate::kubelet::state::Kubelet;
-use crate::resource::event::EventMetadata;
-use crate::resource::{Event, EventBody, Kind, ObjectExt};
+use crate::resource::{Event, EventBody, ObjectExt};
 use crate::sim::Time;
 
 /// Delay of [`Defect::EvictedEventLate`].
@@ -60,7 +59,7 @@ impl Kubelet {
         self.send_at(at + late, sending, ctx);
     }
 
-    pub(in crate::kubelet) fn recorder_on(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_recorder_event(&mut self, event: RecorderEvent, ctx: &mut SimContext) {
         let RecorderEvent::Send(number) = event;
         let Some(mut sending) = self.recorder.waiting.remove(&number) else { return };
         let namespace = sending.event.metadata.namespace.clone();
@@ -75,8 +74,7 @@ impl Kubelet {
                     let mut double = sending.clone();
                     double.faults_applied = true;
                     double.counted = false;
-                    let name = involved.name.as_deref().unwrap_or_default();
-                    double.event.metadata.name = self.event_name(name, ctx);
+                    double.event.metadata.name = self.event_name(involved, ctx);
                     self.send_at(ctx.now + Duration::from_millis(1), double, ctx);
                 }
                 EventDelivery::Delayed(by) => {
@@ -88,24 +86,14 @@ impl Kubelet {
         }
         // The API server rejects events in a namespace that is terminating or missing; the kubelet
         // does not retry.
-        let alive = ctx
-            .store
-            .get(Kind::Namespace, "", &namespace)
-            .is_some_and(|namespace| namespace.phase() != "Terminating");
         let event = sending.event;
-        let name = &event.metadata.name;
-        if !alive || name.len() > LONGEST_NAME {
+        if !accepts_events(ctx, &namespace) || event.metadata.name.len() > LONGEST_NAME {
             return;
         }
-        if sending.counted {
-            let changed =
-                ctx.store.update(Kind::Event, &namespace, name, |stored| event.update_repeated(stored));
-            if changed.is_some() {
-                return;
-            }
+        if !(sending.counted && count_event(ctx, &event)) {
+            // A name conflict drops the event, as in the kubelet.
+            let _is_created = create_event(ctx, &event);
         }
-        // A name conflict drops the event, as in the kubelet.
-        let _taken = ctx.store.create(Kind::Event, json!(event), ctx.now);
     }
 
     fn send_at(&mut self, at: Time, sending: PendingEvent, ctx: &mut SimContext) {
@@ -117,26 +105,12 @@ impl Kubelet {
     }
 
     fn event(&mut self, about: ObjectReference, body: EventBody, ctx: &mut SimContext) -> Event {
-        let involved_object = self.reference(about);
-        let namespace = involved_object.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let name = self.event_name(involved_object.name.as_deref().unwrap_or_default(), ctx);
-        let moment = ctx.epoch().meta_time(ctx.now);
-        let component = "kubelet".to_owned();
-        let node = self.identity.node.clone();
-        Event {
-            metadata: EventMetadata { name, namespace, annotations: body.annotations },
-            involved_object,
-            reason: body.reason.to_owned(),
-            message: body.message.to_owned(),
-            source: v1::EventSource { component: Some(component.clone()), host: Some(node.clone()) },
-            first_timestamp: Some(moment.clone()),
-            last_timestamp: Some(moment),
-            count: Some(1),
-            event_type: body.event_type,
-            reporting_component: component,
-            reporting_instance: node,
-            ..Event::default()
-        }
+        let object = self.reference(about);
+        let name = self.event_name(&object, ctx);
+        let now = ctx.epoch().meta_time(ctx.now);
+        let mut event = Event::new(object, body).with_count("kubelet", Some(&self.identity.node), now);
+        event.metadata.name = name;
+        event
     }
 
     /// Returns the reference to the object of an event. Until 1.34 the reference to the node has
@@ -170,10 +144,9 @@ impl Kubelet {
 
     /// Generates a name from the object's name and the time in nanoseconds; since 1.33 a UUID if
     /// that name is invalid (client-go `util.GenerateEventName`).
-    fn event_name(&mut self, of: &str, ctx: &mut SimContext) -> String {
+    fn event_name(&mut self, object: &v1::ObjectReference, ctx: &mut SimContext) -> String {
         let nanos = ctx.epoch().at(ctx.now).as_nanosecond() + i128::from(ctx.rng.random_range(0..1000_u16));
-        self.recorder.nanos = nanos.max(self.recorder.nanos + 1);
-        let name = format!("{of}.{:x}", self.recorder.nanos);
+        let name = self.recorder.names.next_name(object, nanos);
         if name.len() > LONGEST_NAME && self.identity.version.at_least(33) { ctx.store.uid() } else { name }
     }
 }

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use super::correlate::Correlator;
 use crate::resource::Event;
+use crate::resource::event::EventNames;
 use crate::sim::Time;
 
 /// Object of an event.
 #[derive(Clone, Debug)]
-pub enum ObjectReference<'a> {
+pub(crate) enum ObjectReference<'a> {
     /// The node.
     Node,
     /// A pod, and a field path such as `spec.containers{el1}`.
@@ -29,12 +30,11 @@ pub(super) struct PendingEvent {
 
 /// Event recorder.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub(super) correlator: Correlator,
     pub(super) waiting: BTreeMap<u64, PendingEvent>,
     pub(super) last_number: u64,
     /// Time at which the last event is delivered; events are sent one after another.
     pub(super) busy: Time,
-    /// Nanoseconds in the last event name: names are unique.
-    pub(super) nanos: i128,
+    pub(super) names: EventNames,
 }

@@ -150,7 +150,7 @@ fn faults_drop_duplicate_and_delay_events() {
     ] {
         let mut simulation = simulation(31);
         let script: Vec<evictlab_fault::Fault> = vec![serde_json::from_value(fault.clone()).unwrap()];
-        let scope = crate::fault::Scope { namespace: Some("here".to_owned()), node: None };
+        let scope = crate::fault::FaultScope { namespace: Some("here".to_owned()), node: None };
         simulation.inject_faults(&script, &scope);
         for message in ["one", "two"] {
             record(&mut simulation, "Evicted", message);

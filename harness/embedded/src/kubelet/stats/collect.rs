@@ -35,7 +35,7 @@ impl Kubelet {
         }
     }
 
-    pub(in crate::kubelet) fn stats_on(
+    pub(in crate::kubelet) fn handle_stats_event(
         &mut self,
         event: StatsEvent,
         machine: &mut Machine,

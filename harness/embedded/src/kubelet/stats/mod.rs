@@ -17,8 +17,6 @@ mod build;
 mod collect;
 mod group;
 mod state;
-mod summary;
 mod volumes;
 
-pub use state::Stats;
-pub use summary::{MetaTime, Summary};
+pub(crate) use state::Stats;

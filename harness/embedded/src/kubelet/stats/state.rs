@@ -11,7 +11,7 @@ use crate::sim::{Rng, Time};
 
 /// Last measurements.
 #[derive(Clone, Debug, Default)]
-pub struct Stats {
+pub(crate) struct Stats {
     pub(super) groups: BTreeMap<Cgroup, Group>,
     /// nodefs at the node's last measurement.
     pub(super) filesystem: Filesystem,

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::defect::{Defect, Defects};
 
 /// Current node condition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Condition {
     pub kind: &'static str,
     status: &'static str,
@@ -20,11 +20,11 @@ pub(super) struct Condition {
 /// Returns the three pressure conditions.
 pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Condition> {
     let condition = |(kind, missing): (NodeCondition, Defect)| {
-        let reported = of(kind, held.contains(&kind) && !defects.has(missing));
-        match defects.has(Defect::PressureReasonStale) {
-            true => Condition { reason: of(kind, false).reason, ..reported },
-            false => reported,
-        }
+        let reported = condition(kind, held.contains(&kind) && !defects.has(missing));
+        let stale = |defect| if defects.has(defect) { condition(kind, false) } else { reported };
+        let (reason, message) =
+            (stale(Defect::PressureReasonStale).reason, stale(Defect::PressureMessageStale).message);
+        Condition { reason, message, ..reported }
     };
     let kinds = [
         (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),
@@ -45,7 +45,7 @@ pub(super) fn ready() -> Condition {
     }
 }
 
-fn of(kind: NodeCondition, held: bool) -> Condition {
+fn condition(kind: NodeCondition, held: bool) -> Condition {
     let (reason, message, event) = match (kind, held) {
         (NodeCondition::MemoryPressure, true) => (
             "KubeletHasInsufficientMemory",

@@ -26,7 +26,7 @@ struct Image {
 
 /// Images on a node.
 #[derive(Clone, Debug, Default)]
-pub struct Images {
+pub(crate) struct Images {
     all: Vec<Image>,
     deleted: Vec<Image>,
     /// Images that the running kubelet has detected, with the time of the first detection
@@ -49,7 +49,7 @@ const DETECTION: Duration = Duration::from_secs(300);
 
 impl Images {
     /// Returns the images of kind's node image and those that evictlab loads.
-    pub fn of_kind(version: &KubeletVersion) -> Self {
+    pub(crate) fn of_kind(version: &KubeletVersion) -> Self {
         let pause = match version.minor {
             ..31 => "3.9",
             31..34 => "3.10",
@@ -73,13 +73,13 @@ impl Images {
     }
 
     /// Returns the disk usage of the images.
-    pub fn used(&self) -> DiskUse {
+    pub(crate) fn used(&self) -> DiskUse {
         disk_use(self.all.iter())
     }
 
     /// Returns a file system without the space that deleted images have freed, and with that of
     /// loaded images.
-    pub fn adjust(&self, whole: Filesystem) -> Filesystem {
+    pub(crate) fn adjust(&self, whole: Filesystem) -> Filesystem {
         let freed = disk_use(self.deleted.iter().filter(|image| image.is_included));
         let loaded = disk_use(self.all.iter().filter(|image| !image.is_included));
         let used = DiskUse {
@@ -90,7 +90,7 @@ impl Images {
     }
 
     /// Returns nodefs without images, which have a file system of their own.
-    pub fn exclude(&self, whole: Filesystem) -> Filesystem {
+    pub(crate) fn exclude(&self, whole: Filesystem) -> Filesystem {
         let on_nodefs = disk_use(self.all.iter().chain(&self.deleted).filter(|image| image.is_included));
         let used = DiskUse {
             bytes: whole.used.bytes.saturating_sub(on_nodefs.bytes),
@@ -100,7 +100,7 @@ impl Images {
     }
 
     /// Returns the file system of images with them.
-    pub fn include(&self, others: Filesystem) -> Filesystem {
+    pub(crate) fn include(&self, others: Filesystem) -> Filesystem {
         let images = self.used();
         let used =
             DiskUse { bytes: others.used.bytes + images.bytes, inodes: others.used.inodes + images.inodes };
@@ -108,34 +108,34 @@ impl Images {
     }
 
     /// Saves the images, until [`restore`](Self::restore).
-    pub fn save(&mut self) {
+    pub(crate) fn save(&mut self) {
         self.hidden = Some((self.all.clone(), self.deleted.clone()));
     }
 
     /// Restores saved images.
-    pub fn restore(&mut self) {
+    pub(crate) fn restore(&mut self) {
         if let Some((all, deleted)) = self.hidden.take() {
             (self.all, self.deleted) = (all, deleted);
         }
     }
 
     /// Returns whether the node has an image that is listed.
-    pub fn contains(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         self.all.iter().any(|image| image.name == name)
     }
 
     /// Returns whether an image was deleted.
-    pub fn is_deleted(&self, name: &str) -> bool {
+    pub(crate) fn is_deleted(&self, name: &str) -> bool {
         self.deleted.iter().any(|image| image.name == name)
     }
 
     /// Loads an image, unless the node has it.
-    pub fn load(&mut self, name: &str, now: Time) {
+    pub(crate) fn load(&mut self, name: &str, now: Time) {
         self.add(name, LOADED_IMAGE_BYTES, now);
     }
 
     /// Adds a pulled image, unless the node has it.
-    pub fn add_pulled(&mut self, name: &str, now: Time) {
+    pub(crate) fn add_pulled(&mut self, name: &str, now: Time) {
         self.add(name, PULLED_IMAGE_BYTES, now);
     }
 
@@ -149,7 +149,7 @@ impl Images {
 
     /// Starts the periodic detection of a kubelet that starts. Before 1.29, the images that it
     /// finds count as old.
-    pub fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
+    pub(crate) fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
         let found = Some(now).filter(|_| version.at_least(29));
         self.detected = self.all.iter().map(|image| (image.name.clone(), found)).collect();
         self.next_detection = now + DETECTION;
@@ -176,7 +176,7 @@ impl Images {
 
     /// Deletes the images that no container uses and that were first detected at least `min_age`
     /// ago (`freeSpace`). An image that is detected now is too young.
-    pub fn delete_unused(&mut self, used: &BTreeSet<&str>, min_age: Duration, now: Time) {
+    pub(crate) fn delete_unused(&mut self, used: &BTreeSet<&str>, min_age: Duration, now: Time) {
         self.detect_periodically(now);
         self.detect(now);
         let is_old = |name: &str| {
@@ -188,7 +188,7 @@ impl Images {
     }
 
     /// Returns the images as `status.images` of the node.
-    pub fn listed(&self) -> Vec<ContainerImage> {
+    pub(crate) fn listed(&self) -> Vec<ContainerImage> {
         let listed = |image: &Image| ContainerImage {
             names: Some(vec![image.name.clone()]),
             size_bytes: i64::try_from(image.bytes).ok(),

@@ -7,5 +7,4 @@ mod node_status;
 mod register;
 mod update;
 
-pub use images::Images;
-pub use node_status::NodeStatus;
+pub(crate) use node_status::NodeStatus;

@@ -6,7 +6,7 @@ use crate::sim::Time;
 
 /// Images, and times of the last and next updates.
 #[derive(Clone, Debug, Default)]
-pub struct NodeStatus {
+pub(crate) struct NodeStatus {
     /// Images on the node.
     pub images: Images,
     /// Time of the last status write.
@@ -17,7 +17,7 @@ pub struct NodeStatus {
 
 impl NodeStatus {
     /// Returns the state before the first update.
-    pub fn new(identity: &Identity) -> Self {
+    pub(crate) fn new(identity: &Identity) -> Self {
         Self { images: Images::of_kind(&identity.version), ..Self::default() }
     }
 }

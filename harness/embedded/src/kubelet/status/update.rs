@@ -48,7 +48,7 @@ impl Kubelet {
         self.renew_lease(ctx);
     }
 
-    pub(in crate::kubelet) fn status_on(&mut self, event: StatusEvent, ctx: &mut SimContext) {
+    pub(in crate::kubelet) fn handle_status_event(&mut self, event: StatusEvent, ctx: &mut SimContext) {
         // Events at other times were scheduled before a restart of the kubelet.
         match event {
             StatusEvent::Update if self.status.update_due == Some(ctx.now) => self.update_status(ctx),
@@ -156,7 +156,7 @@ impl Kubelet {
         let mut allocatable = capacity.clone();
         for (resource, amount) in whole {
             capacity.insert(resource.to_owned(), amount.to_string());
-            let kept = settings.kept(resource, u64::try_from(amount.value()).unwrap_or(0));
+            let kept = settings.reserved_amount(resource, u64::try_from(amount.value()).unwrap_or(0));
             allocatable.insert(resource.to_owned(), (amount - &kept).to_string());
         }
         (capacity, allocatable)

@@ -5,9 +5,9 @@ use std::time::Duration;
 use evictlab_stress::agnhost::StressOptions;
 
 use super::super::calibration;
-use super::super::ids::{Pid, STDERR};
-use super::super::kernel::Kernel;
-use super::step::{Footprint, StepOutcome};
+use super::super::ids::{Pid, SIGHUP, SIGINT, SIGTERM, STDERR, Signal};
+use super::super::kernel::{Kernel, Program};
+use super::super::step::{Footprint, SignalAction, StepOutcome};
 use crate::sim::Time;
 
 /// The shortest interval in which small steps are counted.
@@ -17,7 +17,7 @@ const CPU_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The image that the program comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum StressVariant {
+pub(super) enum StressVariant {
     /// `/agnhost stress`
     Agnhost,
     /// `/stress stress` of evictlab's image, which reads the same flags.
@@ -25,7 +25,7 @@ pub(in super::super) enum StressVariant {
 }
 
 /// `agnhost stress` and its state.
-pub(in super::super) struct AgnhostStress {
+pub(super) struct AgnhostStress {
     variant: StressVariant,
     options: StressOptions,
     /// Number of steps; `None` for steps of 0 bytes, which never end.
@@ -37,7 +37,7 @@ pub(in super::super) struct AgnhostStress {
 }
 
 impl AgnhostStress {
-    pub fn new(variant: StressVariant, options: StressOptions) -> Self {
+    pub(super) fn new(variant: StressVariant, options: StressOptions) -> Self {
         let steps = options.steps();
         Self {
             variant,
@@ -50,18 +50,43 @@ impl AgnhostStress {
         }
     }
 
-    pub fn name(&self) -> &'static str {
-        match self.variant {
-            StressVariant::Agnhost => "agnhost",
-            StressVariant::Evictlab => "stress",
+    /// Runs again at `next`, or earlier to count CPU time.
+    fn wait_until(&self, next: Option<Time>, kernel: &Kernel) -> StepOutcome {
+        let count_at = (self.options.cpus > 0).then(|| kernel.now + CPU_INTERVAL);
+        next.into_iter().chain(count_at).min().map_or(StepOutcome::Wait, StepOutcome::RunAt)
+    }
+
+    fn count_cpu(&mut self, pid: Pid, kernel: &mut Kernel) {
+        if self.options.cpus > 0 {
+            let elapsed = kernel.now.since(self.cpu_counted_until);
+            kernel.account_cpu(pid, elapsed * u32::try_from(self.options.cpus).unwrap_or(u32::MAX));
+            self.cpu_counted_until = kernel.now;
         }
     }
 
-    pub fn variant(&self) -> StressVariant {
-        self.variant
+    /// Prints a line, for agnhost with klog's header; `line` is its line in main.go.
+    fn print(&self, line: u32, text: &str, pid: Pid, kernel: &mut Kernel) {
+        let text = match self.variant {
+            StressVariant::Agnhost => {
+                let pid = kernel.processes.get(&pid).map_or(0, |process| process.ns_pid);
+                let at = kernel.epoch.at(kernel.now).strftime("%m%d %H:%M:%S%.6f");
+                format!("I{at} {pid:>7} main.go:{line}] {text}\n")
+            }
+            StressVariant::Evictlab => format!("{text}\n"),
+        };
+        kernel.print(pid, STDERR, &text);
+    }
+}
+
+impl Program for AgnhostStress {
+    fn name(&self) -> String {
+        match self.variant {
+            StressVariant::Agnhost => "agnhost".to_owned(),
+            StressVariant::Evictlab => "stress".to_owned(),
+        }
     }
 
-    pub fn footprint(&self) -> Footprint {
+    fn footprint(&self) -> Footprint {
         match self.variant {
             StressVariant::Agnhost => {
                 Footprint { tasks: calibration::GO_THREADS + self.options.cpus, ..Footprint::AGNHOST }
@@ -72,7 +97,17 @@ impl AgnhostStress {
         }
     }
 
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        match (self.variant, signal) {
+            (StressVariant::Evictlab, SIGINT | SIGTERM) => SignalAction::Exit(2),
+            // Go's runtime raises the signal again, and exits with 2 if it survives that
+            // (runtime/signal_unix.go).
+            (_, SIGHUP | SIGINT | SIGTERM) if is_init => SignalAction::Exit(2),
+            _ => SignalAction::default_for(signal, is_init),
+        }
+    }
+
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
         let started_at = match self.started_at {
             Some(started_at) => started_at,
             None => {
@@ -113,32 +148,5 @@ impl AgnhostStress {
             self.print(29, &self.options.done_message(), pid, kernel);
         }
         self.wait_until(None, kernel)
-    }
-
-    /// Runs again at `next`, or earlier to count CPU time.
-    fn wait_until(&self, next: Option<Time>, kernel: &Kernel) -> StepOutcome {
-        let count_at = (self.options.cpus > 0).then(|| kernel.now + CPU_INTERVAL);
-        next.into_iter().chain(count_at).min().map_or(StepOutcome::Wait, StepOutcome::RunAt)
-    }
-
-    fn count_cpu(&mut self, pid: Pid, kernel: &mut Kernel) {
-        if self.options.cpus > 0 {
-            let elapsed = kernel.now.since(self.cpu_counted_until);
-            kernel.account_cpu(pid, elapsed * u32::try_from(self.options.cpus).unwrap_or(u32::MAX));
-            self.cpu_counted_until = kernel.now;
-        }
-    }
-
-    /// Prints a line, for agnhost with klog's header; `line` is its line in main.go.
-    fn print(&self, line: u32, text: &str, pid: Pid, kernel: &mut Kernel) {
-        let text = match self.variant {
-            StressVariant::Agnhost => {
-                let pid = kernel.processes.get(&pid).map_or(0, |process| process.ns_pid);
-                let at = kernel.epoch.at(kernel.now).strftime("%m%d %H:%M:%S%.6f");
-                format!("I{at} {pid:>7} main.go:{line}] {text}\n")
-            }
-            StressVariant::Evictlab => format!("{text}\n"),
-        };
-        kernel.print(pid, STDERR, &text);
     }
 }

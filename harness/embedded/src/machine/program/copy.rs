@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
+use evictlab_rules::quantity::KIB;
+
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
 use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN, STDOUT};
-use super::super::kernel::Kernel;
+use super::super::kernel::{Kernel, Program};
 use super::super::open_file::ReadOutcome;
 use super::super::paths::OpenMode;
-use super::step::{StepOutcome, slice};
+use super::super::step::{StepOutcome, slice};
 use crate::sim::Time;
 
 /// The descriptors of files that the program opens.
@@ -27,12 +29,12 @@ pub(super) enum Source {
 #[derive(Clone, Debug)]
 pub(super) enum Sink {
     Stdout,
-    Path { path: String, mode: OpenMode, offset: u64 },
+    Path { path: String, mode: OpenMode },
 }
 
 /// A program that copies bytes from its sources to its sink.
-pub(in super::super) struct CopyProgram {
-    pub name: &'static str,
+pub(super) struct CopyProgram {
+    name: &'static str,
     sources: VecDeque<Source>,
     sink: Sink,
     /// The number of bytes that are left to copy.
@@ -41,8 +43,6 @@ pub(in super::super) struct CopyProgram {
     pub(super) block: u64,
     /// Memory beside the program's footprint, in bytes.
     pub(super) buffer: u64,
-    /// The offset in the source, in bytes.
-    pub(super) skip: u64,
     /// Prints at its end what was copied, as `dd` does.
     pub(super) prints_report: bool,
     started_at: Option<Time>,
@@ -60,9 +60,8 @@ impl CopyProgram {
             sources: sources.into(),
             sink,
             limit: None,
-            block: 64 << 10,
+            block: 64 * KIB,
             buffer: 0,
-            skip: 0,
             prints_report: false,
             started_at: None,
             current: None,
@@ -73,7 +72,7 @@ impl CopyProgram {
     }
 
     /// Returns the program of `cat ARGUMENTS`; `None` if there are flags.
-    pub fn cat(arguments: &[String]) -> Option<Self> {
+    pub(super) fn cat(arguments: &[String]) -> Option<Self> {
         let source = |word: &String| match word.as_str() {
             "-" => Some(Source::Stdin),
             word if word.starts_with('-') => None,
@@ -84,24 +83,6 @@ impl CopyProgram {
             sources.push(Source::Stdin);
         }
         Some(Self::new("cat", sources, Sink::Stdout))
-    }
-
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
-        match self.try_step(pid, kernel) {
-            Ok(outcome) => outcome,
-            Err(Errno::Killed) => StepOutcome::Wait,
-            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
-            Err(error) => {
-                let error = error.text();
-                let text = match &self.sink {
-                    Sink::Path { path, .. } => format!("error writing '{path}': {error}"),
-                    Sink::Stdout => format!("write error: {error}"),
-                };
-                kernel.print(pid, STDERR, &format!("{}: {text}\n", self.name));
-                self.code = 1;
-                self.finish(pid, kernel)
-            }
-        }
     }
 
     fn try_step(&mut self, pid: Pid, kernel: &mut Kernel) -> Result<StepOutcome, Errno> {
@@ -145,10 +126,9 @@ impl CopyProgram {
         if self.buffer > 0 {
             kernel.allocate_memory(pid, self.buffer, self.buffer / calibration::PAGE_TABLE_RATIO)?;
         }
-        let Sink::Path { path, mode, offset } = &self.sink else { return Ok(true) };
+        let Sink::Path { path, mode } = &self.sink else { return Ok(true) };
         match kernel.open_path(pid, path, *mode) {
             Ok(file) => {
-                kernel.seek(file, *offset);
                 kernel.set_descriptor(pid, OUTPUT, Some(file));
                 Ok(true)
             }
@@ -205,7 +185,6 @@ impl CopyProgram {
             if let Source::Path(path) = &source {
                 match kernel.open_path(pid, path, OpenMode::Read) {
                     Ok(file) => {
-                        kernel.seek(file, std::mem::take(&mut self.skip));
                         kernel.set_descriptor(pid, INPUT, Some(file));
                     }
                     Err(error) => {
@@ -239,6 +218,30 @@ impl CopyProgram {
             kernel.print(pid, STDERR, &text);
         }
         StepOutcome::Exit(self.code)
+    }
+}
+
+impl Program for CopyProgram {
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        match self.try_step(pid, kernel) {
+            Ok(outcome) => outcome,
+            Err(Errno::Killed) => StepOutcome::Wait,
+            Err(Errno::BrokenPipe) => StepOutcome::Exit(128 + i32::from(SIGPIPE)),
+            Err(error) => {
+                let error = error.text();
+                let text = match &self.sink {
+                    Sink::Path { path, .. } => format!("error writing '{path}': {error}"),
+                    Sink::Stdout => format!("write error: {error}"),
+                };
+                kernel.print(pid, STDERR, &format!("{}: {text}\n", self.name));
+                self.code = 1;
+                self.finish(pid, kernel)
+            }
+        }
     }
 }
 

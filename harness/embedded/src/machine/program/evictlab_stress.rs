@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evictlab_rules::quantity::KIB;
 use evictlab_stress::{
     AfterHold, ConsumeOptions, EXIT_REFUSED, Lifetime, OnRefusal, OnTerm, Resource, TERM_IGNORED,
 };
@@ -10,12 +11,12 @@ use evictlab_stress::{
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
-use super::super::ids::{Pid, STDERR, STDOUT};
-use super::super::kernel::Kernel;
+use super::super::ids::{Pid, SIGINT, SIGTERM, STDERR, STDOUT, Signal};
+use super::super::kernel::{Kernel, Program};
 use super::super::open_file::Target;
 use super::super::paths::OpenMode;
+use super::super::step::{Footprint, SignalAction, StepOutcome, slice};
 use super::idle::Idle;
-use super::step::{SignalAction, StepOutcome, slice};
 use crate::sim::Time;
 
 /// The descriptor of the file that the program writes.
@@ -23,10 +24,10 @@ const FILE: usize = 3;
 /// The shortest interval between two lines about progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// The length of a log line with its newline, in bytes.
-const LOG_LINE: u64 = 1 << 10;
+const LOG_LINE: u64 = KIB;
 
 /// `stress` and its state.
-pub(in super::super) struct EvictlabStress {
+pub(super) struct EvictlabStress {
     /// `None` for `idle`.
     options: Option<ConsumeOptions>,
     lifetime: Lifetime,
@@ -56,7 +57,7 @@ enum Phase {
 }
 
 impl EvictlabStress {
-    pub fn new(lifetime: Lifetime, options: Option<ConsumeOptions>) -> Self {
+    pub(super) fn new(lifetime: Lifetime, options: Option<ConsumeOptions>) -> Self {
         Self {
             options,
             lifetime,
@@ -70,36 +71,6 @@ impl EvictlabStress {
             next: None,
             exit_at: None,
         }
-    }
-
-    /// Returns what SIGTERM and SIGINT do.
-    pub fn on_term(&self) -> SignalAction {
-        match self.lifetime.on_term {
-            OnTerm::Exit { code, delay } if delay.is_zero() => SignalAction::Exit(code.into()),
-            _ => SignalAction::Deliver,
-        }
-    }
-
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
-        for _ in kernel.take_signals(pid) {
-            match self.lifetime.on_term {
-                OnTerm::Ignore => kernel.print(pid, STDERR, &format!("{TERM_IGNORED}\n")),
-                OnTerm::Exit { delay, .. } => self.exit_at = self.exit_at.or(Some(kernel.now + delay)),
-            }
-        }
-        if let (Some(exit_at), OnTerm::Exit { code, .. }) = (self.exit_at, self.lifetime.on_term)
-            && kernel.now >= exit_at
-        {
-            return StepOutcome::Exit(code.into());
-        }
-        if self.phase == Phase::New || self.next.is_some_and(|next| kernel.now >= next) {
-            match self.advance(pid, kernel) {
-                StepOutcome::RunAt(at) => self.next = Some(at),
-                StepOutcome::Wait => self.next = None,
-                outcome => return outcome,
-            }
-        }
-        self.next.into_iter().chain(self.exit_at).min().map_or(StepOutcome::Wait, StepOutcome::RunAt)
     }
 
     fn advance(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
@@ -246,7 +217,7 @@ impl EvictlabStress {
             }
             Resource::Disk { allocate: true } => {
                 if let Some(Target::File { id, .. }) = written_file(pid, kernel) {
-                    kernel.resize_file(pid, id, self.consumed + left, true)?;
+                    kernel.allocate_file(pid, id, self.consumed + left)?;
                 }
                 self.consumed += left;
                 Ok(calibration::SYSCALL)
@@ -280,7 +251,7 @@ impl EvictlabStress {
                 let descriptors = kernel.processes.get(&pid).map(|process| process.descriptors);
                 let start = kernel.now + calibration::EXEC;
                 let descriptors = descriptors.unwrap_or_default();
-                let (child, _) = kernel.spawn(pid, Idle::StressChild.into(), descriptors, start)?;
+                let (child, _) = kernel.spawn(pid, Box::new(Idle::StressChild), descriptors, start)?;
                 self.children.push(child);
                 self.consumed += 1;
                 Ok(calibration::EXEC)
@@ -316,7 +287,7 @@ impl EvictlabStress {
             Resource::Disk { .. } | Resource::PageCache | Resource::Inodes => {
                 kernel.set_descriptor(pid, FILE, None);
                 // The directory exists: removing it cannot fail.
-                let _ = kernel.remove_path(pid, &self.directory, true);
+                let _ = kernel.remove_path(pid, &self.directory);
             }
             Resource::Pids => {
                 for child in std::mem::take(&mut self.children) {
@@ -325,6 +296,48 @@ impl EvictlabStress {
             }
             Resource::Logs => {}
         }
+    }
+}
+
+impl Program for EvictlabStress {
+    fn name(&self) -> String {
+        "stress".to_owned()
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::EVICTLAB_STRESS
+    }
+
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        if !matches!(signal, SIGINT | SIGTERM) {
+            return SignalAction::default_for(signal, is_init);
+        }
+        match self.lifetime.on_term {
+            OnTerm::Exit { code, delay } if delay.is_zero() => SignalAction::Exit(code.into()),
+            _ => SignalAction::Deliver,
+        }
+    }
+
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+        for _ in kernel.take_signals(pid) {
+            match self.lifetime.on_term {
+                OnTerm::Ignore => kernel.print(pid, STDERR, &format!("{TERM_IGNORED}\n")),
+                OnTerm::Exit { delay, .. } => self.exit_at = self.exit_at.or(Some(kernel.now + delay)),
+            }
+        }
+        if let (Some(exit_at), OnTerm::Exit { code, .. }) = (self.exit_at, self.lifetime.on_term)
+            && kernel.now >= exit_at
+        {
+            return StepOutcome::Exit(code.into());
+        }
+        if self.phase == Phase::New || self.next.is_some_and(|next| kernel.now >= next) {
+            match self.advance(pid, kernel) {
+                StepOutcome::RunAt(at) => self.next = Some(at),
+                StepOutcome::Wait => self.next = None,
+                outcome => return outcome,
+            }
+        }
+        self.next.into_iter().chain(self.exit_at).min().map_or(StepOutcome::Wait, StepOutcome::RunAt)
     }
 }
 

@@ -5,128 +5,170 @@ use std::collections::BTreeMap;
 use evictlab_stress::agnhost;
 use evictlab_stress::{Command, HELP};
 
-use super::super::shell::{Shell, is_applet};
+use super::super::kernel::Program;
+use super::super::shell::{Shell, ShellError, is_applet};
 use super::super::types::ContainerSpec;
 use super::agnhost_stress::{AgnhostStress, StressVariant};
 use super::copy::CopyProgram;
-use super::dispatch::Program;
 use super::evictlab_stress::EvictlabStress;
 use super::idle::Idle;
+use super::message::Message;
 use super::sleep::Sleep;
 use super::{dd, image};
 
+type BoxedProgram = Box<dyn Program>;
+type Environment = BTreeMap<String, String>;
+
 /// The target of a command line.
 enum Executable {
-    Program(Box<Program>),
+    Program(BoxedProgram),
     /// A utility that a shell runs in its own process.
     Applet,
+    /// A known program with arguments that the model does not support.
+    Unsupported(String),
     /// Nothing that the model knows.
     Unknown,
 }
 
+impl Executable {
+    fn program(program: impl Program + 'static) -> Self {
+        Self::Program(Box::new(program))
+    }
+}
+
 /// Finds the program of a command line.
-fn find_executable(line: &[String], environment: &BTreeMap<String, String>) -> Executable {
+fn find_executable(line: &[String], environment: &Environment) -> Executable {
     let Some((path, arguments)) = line.split_first() else { return Executable::Unknown };
     let name = path.rsplit('/').next().unwrap_or_default();
     if path.contains('/') && !is_known_path(path, name) {
         return Executable::Unknown;
     }
-    let program = match name {
-        "sleep" => Some(Sleep::from_arguments(arguments).map_or_else(
-            || {
+    match name {
+        "sleep" => match Sleep::from_arguments(arguments) {
+            Some(sleep) => Executable::program(sleep),
+            None => {
                 let text = format!("sleep: invalid number '{}'\n", arguments.join(" "));
-                Program::error("sleep", text, 1)
-            },
-            Program::Sleep,
-        )),
-        "sh" | "ash" => Shell::from_arguments(name, arguments, environment),
+                Executable::program(Message::error("sleep", text, 1))
+            }
+        },
+        "sh" | "ash" => shell(name, arguments, environment),
         "agnhost" => match arguments.first().map(String::as_str) {
-            Some("stress") => Some(agnhost_stress(&arguments[1..])),
-            Some("pause") => Some(Program::Idle(Idle::AgnhostPause { is_started: false })),
-            _ => None,
+            Some("stress") => agnhost_stress(&arguments[1..]),
+            Some("pause") => Executable::program(Idle::AgnhostPause { is_started: false }),
+            _ => Executable::Unknown,
         },
         // Other images have other programs of this name in PATH.
-        "stress" if path == "/stress" => Some(evictlab_stress(arguments)),
-        "pause" => Some(Program::Idle(Idle::Pause)),
-        "kube-proxy" => Some(Program::Idle(Idle::KubeProxy)),
-        "dd" => Some(dd(arguments)),
-        "cat" => CopyProgram::cat(arguments).map(|copy| Program::Copy(Box::new(copy))),
-        name if is_applet(name) => return Executable::Applet,
-        _ => None,
-    };
-    program.map_or(Executable::Unknown, |program| Executable::Program(Box::new(program)))
+        "stress" if path == "/stress" => evictlab_stress(arguments),
+        "pause" => Executable::program(Idle::Pause),
+        "kube-proxy" => Executable::program(Idle::KubeProxy),
+        "dd" => dd(arguments),
+        "cat" => CopyProgram::cat(arguments).map_or(Executable::Unknown, Executable::program),
+        name if is_applet(name) => Executable::Applet,
+        _ => Executable::Unknown,
+    }
 }
 
-impl Program {
-    /// Returns the program that a container runs first.
-    pub fn of_container(spec: &ContainerSpec) -> Self {
-        match image::command_line(spec) {
-            None => Self::Idle(Idle::unsupported(format!("the image \"{}\"", spec.image))),
-            Some(line) => Self::from_command_line(&line, &spec.env),
-        }
+/// Returns the program of a command line; for one that the model does not run, the command itself.
+fn find_program(line: &[String], environment: &Environment) -> Result<BoxedProgram, String> {
+    match find_executable(line, environment) {
+        Executable::Program(program) => Ok(program),
+        // A shell runs applets.
+        Executable::Applet => Ok(Box::new(Shell::from_words(line, environment))),
+        Executable::Unsupported(command) => Err(command),
+        Executable::Unknown => Err(format!("\"{}\"", line.join(" "))),
     }
+}
 
-    /// Returns the program of a command in a container; `None` for one that the model does not have.
-    pub fn of_command(line: &[String], environment: &BTreeMap<String, String>) -> Option<Self> {
-        match find_executable(line, environment) {
-            Executable::Unknown => None,
-            _ => Some(Self::from_command_line(line, environment)),
-        }
-    }
+/// Returns the program that a container runs first; for one that the model does not run, the
+/// command or the image.
+fn find_container_program(spec: &ContainerSpec) -> Result<BoxedProgram, String> {
+    let line = image::command_line(spec).ok_or_else(|| format!("the image \"{}\"", spec.image))?;
+    find_program(&line, &spec.env)
+}
 
-    /// Returns the program of a command line. A shell runs applets.
-    pub fn from_command_line(line: &[String], environment: &BTreeMap<String, String>) -> Self {
-        match find_executable(line, environment) {
-            Executable::Program(program) => *program,
-            Executable::Applet => Self::Shell(Box::new(Shell::from_words(line, environment))),
-            Executable::Unknown => Self::Idle(Idle::unsupported(format!("\"{}\"", line.join(" ")))),
-        }
+/// Returns a program that prints that the model does not run a command, and idles.
+fn idle(command: String) -> BoxedProgram {
+    Box::new(Idle::unsupported(command))
+}
+
+/// Returns the program of a command line.
+pub(in super::super) fn load(line: &[String], environment: &Environment) -> BoxedProgram {
+    find_program(line, environment).unwrap_or_else(idle)
+}
+
+/// Returns the program that a container runs first.
+pub(in super::super) fn load_container(spec: &ContainerSpec) -> BoxedProgram {
+    find_container_program(spec).unwrap_or_else(idle)
+}
+
+/// Returns the program of a command in a container; `None` for one that the model does not have.
+pub(in super::super) fn load_command(line: &[String], environment: &Environment) -> Option<BoxedProgram> {
+    match find_executable(line, environment) {
+        Executable::Unknown => None,
+        _ => Some(load(line, environment)),
     }
 }
 
 /// Returns the command or the image of a container that the model does not run; `None` if it runs
 /// the container. Commands within scripts are not checked.
 pub fn unsupported_command(spec: &ContainerSpec) -> Option<String> {
-    match Program::of_container(spec) {
-        Program::Idle(Idle::Unsupported { command, .. }) => Some(command),
-        _ => None,
+    find_container_program(spec).err()
+}
+
+/// Returns the program of `sh ARGUMENTS`. A script in a file is not known.
+fn shell(name: &str, arguments: &[String], environment: &Environment) -> Executable {
+    let script = match arguments {
+        // An interactive shell without input exits.
+        [] => {
+            let text = String::new();
+            return Executable::program(Message { name: "sh", text, stderr: false, code: 0 });
+        }
+        [flag, script, ..] if flag == "-c" => script,
+        _ => return Executable::Unknown,
+    };
+    match Shell::from_script(name, script, environment) {
+        Ok(shell) => Executable::program(shell),
+        Err(ShellError::Unsupported(construct)) => {
+            Executable::Unsupported(format!("\"{name} {}\" ({construct})", arguments.join(" ")))
+        }
+        Err(error) => Executable::program(Message::error("sh", format!("{name}: {error}\n"), 2)),
     }
 }
 
 /// Returns the program of the arguments after `agnhost stress`.
-fn agnhost_stress(arguments: &[String]) -> Program {
+fn agnhost_stress(arguments: &[String]) -> Executable {
     match agnhost::parse(arguments) {
-        Ok(options) => Program::AgnhostStress(Box::new(AgnhostStress::new(StressVariant::Agnhost, options))),
-        Err(error) => Program::error("agnhost", error.text, error.code),
+        Ok(options) => Executable::program(AgnhostStress::new(StressVariant::Agnhost, options)),
+        Err(error) => Executable::program(Message::error("agnhost", error.text, error.code)),
     }
 }
 
 /// Returns the program of `/stress ARGUMENTS`.
-fn evictlab_stress(arguments: &[String]) -> Program {
-    let stress =
-        |lifetime, options| Program::EvictlabStress(Box::new(EvictlabStress::new(lifetime, options)));
+fn evictlab_stress(arguments: &[String]) -> Executable {
     match evictlab_stress::parse(arguments) {
-        Ok(Command::Consume(options)) => stress(options.lifetime.clone(), Some(options)),
-        Ok(Command::Idle(lifetime)) => stress(lifetime, None),
-        Ok(Command::AgnhostStress(options)) => {
-            Program::AgnhostStress(Box::new(AgnhostStress::new(StressVariant::Evictlab, options)))
+        Ok(Command::Consume(options)) => {
+            Executable::program(EvictlabStress::new(options.lifetime.clone(), Some(options)))
         }
-        Ok(Command::Child) => Program::Idle(Idle::StressChild),
+        Ok(Command::Idle(lifetime)) => Executable::program(EvictlabStress::new(lifetime, None)),
+        Ok(Command::AgnhostStress(options)) => {
+            Executable::program(AgnhostStress::new(StressVariant::Evictlab, options))
+        }
+        Ok(Command::Child) => Executable::program(Idle::StressChild),
         Ok(Command::Help) => {
-            Program::Message { name: "stress", text: HELP.to_owned(), stderr: false, code: 0 }
+            Executable::program(Message { name: "stress", text: HELP.to_owned(), stderr: false, code: 0 })
         }
         Err(error) => {
             let text = format!("{}\n", error.to_string().trim_end());
-            Program::error("stress", text, error.exit_code())
+            Executable::program(Message::error("stress", text, error.exit_code()))
         }
     }
 }
 
 /// Returns the program of `dd OPERANDS`.
-fn dd(operands: &[String]) -> Program {
+fn dd(operands: &[String]) -> Executable {
     match dd::parse(operands) {
-        Ok(copy) => Program::Copy(Box::new(copy)),
-        Err(message) => Program::error("dd", format!("dd: {message}\n"), 1),
+        Ok(copy) => Executable::program(copy),
+        Err(message) => Executable::program(Message::error("dd", format!("dd: {message}\n"), 1)),
     }
 }
 

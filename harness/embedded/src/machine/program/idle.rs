@@ -2,11 +2,11 @@
 
 use super::super::calibration;
 use super::super::ids::{Pid, SIGINT, SIGTERM, STDERR, STDOUT, Signal};
-use super::super::kernel::Kernel;
-use super::step::{Footprint, SignalAction, StepOutcome};
+use super::super::kernel::{Kernel, Program};
+use super::super::step::{Footprint, SignalAction, StepOutcome};
 
 /// A program that waits for a signal.
-pub(in super::super) enum Idle {
+pub(super) enum Idle {
     /// A command that the model does not run. It prints that once.
     Unsupported { command: String, is_reported: bool },
     /// The program of the pause image.
@@ -21,11 +21,13 @@ pub(in super::super) enum Idle {
 
 impl Idle {
     /// Returns the program for a command that the model does not run.
-    pub fn unsupported(command: impl Into<String>) -> Self {
+    pub(super) fn unsupported(command: impl Into<String>) -> Self {
         Self::Unsupported { command: command.into(), is_reported: false }
     }
+}
 
-    pub fn name(&self) -> String {
+impl Program for Idle {
+    fn name(&self) -> String {
         match self {
             Self::Unsupported { command, .. } => {
                 let first = command.trim_matches('"').split([' ', '"']).next().unwrap_or_default();
@@ -38,7 +40,7 @@ impl Idle {
         }
     }
 
-    pub fn footprint(&self) -> Footprint {
+    fn footprint(&self) -> Footprint {
         match self {
             Self::Unsupported { .. } => Footprint::APPLET,
             Self::Pause => Footprint {
@@ -56,20 +58,16 @@ impl Idle {
         }
     }
 
-    /// Returns what the program does about a signal; `None` for the kernel's default.
-    pub fn signal_action(&self, signal: Signal) -> Option<SignalAction> {
-        if !matches!(signal, SIGINT | SIGTERM) {
-            return None;
-        }
-        match self {
-            Self::Pause | Self::AgnhostPause { .. } => Some(SignalAction::Deliver),
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+        match (self, signal) {
+            (Self::Pause | Self::AgnhostPause { .. }, SIGINT | SIGTERM) => SignalAction::Deliver,
             // Go's runtime exits with 2 where the kernel ignores the signal that it raises again.
-            Self::KubeProxy => Some(SignalAction::Exit(2)),
-            Self::Unsupported { .. } | Self::StressChild => None,
+            (Self::KubeProxy, SIGINT | SIGTERM) => SignalAction::Exit(2),
+            _ => SignalAction::default_for(signal, is_init),
         }
     }
 
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
         match self {
             Self::Unsupported { command, is_reported } => {
                 if !std::mem::replace(is_reported, true) {

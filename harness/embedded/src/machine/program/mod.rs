@@ -3,17 +3,12 @@
 mod agnhost_stress;
 mod copy;
 mod dd;
-mod dispatch;
 mod evictlab_stress;
 mod executable;
 mod idle;
 mod image;
-mod size;
+mod message;
 mod sleep;
-mod step;
 
-pub(super) use dispatch::Program;
 pub use executable::unsupported_command;
-pub(super) use idle::Idle;
-pub(super) use size::parse_size;
-pub(super) use step::{CommandLine, Footprint, SignalAction, StepOutcome};
+pub(super) use executable::{load, load_command, load_container};

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::kernel::Kernel;
-use super::step::StepOutcome;
+use super::super::ids::Pid;
+use super::super::kernel::{Kernel, Program};
+use super::super::step::StepOutcome;
 use crate::sim::Time;
 
 /// `sleep`
-pub(in super::super) struct Sleep {
+pub(super) struct Sleep {
     /// `None` for an infinite sleep.
     length: Option<Duration>,
     until: Option<Time>,
@@ -15,7 +16,7 @@ pub(in super::super) struct Sleep {
 
 impl Sleep {
     /// Returns a sleep for the sum of the arguments; `None` if one of them is not a time.
-    pub fn from_arguments(arguments: &[String]) -> Option<Self> {
+    pub(super) fn from_arguments(arguments: &[String]) -> Option<Self> {
         let mut sum = Duration::ZERO;
         let mut is_infinite = arguments.is_empty();
         for argument in arguments {
@@ -39,8 +40,14 @@ impl Sleep {
         }
         Some(Self { length: (!is_infinite).then_some(sum), until: None })
     }
+}
 
-    pub fn step(&mut self, kernel: &Kernel) -> StepOutcome {
+impl Program for Sleep {
+    fn name(&self) -> String {
+        "sleep".to_owned()
+    }
+
+    fn step(&mut self, _: Pid, kernel: &mut Kernel) -> StepOutcome {
         let Some(length) = self.length else { return StepOutcome::Wait };
         let until = *self.until.get_or_insert(kernel.now + length);
         if kernel.now >= until { StepOutcome::Exit(0) } else { StepOutcome::RunAt(until) }

@@ -1,20 +1,19 @@
 //! Utilities that finish at once. The shell runs them in its own process, as ash does with some of
 //! them. Those that ash would fork cost the time of a fork and need a free PID.
 
-use super::super::disk::FileKind;
 use super::super::errno::Errno;
 use super::super::ids::{Pid, STDERR};
 use super::super::kernel::Kernel;
 use super::super::open_file::Target;
 use super::super::paths::{Location, OpenMode};
-use super::super::program::parse_size;
+use super::super::size::parse_size;
 use super::format::{echo, printf};
 use super::test_command::test;
 
 /// Applets that are builtins of ash.
-const BUILTINS: [&str; 7] = [":", "true", "false", "echo", "printf", "test", "["];
+const BUILTINS: [&str; 6] = [":", "true", "false", "echo", "printf", "["];
 /// Applets that ash runs in a process of their own.
-const PROGRAMS: [&str; 7] = ["fallocate", "ls", "mkdir", "rm", "sync", "touch", "truncate"];
+const PROGRAMS: [&str; 4] = ["fallocate", "ls", "mkdir", "sync"];
 
 /// Returns whether there is an applet of this name.
 pub(in super::super) fn is_applet(name: &str) -> bool {
@@ -52,25 +51,11 @@ pub(super) fn run(words: &[String], shell: &str, pid: Pid, kernel: &mut Kernel) 
         "false" => Ok(AppletResult::status(1)),
         "echo" => Ok(AppletResult::output(echo(arguments))),
         "printf" => printf(arguments).map(AppletResult::output),
-        "test" | "[" => applet.test(kernel),
-        "fallocate" | "truncate" => Ok(applet.resize(kernel)),
+        "[" => applet.test(kernel),
+        "fallocate" => Ok(applet.fallocate(kernel)),
         "ls" => Ok(applet.list(kernel)),
         "mkdir" => Ok(applet.for_each_path("p", kernel, |path, flags, kernel| {
             kernel.create_directory(pid, path, !flags.is_empty())
-        })),
-        "rm" => Ok(applet.for_each_path("rRf", kernel, |path, flags, kernel| {
-            match kernel.remove_path(pid, path, flags.contains(['r', 'R'])) {
-                Err(Errno::NotFound) if flags.contains('f') => Ok(()),
-                result => result,
-            }
-        })),
-        "touch" => Ok(applet.for_each_path("", kernel, |path, _, kernel| {
-            match kernel.open_path(pid, path, OpenMode::Update) {
-                Ok(file) => kernel.close(file),
-                Err(Errno::IsDirectory) => {}
-                Err(error) => return Err(error),
-            }
-            Ok(())
         })),
         _ => return None,
     };
@@ -88,12 +73,11 @@ struct Applet<'a> {
 }
 
 impl Applet<'_> {
-    /// `test` and `[`
+    /// `[`
     fn test(&self, kernel: &mut Kernel) -> Result<AppletResult, String> {
         let expression = match self.arguments.split_last() {
-            Some((last, rest)) if self.name == "[" && last == "]" => rest,
-            _ if self.name == "[" => return Err("missing ]".to_owned()),
-            _ => self.arguments,
+            Some((last, rest)) if last == "]" => rest,
+            _ => return Err("missing ]".to_owned()),
         };
         let holds = test(expression, self.pid, kernel)?;
         Ok(AppletResult::status(i32::from(!holds)))
@@ -131,12 +115,10 @@ impl Applet<'_> {
         AppletResult::status(1)
     }
 
-    /// `fallocate -l SIZE FILE` and `truncate -s SIZE FILE`
-    fn resize(&self, kernel: &mut Kernel) -> AppletResult {
-        let allocate = self.name == "fallocate";
-        let flag = if allocate { "-l" } else { "-s" };
+    /// `fallocate -l SIZE FILE`
+    fn fallocate(&self, kernel: &mut Kernel) -> AppletResult {
         let (size, paths) = match self.arguments {
-            [first, size, paths @ ..] if first == flag => (parse_size(size), paths),
+            [flag, size, paths @ ..] if flag == "-l" => (parse_size(size), paths),
             _ => (None, self.arguments),
         };
         let Some(size) = size else { return self.unsupported(&self.arguments.join(" "), kernel) };
@@ -144,7 +126,7 @@ impl Applet<'_> {
         paths.for_each_path("", kernel, |path, _, kernel| {
             let file = kernel.open_path(self.pid, path, OpenMode::Update)?;
             let result = match kernel.target(file) {
-                Some(Target::File { id, .. }) => kernel.resize_file(self.pid, *id, size, allocate),
+                Some(Target::File { id, .. }) => kernel.allocate_file(self.pid, *id, size),
                 _ => Ok(()),
             };
             kernel.close(file);
@@ -179,62 +161,5 @@ impl Applet<'_> {
             }
         }
         result
-    }
-}
-
-impl Kernel {
-    /// Creates a directory. With `parents`, creates missing parents and accepts an existing
-    /// directory.
-    pub(in super::super) fn create_directory(
-        &mut self,
-        pid: Pid,
-        path: &str,
-        parents: bool,
-    ) -> Result<(), Errno> {
-        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Err(Errno::Exists) };
-        if self.is_directory(pid, tree, &name) || self.disk.lookup(tree, &name).is_some() {
-            return if parents { Ok(()) } else { Err(Errno::Exists) };
-        }
-        if !self.parent_exists(pid, tree, &name) {
-            if !parents {
-                return Err(Errno::NotFound);
-            }
-            if let Some((parent, _)) = path.trim_end_matches('/').rsplit_once('/') {
-                self.create_directory(pid, parent, true)?;
-            }
-        }
-        self.disk.create(tree, &name, FileKind::Directory).map_err(|_| Errno::NoSpace)?;
-        Ok(())
-    }
-
-    /// Removes a file, or with `recursive` a directory with its content.
-    pub(in super::super) fn remove_path(
-        &mut self,
-        pid: Pid,
-        path: &str,
-        recursive: bool,
-    ) -> Result<(), Errno> {
-        let Some(Location::Entry(tree, name)) = self.resolve(pid, path) else { return Ok(()) };
-        let Some(id) = self.disk.lookup(tree, &name) else {
-            return Err(if self.is_directory(pid, tree, &name) {
-                Errno::IsDirectory
-            } else {
-                Errno::NotFound
-            });
-        };
-        if self.disk.file(id).is_some_and(|file| file.kind == FileKind::Directory) {
-            if !recursive {
-                return Err(Errno::IsDirectory);
-            }
-            let content = format!("{name}/");
-            let content: Vec<String> = self.disk.names(tree, &content).map(str::to_owned).collect();
-            for name in content {
-                let removed = self.disk.unlink(tree, &name);
-                self.drop_pages(removed);
-            }
-        }
-        let removed = self.disk.unlink(tree, &name);
-        self.drop_pages(removed);
-        Ok(())
     }
 }

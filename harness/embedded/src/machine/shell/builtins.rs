@@ -1,6 +1,6 @@
 //! Builtins that change the state of the shell.
 
-use super::super::program::StepOutcome;
+use super::super::step::StepOutcome;
 use super::error::ShellError;
 use super::interpreter::{Shell, Wait};
 

@@ -296,7 +296,7 @@ impl Compiler {
     }
 
     /// Emits a command substitution; returns the slot of its output.
-    pub fn capture(&mut self, text: &str) -> Result<usize, ShellError> {
+    pub(super) fn capture(&mut self, text: &str) -> Result<usize, ShellError> {
         let slot = self.captures;
         self.captures += 1;
         self.child(Op::Capture { slot, end: 0 }, |compiler| compiler.script(text))?;

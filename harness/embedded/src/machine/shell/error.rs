@@ -6,7 +6,7 @@ use super::super::errno::Errno;
 ///
 /// A running shell prints the error after its name and exits with 2, as ash does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ShellError {
+pub(crate) enum ShellError {
     /// The script is not valid shell syntax.
     #[error("syntax error")]
     Syntax,

@@ -7,7 +7,7 @@ use super::super::data::Data;
 use super::super::ids::{Pid, STDERR, STDIN, STDOUT};
 use super::super::kernel::Kernel;
 use super::super::open_file::Target;
-use super::super::program::{CommandLine, Program, StepOutcome};
+use super::super::step::StepOutcome;
 use super::error::ShellError;
 use super::interpreter::{CAPTURE_INPUT, Child, Frame, Shell, Wait};
 use super::script::{Command, Op};
@@ -198,10 +198,9 @@ impl Shell {
         if self.is_last_command() {
             // The redirections stay in force: close the files that they replaced.
             saved.into_iter().filter_map(|(_, file)| file).for_each(|file| kernel.close(file));
-            return Ok(Some(self.exec_outcome(&words)));
+            return Ok(Some(StepOutcome::Exec(self.command_line(&words))));
         }
-        let program = Program::from_command_line(&words, &self.variables);
-        let child = self.spawn(program, Self::inherited_descriptors(pid, kernel), pid, kernel);
+        let child = self.spawn(&words, Self::inherited_descriptors(pid, kernel), pid, kernel);
         self.restore(saved, pid, kernel);
         self.wait_for(vec![child?]);
         Ok(None)
@@ -241,12 +240,7 @@ impl Shell {
             self.status = 0;
             return Ok(None);
         }
-        Ok(Some(self.exec_outcome(words)))
-    }
-
-    fn exec_outcome(&self, words: &[String]) -> StepOutcome {
-        let environment = Arc::clone(&self.variables);
-        StepOutcome::Exec(CommandLine { words: words.to_vec(), environment })
+        Ok(Some(StepOutcome::Exec(self.command_line(words))))
     }
 
     fn assign(&mut self, command: &Command) -> Result<(), ShellError> {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use evictlab_rules::quantity::MIB;
+
 use super::error::ShellError;
 use super::interpreter::Shell;
 use super::script::{Parameter, PieceKind, Word};
 
 /// The longest value of a variable, in bytes.
-const MAX_VALUE: usize = 1 << 20;
+const MAX_VALUE: usize = MIB as usize;
 
 /// Returns whether pathname expansion may change an unquoted text.
 pub(super) fn has_glob(text: &str) -> bool {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::super::calibration;
 use super::super::errno::Errno;
 use super::super::ids::Pid;
-use super::super::kernel::Kernel;
-use super::super::process::Descriptors;
-use super::super::program::Program;
+use super::super::kernel::{Descriptors, Kernel};
+use super::super::step::CommandLine;
 use super::error::ShellError;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 use super::script::Position;
+use crate::sim::Time;
 
 impl Shell {
     /// Returns a copy of this shell that continues at an operation.
@@ -41,22 +41,28 @@ impl Shell {
         descriptors
     }
 
-    /// Starts a child process; returns its PID in the container.
+    /// Returns a command line with the variables of this shell as its environment.
+    pub(super) fn command_line(&self, words: &[String]) -> CommandLine {
+        CommandLine { words: words.to_vec(), environment: Arc::clone(&self.variables) }
+    }
+
+    /// Requests the CPU time of a fork; returns when the child starts.
+    fn request_fork(&mut self, pid: Pid, kernel: &mut Kernel) -> Time {
+        let cpu_time = std::mem::take(&mut self.cpu_time) + calibration::EXEC;
+        self.busy_until = kernel.run_on_cpu(pid, self.busy_until, cpu_time);
+        self.busy_until
+    }
+
+    /// Starts a command as a child process; returns its PID in the container.
     pub(super) fn spawn(
         &mut self,
-        program: Program,
+        words: &[String],
         descriptors: Descriptors,
         pid: Pid,
         kernel: &mut Kernel,
     ) -> Result<u64, ShellError> {
-        let cpu_time = std::mem::take(&mut self.cpu_time) + calibration::EXEC;
-        let at = kernel.run_on_cpu(pid, self.busy_until, cpu_time);
-        self.busy_until = at;
-        match kernel.spawn(pid, program, descriptors, at) {
-            Ok((_, child)) => Ok(child),
-            Err(Errno::Killed) => Err(ShellError::Killed),
-            Err(_) => Err(ShellError::CannotFork),
-        }
+        let at = self.request_fork(pid, kernel);
+        child_pid(kernel.spawn_command(pid, &self.command_line(words), descriptors, at))
     }
 
     /// Starts a copy of this shell at an operation; returns its PID in the container.
@@ -67,12 +73,21 @@ impl Shell {
         pid: Pid,
         kernel: &mut Kernel,
     ) -> Result<u64, ShellError> {
-        let shell = self.forked_at(index);
-        self.spawn(Program::Shell(Box::new(shell)), descriptors, pid, kernel)
+        let at = self.request_fork(pid, kernel);
+        child_pid(kernel.spawn(pid, Box::new(self.forked_at(index)), descriptors, at))
     }
 
     /// Waits for foreground processes.
     pub(super) fn wait_for(&mut self, children: Vec<u64>) {
         self.wait = Wait::Foreground(children.into_iter().map(Child::running).collect());
+    }
+}
+
+/// Returns the PID of a new child in the container.
+fn child_pid(started: Result<(Pid, u64), Errno>) -> Result<u64, ShellError> {
+    match started {
+        Ok((_, child)) => Ok(child),
+        Err(Errno::Killed) => Err(ShellError::Killed),
+        Err(_) => Err(ShellError::CannotFork),
     }
 }

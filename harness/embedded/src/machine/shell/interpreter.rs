@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::ids::{Pid, Signal};
-use super::super::kernel::Kernel;
-use super::super::program::{Idle, Program, SignalAction, StepOutcome};
+use super::super::kernel::{Kernel, Program};
+use super::super::step::{Footprint, SignalAction, StepOutcome};
 use super::compile::compile;
 use super::error::ShellError;
 use super::script::{Command, Op, Position, Script, Word};
@@ -64,7 +64,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub fn running(pid: u64) -> Self {
+    pub(super) fn running(pid: u64) -> Self {
         Self { pid, status: None }
     }
 }
@@ -106,34 +106,18 @@ pub(super) enum Wait {
 }
 
 impl Shell {
-    /// Returns the program of `sh ARGUMENTS`; `None` for a script in a file.
-    pub fn from_arguments(
+    /// Returns the shell of `NAME -c SCRIPT`.
+    pub(crate) fn from_script(
         name: &str,
-        arguments: &[String],
+        script: &str,
         environment: &BTreeMap<String, String>,
-    ) -> Option<Program> {
-        let script = match arguments {
-            // An interactive shell without input exits.
-            [] => return Some(Program::Message { name: "sh", text: String::new(), stderr: false, code: 0 }),
-            [flag, script, ..] if flag == "-c" => script,
-            _ => return None,
-        };
-        Some(match compile(script, Op::Exit) {
-            Ok(script) => {
-                Program::Shell(Box::new(Self { name: name.to_owned(), ..Self::run(script, environment) }))
-            }
-            Err(ShellError::Unsupported(construct)) => {
-                let line = format!("\"{name} {}\" ({construct})", arguments.join(" "));
-                Program::Idle(Idle::unsupported(line))
-            }
-            Err(error) => {
-                Program::Message { name: "sh", text: format!("{name}: {error}\n"), stderr: true, code: 2 }
-            }
-        })
+    ) -> Result<Self, ShellError> {
+        let script = compile(script, Op::Exit)?;
+        Ok(Self { name: name.to_owned(), ..Self::run(script, environment) })
     }
 
     /// Returns a shell that runs one command.
-    pub fn from_words(words: &[String], environment: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn from_words(words: &[String], environment: &BTreeMap<String, String>) -> Self {
         let words: Vec<Word> = words.iter().map(|word| Word::literal(word)).collect();
         let command = Command { words, ..Command::default() };
         Self::run(Script { ops: vec![Op::Command(Box::new(command)), Op::Exit], captures: 0 }, environment)
@@ -165,23 +149,31 @@ impl Shell {
             idle_steps: 0,
         }
     }
+}
 
-    pub fn name(&self) -> &str {
-        &self.name
+impl Program for Shell {
+    fn name(&self) -> String {
+        self.name.clone()
     }
 
-    /// Returns what a signal does. A namespace's init ignores signals without a trap.
-    pub fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
+    fn footprint(&self) -> Footprint {
+        Footprint::SHELL
+    }
+
+    fn signal_action(&self, signal: Signal, is_init: bool) -> SignalAction {
         match self.traps.get(&signal) {
             Some(Some(_)) => SignalAction::Deliver,
             Some(None) => SignalAction::Ignore,
-            None if is_init => SignalAction::Ignore,
-            None => SignalAction::Exit(128 + i32::from(signal)),
+            None => SignalAction::default_for(signal, is_init),
         }
     }
 
+    fn waits_for_children(&self) -> bool {
+        true
+    }
+
     /// Executes operations until the shell waits, exits or has used a time slice.
-    pub fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
+    fn step(&mut self, pid: Pid, kernel: &mut Kernel) -> StepOutcome {
         if self.shell_pid == 0 {
             self.shell_pid = kernel.processes.get(&pid).map_or(0, |process| process.ns_pid);
         }

@@ -2,8 +2,8 @@
 //!
 //! It supports simple commands, lists, pipelines, `if`, `while`, `for`, subshells, background
 //! commands, command substitution, integer arithmetic, redirections and traps. A script that needs
-//! more is rejected as a whole before it runs ([`error::ShellError::Unsupported`]), or ends where it
-//! needs more.
+//! more is rejected as a whole before it runs ([`error::ShellError::Unsupported`]), or ends where
+//! it needs more.
 
 mod applets;
 mod arithmetic;
@@ -23,4 +23,5 @@ mod wait;
 mod word;
 
 pub(super) use applets::is_applet;
+pub(super) use error::ShellError;
 pub(super) use interpreter::Shell;

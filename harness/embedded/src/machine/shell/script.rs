@@ -97,12 +97,12 @@ pub(super) struct Word(pub Vec<Piece>);
 
 impl Word {
     /// Returns a word that expands to `text`.
-    pub fn literal(text: &str) -> Self {
+    pub(super) fn literal(text: &str) -> Self {
         Self(vec![Piece { kind: PieceKind::Text(text.to_owned()), quoted: true }])
     }
 
     /// Returns whether the word contains a command substitution.
-    pub fn has_capture(&self) -> bool {
+    pub(super) fn has_capture(&self) -> bool {
         self.0.iter().any(|piece| matches!(piece.kind, PieceKind::Capture(_)))
     }
 }

@@ -1,4 +1,4 @@
-//! `test` and `[`.
+//! `[`
 
 use brush_parser::ast::{BinaryPredicate, TestExpr, UnaryPredicate};
 

@@ -1,5 +1,7 @@
 //! Continues a shell that waited.
 
+use evictlab_rules::quantity::MIB;
+
 use super::super::calibration;
 use super::super::data::Data;
 use super::super::errno::Errno;
@@ -7,11 +9,11 @@ use super::super::ids::{Pid, SIGPIPE, STDERR, STDIN};
 use super::super::kernel::Kernel;
 use super::super::open_file::ReadOutcome;
 use super::super::open_file::Target;
-use super::super::program::StepOutcome;
+use super::super::step::StepOutcome;
 use super::interpreter::{CAPTURE_INPUT, Child, PENDING_OUTPUT, Shell, Wait};
 
 /// The longest output of a command substitution, in bytes.
-const MAX_CAPTURE: usize = 1 << 20;
+const MAX_CAPTURE: usize = MIB as usize;
 
 impl Shell {
     /// Takes exited children and delivered signals from the kernel.

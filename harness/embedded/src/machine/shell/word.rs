@@ -12,7 +12,7 @@ use super::script::{Parameter, Piece, PieceKind, Word};
 
 impl Compiler {
     /// Compiles a word that expands to one string.
-    pub fn word(&mut self, text: &str) -> Result<Word, ShellError> {
+    pub(super) fn word(&mut self, text: &str) -> Result<Word, ShellError> {
         let pieces = parse(text, &parser_options()).map_err(|_| ShellError::Syntax)?;
         let mut word = Word::default();
         self.pieces(&pieces, false, &mut word)?;
@@ -20,7 +20,7 @@ impl Compiler {
     }
 
     /// Compiles a word that expands to fields, of a command or of `for`.
-    pub fn field_word(&mut self, text: &str) -> Result<Word, ShellError> {
+    pub(super) fn field_word(&mut self, text: &str) -> Result<Word, ShellError> {
         let word = self.word(text)?;
         let is_glob = |piece: &Piece| match &piece.kind {
             PieceKind::Text(text) => !piece.quoted && has_glob(text),

@@ -1,16 +1,12 @@
 //! Jobs (`pkg/controller/job`).
 //!
-//! The real controller counts a pod in two steps, with `uncountedTerminatedPods` and a finalizer;
-//! the model counts it in one. Not implemented: indexed jobs (rejected by the API), suspended jobs,
-//! `activeDeadlineSeconds`, `podReplacementPolicy`, `ttlSecondsAfterFinished`, and the limit of
-//! container restarts with `restartPolicy: OnFailure`.
+//! The counts are those of the pods that exist. Not implemented: indexed jobs (rejected by the
+//! API), the finalizer by which the real controller counts pods once, the interim conditions
+//! `FailureTarget` and `SuccessCriteriaMet`, suspended jobs, `activeDeadlineSeconds`,
+//! `podReplacementPolicy`, `ttlSecondsAfterFinished`, fewer pods after a change of `parallelism`,
+//! and the limit of container restarts with `restartPolicy: OnFailure`.
 
-mod backoff;
-mod end;
 mod failure_policy;
-mod state;
 mod sync;
 
-pub(super) use backoff::Backoffs;
-pub(super) use state::is_tracked;
-pub(super) use sync::{is_finished, is_wanted, release_orphan, sync};
+pub(super) use sync::sync;

@@ -3,153 +3,204 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::batch::v1::UncountedTerminatedPods;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::{JobCondition, JobStatus, PodFailurePolicy};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::backoff::Backoffs;
-use super::end::{End, Outcome};
-use super::state::{Job, TRACKING, is_tracked};
-use crate::apiserver;
+use super::failure_policy;
+use crate::apiserver::control_plane_version;
 use crate::context::SimContext;
 use crate::controllers::context::ControllerContext;
-use crate::controllers::owners;
-use crate::controllers::workloads::pods::{Owner, deletion_key};
-use crate::controllers::workloads::reconcile::{BATCH, ReconcileError, Reconciled, count};
-use crate::resource::{Kind, ObjectExt};
+use crate::controllers::workloads::pods::{Owner, is_active, is_terminating_pod};
+use crate::controllers::workloads::reconcile::{
+    BATCH, PodTemplate, ReconcileError, Reconciled, count, number,
+};
+use crate::resource::pod_status::ConditionStatus;
+use crate::resource::{EventBody, Kind, ObjectExt, PodStatus};
+
+/// Initial and maximum delay between the failure of a pod and its replacement
+/// (`DefaultJobPodFailureBackOff`, `MaxJobPodFailureBackOff`).
+const BACKOFF: Duration = Duration::from_secs(10);
+const MAX_BACKOFF: Duration = Duration::from_secs(600);
+
+/// Fields of a job's spec that its controller reads.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JobSpec {
+    parallelism: i32,
+    completions: Option<i32>,
+    backoff_limit: i32,
+    pod_failure_policy: Option<PodFailurePolicy>,
+    template: PodTemplate,
+}
+
+/// Job with its pods.
+struct Job<'a> {
+    owner: Owner<'a>,
+    spec: JobSpec,
+    pods: Vec<Arc<Value>>,
+}
+
+/// End of a job: the condition of its status, with its reason.
+struct End {
+    condition: &'static str,
+    reason: &'static str,
+    message: String,
+}
 
 /// Reconciles a job.
-pub(in crate::controllers::workloads) fn sync(
-    object: &Value,
-    backoffs: &mut Backoffs,
-    ctx: &mut ControllerContext,
-) -> Reconciled {
-    let (namespace, name) = (object.namespace(), object.name());
-    if is_finished(object) {
-        backoffs.forget(namespace, name);
+pub(in crate::controllers::workloads) fn sync(object: &Value, ctx: &mut ControllerContext) -> Reconciled {
+    if ["Complete", "Failed"].iter().any(|kind| object.has_condition(kind)) {
         return Ok(None);
     }
     let owner = Owner { kind: Kind::Job, object, component: "job-controller" };
-    let mut job = Job::read(owner, ctx);
-    let (succeeded, failed) = job.uncounted();
-    let remembered = backoffs.note(namespace, name, &succeeded, &failed, ctx);
-    job.succeeded += succeeded.len() as i64;
-    job.failed += failed.iter().filter(|pod| job.counts(pod)).count() as i64;
-    job.status.start_time.get_or_insert_with(|| ctx.epoch().meta_time(ctx.now));
-    let mut end = job.failure();
-    let mut outcome = Ok(None);
+    let mut job = Job { pods: owner.claim(ctx), spec: object.read("spec"), owner };
+    let end = job.failure().or_else(|| job.success(ctx));
+    let mut next = Ok(None);
     if end.is_some() {
-        let active = job.active_pods();
-        job.delete(&active, ctx);
-    } else {
-        if !object.is_deleting() {
-            outcome = job.manage(remembered, ctx);
-        }
-        end = job.success(ctx);
+        job.pods.iter().filter(|pod| is_active(pod)).for_each(|pod| job.owner.delete(pod, ctx));
+    } else if !object.is_deleting() {
+        next = job.create_pods(ctx);
     }
-    job.finish(end.as_ref(), ctx);
-    outcome
-}
-
-/// Returns whether a job has ended.
-pub(in crate::controllers::workloads) fn is_finished(job: &Value) -> bool {
-    ["Complete", "Failed"].iter().any(|kind| job.has_condition(kind))
-}
-
-/// Returns whether a job will count a pod.
-pub(in crate::controllers::workloads) fn is_wanted(pod: &Value, ctx: &SimContext) -> bool {
-    let Some(owner) = pod.controller() else { return false };
-    // Pods of other controllers are left alone.
-    owners::kind(&owner) != Some(Kind::Job)
-        || owners::find(&owner, pod.namespace(), ctx).is_some_and(|(_, job)| !is_finished(job))
-}
-
-/// Removes the finalizer of a pod that no job will count.
-pub(in crate::controllers::workloads) fn release_orphan(pod: &Value, ctx: &mut ControllerContext) {
-    if is_tracked(pod) && !is_wanted(pod, ctx) {
-        apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
-    }
+    job.pods = job.owner.claim(ctx);
+    job.write_status(end, ctx);
+    next
 }
 
 impl Job<'_> {
-    /// Creates or deletes pods. Returns the remaining backoff if it prevents a creation
-    /// (`manageJob`).
-    fn manage(&mut self, backoff: Duration, ctx: &mut ControllerContext) -> Reconciled {
-        let parallel = self.spec.parallelism;
-        let wanted = match self.spec.completions {
-            Some(all) => (all - self.succeeded).clamp(0, parallel),
-            // One success is enough; running pods may complete.
-            None if self.succeeded > 0 => self.active,
-            None => parallel,
+    fn count(&self, is: impl Fn(&Value) -> bool) -> i32 {
+        number(self.pods.iter().filter(|pod| is(pod)).count())
+    }
+
+    fn succeeded(&self) -> i32 {
+        self.count(|pod| pod.phase() == "Succeeded")
+    }
+
+    /// Returns the number of failed pods that the failure policy counts.
+    fn failed(&self) -> i32 {
+        let policy = self.spec.pod_failure_policy.as_ref();
+        let counts = |pod: &Value| policy.is_none_or(|policy| failure_policy::counts(policy, pod));
+        self.count(|pod| self.has_failed(pod) && counts(pod))
+    }
+
+    /// Returns whether a pod has failed. Without a failure policy, pods that are being deleted
+    /// count as failed and are replaced at once (`isPodFailed`).
+    fn has_failed(&self, pod: &Value) -> bool {
+        let phase = pod.phase();
+        let fails_early = self.spec.pod_failure_policy.is_none() && pod.is_deleting();
+        phase == "Failed" || fails_early && phase != "Succeeded"
+    }
+
+    fn completions(&self) -> i32 {
+        self.spec.completions.unwrap_or(1)
+    }
+
+    /// Returns the end if the job has failed.
+    fn failure(&self) -> Option<End> {
+        let end = |reason, message| End { condition: "Failed", reason, message };
+        let by_policy = || {
+            let policy = self.spec.pod_failure_policy.as_ref()?;
+            let mut failed = self.pods.iter().filter(|pod| self.has_failed(pod));
+            failed.find_map(|pod| failure_policy::fails_job(policy, pod))
         };
-        let extra = usize::try_from(self.active - wanted).unwrap_or(0);
-        if extra > 0 {
-            let mut active = self.active_pods();
-            active.sort_by_cached_key(|pod| deletion_key(pod));
-            active.truncate(extra);
-            for pod in &active {
-                // Deleted pods are not counted.
-                apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
-            }
-            self.delete(&active, ctx);
-            return Ok(None);
+        if let Some(message) = by_policy() {
+            return Some(end("PodFailurePolicy", message));
         }
-        let leaving = if self.replaces_failed_only() { self.terminating } else { 0 };
-        let missing = wanted - leaving - self.active;
+        let message = "Job has reached the specified backoff limit";
+        (self.failed() > self.spec.backoff_limit).then(|| end("BackoffLimitExceeded", message.to_owned()))
+    }
+
+    /// Returns the end if enough pods have succeeded.
+    fn success(&self, ctx: &SimContext) -> Option<End> {
+        if self.succeeded() < self.completions() || self.count(is_active) > 0 {
+            return None;
+        }
+        // `JobSuccessPolicy`, since 1.31.
+        let has_reason = control_plane_version(ctx).at_least(31);
+        let text = |text| if has_reason { text } else { "" };
+        Some(End {
+            condition: "Complete",
+            reason: text("CompletionsReached"),
+            message: text("Reached expected number of succeeded pods").to_owned(),
+        })
+    }
+
+    /// Creates the missing pods. Returns the remaining backoff if it prevents that (`manageJob`).
+    fn create_pods(&self, ctx: &mut ControllerContext) -> Reconciled {
+        let wanted = (self.completions() - self.succeeded()).clamp(0, self.spec.parallelism.max(0));
+        // With a failure policy, terminating pods are replaced only after their end.
+        let terminating =
+            if self.spec.pod_failure_policy.is_some() { self.count(is_terminating_pod) } else { 0 };
+        let missing = wanted - terminating - self.count(is_active);
         if missing <= 0 {
             return Ok(None);
         }
+        let backoff = self.backoff(ctx);
         if !backoff.is_zero() {
-            // The real controller reports no active pods during the backoff.
-            self.active = 0;
             return Ok(Some(backoff.max(BATCH)));
         }
         for _ in 0..missing {
-            self.owner.create(&self.spec.template, Some(TRACKING), ctx).map_err(|_| ReconcileError)?;
-            self.active += 1;
+            self.owner.create(&self.spec.template, ctx).map_err(|_| ReconcileError)?;
         }
         Ok(None)
     }
 
-    fn delete(&mut self, pods: &[Arc<Value>], ctx: &mut ControllerContext) {
-        for pod in pods {
-            self.owner.delete(pod, ctx);
-            self.ready -= i64::from(pod.has_condition("Ready"));
-            self.active -= 1;
-            self.terminating += 1;
-        }
+    /// Returns the remaining delay until a failed pod is replaced. It doubles with each failure,
+    /// also with those that the failure policy ignores.
+    fn backoff(&self, ctx: &SimContext) -> Duration {
+        let failed = || self.pods.iter().filter(|pod| self.has_failed(pod));
+        let Some(last) = failed().filter_map(|pod| end_time(pod)).max() else { return Duration::ZERO };
+        let doublings = (failed().count() - 1).min(16);
+        let delay = BACKOFF.saturating_mul(1 << doublings).min(MAX_BACKOFF);
+        let since = ctx.epoch().at(ctx.now).duration_since(last).max(SignedDuration::ZERO);
+        delay.saturating_sub(since.unsigned_abs())
     }
 
-    /// Counts ended pods, updates the status, and removes the finalizers
-    /// (`trackJobStatusAndRemoveFinalizers`).
-    fn finish(mut self, end: Option<&End>, ctx: &mut ControllerContext) {
-        let count = |number: i64| i32::try_from(number).ok().and_then(count);
-        let (mut succeeded, mut failed) = (0, 0);
-        let over = end.is_some() || self.owner.object.is_deleting();
-        let lost = end.is_some_and(|end| end.outcome == Outcome::Failed);
-        for pod in self.pods.iter().filter(|pod| is_tracked(pod)) {
-            let done = pod.phase() == "Succeeded";
-            if !(over || done || self.has_failed(pod)) {
-                continue;
-            }
-            // If the job has failed, all pods that have not succeeded have failed.
-            let counts = (self.has_failed(pod) || lost) && self.counts(pod);
-            succeeded += i64::from(done);
-            failed += i64::from(!done && counts);
-            apiserver::remove_finalizer(ctx, Kind::Pod, pod.namespace(), pod.name(), TRACKING);
+    fn write_status(&self, end: Option<End>, ctx: &mut ControllerContext) {
+        let now = ctx.epoch().meta_time(ctx.now);
+        let object = self.owner.object;
+        let mut status: JobStatus = object.read("status");
+        // Pods that were removed stay counted.
+        let most = |now: i32, before: Option<i32>| count(now.max(before.unwrap_or(0)));
+        status.start_time.get_or_insert_with(|| now.clone());
+        status.active = count(self.count(is_active));
+        status.ready = Some(self.count(|pod| is_active(pod) && pod.has_condition("Ready")));
+        status.terminating = Some(self.count(is_terminating_pod));
+        status.succeeded = most(self.succeeded(), status.succeeded);
+        status.failed = most(self.failed(), status.failed);
+        if let Some(End { condition, reason, message }) = &end {
+            let present = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            status.conditions.get_or_insert_default().push(JobCondition {
+                type_: (*condition).to_owned(),
+                status: "True".to_owned(),
+                last_probe_time: Some(now.clone()),
+                last_transition_time: Some(now.clone()),
+                reason: present(reason),
+                message: present(message),
+            });
+            status.completion_time = Some(now).filter(|_| *condition == "Complete");
         }
-        let status = &mut self.status;
-        status.active = count(self.active);
-        status.succeeded = count(succeeded + i64::from(status.succeeded.unwrap_or(0)));
-        status.failed = count(failed + i64::from(status.failed.unwrap_or(0)));
-        status.ready = i32::try_from(self.ready).ok();
-        status.terminating = i32::try_from(self.terminating).ok();
-        status.uncounted_terminated_pods = Some(UncountedTerminatedPods::default());
-        let finished = end.is_some_and(|end| end.enact(status, self.terminating, ctx));
-        let (namespace, name) = (self.owner.object.namespace(), self.owner.object.name());
-        let status = &self.status;
-        ctx.store.update(Kind::Job, namespace, name, |job| job.write("status", status));
-        if let Some(end) = end.filter(|_| finished) {
-            self.owner.record_event(end.event(), ctx);
+        ctx.store.update(Kind::Job, object.namespace(), object.name(), |job| job.write("status", &status));
+        if let Some(end) = end {
+            let event = match end.condition {
+                "Complete" => EventBody::normal("Completed", "Job completed"),
+                _ => EventBody::warning(end.reason, &end.message),
+            };
+            self.owner.record_event(event, ctx);
         }
     }
+}
+
+/// Returns the end time of a pod: of its last container, or when it became unready or was created.
+fn end_time(pod: &Value) -> Option<Timestamp> {
+    let status = PodStatus::of(pod);
+    let ends = status.container_statuses.iter();
+    let ends: Option<Vec<Timestamp>> =
+        ends.map(|one| one.state.terminated.as_ref()?.finished_at.as_ref().map(|time| time.0)).collect();
+    let unready = || {
+        let ready = status.condition("Ready").filter(|ready| ready.status == ConditionStatus::False)?;
+        ready.last_transition_time.as_ref().map(|time| time.0)
+    };
+    ends.and_then(|ends| ends.into_iter().max()).or_else(unready).or_else(|| pod.created())
 }

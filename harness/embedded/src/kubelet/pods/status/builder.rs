@@ -51,7 +51,7 @@ impl StatusBuilder<'_> {
 
     /// Computes the status (`generateAPIPodStatus`). `ended` means that no container runs or will
     /// run.
-    pub fn status(&self, ended: bool) -> PodStatus {
+    pub(crate) fn status(&self, ended: bool) -> PodStatus {
         let old = self.worker.known_status();
         let api = &self.worker.reported;
         let init = self.containers(Group::Init, &old.init_container_statuses);
@@ -112,7 +112,7 @@ impl StatusBuilder<'_> {
 
     /// Copies the times of unchanged conditions from the cached status. Returns whether the status
     /// differs from the cached one.
-    pub fn keep(&self, status: &mut PodStatus) -> bool {
+    pub(crate) fn keep(&self, status: &mut PodStatus) -> bool {
         let old = self.worker.known_status();
         let now = self.epoch.meta_time(self.now);
         for condition in &mut status.conditions {
@@ -126,7 +126,7 @@ impl StatusBuilder<'_> {
 
     /// Completes the status of a pod whose containers are gone (`TerminatePod`): containers without
     /// a known end have failed.
-    pub fn finish(&self) -> PodStatus {
+    pub(crate) fn finish(&self) -> PodStatus {
         let mut status = self.worker.known_status().clone();
         if self.had_initialized() {
             status.container_statuses.iter_mut().for_each(end_unless_terminated);
@@ -197,7 +197,7 @@ pub(in crate::kubelet::pods) fn report(
     let Some(status) = &worker.status else { return true };
     let Manifest { namespace, name, uid, .. } = &worker.manifest;
     let Some(object) = ctx.store.get(Kind::Pod, namespace, name) else { return false };
-    if object.uid() != uid && mirror::of(object) != Some(uid) {
+    if object.uid() != uid && mirror::hash_of(object) != Some(uid) {
         return false;
     }
     let could_run = worker.could_run();

@@ -1,6 +1,6 @@
 //! Pod conditions (`pkg/kubelet/status/generate.go`).
 
-use super::super::resize::PendingResize;
+use super::super::worker::PendingResize;
 use super::builder::{DISRUPTION, StatusBuilder, is_own};
 use crate::resource::pod_status::{ConditionStatus, ContainerStatus, PodCondition};
 use crate::resource::{Phase, PodStatus};

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
 use super::builder::StatusBuilder;
 use crate::kubelet::pods::images;
 use crate::kubelet::pods::runtime::{Record, State};
-use crate::kubelet::pods::spec::{Container, Group, Place};
+use crate::kubelet::pods::spec::{Container, ContainerIndex, Group};
 use crate::resource::pod_status::{ContainerState, ContainerStatus, TerminatedState};
 
 impl StatusBuilder<'_> {
@@ -17,14 +17,14 @@ impl StatusBuilder<'_> {
         containers
             .map(|(index, container)| {
                 let old = old.iter().find(|status| status.name == container.name);
-                self.container(Place { group, index }, container, old)
+                self.container(ContainerIndex { group, index }, container, old)
             })
             .collect()
     }
 
     fn container(
         &self,
-        place: Place,
+        place: ContainerIndex,
         container: &Container,
         old: Option<&ContainerStatus>,
     ) -> ContainerStatus {
@@ -129,7 +129,7 @@ impl StatusBuilder<'_> {
     /// Sets the state `waiting` if the container could not be started.
     fn set_waiting(
         &self,
-        place: Place,
+        place: ContainerIndex,
         container: &Container,
         latest: Option<&Record>,
         status: &mut ContainerStatus,

@@ -51,7 +51,7 @@ fn young_images_are_spared() {
         assert!(has(&lab, AGNHOST), "evictlab pins images of cases");
         assert!(has(&lab, "docker.io/kindest/kindnetd:v20250512-df8de77b"), "in use on every node");
     }
-    // A restarted kubelet detects anew, and a minimum age of 1 s is soon over.
+    // A restarted kubelet detects images again, and a minimum age of 1 s is soon over.
     let mut lab = Lab::new(31);
     lab.seconds(200);
     restart(&mut lab, json!({}));

@@ -1,27 +1,10 @@
 //! Evictions of recorded pods: statuses and events must equal the recorded ones.
 
-use std::path::PathBuf;
-
 use jiff::Timestamp;
 
 use super::*;
 use crate::resource::ObjectExt;
-
-fn recordings() -> Vec<(String, Value)> {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/recordings");
-    let folder =
-        std::env::var_os("EVICTLAB_RECORDINGS").map_or_else(|| PathBuf::from(shipped), PathBuf::from);
-    let mut found = Vec::new();
-    for version in std::fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
-        for file in std::fs::read_dir(version.path()).unwrap().flatten() {
-            let name = format!("{}/{}", version.file_name().display(), file.file_name().display());
-            found.push((name, serde_json::from_str(&std::fs::read_to_string(file.path()).unwrap()).unwrap()));
-        }
-    }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
-    assert!(!found.is_empty());
-    found
-}
+use crate::tests::{RULES, read_recordings};
 
 fn time(value: &Value) -> Timestamp {
     value.as_str().unwrap().parse().unwrap()
@@ -75,7 +58,7 @@ fn fields(value: &Value) -> Vec<&str> {
 #[test]
 fn pods_end_as_recorded() {
     let (mut compared, mut equal_exits, mut seen) = (0, 0, 0);
-    for (name, recording) in recordings() {
+    for (name, recording) in read_recordings::<Value>(&[RULES]) {
         let version: KubeletVersion = recording["kubeletVersion"].as_str().unwrap().parse().unwrap();
         for (created, last) in list(&recording, "podsCreated").zip(list(&recording, "podsFinal")) {
             let pod = created["metadata"]["name"].as_str().unwrap();

@@ -136,8 +136,8 @@ fn preemption_kills_one_pod_after_the_other() {
     assert_eq!(lab.status("c")["phase"], "Running");
 }
 
-/// `GetResourceRequest` does not add the requests of sidecars before 1.34; the sums of the admission
-/// contain them since 1.29.
+/// `GetResourceRequest` does not add the requests of sidecars before 1.34; the sums of the
+/// admission contain them since 1.29.
 #[test]
 fn preemption_counts_sidecars_since_1_34() {
     for (minor, is_preempted) in [(31, false), (33, false), (34, true)] {

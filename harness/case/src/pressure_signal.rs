@@ -1,0 +1,75 @@
+//! The eviction signals of cases.
+
+use evictlab_rules::threshold::{Resource, Signal};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Eviction signals that a case can put under pressure.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename = "Signal")]
+pub enum PressureSignal {
+    /// Memory of the node: capacity minus working set. Separate for each node.
+    #[serde(rename = "memory.available")]
+    MemoryAvailable,
+    /// Free bytes of nodefs, the file system of the kubelet. With kind, nodes share the disk of
+    /// the host.
+    #[serde(rename = "nodefs.available")]
+    NodefsAvailable,
+    /// Free inodes of nodefs. With kind, nodes share the disk of the host.
+    #[serde(rename = "nodefs.inodesFree")]
+    NodefsInodesFree,
+    /// Free bytes of imagefs, the file system of images and writable layers. It is nodefs, unless
+    /// the case states `node.file-systems`.
+    #[serde(rename = "imagefs.available")]
+    ImagefsAvailable,
+    /// Free inodes of imagefs. It is nodefs, unless the case states `node.file-systems`.
+    #[serde(rename = "imagefs.inodesFree")]
+    ImagefsInodesFree,
+    /// Free process ids. With kind, nodes share the process ids of the host.
+    #[serde(rename = "pid.available")]
+    PidAvailable,
+}
+
+impl PressureSignal {
+    /// Returns the name of the signal in a KubeletConfiguration.
+    pub fn as_str(self) -> &'static str {
+        self.eviction_signal().as_str()
+    }
+
+    /// Returns the kubelet's signal.
+    pub fn eviction_signal(self) -> Signal {
+        match self {
+            Self::MemoryAvailable => Signal::MemoryAvailable,
+            Self::NodefsAvailable => Signal::NodefsAvailable,
+            Self::NodefsInodesFree => Signal::NodefsInodesFree,
+            Self::ImagefsAvailable => Signal::ImagefsAvailable,
+            Self::ImagefsInodesFree => Signal::ImagefsInodesFree,
+            Self::PidAvailable => Signal::PidAvailable,
+        }
+    }
+
+    /// Returns the resource that eviction messages name for the signal.
+    pub fn resource(self) -> Resource {
+        self.eviction_signal().resource()
+    }
+
+    /// Reports whether the signal is in bytes; otherwise it counts inodes or processes.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Self::MemoryAvailable | Self::NodefsAvailable | Self::ImagefsAvailable)
+    }
+
+    /// Reports whether the signal is on a file system.
+    pub fn is_on_disk(self) -> bool {
+        self.is_on_nodefs() || self.is_on_imagefs()
+    }
+
+    /// Reports whether the signal is on nodefs.
+    pub fn is_on_nodefs(self) -> bool {
+        matches!(self, Self::NodefsAvailable | Self::NodefsInodesFree)
+    }
+
+    /// Reports whether the signal is on imagefs.
+    pub fn is_on_imagefs(self) -> bool {
+        matches!(self, Self::ImagefsAvailable | Self::ImagefsInodesFree)
+    }
+}

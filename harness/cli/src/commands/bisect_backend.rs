@@ -1,0 +1,130 @@
+//! The backend of a search for a commit, from the arguments of the command.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use evictlab_case::LoadedCase;
+use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{Backend, ClusterSource, KeepPolicy, Kubelet, KubeletSource, KubeletSpec};
+use evictlab_report::RunDir;
+use evictlab_report::words::shell_quote;
+use evictlab_rules::KubeletVersion;
+use evictlab_runner::{Interrupt, new_run_id};
+use evictlab_tools::bisect::KubeletVerdicts;
+use evictlab_tools::git_bisect::{CommitBackend, KeptCluster};
+
+use super::bisect_run::BisectRun;
+use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::bisect::BisectArgs;
+use crate::failure::{Failure, bad_input, infrastructure};
+use crate::kind_context::KindContext;
+
+/// Modelled nodes, or kind clusters.
+pub(super) struct BisectBackend<'a> {
+    args: &'a BisectArgs,
+    case: Arc<LoadedCase>,
+    interrupt: &'a Interrupt,
+    catalog: ImageCatalog,
+    /// `None` for the embedded backend.
+    kind: Option<KindContext>,
+}
+
+impl<'a> BisectBackend<'a> {
+    /// Loads the image catalog, and connects to Docker if the backend needs it.
+    pub(super) async fn new(
+        args: &'a BisectArgs,
+        case: Arc<LoadedCase>,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, Failure> {
+        let kind = match args.backend() {
+            ManagedBackend::Embedded => None,
+            ManagedBackend::Kind => Some(KindContext::connect().await?),
+        };
+        Ok(Self { args, case, interrupt, catalog: args.images.image_catalog()?, kind })
+    }
+
+    /// Returns the backend of one run. On kind, the run uses the kept cluster, or keeps a new one.
+    async fn backend(
+        &self,
+        run: &str,
+        kubelet: &Kubelet,
+        kept: Option<&KeptCluster>,
+    ) -> Result<Backend, Failure> {
+        let kubelets = vec![kubelet.clone()];
+        let Some(kind) = &self.kind else {
+            let clock = BackendName::from(self.args.backend()).clock();
+            let embedded = self.args.embedded.backend(kubelets, 1, self.kind_command(), &clock)?;
+            return Ok(Backend::Embedded(embedded));
+        };
+        let (clusters, keep) = match kept {
+            Some(kept) => (ClusterSource::Kept(kept.name.clone()), KeepPolicy::Never),
+            None => (self.args.new_cluster.clusters(run, 1)?, KeepPolicy::ForNextRun),
+        };
+        let opened = self.interrupt.or_none(kind.backend(run, kubelets, clusters, keep)).await;
+        Ok(Backend::Kind(opened.unwrap_or_else(|| Err(Failure::interrupted()))?))
+    }
+
+    /// Returns the command that does the same on kind.
+    fn kind_command(&self) -> String {
+        let args = self.args;
+        let words = ["evictlab", "bisect", &args.case, "--good", &args.good, "--bad", &args.bad];
+        let mut words = words.map(str::to_owned).to_vec();
+        words.extend(args.commits.words());
+        words.extend(["--backend", "kind"].map(str::to_owned));
+        shell_quote(&words)
+    }
+}
+
+impl CommitBackend for BisectBackend<'_> {
+    type Error = Failure;
+
+    /// Returns the kubelet of a binary. The model has the kubelet of its version.
+    async fn kubelet(&self, binary: &Path, version: &KubeletVersion) -> Result<Kubelet, String> {
+        let source = match self.kind {
+            Some(_) => KubeletSource::Binary(binary.to_owned()),
+            None => KubeletSource::Release(version.clone()),
+        };
+        let spec = [KubeletSpec::from(source)];
+        let images = &self.args.images;
+        let resolved = match &self.kind {
+            Some(kind) => images.resolve(&kind.docker, &self.catalog, &spec).await,
+            None => images.modelled(&spec, &self.catalog),
+        };
+        let kubelets = resolved.map_err(|failure| failure.message)?;
+        kubelets.into_iter().next().ok_or_else(|| "failed to resolve the kubelet: expected one".to_owned())
+    }
+
+    async fn run(
+        &self,
+        kubelet: &Kubelet,
+        dir: &Path,
+        kept: &mut Option<KeptCluster>,
+    ) -> Result<KubeletVerdicts, Failure> {
+        let run_dir = RunDir::at(dir).map_err(bad_input)?;
+        let run = new_run_id();
+        let backend = self.backend(&run, kubelet, kept.as_ref()).await?;
+        let cluster = backend.plans().first().map(|plan| plan.name.clone()).unwrap_or_default();
+        let (case, catalog, tries) = (self.case.clone(), self.catalog.clone(), self.args.commits.repeat());
+        let bisect_run = BisectRun { run, case, backend, catalog, tries, run_dir };
+        let clock = BackendName::from(self.args.backend()).clock();
+        let verdicts = bisect_run.execute(self.args, clock, self.interrupt).await;
+        let is_kept = |kind: &KindContext| kind.state.read(&cluster).is_some_and(|record| record.kept);
+        if self.kind.as_ref().is_some_and(is_kept) {
+            let version = kubelet.image_version.clone();
+            kept.get_or_insert(KeptCluster { name: cluster, version });
+        }
+        verdicts
+    }
+
+    async fn delete(&self, kept: &mut Option<KeptCluster>) -> Result<(), Failure> {
+        let (Some(kind), Some(cluster)) = (&self.kind, &*kept) else { return Ok(()) };
+        tokio::select! {
+            deleted = evictlab_cluster::delete(&kind.docker, &kind.state, &cluster.name) => {
+                deleted.map_err(infrastructure)?;
+                *kept = None;
+            }
+            () = self.interrupt.reports_only.cancelled() => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! The node containers of a cluster.
+
+use crate::docker::{Container, Docker, DockerError};
+
+/// Label that kind puts on node containers; its value is the name of the cluster.
+pub const KIND_LABEL: &str = "io.x-k8s.kind.cluster";
+
+/// Lists the containers of a cluster, also those that do not run.
+///
+/// # Errors
+/// Docker fails.
+pub async fn containers(docker: &Docker, name: &str) -> Result<Vec<Container>, DockerError> {
+    docker.containers(&format!("{KIND_LABEL}={name}")).await
+}

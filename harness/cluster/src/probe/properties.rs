@@ -1,0 +1,67 @@
+//! Properties of a node that its API server does not report.
+
+use evictlab_rules::CgroupVersion;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::error::ProbeError;
+use super::pod::{POD_TIMEOUT, ProbePod, ProbePods, container_status};
+use crate::meminfo::available_memory;
+
+/// Script of the pod. It exits with 0 on cgroup v2, whose root is the only one with this file. The
+/// termination message is the memory of the kernel, which may differ from that of the node.
+const SCRIPT: &str = "cat /proc/meminfo > /dev/termination-log; [ -e /sys/fs/cgroup/cgroup.controllers ]";
+
+/// Result of [`probe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProbeResult {
+    /// cgroup version of the kernel.
+    pub(crate) cgroup: CgroupVersion,
+    /// Available memory of the kernel in bytes, if it could be read.
+    pub(crate) available: Option<u64>,
+}
+
+/// Runs a probe pod on a node.
+pub(crate) async fn probe(pods: &ProbePods, node: &str, image: &str) -> Result<ProbeResult, ProbeError> {
+    let name = format!("look-{node}");
+    let pod = ProbePod { node, name, image, command: &["sh", "-c", SCRIPT], timeout: POD_TIMEOUT };
+    pods.run(&pod, parse_result).await
+}
+
+fn parse_result(pod: &Pod) -> Option<ProbeResult> {
+    let terminated = container_status(pod)?.state.as_ref()?.terminated.as_ref()?;
+    let cgroup = match terminated.exit_code {
+        0 => CgroupVersion::V2,
+        1 => CgroupVersion::V1,
+        _ => return None,
+    };
+    Some(ProbeResult { cgroup, available: terminated.message.as_deref().and_then(available_memory) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn reads_exit_status_and_message() {
+        let pod = |state: Value| -> Pod {
+            let statuses = json!([{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state}]);
+            serde_json::from_value(json!({"metadata": {}, "status": {"containerStatuses": statuses}}))
+                .unwrap()
+        };
+        let terminated = |code: i64, message: Option<&str>| {
+            pod(json!({"terminated": {"exitCode": code, "message": message}}))
+        };
+        let meminfo = "MemTotal:       24000000 kB\nMemFree: 1 kB\nMemAvailable:   20480 kB\n";
+        assert_eq!(
+            parse_result(&terminated(0, Some(meminfo))),
+            Some(ProbeResult { cgroup: CgroupVersion::V2, available: Some(20 << 20) })
+        );
+        assert_eq!(
+            parse_result(&terminated(1, None)),
+            Some(ProbeResult { cgroup: CgroupVersion::V1, available: None })
+        );
+        assert_eq!(parse_result(&terminated(127, None)), None);
+        assert_eq!(parse_result(&pod(json!({"running": {}}))), None);
+    }
+}

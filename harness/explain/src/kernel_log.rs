@@ -1,0 +1,212 @@
+//! OOM kills in the kernel's log, and in events about it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// `mm/oom_kill.c`, `__oom_kill_process`. Kernels before 4.19 write two lines, `Kill process … or
+/// sacrifice child` and `Killed process …`.
+static KILL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?:(?<scope>Memory cgroup out of memory|Out of memory)[^:]*: )?\b(?:Killed|Kill) process (?<pid>\d+),?(?: UID \d+,)? \((?<name>[^)]*)\)(?:.*?anon-rss:(?<rss>\d+)kB)?",
+    )
+    .expect("the pattern is valid")
+});
+/// `mm/oom_kill.c`, `dump_oom_summary`.
+static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"oom-kill:constraint=(?<constraint>[A-Z_]+),.*?(?:,oom_memcg=(?<limited>[^,\s]+))?(?:,global_oom)?,task_memcg=(?<cgroup>[^,\s]+),task=(?<name>.*?),pid=(?<pid>\d+)",
+    )
+    .expect("the pattern is valid")
+});
+/// The same of kernels before 4.19, which do not write the process id.
+static TASK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"Task in (?<cgroup>\S+) killed as a result of limit of (?<limited>\S+)")
+        .expect("the pattern is valid")
+});
+/// The event of the kubelet's OOM watcher (`pkg/kubelet/oom`).
+static SYSTEM_OOM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"System OOM encountered, victim process: (?<name>[^,]*), pid: (?<pid>\d+)")
+        .expect("the pattern is valid")
+});
+/// The cgroup of a pod, as the drivers `systemd` and `cgroupfs` name it.
+static POD_CGROUP: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[/-]pod(?<uid>[0-9a-f]{8}[_-]?[0-9a-f]{4}[_-]?[0-9a-f]{4}[_-]?[0-9a-f]{4}[_-]?[0-9a-f]{12})")
+        .expect("the pattern is valid")
+});
+
+/// OOM kills, in the order of a log.
+#[derive(Default)]
+pub(crate) struct KernelLog {
+    kills: Vec<OomKill>,
+    /// The last kill of each process id, about which more lines may follow.
+    last: HashMap<String, usize>,
+    /// The cgroups of the next kill.
+    next: Option<Summary>,
+}
+
+/// An OOM kill, as far as the log has it.
+#[derive(Default)]
+struct OomKill {
+    name: String,
+    pid: String,
+    /// `Memory cgroup out of memory` or `Out of memory`.
+    scope: Option<String>,
+    rss_kib: Option<u64>,
+    summary: Option<Summary>,
+}
+
+/// The line `oom-kill:constraint=…` of a kill.
+struct Summary {
+    constraint: String,
+    /// The cgroup that reached its limit.
+    limited: Option<String>,
+    /// The cgroup of the process.
+    cgroup: String,
+}
+
+impl KernelLog {
+    /// Reads a line; returns whether it is about an OOM kill.
+    pub(crate) fn read(&mut self, line: &str) -> bool {
+        // Most lines of an input are not of the kernel.
+        if !["oom-kill:", "ill", "System OOM"].into_iter().any(|part| line.contains(part)) {
+            return false;
+        }
+        let part = if let Some(found) = SUMMARY.captures(line) {
+            let summary = Summary {
+                constraint: found["constraint"].to_owned(),
+                limited: found.name("limited").map(|found| found.as_str().to_owned()),
+                cgroup: found["cgroup"].to_owned(),
+            };
+            OomKill { summary: Some(summary), ..OomKill::of(&found) }
+        } else if let Some(found) = KILL.captures(line) {
+            let kill = OomKill {
+                scope: found.name("scope").map(|found| found.as_str().to_owned()),
+                rss_kib: found.name("rss").and_then(|kib| kib.as_str().parse().ok()),
+                ..OomKill::of(&found)
+            };
+            if kill.scope.is_none() && kill.rss_kib.is_none() {
+                return false;
+            }
+            OomKill { summary: self.next.take(), ..kill }
+        } else if let Some(found) = SYSTEM_OOM.captures(line) {
+            OomKill { scope: Some("Out of memory".to_owned()), ..OomKill::of(&found) }
+        } else if let Some(found) = TASK.captures(line) {
+            self.next = Some(Summary {
+                constraint: "CONSTRAINT_MEMCG".to_owned(),
+                limited: Some(found["limited"].to_owned()),
+                cgroup: found["cgroup"].to_owned(),
+            });
+            return true;
+        } else {
+            return false;
+        };
+        self.add(part);
+        true
+    }
+
+    /// Adds what a line states about a kill.
+    fn add(&mut self, part: OomKill) {
+        let known = self.last.get(&part.pid).and_then(|at| self.kills.get_mut(*at));
+        match known.filter(|known| known.is_continued_by(&part)) {
+            Some(known) => {
+                known.scope = known.scope.take().or(part.scope);
+                known.rss_kib = known.rss_kib.or(part.rss_kib);
+                known.summary = known.summary.take().or(part.summary);
+            }
+            None => {
+                self.last.insert(part.pid.clone(), self.kills.len());
+                self.kills.push(part);
+            }
+        }
+    }
+
+    /// Explains the kills.
+    pub(crate) fn explain(self) -> impl Iterator<Item = Vec<String>> {
+        self.kills.into_iter().map(|kill| kill.explain())
+    }
+}
+
+impl OomKill {
+    fn of(found: &Captures<'_>) -> Self {
+        Self { name: found["name"].to_owned(), pid: found["pid"].to_owned(), ..Self::default() }
+    }
+
+    /// Returns whether another line may be about this kill: no line states the same twice.
+    fn is_continued_by(&self, part: &Self) -> bool {
+        let is_complete = self.rss_kib.is_some();
+        let repeats = (part.rss_kib.is_some() && is_complete)
+            || (part.summary.is_some() && (self.summary.is_some() || is_complete));
+        self.name == part.name && !repeats
+    }
+
+    fn explain(&self) -> Vec<String> {
+        let Self { name, pid, .. } = self;
+        let cause = self.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let usage = self.rss_kib.map(|kib| format!(" It used {} MiB.", kib >> 10)).unwrap_or_default();
+        let kill = format!("The kernel OOM-killed the process {name} (PID {pid}){cause}.{usage}");
+        let in_pod =
+            "An OOM kill is not an eviction: the pod stays on its node, and the container may be restarted.";
+        let cgroup = self.summary.as_ref().map(|summary| summary.cgroup.as_str());
+        match (cgroup, cgroup.and_then(pod_uid)) {
+            (None, _) => vec![
+                kill,
+                format!(
+                    "{in_pod} Another line of the kernel's log may name the cgroup and with it the pod \
+                     (oom-kill:… task_memcg=…)."
+                ),
+            ],
+            (Some(_), Some(uid)) => vec![kill, describe_pod(&uid), in_pod.to_owned()],
+            (Some(cgroup), None) => vec![
+                kill,
+                format!(
+                    "The process was in the cgroup {cgroup}, which is not that of a pod. This is not an eviction."
+                ),
+            ],
+        }
+    }
+
+    /// Returns the cause as a clause, if a line states it.
+    fn cause(&self) -> Option<String> {
+        const NO_MEMORY: &str = "the node had no memory left";
+        let Some(Summary { constraint, limited, cgroup }) = &self.summary else {
+            return Some(match self.scope.as_deref()? {
+                "Out of memory" => NO_MEMORY.to_owned(),
+                _ => "its cgroup, or one above it, such as that of its pod, reached its memory limit"
+                    .to_owned(),
+            });
+        };
+        Some(match (constraint.as_str(), limited) {
+            ("CONSTRAINT_NONE", _) => NO_MEMORY.to_owned(),
+            ("CONSTRAINT_MEMCG", Some(limited)) if limited == cgroup && pod_uid(cgroup).is_some() => {
+                "its container reached its memory limit".to_owned()
+            }
+            ("CONSTRAINT_MEMCG", Some(limited)) if pod_uid(limited).is_some() => {
+                "its pod reached its memory limit".to_owned()
+            }
+            ("CONSTRAINT_MEMCG", Some(limited)) => format!("the cgroup {limited} reached its memory limit"),
+            ("CONSTRAINT_MEMCG", None) => "a cgroup reached its memory limit".to_owned(),
+            _ => format!("the part of the node's memory that it may use was full ({constraint})"),
+        })
+    }
+}
+
+/// Returns the UID of the pod that a cgroup belongs to.
+fn pod_uid(cgroup: &str) -> Option<String> {
+    POD_CGROUP.captures(cgroup).map(|found| found["uid"].replace('_', "-"))
+}
+
+/// Describes a pod and how to find its name. The UID of a static pod is a hash of its manifest,
+/// which its mirror pod has as an annotation.
+fn describe_pod(uid: &str) -> String {
+    match uid.contains('-') {
+        true => format!(
+            "The process was of the pod with the UID {uid}: kubectl get pods -A \
+             -o custom-columns=:.metadata.namespace,:.metadata.name,:.metadata.uid"
+        ),
+        false => {
+            format!("The process was of the static pod with the annotation kubernetes.io/config.hash: {uid}.")
+        }
+    }
+}

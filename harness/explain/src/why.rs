@@ -1,0 +1,111 @@
+//! Reasons for evictions, from their messages.
+
+use evictlab_rules::message::{EvictionMessage, NodePressure};
+use evictlab_rules::threshold::{Resource, Signal};
+
+use crate::text::amount;
+
+/// Explains a message in sentences. `is_shortened`: its end is missing.
+pub(crate) fn why(message: &EvictionMessage, is_shortened: bool) -> Vec<String> {
+    match message {
+        EvictionMessage::NodePressure(pressure) => explain_pressure(pressure, is_shortened),
+        EvictionMessage::EmptyDirLimit { volume, limit } => {
+            vec![format!("The emptyDir volume {volume} exceeded its sizeLimit of {limit}."), own_limit()]
+        }
+        EvictionMessage::PodLimit { limit } => vec![
+            format!(
+                "The pod's writable layers, logs and emptyDir volumes together exceeded {limit}, the \
+                 sum of its containers' ephemeral-storage limits."
+            ),
+            own_limit(),
+        ],
+        EvictionMessage::ContainerLimit { container, limit } => vec![
+            format!(
+                "The writable layer and logs of container {container} exceeded its ephemeral-storage \
+                 limit of {limit}."
+            ),
+            own_limit(),
+        ],
+        EvictionMessage::Rejected { conditions, .. } => {
+            let names: Vec<_> = conditions.iter().map(|condition| condition.as_str()).collect();
+            vec![
+                format!("The kubelet rejected the pod because its node had {}.", names.join(" and "))
+                    + " The pod never ran there.",
+                "Under MemoryPressure, a node admits no BestEffort pods that do not tolerate it; under \
+                 DiskPressure or PIDPressure, only critical pods."
+                    .to_owned(),
+            ]
+        }
+    }
+}
+
+fn own_limit() -> String {
+    "The pod exceeded its own limit; the node was not under pressure. Therefore the pod has no \
+     DisruptionTarget condition, and a Job's podFailurePolicy does not see a disruption."
+        .to_owned()
+}
+
+fn explain_pressure(pressure: &NodePressure, is_shortened: bool) -> Vec<String> {
+    let resource = pressure.resource;
+    let signals: Vec<&str> =
+        Signal::ALL.into_iter().filter(|signal| signal.resource() == resource).map(Signal::as_str).collect();
+    let signals = match &signals[..] {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    };
+    let name = match resource {
+        Resource::Memory => "memory",
+        Resource::EphemeralStorage => "disk space",
+        Resource::Inodes => "inodes",
+        Resource::Pids => "process ids",
+    };
+    let threshold = match &pressure.threshold {
+        Some(clause) => {
+            let [available, threshold] =
+                [&clause.available, &clause.quantity].map(|quantity| amount(quantity.value(), resource));
+            let short = clause.quantity.value().saturating_sub(clause.available.value());
+            match short > 0 {
+                true => format!(
+                    "The node was low on {name}: {available} available, {} below the threshold of \
+                     {threshold} ({signals}).",
+                    amount(short, resource)
+                ),
+                false => format!(
+                    "The message states that the node was low on {name}, but {available} available is \
+                     not below the threshold of {threshold} ({signals})."
+                ),
+            }
+        }
+        None => {
+            let message = match is_shortened {
+                true => {
+                    "The message is shortened and does not state the threshold with the available amount."
+                }
+                false => "The message does not state the threshold.",
+            };
+            format!("The node was low on {name} ({signals}). {message}")
+        }
+    };
+    let ranking = match (pressure.containers.len(), resource) {
+        (_, Resource::Inodes | Resource::Pids) => format!(
+            "Messages for {resource} name no containers. The pod was first in the order of priority \
+             and usage."
+        ),
+        (_, _) if is_shortened => {
+            "The pod was first in the eviction order: usage above request, priority, amount \
+                                   above request. The message is shortened: it may name more containers that \
+                                   exceed their requests."
+                .to_owned()
+        }
+        (0, _) => "No container is named: each was within its request when the kubelet measured it, or \
+                   the kubelet had no statistics of the pod. The pod was first in the eviction order: \
+                   usage above request, priority, amount above request."
+            .to_owned(),
+        _ => "The pod was first in the eviction order: usage above request, priority, amount above \
+              request. The message names its containers that exceed their requests; they did not \
+              necessarily cause the pressure."
+            .to_owned(),
+    };
+    vec![threshold, ranking]
+}

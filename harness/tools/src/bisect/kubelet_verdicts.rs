@@ -1,0 +1,116 @@
+//! The verdicts of a run by kubelet.
+
+use std::sync::Arc;
+
+use super::candidate::Standing;
+use super::search::ProbeOutcome;
+use evictlab_judge::CaseResult;
+use evictlab_report::{ClusterFailure, Report, VerdictCollector};
+
+/// The verdicts of a run of one case, by kubelet.
+#[derive(Clone, Debug, Default)]
+pub struct KubeletVerdicts(VerdictCollector);
+
+impl KubeletVerdicts {
+    /// Returns a report that collects the verdicts.
+    pub fn collector(&self) -> Box<dyn Report> {
+        Box::new(self.0.clone())
+    }
+
+    /// Returns the outcome for a kubelet label: its first conclusive verdict.
+    pub fn outcome(&self, kubelet: &str) -> ProbeOutcome {
+        let conclusive = self
+            .results(kubelet)
+            .iter()
+            .find_map(|result| Some((Standing::from_verdict(result.verdict)?, result.verdict)));
+        match conclusive {
+            Some((standing, verdict)) => ProbeOutcome::Conclusive(standing, verdict.to_string()),
+            None => ProbeOutcome::Inconclusive(self.inconclusive_reason(kubelet)),
+        }
+    }
+
+    /// Returns the standings of all conclusive verdicts on a kubelet, by its label.
+    pub fn standings(&self, kubelet: &str) -> Vec<Standing> {
+        self.results(kubelet).iter().filter_map(|result| Standing::from_verdict(result.verdict)).collect()
+    }
+
+    /// Returns the reason of the last verdict on a kubelet that was not conclusive; without one,
+    /// the reason why there is no verdict.
+    pub fn inconclusive_reason(&self, kubelet: &str) -> String {
+        let mut inconclusive = self.results(kubelet);
+        inconclusive.retain(|result| Standing::from_verdict(result.verdict).is_none());
+        let times = match inconclusive.len() {
+            1 => String::new(),
+            times => format!(" {times} times"),
+        };
+        match inconclusive.last() {
+            Some(last) => format!("{}{times}, {}", last.verdict, last.why.trim_end()),
+            None => {
+                self.cluster_failure().map_or_else(|| "not run".to_owned(), |failure| failure.to_string())
+            }
+        }
+    }
+
+    /// Returns the failure of a cluster that could not be created or opened.
+    pub fn cluster_failure(&self) -> Option<ClusterFailure> {
+        self.0.cluster_failure()
+    }
+
+    /// Returns all results on a kubelet, in order.
+    fn results(&self, kubelet: &str) -> Vec<Arc<CaseResult>> {
+        let all = self.0.results().into_iter();
+        all.filter(|one| one.id.kubelet == kubelet).map(|one| one.result).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evictlab_judge::Verdict;
+    use evictlab_report::{CaseId, RunEvent, RunEventKind, RunState};
+    use jiff::Timestamp;
+
+    fn event(what: RunEventKind) -> RunEvent {
+        RunEvent { at: Timestamp::UNIX_EPOCH, what }
+    }
+
+    fn case_ended(kubelet: &str, attempt: u32, verdict: Verdict) -> RunEventKind {
+        let id = CaseId { suite: "message".into(), case: "a".into(), kubelet: kubelet.into(), attempt };
+        let judgement = Arc::new(CaseResult::without_evidence(verdict, "why\n"));
+        RunEventKind::CaseEnded { id, node: None, seconds: 8.24, judgement, evidence: None }
+    }
+
+    #[test]
+    fn the_first_conclusive_verdict_counts() {
+        let verdicts = KubeletVerdicts::default();
+        let mut report = verdicts.collector();
+        for (kubelet, attempt, verdict) in [
+            ("v1.31.14", 1, Verdict::Inconclusive),
+            ("v1.31.14", 2, Verdict::Reproduced),
+            ("v1.32.13", 1, Verdict::Error),
+            ("v1.32.13", 2, Verdict::Inconclusive),
+        ] {
+            report.on_event(&event(case_ended(kubelet, attempt, verdict)), &RunState::default()).unwrap();
+        }
+        assert_eq!(
+            verdicts.outcome("v1.31.14"),
+            ProbeOutcome::Conclusive(Standing::Bad, "reproduced".to_owned())
+        );
+        assert_eq!(
+            verdicts.outcome("v1.32.13"),
+            ProbeOutcome::Inconclusive("inconclusive 2 times, why".to_owned())
+        );
+        assert_eq!(verdicts.outcome("v1.33.0"), ProbeOutcome::Inconclusive("not run".to_owned()));
+        let failed = RunEventKind::ClusterFailed {
+            cluster: "c".to_owned(),
+            seconds: 1.0,
+            error: "no image".to_owned(),
+            cause: None,
+        };
+        report.on_event(&event(failed), &RunState::default()).unwrap();
+        assert_eq!(
+            verdicts.outcome("v1.33.0"),
+            ProbeOutcome::Inconclusive("cluster c failed: no image".to_owned())
+        );
+    }
+}
