@@ -96,7 +96,7 @@ pub use prow::{Prow, ProwFinished, ProwStarted};
 pub use recorded::{RecordedRun, RecordedRunError};
 pub use recording::Recording;
 pub use retention::{RetentionError, delete_run, old_runs};
-pub use run_dir::{RunDir, write_private};
+pub use run_dir::{RunDir, create_private, create_private_dir, write_private};
 pub use run_state::RunState;
 pub use select::{ReportOptions, reports};
 pub use sink::{EventSender, Finished, Report, ReportError, ReportFailure, Reports};

@@ -144,8 +144,7 @@ pub(super) fn file_name(name: &str) -> String {
 
 /// Creates a directory and its parents.
 pub(super) fn make_dir(dir: &Path) -> Result<(), ReportError> {
-    let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    created.map_err(|source| ReportError::Write { path: dir.to_owned(), source })
+    create_private_dir(dir).map_err(|source| ReportError::Write { path: dir.to_owned(), source })
 }
 
 /// Checks that a file of 1 MiB can be written, before a cluster is created.
@@ -178,8 +177,20 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), ReportError> {
     written.map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 
-/// Creates a file that only the user can read: evidence contains logs and objects of a cluster.
-pub(super) fn create_private(path: &Path) -> io::Result<File> {
+/// Creates a directory and its parents, which only the user can read.
+///
+/// # Errors
+/// A directory cannot be created.
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Creates a file, or empties it, which only the user can read if it is new: evidence contains logs
+/// and objects of a cluster.
+///
+/// # Errors
+/// The file cannot be opened for writing.
+pub fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }
 

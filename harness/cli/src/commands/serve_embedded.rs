@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, StateDir};
 use evictlab_embedded::{Access, Cluster};
+use evictlab_report::create_private;
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
@@ -103,8 +103,7 @@ pub(crate) async fn detach(name: &str) -> Result<ExitCode, Failure> {
     let path = state.served_log(name);
     let failed =
         |error: std::io::Error| infrastructure(format!("failed to start the server of {name}: {error}"));
-    let log = fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path);
-    let log = log.map_err(failed)?;
+    let log = create_private(&path).map_err(failed)?;
     let mut server = std::process::Command::new(std::env::current_exe().map_err(failed)?)
         .args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"))
         .stdin(Stdio::null())

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use evictlab_report::{create_private, create_private_dir};
 use serde::Serialize;
 
 use super::record::ClusterRecord;
@@ -35,10 +36,7 @@ impl StateDir {
 
     /// Opens or creates a state directory at this path.
     pub fn at(path: &Path) -> Result<Self, StateError> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
+        create_private_dir(path)
             .and_then(|()| fs::metadata(path))
             .map_err(|source| StateError::Write { path: path.to_owned(), source })
             .and_then(|metadata| check_private(path, &metadata))?;
@@ -230,10 +228,6 @@ fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), StateError>
         return Ok(());
     };
     Err(StateError::NotPrivate { path: path.to_owned(), problem })
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]

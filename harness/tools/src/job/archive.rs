@@ -4,14 +4,14 @@
 //! be mistaken for it. The last line has the number of lines and their checksum: a log that the
 //! kubelet rotated lacks its first lines, which is an error instead of a smaller result.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use evictlab_cluster::sha256_hex;
+use evictlab_report::{create_private, create_private_dir};
 use evictlab_rules::quantity::{GIB, MIB};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -169,16 +169,9 @@ fn extract(archive: impl Read, dir: &Path) -> Result<(), ArchiveError> {
         entry.read_to_end(&mut content)?;
         let target = dir.join(&path);
         if let Some(parent) = target.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            create_private_dir(parent)?;
         }
-        // As in the directory of a run, only the user reads evidence.
-        OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(target)?
-            .write_all(&content)?;
+        create_private(&target)?.write_all(&content)?;
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! The results of a Job's indexes, from the logs of their pods.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evictlab_cluster::{ClusterClient, JobName, api_error_message};
+use evictlab_report::create_private_dir;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, ResourceExt};
@@ -97,7 +97,7 @@ async fn read_results(pods: &Api<Pod>, pod: &str, dir: &Path) -> Result<(), Stri
 
 fn create_empty(dir: &Path) -> Result<(), JobError> {
     let failed = |source| JobError::Write { dir: dir.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    create_private_dir(dir).map_err(failed)?;
     match fs::read_dir(dir).map_err(failed)?.next() {
         None => Ok(()),
         Some(_) => Err(JobError::NotEmpty(dir.to_owned())),
