@@ -16,6 +16,15 @@ pub fn shell_quote(words: &[String]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Joins at most `max` texts with commas and counts the others: `a, b and 2 more`.
+pub fn first_of(texts: &[String], max: usize) -> String {
+    let (first, others) = texts.split_at(texts.len().min(max));
+    match others.len() {
+        0 => first.join(", "),
+        others => format!("{} and {others} more", first.join(", ")),
+    }
+}
+
 /// Escapes `text` for a cell of a Markdown table: one line, pipes escaped.
 pub fn markdown_cell(text: &str) -> String {
     escaped(&text.trim_end().replace(['\n', '\r'], " "), |c, _| c == '|')

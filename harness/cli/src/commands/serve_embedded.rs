@@ -10,6 +10,7 @@ use std::time::Duration;
 use evictlab_cluster::{EmbeddedOptions, ServedCluster, ServedError, StateDir};
 use evictlab_embedded::{Access, Cluster};
 use evictlab_report::create_private;
+use evictlab_report::words::first_of;
 use evictlab_runner::{Interrupt, new_run_id};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
@@ -19,6 +20,8 @@ use crate::args::embedded::options_failure;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::output::print;
 
+/// Nodes of a kubelet version that are printed by name.
+const MAX_NODES: usize = 8;
 /// Interval at which a starting server is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Beginning of the last line that a server prints.
@@ -37,8 +40,11 @@ pub(crate) async fn serve(embedded: &EmbeddedOptions, name: Option<&str>) -> Res
     let token: String = (0..4).map(|_| new_run_id()).collect();
     let access = Access::new(token).map_err(infrastructure)?;
     let kubeconfig = Kubeconfig::write(&access.kubeconfig(address), name, embedded)?;
-    for (node, place) in embedded.names() {
-        print(format!("{node}: model of kubelet {}", embedded.kubelets[place].version))?;
+    let names = embedded.names();
+    for (index, kubelet) in embedded.kubelets.iter().enumerate() {
+        let nodes = names.iter().filter(|(_, of)| *of == index).map(|(node, _)| node.clone());
+        let nodes = first_of(&nodes.collect::<Vec<_>>(), MAX_NODES);
+        print(format!("model of kubelet {}: {nodes}", kubelet.version))?;
     }
     print(format!("\nexport KUBECONFIG={}\nkubectl get pods -A\n", kubeconfig.path().display()))?;
     let end = name

@@ -32,10 +32,15 @@ pub(crate) struct ServedCluster {
 impl ServedCluster {
     /// Serves two nodes of 1.32 and two of 1.31.
     pub(crate) fn new() -> Self {
+        Self::with(&["--kubelet", "v1.32", "--kubelet", "v1.31", "--nodes", "2"])
+    }
+
+    /// Serves a cluster that is created with these options.
+    pub(crate) fn with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut server = evictlab(folder.path())
             .args(["cluster", "create", "--backend", "embedded"])
-            .args(["--kubelet", "v1.32", "--kubelet", "v1.31", "--nodes", "2"])
+            .args(options)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -155,6 +160,45 @@ fn pressure_requires_permission_and_a_threshold() {
     // The configuration of kind sets only disk thresholds, which replace all defaults.
     let none = "v1.32.13 skipped: the node has no hard threshold on memory.available, and its kubelet is not reconfigured";
     assert_eq!(one, none);
+}
+
+/// Several attempts of a case evict pods at the same time, each on a node of its own.
+#[test]
+fn attempts_put_different_nodes_under_pressure_at_the_same_time() {
+    let cluster = ServedCluster::with(&[
+        "--kubelet",
+        "v1.36",
+        "--nodes",
+        "3",
+        "--node-memory",
+        "1Gi",
+        "--eviction-hard",
+        "memory.available<200Mi",
+    ]);
+    let selected = ["--node-selector", "kubernetes.io/os=linux", "--allow-disruption"];
+    let (status, out, err) = cluster.run_to_end(
+        &[
+            &["run", "message/sidecars-are-named", "--repeat", "3", "--max-starved-nodes", "3"],
+            &selected[..],
+            &["--nodes-per-version", "3", "--output-dir", "results"],
+        ]
+        .concat(),
+    );
+    assert_eq!(status, 0, "{out}{err}");
+    let events = events(&cluster.folder.path().join("results"));
+    let position = |what: &str, pick: fn(&mut dyn Iterator<Item = usize>) -> Option<usize>| {
+        pick(&mut (0..events.len()).filter(|index| events[*index]["what"] == what)).unwrap()
+    };
+    let last_start = position("case-started", |found| found.last());
+    let first_end = position("case-ended", |found| found.next());
+    assert!(last_start < first_end, "an attempt waited for another");
+    let ended: Vec<&Value> = events.iter().filter(|event| event["what"] == "case-ended").collect();
+    let nodes: BTreeSet<&str> = ended.iter().map(|event| event["node"].as_str().unwrap()).collect();
+    assert_eq!((ended.len(), nodes.len()), (3, 3));
+    for event in ended {
+        assert_eq!(event["judgement"]["verdict"], "passed", "{event}");
+    }
+    assert!(cluster.gc().starts_with("0 namespaces removed from "));
 }
 
 #[test]

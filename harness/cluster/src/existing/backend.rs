@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evictlab_report::words::count;
+use evictlab_report::words::{count, first_of};
 use evictlab_rules::KubeletVersion;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Node as ApiNode, Pod, PodSpec, PodStatus};
@@ -27,6 +27,8 @@ use crate::probe::{ProbeError, ProbePods, probe};
 use crate::run_lease::RunLease;
 use crate::workload::{LEASE_NAMESPACE, Namespace};
 
+/// Names of nodes that a message lists.
+const MAX_NAMES: usize = 20;
 /// Maximum number of nodes that are probed at a time.
 const MAX_PROBES: usize = 250;
 /// Maximum number of nodes of a version without a selector.
@@ -131,7 +133,7 @@ impl ExistingBackend {
         }
         let (mut selected, excluded) = select(options, &matching, &pods);
         if selected.is_empty() {
-            return Err(no_nodes(options, cluster.name, &abbreviate(&excluded)));
+            return Err(no_nodes(options, cluster.name, &first_of(&excluded, MAX_NAMES)));
         }
         let one_host = set_shared_kernel_nodes(&mut selected, &all);
         let kubelets = kubelets(&selected);
@@ -273,9 +275,14 @@ impl ExistingBackend {
     /// Reports the selected nodes, the excluded nodes, and other runs in the cluster.
     async fn report(&self, step: &dyn Fn(&str)) -> Result<(), ExistingError> {
         let names: Vec<String> = self.selected.iter().map(|selected| selected.name.clone()).collect();
-        step(&format!("{} at {}: {}", count(names.len(), "node"), self.cluster.server, abbreviate(&names)));
+        step(&format!(
+            "{} at {}: {}",
+            count(names.len(), "node"),
+            self.cluster.server,
+            first_of(&names, MAX_NAMES)
+        ));
         if !self.excluded.is_empty() {
-            step(&format!("not used: {}", abbreviate(&self.excluded)));
+            step(&format!("not used: {}", first_of(&self.excluded, MAX_NAMES)));
         }
         for other in list_leftovers(&self.cluster).await? {
             let namespaces = count(other.namespaces, "namespace");
@@ -301,16 +308,6 @@ fn needed_fields(pod: Pod) -> Pod {
         metadata: ObjectMeta { name, namespace, owner_references, ..ObjectMeta::default() },
         spec: Some(PodSpec { node_name: pod.spec.and_then(|spec| spec.node_name), ..PodSpec::default() }),
         status: Some(PodStatus { phase, ..PodStatus::default() }),
-    }
-}
-
-/// Joins the first texts, with the number of the others.
-fn abbreviate(texts: &[String]) -> String {
-    const MAX_TEXTS: usize = 20;
-    let (first, others) = texts.split_at(texts.len().min(MAX_TEXTS));
-    match others.len() {
-        0 => first.join(", "),
-        others => format!("{} and {others} more", first.join(", ")),
     }
 }
 

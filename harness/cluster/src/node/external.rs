@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use evictlab_report::words::first_of;
+
 use crate::workload::NamespaceGuards;
 
 /// Restrictions of a node in a cluster that evictlab does not manage. Its kubelet is never changed.
@@ -42,17 +44,9 @@ pub enum PressureForbidden {
     /// Pods of other users are running on the node.
     #[error(
         "and this node runs other pods ({}): select it (--node-selector) with --allow-other-pods if they may be evicted",
-        abbreviate(.0)
+        first_of(.0, 2)
     )]
     InUse(Vec<String>),
-}
-
-/// The first two names, and the number of the others.
-fn abbreviate(names: &[String]) -> String {
-    match names {
-        [one, two, _, rest @ ..] => format!("{one}, {two} and {} more", rest.len() + 1),
-        few => few.join(", "),
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,12 @@ use crate::options::{NodeOptions, OptionsError};
 use crate::sim::Rng;
 use crate::sim::{Epoch, Time};
 
+/// Path of the termination log in a container, below `/`.
+const TERMINATION_LOG: &str = "dev/termination-log";
+/// Maximum length of a termination message, in bytes (`MaxContainerTerminationMessageLength`,
+/// pkg/kubelet/container).
+const MAX_TERMINATION_MESSAGE: usize = 4096;
+
 /// The machine of a node. Its kernel advances with the time of the simulation.
 pub struct Machine {
     kernel: Kernel,
@@ -220,6 +226,15 @@ impl Machine {
     /// The disk is full.
     pub(crate) fn put_file(&mut self, path: &str, text: Option<&[u8]>) -> Result<(), NoSpace> {
         self.kernel.put_node_file(path, text)
+    }
+
+    /// Returns what a container has written to its termination log, at most 4096 bytes; `None` if
+    /// it has written nothing (`getTerminationMessage`, pkg/kubelet/kuberuntime).
+    pub(crate) fn termination_message(&self, id: &str) -> Option<String> {
+        let layer = self.container(id)?.layer;
+        let file = self.kernel.disk.file(self.kernel.disk.lookup(layer, TERMINATION_LOG)?)?;
+        let text = file.text.as_deref().filter(|text| !text.is_empty())?;
+        Some(String::from_utf8_lossy(&text[..text.len().min(MAX_TERMINATION_MESSAGE)]).into_owned())
     }
 
     /// Returns the number of changes to the node's files.

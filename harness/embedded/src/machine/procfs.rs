@@ -3,9 +3,11 @@
 //! A container sees its own cgroup at the root of the hierarchy: by its cgroup namespace on v2, by
 //! its mounts on v1.
 
+use evictlab_rules::quantity::KIB;
+
 use super::cgroups::Pages;
 use super::container::Container;
-use super::ids::Pid;
+use super::ids::{Pid, ROOT};
 use super::kernel::Kernel;
 use crate::options::CgroupVersion;
 
@@ -36,6 +38,7 @@ impl Kernel {
         let (directory, name) = path.rsplit_once('/')?;
         let text = match (self.cgroup, directory) {
             (_, "/proc/sys/kernel") if name == "pid_max" => self.max_pid.to_string(),
+            (_, "/proc") if name == "meminfo" => self.meminfo(),
             (CgroupVersion::V2, CGROUP) => self.v2_file(container, name)?,
             (CgroupVersion::V1, V1_MEMORY) => self.v1_memory_file(container, name)?,
             (CgroupVersion::V1, V1_PIDS) => self.pids_file(container, name)?,
@@ -64,6 +67,16 @@ impl Kernel {
     /// `pid_max` (`DefaultTasksMax`), whatever the kubelet sets.
     pub(super) fn scope_task_limit(&self) -> u64 {
         self.max_pid * 15 / 100
+    }
+
+    /// Memory of the node. All page cache counts as available.
+    fn meminfo(&self) -> String {
+        let (total, pages) = (self.cgroups.total(), self.cgroups.pages(ROOT));
+        let cached = pages.inactive + pages.active;
+        let free = total.saturating_sub(pages.total());
+        let values =
+            [("MemTotal", total), ("MemFree", free), ("MemAvailable", free + cached), ("Cached", cached)];
+        values.map(|(name, bytes)| format!("{:<15} {:>8} kB", format!("{name}:"), bytes / KIB)).join("\n")
     }
 
     fn v2_file(&self, container: &Container, name: &str) -> Option<String> {

@@ -12,11 +12,14 @@ use crate::run_state::{RunState, retry_text};
 use crate::sink::{Report, ReportError};
 use crate::stream::{CaseId, CaseInfo, RunEvent, RunEventKind};
 use crate::summary::{LOG_COLUMNS, run_summary};
-use crate::words::{count, duration, needs_attention};
+use crate::words::{count, duration, first_of, needs_attention};
 use evictlab_judge::{CaseResult, Phase, Verdict};
 
 /// Minimum time between two progress lines of a case in one phase.
 const PROGRESS_LINE_INTERVAL: SignedDuration = SignedDuration::from_secs(5);
+
+/// Nodes of a cluster that a line lists.
+const MAX_NODES: usize = 20;
 
 /// Formats events as lines in columns: time, kubelet, case, phase or verdict, text.
 #[derive(Debug, Default)]
@@ -123,7 +126,7 @@ impl LogFormatter {
             }
             RunEventKind::ClusterReady { cluster, seconds, nodes } => {
                 let nodes: Vec<_> = nodes.iter().map(|(node, kubelet)| format!("{node} {kubelet}")).collect();
-                let text = format!("in {}: {}", duration(*seconds), nodes.join(", "));
+                let text = format!("in {}: {}", duration(*seconds), first_of(&nodes, MAX_NODES));
                 self.add_cluster(log, cluster, "ready", Style::Green, &text);
             }
             RunEventKind::ClusterFailed { cluster, seconds, error, .. } => {

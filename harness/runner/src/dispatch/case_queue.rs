@@ -70,7 +70,9 @@ impl<C> QueueState<C> {
         let is_shared = case.exclusivity == Exclusivity::Shared;
         let is_left_to_others =
             || self.withdrawn.contains(node) && !case.nodes.iter().all(|name| self.withdrawn.contains(name));
-        case.nodes.contains(node) && (is_shared || worker == WorkerKind::Any && !is_left_to_others())
+        (is_shared || worker == WorkerKind::Any)
+            && case.nodes.contains(node)
+            && (is_shared || !is_left_to_others())
     }
 
     fn availability(&self, node: &str, worker: WorkerKind) -> Availability {

@@ -1,6 +1,7 @@
 //! Plan of the cases of a cluster: their order, the nodes of each, and the workers that run them.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,34 +35,42 @@ impl RunContext {
     /// Runs every case on every kubelet of a cluster, with the requested repetition.
     pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<LeasedNode>]) {
         let began = Instant::now();
-        let mut attempt = 1;
-        while self.request.repeat.allows_attempt(attempt, self.failed.load(Ordering::Relaxed)) {
-            self.run_attempt(plan, nodes, attempt, began).await;
+        let mut attempts = self.request.repeat.first_attempts();
+        while self.request.repeat.allows_attempt(*attempts.start(), self.failed.load(Ordering::Relaxed)) {
+            self.run_attempts(plan, nodes, attempts.clone(), began).await;
             if self.cancel.is_cancelled() {
                 break;
             }
-            attempt += 1;
+            let next = attempts.end() + 1;
+            attempts = next..=next;
         }
         if self.timed_out.load(Ordering::Relaxed) {
             self.failed.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Runs every case of an attempt. Each node takes its next case when it has completed the last
-    /// one. `since`: start of the cluster's cases.
-    async fn run_attempt(
+    /// Runs every case of some attempts. Each node takes its next case when it has completed the
+    /// last one, also one of the next attempt. `since`: start of the cluster's cases.
+    async fn run_attempts(
         self: &Rc<Self>,
         plan: &ClusterPlan,
         nodes: &[Arc<LeasedNode>],
-        attempt: u32,
+        attempts: RangeInclusive<u32>,
         since: Instant,
     ) {
         let shared_per_node = self.max_cases_per_node(nodes.len());
-        let planned = plan.kubelets.iter().flat_map(|kubelet| {
-            let nodes: Vec<_> = nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
-            self.plan_kubelet(kubelet, &nodes, attempt)
-        });
-        let mut queued: Vec<_> = planned.flat_map(|case| self.replicate(case, shared_per_node)).collect();
+        let planned: Vec<_> = plan
+            .kubelets
+            .iter()
+            .flat_map(|kubelet| {
+                let nodes: Vec<_> =
+                    nodes.iter().filter(|leased| leased.node.kubelet == kubelet.label).collect();
+                self.plan_kubelet(kubelet, &nodes, *attempts.start())
+            })
+            .collect();
+        let repeated =
+            attempts.flat_map(|attempt| planned.iter().map(move |case| case.with_attempt(attempt)));
+        let mut queued: Vec<_> = repeated.flat_map(|case| self.replicate(case, shared_per_node)).collect();
         // A case that needs the host runs while all nodes are idle, hence last.
         queued.sort_by_key(|case| case.exclusivity);
         let queue = Rc::new(CaseQueue::new(queued));

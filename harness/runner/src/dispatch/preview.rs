@@ -67,7 +67,7 @@ pub fn preview(request: &RunRequest) -> Vec<PlannedCase> {
         let kubelets = plan.kubelets.iter();
         let mut cases: Vec<_> =
             kubelets.flat_map(|kubelet| of_kubelet(request, &plan.name, kubelet)).collect();
-        // The order of `RunContext::run_attempt`.
+        // The order of `RunContext::run_attempts`.
         cases.sort_by_key(|case| case.exclusivity);
         all.extend(cases);
     }

@@ -1,5 +1,6 @@
 //! Repetition of a run.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Repetition of the selected cases.
@@ -41,6 +42,15 @@ impl Repeat {
             Self::UntilConclusive { verdicts, .. } => Some(verdicts),
             Self::Stress(StressLimit { max_runs, max_time: None, .. }) => max_runs,
             Self::UntilFailure | Self::Stress(_) => None,
+        }
+    }
+
+    /// Returns the attempts that do not depend on the verdicts of others: their cases run in any
+    /// order, and at the same time on different nodes.
+    pub(crate) fn first_attempts(self) -> RangeInclusive<u32> {
+        match self {
+            Self::Times(times) => 1..=times,
+            Self::UntilConclusive { .. } | Self::UntilFailure | Self::Stress(_) => 1..=1,
         }
     }
 

@@ -31,6 +31,14 @@ pub(crate) struct CaseJob {
 }
 
 impl QueuedCase<CaseJob> {
+    /// Returns the run of the same case with another attempt number.
+    pub(crate) fn with_attempt(&self, attempt: u32) -> Self {
+        let mut job = self.case.clone();
+        job.id.attempt = attempt;
+        job.last_attempt = Arc::new(AtomicU32::new(attempt));
+        Self { case: job, exclusivity: self.exclusivity, nodes: self.nodes.clone() }
+    }
+
     /// Returns the next run of the same case, with the next attempt number.
     pub(crate) fn next_run(&self) -> Self {
         let mut job = self.case.clone();

@@ -47,8 +47,17 @@ pub(super) struct Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Created,
-    Running { started: Time },
-    Exited { started: Time, finished: Time, code: i32, oom: bool },
+    Running {
+        started: Time,
+    },
+    Exited {
+        started: Time,
+        finished: Time,
+        code: i32,
+        oom: bool,
+        /// What the container wrote to `/dev/termination-log`.
+        message: Option<String>,
+    },
 }
 
 impl Runtime {

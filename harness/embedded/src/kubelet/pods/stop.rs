@@ -87,7 +87,8 @@ impl Kubelet {
         let Some(owner) = self.pods.runtime.owner(container).cloned() else { return };
         let Some(record) = self.pods.runtime.record_mut(container) else { return };
         let State::Running { started } = record.state else { return };
-        record.state = State::Exited { started, finished: exit.at, code: exit.code, oom: exit.oom };
+        let message = machine.termination_message(container);
+        record.state = State::Exited { started, finished: exit.at, code: exit.code, oom: exit.oom, message };
         if !self.running {
             return;
         }

@@ -87,6 +87,18 @@ fn container_reads_its_tasks_and_its_oom_score_adjustment() {
     assert!(missing[0].ends_with("No such file or directory"));
 }
 
+#[test]
+fn container_reads_the_memory_of_the_node() {
+    let free = output(CgroupVersion::V2, "cat /proc/meminfo");
+    let [total, free, available] = ["MemTotal:", "MemFree:", "MemAvailable:"].map(|name| {
+        let line = free.iter().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+    });
+    // The container holds more than 50 MiB, and 20 MiB of page cache that can be reclaimed.
+    assert_eq!(total, lab(CgroupVersion::V2).machine.memory_total());
+    assert!(available + 50 * MIB < total && free + 20 * MIB <= available, "{total} {free} {available}");
+}
+
 /// Returns a container with a `hostPath` volume at `/host`.
 fn visitor(pod: &str, host: &str, script: &str) -> ContainerSpec {
     let mount =

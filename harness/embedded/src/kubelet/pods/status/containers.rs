@@ -106,7 +106,7 @@ impl StatusBuilder<'_> {
                 let running = ContainerStateRunning { started_at: time(*started) };
                 ContainerState { running: Some(running), ..ContainerState::default() }
             }
-            State::Exited { started, finished, code, oom } => {
+            State::Exited { started, finished, code, oom, message } => {
                 let reason = if *oom {
                     "OOMKilled"
                 } else if *code == 0 {
@@ -117,6 +117,7 @@ impl StatusBuilder<'_> {
                 ContainerState::terminated(TerminatedState {
                     exit_code: i64::from(*code),
                     reason: Some(reason.to_owned()),
+                    message: message.clone(),
                     started_at: time(*started),
                     finished_at: time(*finished),
                     container_id: Some(format!("containerd://{}", record.id)),

@@ -37,6 +37,26 @@ fn container_reads_oom_score_of_qos_class() {
 }
 
 #[test]
+fn a_container_leaves_a_termination_message() {
+    let mut lab = Lab::new(33);
+    for (name, script, expected) in [
+        ("meminfo", "cat /proc/meminfo > /dev/termination-log", Some("MemTotal:       16777216 kB\n")),
+        ("failed", "printf why > /dev/termination-log; exit 3", Some("why")),
+        ("silent", "echo printed", None),
+    ] {
+        lab.pod(name, json!({"restartPolicy": "Never", "containers": [prints(script, json!({}))]}));
+        lab.seconds(4);
+        let pod = lab.get(name).unwrap();
+        let terminated = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+        let message = terminated["message"].as_str();
+        assert!(
+            message.is_some_and(|text| text.starts_with(expected.unwrap_or_default())) == expected.is_some(),
+            "{pod}"
+        );
+    }
+}
+
+#[test]
 fn oom_killer_kills_whole_container_since_1_28() {
     const GROUP: &str = "cat /sys/fs/cgroup/memory.oom.group";
     for (minor, single, expected) in
