@@ -181,6 +181,16 @@ fn the_role_of_a_job_is_sufficient_and_minimal() {
     let used = used.lock().unwrap().clone();
     let lacking: Vec<&String> = used.difference(&granted).collect();
     assert!(lacking.is_empty(), "the role lacks {lacking:?}\n{text}");
+    // Requests about workloads that the model does not serve are those about a Deployment.
+    let used: Granted = used
+        .iter()
+        .flat_map(|used| match used.strip_suffix("deployments.apps") {
+            Some(verb) => {
+                ["deployments", "statefulsets", "daemonsets"].map(|of| format!("{verb}{of}.apps")).to_vec()
+            }
+            None => vec![used.clone()],
+        })
+        .collect();
     let unused: Vec<&String> = granted.difference(&used).collect();
     assert!(unused.is_empty(), "no request needs {unused:?}\n{text}");
     assert_eq!(output.status.code(), Some(0), "{text}");

@@ -37,11 +37,13 @@ pub const RUN_PERMISSIONS: [Permission; 8] = [
 ];
 
 /// Permissions that only some cases need, in their namespaces.
-pub const CASE_PERMISSIONS: [Permission; 6] = [
+pub const CASE_PERMISSIONS: [Permission; 8] = [
     ("pods/log", &["get"]),
     ("pods/eviction", &["create"]),
     ("pods/resize", &["patch"]),
+    ("daemonsets.apps", &["create", "get"]),
     ("deployments.apps", &["create", "get"]),
+    ("statefulsets.apps", &["create", "get"]),
     ("jobs.batch", &["create", "get"]),
     ("poddisruptionbudgets.policy", &["create", "get", "patch"]),
 ];
