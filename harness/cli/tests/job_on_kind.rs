@@ -1,5 +1,5 @@
-//! A Job with three indexes on a kind cluster of four workers: verdicts, an index that is killed,
-//! and what remains. Ignored without Docker, kind, a node image and the images of the cases.
+//! A Job with three indexes on a kind cluster of four workers, while a pod, the API server and nodes
+//! are killed: verdicts, and what remains. Ignored without Docker, kind, a node image and the images of the cases.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
@@ -8,7 +8,7 @@ mod laboratory;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -135,49 +135,123 @@ fn running_pod(kubectl: &Kubectl) -> String {
     }
 }
 
+/// A kind cluster with four workers. Three are under test; the fourth is for the pods of the Job.
+struct Cluster {
+    laboratory: Laboratory,
+    kubectl: Kubectl,
+    image: Image,
+    kubeconfig: String,
+    folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn new(case_image: &str) -> Self {
+        let laboratory = Laboratory::new();
+        let (cluster, image) = (laboratory.cluster.clone(), Image::build());
+        let create =
+            ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
+        laboratory.evictlab(&[&create[..], &["--nodes", "4"]].concat());
+        let kubectl = Kubectl(format!("{cluster}-control-plane"));
+        let load = ["load", "docker-image", "--name", &cluster];
+        succeed("kind", &[&load[..], &[case_image]].concat());
+        load_image(&cluster, &image);
+        let workers = ["", "2", "3"].map(|number| format!("{cluster}-worker{number}"));
+        let workers: Vec<&str> = workers.iter().map(String::as_str).collect();
+        kubectl.run(&[&["label", "nodes"], &workers[..], &[SELECTOR]].concat());
+        let kubeconfig = laboratory.evictlab(&["cluster", "kubeconfig", &cluster]).trim().to_owned();
+        Self { laboratory, kubectl, image, kubeconfig, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Runs a command on the cluster; returns its standard output.
+    fn evictlab(&self, words: &[&str]) -> String {
+        self.laboratory.evictlab(&[words, &["--kubeconfig", &self.kubeconfig]].concat())
+    }
+
+    /// Runs the cases from outside; returns their verdicts.
+    fn verdicts_of_a_run(&self) -> BTreeSet<String> {
+        let whole = self.folder.path().join("whole");
+        let options =
+            ["--backend", "existing", "--node-selector", SELECTOR, "--output-dir", whole.to_str().unwrap()];
+        self.evictlab(&[&["run"], &options[..], &CASES].concat());
+        verdicts(&whole)
+    }
+
+    /// Runs the cases as a Job that is disturbed while a case is under way; returns the verdicts.
+    fn verdicts_of_a_job(&self, disturbance: Disturbance) -> BTreeSet<String> {
+        let manifest = ["job", "manifest", "--node-selector", SELECTOR, "--image", &self.image.0, "--apply"];
+        self.evictlab(&[&manifest[..], &CASES, &["--indexes", "3", "--parallelism", "3"]].concat());
+        let pod = running_pod(&self.kubectl);
+        self.disturb(disturbance, &pod);
+        let watched = self.evictlab(&["job", "watch"]);
+        assert!(watched.contains("3 succeeded"), "{disturbance:?}: {watched}");
+        let collected = self.folder.path().join(format!("{disturbance:?}"));
+        self.evictlab(&["job", "collect", collected.to_str().unwrap()]);
+        self.evictlab(&["job", "delete"]);
+        verdicts(&collected.join("merged"))
+    }
+
+    fn disturb(&self, disturbance: Disturbance, pod: &str) {
+        let cluster = &self.laboratory.cluster;
+        match disturbance {
+            Disturbance::PodKilled => {
+                let force = ["--namespace", "evictlab", "--grace-period=0", "--force"];
+                self.kubectl.run(&[&["delete", "pod", pod], &force[..]].concat());
+            }
+            Disturbance::ApiServerKilled => {
+                // Of the processes of this container.
+                let kill = "kill -KILL $(pgrep --exact kube-apiserver)";
+                succeed("docker", &["exec", &format!("{cluster}-control-plane"), "sh", "-c", kill]);
+            }
+            Disturbance::NodeUnderTestKilled => restart(&format!("{cluster}-worker2")),
+            Disturbance::NodeOfTheJobKilled => {
+                restart(&format!("{cluster}-worker4"));
+                // The file system that evictlab gave to its images is mounted no more.
+                load_image(cluster, &self.image);
+            }
+        }
+    }
+}
+
+/// Loads the image of evictlab into the node for the pods of the Job, as soon as it runs.
+fn load_image(cluster: &str, image: &Image) {
+    let node = format!("{cluster}-worker4");
+    let began = Instant::now();
+    let load = ["load", "docker-image", "--name", cluster, "--nodes", &node, &image.0];
+    while !Command::new("kind").args(load).output().unwrap().status.success() {
+        assert!(began.elapsed() < TIMEOUT, "failed to load {} into {node}", image.0);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// What happens to a Job while it runs.
+#[derive(Clone, Copy, Debug)]
+enum Disturbance {
+    PodKilled,
+    ApiServerKilled,
+    NodeUnderTestKilled,
+    NodeOfTheJobKilled,
+}
+
+/// Kills all processes of a node, and starts it again.
+fn restart(node: &str) {
+    succeed("docker", &["kill", node]);
+    succeed("docker", &["start", node]);
+}
+
 fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
-    let laboratory = Laboratory::new();
-    let (cluster, image) = (laboratory.cluster.clone(), Image::build());
-    let create =
-        ["cluster", "create", "--backend", "kind", "--name", &cluster, "--kubelet", &kubelet().unwrap()];
-    laboratory.evictlab(&[&create[..], &["--nodes", "4"]].concat());
-    let kubectl = Kubectl(format!("{cluster}-control-plane"));
-    let load = ["load", "docker-image", "--name", &cluster];
-    succeed("kind", &[&load[..], &[case_image]].concat());
-    succeed("kind", &[&load[..], &[&image.0, "--nodes", &format!("{cluster}-worker4")]].concat());
-    // The fourth worker is for the pods of the Job.
-    let workers = ["", "2", "3"].map(|number| format!("{cluster}-worker{number}"));
-    let workers: Vec<&str> = workers.iter().map(String::as_str).collect();
-    kubectl.run(&[&["label", "nodes"], &workers[..], &[SELECTOR]].concat());
-    let kubeconfig = laboratory.evictlab(&["cluster", "kubeconfig", &cluster]);
-    let access = ["--kubeconfig", kubeconfig.trim()];
-    let job = |words: &[&str]| laboratory.evictlab(&[&["job"], words, &access].concat());
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| -> PathBuf { folder.path().join(name) };
-    let before = kubectl.left();
-
-    let manifest = ["manifest", "--node-selector", SELECTOR, "--image", &image.0, "--apply"];
-    job(&[&manifest[..], &CASES, &["--indexes", "3", "--parallelism", "3"]].concat());
-    let killed = running_pod(&kubectl);
-    kubectl.run(&["delete", "pod", &killed, "--namespace", "evictlab", "--grace-period=0", "--force"]);
-    let watched = job(&["watch"]);
-    assert!(watched.contains("3 succeeded"), "{watched}");
-    job(&["collect", at("collected").to_str().unwrap()]);
-    job(&["delete"]);
-    assert_eq!(kubectl.left(), before, "left after `job delete`");
-
-    let whole = at("whole");
-    let run = [
-        "run",
-        "--backend",
-        "existing",
-        "--node-selector",
-        SELECTOR,
-        "--output-dir",
-        whole.to_str().unwrap(),
-    ];
-    laboratory.evictlab(&[&run[..], &access, &CASES].concat());
-    assert_eq!(verdicts(&at("collected/merged")), verdicts(&whole));
-    laboratory.evictlab(&["cluster", "delete", &cluster]);
-    laboratory.assert_nothing_is_left();
+    let cluster = Cluster::new(case_image);
+    let before = cluster.kubectl.left();
+    let expected = cluster.verdicts_of_a_run();
+    assert_eq!(expected.len(), CASES.len());
+    for disturbance in [
+        Disturbance::PodKilled,
+        Disturbance::ApiServerKilled,
+        Disturbance::NodeUnderTestKilled,
+        Disturbance::NodeOfTheJobKilled,
+    ] {
+        assert_eq!(cluster.verdicts_of_a_job(disturbance), expected, "{disturbance:?}");
+        assert_eq!(cluster.kubectl.left(), before, "{disturbance:?}: left after `job delete`");
+    }
+    cluster.laboratory.evictlab(&["cluster", "delete", &cluster.laboratory.cluster]);
+    cluster.laboratory.assert_nothing_is_left();
 }
