@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evictlab_cluster::wait::{self, Probe, Stalled};
+use evictlab_cluster::workload::Namespace;
 use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready};
 use evictlab_rules::quantity::MIB;
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
@@ -15,6 +16,8 @@ pub(crate) const RECOVERY_PROGRESS_TIMEOUT: Duration = Duration::from_secs(90);
 /// Growth of the node's memory use between two cases that counts as recovered, in bytes: the
 /// kubelet and containerd vary by this much.
 const MEMORY_TOLERANCE: u64 = 128 * MIB;
+/// The same for statistics that may be older than the end of the case's last pod.
+const OLD_MEMORY_TOLERANCE: u64 = 32 * MIB;
 /// Key prefix of the taints that Kubernetes itself sets.
 const SYSTEM_TAINT_PREFIX: &str = "node.kubernetes.io/";
 
@@ -54,12 +57,15 @@ impl Default for NodeBaseline {
 }
 
 /// Waits until the node is ready, its pressure conditions are `False`, their taints are removed,
-/// and its processes use no more memory than in the baseline.
+/// its processes use no more memory than in the baseline, and no pod of a case runs: a pod that is
+/// deleted at once is gone from the API before its processes have ended.
 ///
 /// # Errors
 /// Nothing changed for the baseline's progress timeout.
 pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -> Result<(), RecoveryError> {
     let poll = Duration::from_millis(250);
+    // The time of the first statistics.
+    let mut first = None;
     wait::until(baseline.progress_timeout, poll, async || {
         let object = match node.object().await {
             Ok(object) => object,
@@ -70,7 +76,12 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
             && remaining.is_empty()
         {
             match node.summary().await {
-                Ok(summary) => remaining.extend(remaining_memory(&summary, before)),
+                Ok(summary) => {
+                    let time = summary.pointer("/node/memory/time").cloned();
+                    let is_newer = *first.get_or_insert_with(|| time.clone()) != time;
+                    remaining.extend(remaining_memory(&summary, before, is_newer));
+                    remaining.extend(remaining_pods(&summary));
+                }
                 Err(error) => remaining.push(error.to_string()),
             }
         }
@@ -122,13 +133,28 @@ fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
     node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
 }
 
-fn remaining_memory(summary: &Value, before: u64) -> Option<String> {
+/// Returns the memory that a case left on its node. `is_newer`: the statistics are newer than the
+/// first ones, which may be older than the end of the last pod. If they show more memory than an
+/// idle kubelet's variation, the next case would measure its distance to the threshold too early.
+fn remaining_memory(summary: &Value, before: u64, is_newer: bool) -> Option<String> {
     // Rounded, so that small variations do not count as progress.
     const ROUNDING_MIB: u64 = 32;
     let now = process_memory(summary)?;
     let rounded = now / MIB / ROUNDING_MIB * ROUNDING_MIB;
-    (now > before + MEMORY_TOLERANCE)
+    let tolerance = if is_newer { MEMORY_TOLERANCE } else { OLD_MEMORY_TOLERANCE };
+    (now > before + tolerance)
         .then(|| format!("processes use about {rounded}Mi of memory, {}Mi before the case", before / MIB))
+}
+
+/// Returns the pods of cases that the kubelet still has statistics of.
+fn remaining_pods(summary: &Value) -> Vec<String> {
+    let pods = summary["pods"].as_array().into_iter().flatten();
+    let references = pods.filter_map(|pod| {
+        let text = |key: &str| pod["podRef"][key].as_str();
+        Some((text("namespace")?, text("name")?))
+    });
+    let of_cases = references.filter(|(namespace, _)| Namespace::is_own_name(namespace));
+    of_cases.map(|(_, name)| format!("pod {name} still runs")).collect()
 }
 
 #[cfg(test)]
@@ -169,11 +195,19 @@ mod tests {
                 "condition Ready is not True"
             ]
         );
+        let pod = |namespace: &str| json!({"podRef": {"namespace": namespace, "name": "p"}});
+        let listed = json!({"pods": [pod("kube-system"), pod("evictlab-case-x")]});
+        assert_eq!(remaining_pods(&listed), ["pod p still runs"]);
         let summary = json!({"node": {"memory": {"rssBytes": 400u64 << 20}}});
-        assert_eq!(remaining_memory(&summary, 310 << 20), None);
+        assert_eq!(remaining_memory(&summary, 310 << 20, true), None);
         assert_eq!(
-            remaining_memory(&summary, 200 << 20).unwrap(),
+            remaining_memory(&summary, 200 << 20, true).unwrap(),
             "processes use about 384Mi of memory, 200Mi before the case"
+        );
+        assert_eq!(
+            remaining_memory(&summary, 310 << 20, false).unwrap(),
+            "processes use about 384Mi of memory, 310Mi before the case",
+            "the first statistics may be older than the end of a pod"
         );
     }
 }

@@ -176,9 +176,11 @@ impl Worker {
         self.status.as_ref().unwrap_or(&self.reported)
     }
 
-    /// Returns whether the pod is active, that is, not terminal (`filterOutInactivePods`).
+    /// Returns whether the pod is active: still an object, even if its containers run, and not
+    /// terminal (`GetActivePods`, pkg/kubelet/kubelet_pods.go).
     pub(super) fn is_active(&self) -> bool {
         match self.stage {
+            _ if self.removed => false,
             Stage::Terminating => true,
             Stage::Syncing => !self.reported.is_terminal() && !self.known_status().is_terminal(),
             Stage::Terminated | Stage::Finished => false,

@@ -31,6 +31,20 @@ fn rejects_excessive_memory_with_amounts() {
     assert_eq!(lab.status("a")["phase"], "Running");
 }
 
+/// The kubelet forgets a pod whose object is gone before it has killed its containers.
+#[test]
+fn counts_no_pod_that_was_deleted_without_grace() {
+    let mut lab = Lab::new(36);
+    capacity(&mut lab);
+    lab.pod("a", asking("600Mi"));
+    lab.seconds(3);
+    lab.simulation.store.remove(Kind::Pod, "default", "a");
+    lab.pod("b", asking("600Mi"));
+    lab.seconds(3);
+    assert_eq!(lab.messages("b", "OutOfmemory"), Vec::<String>::new());
+    assert_eq!(lab.status("b")["phase"], "Running");
+}
+
 #[test]
 fn rejects_too_many_pods() {
     let mut lab = Lab::new(32);
