@@ -310,14 +310,22 @@ impl ServedCluster {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Creates a pod on a node that does not belong to evictlab.
+    /// Creates a pod on a node that does not belong to evictlab, though its namespace is named like
+    /// those of runs.
     fn create_other_pod(&self, node: &str) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let kubeconfig = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+            let client = kube::Client::try_from(config).unwrap();
+            let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client.clone());
+            let namespace = serde_json::json!({"metadata": {"name": "evictlab-theirs"}});
+            namespaces
+                .create(&Default::default(), &serde_json::from_value(namespace).unwrap())
+                .await
+                .unwrap();
             let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
-                kube::Api::namespaced(kube::Client::try_from(config).unwrap(), "default");
+                kube::Api::namespaced(client, "evictlab-theirs");
             let pod = serde_json::json!({
                 "metadata": {"name": "theirs"},
                 "spec": {"nodeName": node, "containers": [{"name": "c", "image": "agnhost"}]},
@@ -341,7 +349,7 @@ fn a_case_ends_when_pods_of_others_arrive() {
     assert_eq!(ended["judgement"]["verdict"], "error");
     let why = ended["judgement"]["why"].as_str().unwrap();
     assert!(why.starts_with("failed to complete the case: it puts its node under pressure, "), "{why}");
-    assert!(why.contains("and this node runs other pods (default/theirs)"), "{why}");
+    assert!(why.contains("and this node runs other pods (evictlab-theirs/theirs)"), "{why}");
     // From now on the node is in use.
     let (status, _, verdicts) = cluster.run(&arguments);
     let [_, verdict, why] = verdicts.values().next().unwrap();

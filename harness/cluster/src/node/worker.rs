@@ -52,12 +52,15 @@ impl Node {
     pub async fn other_pods(&self) -> Result<Vec<String>, NodeError> {
         let api: Api<Pod> = Api::all(self.client.clone());
         let on_node = ListParams::default().fields(&format!("spec.nodeName={}", self.name));
-        let listed = api.list(&on_node).await.map_err(|source| NodeError::Api {
+        let failed = |source| NodeError::Api {
             operation: "list the pods",
             node: self.name.clone(),
             source: Box::new(source),
-        })?;
-        let is_own = |pod: &&Pod| Namespace::is_own_name(pod.namespace().as_deref().unwrap_or_default());
+        };
+        let listed = api.list(&on_node).await.map_err(failed)?;
+        let namespaces = listed.items.iter().filter_map(ResourceExt::namespace).collect();
+        let own = Namespace::own_among(&self.client, namespaces).await.map_err(failed)?;
+        let is_own = |pod: &&Pod| pod.namespace().is_some_and(|namespace| own.contains(&namespace));
         Ok(names_of_other_pods(listed.items.iter().filter(|pod| !is_own(pod)), &self.name))
     }
 

@@ -116,6 +116,23 @@ impl Namespace {
         name.starts_with(NAME_PREFIX)
     }
 
+    /// Returns the namespaces of these names that a run has created: a name alone proves nothing.
+    pub(crate) async fn own_among(
+        client: &Client,
+        mut names: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, kube::Error> {
+        names.retain(|name| Self::is_own_name(name));
+        let api: Api<ApiNamespace> = Api::all(client.clone());
+        let mut own = BTreeSet::new();
+        for name in names {
+            let of_run = ListParams::default().labels(RUN_LABEL).fields(&format!("metadata.name={name}"));
+            if !api.list(&of_run).await?.items.is_empty() {
+                own.insert(name);
+            }
+        }
+        Ok(own)
+    }
+
     /// Reports whether the namespace holds the Lease of its run.
     pub(crate) fn has_lease(&self) -> bool {
         self.name.starts_with(&format!("{NAME_PREFIX}{LEASE_NAMESPACE}-"))
