@@ -37,6 +37,30 @@ impl Checker<'_> {
         }
     }
 
+    /// Rejects finalizers in the metadata of an object, of its templates, or of a patch: nobody
+    /// removes them, so that neither the object nor its namespace could be deleted.
+    pub(crate) fn check_finalizers(&mut self, path: &[PathSegment], fields: &Map<String, Value>) {
+        for (name, value) in fields {
+            let path = join(path, yaml_path![name.as_str()]);
+            let finalizers = value.get("finalizers").filter(|_| name == "metadata").and_then(Value::as_array);
+            if finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
+                let note = "nothing removes them: the namespace of the case could not be deleted";
+                self.report(&join(&path, yaml_path!["finalizers"]), "a case must not set finalizers", note);
+            }
+            match value {
+                Value::Object(fields) => self.check_finalizers(&path, fields),
+                Value::Array(items) => {
+                    for (at, item) in items.iter().enumerate() {
+                        if let Value::Object(fields) = item {
+                            self.check_finalizers(&join(&path, yaml_path![at]), fields);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn check_object(&mut self, path: &[PathSegment], object: &Map<String, Value>) {
         let kind = object.get("kind").and_then(Value::as_str);
         self.check_manifest(path, object, kind.and_then(ApiType::of_kind));
@@ -66,6 +90,7 @@ impl Checker<'_> {
         manifest: &Map<String, Value>,
         api_type: Option<ApiType>,
     ) {
+        self.check_finalizers(path, manifest);
         let mut manifest = manifest.clone();
         // Checked where the kind is known.
         manifest.shift_remove("kind");

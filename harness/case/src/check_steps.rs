@@ -103,11 +103,13 @@ impl Checker<'_> {
                 existing.push(object);
                 self.check_kind(yaml_path!["do", at, "create"], object);
             }
-            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action
-                && patch.patch.is_empty()
-            {
-                let note = "such as {spec: {replicas: 3}}";
-                self.report(yaml_path!["do", at, "patch", "patch"], "the patch changes nothing", note);
+            if let Some(Action::Api(ApiRequest::Patch(patch))) = &step.action {
+                let path = yaml_path!["do", at, "patch", "patch"];
+                self.check_finalizers(path, &patch.patch);
+                if patch.patch.is_empty() {
+                    let note = "such as {spec: {replicas: 3}}";
+                    self.report(path, "the patch changes nothing", note);
+                }
             }
             match &step.action {
                 Some(Action::Exec(command)) => self.check_command(at, command),

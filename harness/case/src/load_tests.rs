@@ -324,6 +324,12 @@ fn errors_point_to_the_mistake() {
             "expect:\n",
             "objects:\n  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {spec: {containers: []}}}}\nexpect:\n",
         ),
+        ("a finalizer", "{name: alloc}", "{name: alloc, finalizers: [example.com/keep]}"),
+        (
+            "a finalizer in a template and in a patch",
+            "expect:\n",
+            "objects:\n  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {metadata: {finalizers: [example.com/keep]}, spec: {containers: []}}}}\ndo:\n  - {patch: {kind: Deployment, name: a, patch: {metadata: {finalizers: [example.com/keep]}}}}\nexpect:\n",
+        ),
         ("a name and a generated name", "{name: alloc}", "{name: alloc, generateName: alloc-}"),
         ("an answer that no step keeps", "expect:\n", "until: answers.started.code == 0\nexpect:\n"),
         ("a misspelt pod in a condition", "expect:\n", "until: running(pods.aloc)\nexpect:\n"),

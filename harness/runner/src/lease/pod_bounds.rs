@@ -3,10 +3,11 @@
 
 use evictlab_case::{
     Case, ContainerTemplate, PodSpec, PodTemplate, QuantityText, ResizableResource, SYSTEM_PRIORITY_CLASSES,
+    case_name,
 };
 use evictlab_cluster::workload::add_default_limits;
 use evictlab_rules::quantity::Quantity;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Resources that a pod without limits can exhaust. A memory limit bounds processes, too: the
 /// kernel charges each of them to the memory of its container.
@@ -52,6 +53,9 @@ impl PodBounds {
         let mut bounds = Self::default();
         for pod in case.pod_specs() {
             bounds.add(&pod, case.pressure.is_none());
+        }
+        for object in case.objects.iter().chain(case.created_objects()) {
+            bounds.privilege = bounds.privilege.or_else(|| claimed_storage(object));
         }
         for patch in case.patches() {
             let field = patch.patch.values().find_map(unbounded_field);
@@ -107,9 +111,28 @@ impl PodBounds {
     }
 }
 
-/// Returns a field of a patch by which pods leave the nodes of the run or preempt other pods.
+/// Returns the storage of the cluster that an object claims: it outlives the node, costs what the
+/// provisioner costs, and may be kept when the claim is deleted.
+fn claimed_storage(object: &Map<String, Value>) -> Option<String> {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let has_templates = object.get("spec").and_then(|spec| spec["volumeClaimTemplates"].as_array());
+    let claims = ["PersistentVolume", "PersistentVolumeClaim", "VolumeSnapshot"].contains(&kind)
+        || has_templates.is_some_and(|templates| !templates.is_empty());
+    claims.then(|| format!("{kind} {} claims storage of the cluster", case_name(object).unwrap_or_default()))
+}
+
+/// Returns a field of a patch by which pods leave the nodes of the run, preempt other pods, or claim
+/// storage of the cluster.
 fn unbounded_field(value: &Value) -> Option<&'static str> {
-    const FIELDS: [&str; 5] = ["nodeName", "nodeSelector", "affinity", "priorityClassName", "schedulerName"];
+    const FIELDS: [&str; 7] = [
+        "nodeName",
+        "nodeSelector",
+        "affinity",
+        "priorityClassName",
+        "schedulerName",
+        "ephemeral",
+        "volumeClaimTemplates",
+    ];
     match value {
         Value::Object(map) => {
             let own = FIELDS.into_iter().find(|field| map.contains_key(*field));
@@ -151,6 +174,9 @@ fn privilege(spec: &PodTemplate) -> Option<String> {
     let mut volumes = spec.volumes.iter().flatten();
     if let Some(path) = volumes.find_map(|volume| volume.host_path.as_ref()?.path.as_ref()) {
         return Some(format!("a hostPath volume ({path})"));
+    }
+    if spec.volumes.iter().flatten().any(|volume| volume.other.contains_key("ephemeral")) {
+        return Some("storage of the cluster (an ephemeral volume)".to_owned());
     }
     if let Some(host) = &spec.node_name {
         return Some(format!("a node of its own choice (nodeName: {host})"));
@@ -250,6 +276,41 @@ mod tests {
         let zero =
             "[{metadata: {name: p}, spec: {containers: [{name: c, resources: {limits: {memory: 0}}}]}}]";
         assert_eq!(bounds(zero).unlimited.as_deref(), Some("container c of Pod p has no memory limit"));
+    }
+
+    #[test]
+    fn claims_of_storage_are_privileges() {
+        let claim = "kind: PersistentVolumeClaim, metadata: {name: big}, spec: {resources: {requests: {storage: 5Ti}}}";
+        let template = "volumeClaimTemplates: [{metadata: {name: v}}]";
+        let rows = [
+            (
+                format!("[], objects: [{{{claim}}}]"),
+                "PersistentVolumeClaim big claims storage of the cluster",
+            ),
+            (
+                format!("[], do: [{{create: {{{claim}}}}}]"),
+                "PersistentVolumeClaim big claims storage of the cluster",
+            ),
+            (
+                format!("[], objects: [{{kind: StatefulSet, metadata: {{name: s}}, spec: {{{template}}}}}]"),
+                "StatefulSet s claims storage of the cluster",
+            ),
+            (
+                format!(
+                    "[], do: [{{patch: {{kind: StatefulSet, name: s, patch: {{spec: {{{template}}}}}}}}}]"
+                ),
+                "a patch of StatefulSet s sets volumeClaimTemplates",
+            ),
+            (
+                "[{metadata: {name: p}, spec: {containers: [], volumes: [{name: v, ephemeral: {}}]}}]"
+                    .to_owned(),
+                "Pod p uses storage of the cluster (an ephemeral volume)",
+            ),
+            ("[], objects: [{kind: StatefulSet, metadata: {name: s}}]".to_owned(), ""),
+        ];
+        for (pods, expected) in rows {
+            assert_eq!(bounds(&pods).privilege.unwrap_or_default(), expected, "{pods}");
+        }
     }
 
     #[test]
