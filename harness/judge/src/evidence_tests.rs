@@ -643,7 +643,8 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
     let with_free = |first: u64, second: u64, victims: [&str; 2]| {
         let sample = |at: u32, mib: u64| {
             let mut sample = sample(at, &["web", "db"]);
-            sample["node"]["fs"] = json!({"availableBytes": mib << 20, "inodesFree": 1000});
+            // Other files are deleted meanwhile.
+            sample["node"]["fs"] = json!({"availableBytes": mib << 20, "inodesFree": 1000 + at});
             sample
         };
         let mut observed = observations();
@@ -669,6 +670,28 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
     assert_eq!(with_free(90, 300, ["web", "db"]).verdict, Verdict::Failed);
     // The kubelet ranks another pod first.
     assert_eq!(with_free(90, 80, ["db", "web"]).verdict, Verdict::Failed);
+}
+
+/// Image garbage collection may end the pressure before the kubelet evicts a pod.
+#[test]
+fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
+    let with_last = |expect: &str, mib: u64| {
+        let case = case(expect, ", pressure: {signal: nodefs.available}");
+        let sample = |at: u32, mib: u64| {
+            let mut sample = sample(at, &["web", "db"]);
+            sample["node"]["fs"] =
+                json!({"availableBytes": mib << 20, "capacityBytes": 1_u64 << 30, "inodesFree": 1000});
+            sample
+        };
+        let mut observed = observations();
+        observed["configz"] = json!({"evictionHard": {"nodefs.available": "100Mi"}});
+        observed["samples"] = json!([sample(33, 90), sample(39, mib)]);
+        result(&case, observed)
+    };
+    let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi";
+    assert_inconclusive(&with_last("{evicted: [web]}", 300), InconclusiveReason::ThresholdNotReached, why);
+    assert_eq!(with_last("{evicted: [web]}", 80).verdict, Verdict::Failed, "the pressure lasts");
+    assert_eq!(with_last("{evicted: []}", 300).verdict, Verdict::Passed);
 }
 
 /// A pod that is ranked by a measurement from before its container grew explains a wrong victim,

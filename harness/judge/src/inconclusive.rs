@@ -140,6 +140,7 @@ pub(crate) fn of_failure(
         .or_else(|| stats_outrun(expectation, evidence))
         .or_else(|| ranking_outrun(evidence))
         .or_else(|| reclaim_pending(expectation, evidence))
+        .or_else(|| pressure_ended(case, expectation, evidence))
         .or_else(|| unlisted_pod(case, evidence))
 }
 
@@ -425,9 +426,10 @@ fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -
     let (first_at, first) = evictions().min_by_key(|(at, _)| *at).filter(|(_, pod)| is_expected(pod))?;
     let (at, other) =
         evictions().filter(|(at, pod)| *at > first_at && !is_expected(pod)).min_by_key(|(at, _)| *at)?;
+    let starved = starved_resource(first)?;
     let free_at = |at: Timestamp| {
         let before = |sample: &&Sample| sampled_at(sample).is_some_and(|sampled_at| sampled_at <= at);
-        evidence.samples.iter().rfind(before).map(free_disk)
+        evidence.samples.iter().rfind(before).map(|sample| free_disk(sample, starved))
     };
     let (earlier, later) = (free_at(first_at)?, free_at(at)?);
     if earlier.into_iter().zip(later).any(|(earlier, later)| later > earlier) {
@@ -438,12 +440,37 @@ fn reclaim_pending(expectation: &Expectation<'_>, evidence: &CaseEvidence<'_>) -
     Some(Inconclusive::new(InconclusiveReason::ReclaimPending, why))
 }
 
-/// Returns the free bytes and inodes of nodefs and of imagefs.
-fn free_disk(sample: &Sample) -> [Option<i64>; 4] {
+/// Returns the free bytes, or inodes, of nodefs and of imagefs.
+fn free_disk(sample: &Sample, resource: Resource) -> [Option<i64>; 2] {
     let imagefs = sample.node.runtime.as_ref().and_then(|runtime| runtime.image_fs.as_ref());
-    let [nodefs, imagefs] = [sample.node.fs.as_ref(), imagefs]
-        .map(|fs| [fs.and_then(|fs| fs.available_bytes), fs.and_then(|fs| fs.inodes_free)]);
-    [nodefs[0], nodefs[1], imagefs[0], imagefs[1]]
+    [sample.node.fs.as_ref(), imagefs].map(|fs| match resource {
+        Resource::Inodes => fs?.inodes_free,
+        _ => fs?.available_bytes,
+    })
+}
+
+/// Finds a pressure on a disk that ended before any pod was evicted: the kubelet has deleted unused
+/// images or dead containers, or something else has freed the disk. A kubelet that evicts nobody
+/// leaves the pods their data, and the pressure lasts.
+fn pressure_ended(
+    case: &Case,
+    expectation: &Expectation<'_>,
+    evidence: &CaseEvidence<'_>,
+) -> Option<Inconclusive> {
+    let signal = case.pressure.as_ref()?.signal.eviction_signal();
+    let is_on_disk = matches!(signal.resource(), Resource::EphemeralStorage | Resource::Inodes);
+    let has_eviction = !evidence.evictions.is_empty() || evidence.pods.iter().any(PodEvidence::was_evicted);
+    if !is_on_disk || expectation.evicted().is_empty() || has_eviction {
+        return None;
+    }
+    let last = Observation::from_node_stats(signal, &evidence.samples.last()?.node)?;
+    let mut thresholds = evidence.thresholds.iter().filter(|threshold| threshold.signal == signal);
+    if thresholds.any(|threshold| threshold.is_met(&last, false)) {
+        return None;
+    }
+    let why =
+        format!("the pressure on {signal} ended before any eviction: at last it was {}", last.available);
+    Some(Inconclusive::new(InconclusiveReason::ThresholdNotReached, why))
 }
 
 /// Returns the resource for which the kubelet evicted a pod, if its message states one.

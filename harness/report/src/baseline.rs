@@ -65,6 +65,11 @@ impl Baseline {
         kubelets.iter().filter_map(expected).collect()
     }
 
+    /// The cases, as suite and name.
+    pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.keys().filter_map(|case| case.split_once('/'))
+    }
+
     /// Number of cases.
     pub fn len(&self) -> usize {
         self.0.len()

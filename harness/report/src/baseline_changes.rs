@@ -1,5 +1,6 @@
 //! Differences between a run and its baseline.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::run_state::{EndedCase, RunState};
@@ -16,6 +17,8 @@ pub(crate) struct BaselineChanges<'a> {
     unchanged: usize,
     /// Number of cases that the baseline does not contain.
     unknown: usize,
+    /// Planned cases that did not run: title, kubelet, and the expected verdict.
+    missing: Vec<(String, &'a str, Verdict)>,
 }
 
 impl<'a> BaselineChanges<'a> {
@@ -25,7 +28,7 @@ impl<'a> BaselineChanges<'a> {
         if run.cases.iter().all(|info| info.baseline.is_empty()) {
             return None;
         }
-        let mut changes = Self::default();
+        let mut changes = Self { missing: state.missing().collect(), ..Self::default() };
         for ended in &state.ended {
             match state.expected(ended) {
                 None if ended.judgement.verdict == Verdict::Skipped => {}
@@ -43,17 +46,18 @@ impl<'a> BaselineChanges<'a> {
             0 => String::new(),
             unknown => format!(", {unknown} not in the baseline"),
         };
-        let mut text = format!(
-            "Since the baseline: {} changed, {} unchanged{unknown}.\n",
-            self.changed.len(),
-            self.unchanged
-        );
-        if !self.changed.is_empty() {
-            let rows = self.changed.iter().map(|(ended, before)| {
-                let (id, now) = (&ended.id, ended.judgement.verdict);
-                let case = format!("{}/{}", id.suite, id.title());
-                [case, id.kubelet.clone(), before.to_string(), now.to_string()]
-            });
+        let changed = self.changed.iter().map(|(ended, before)| {
+            let (id, now) = (&ended.id, ended.judgement.verdict);
+            let case = format!("{}/{}", id.suite, id.title());
+            [case, id.kubelet.clone(), before.to_string(), now.to_string()]
+        });
+        let missing = self.missing.iter().map(|(case, kubelet, before)| {
+            [case.clone(), (*kubelet).to_owned(), before.to_string(), "did not run".to_owned()]
+        });
+        let rows: Vec<_> = changed.chain(missing).collect();
+        let mut text =
+            format!("Since the baseline: {} changed, {} unchanged{unknown}.\n", rows.len(), self.unchanged);
+        if !rows.is_empty() {
             let _ = write!(text, "\n{}", markdown_table(&["case", "kubelet", "before", "now"], rows));
         }
         text
@@ -99,8 +103,27 @@ impl RunState {
         self.expected(ended).filter(|expected| is_change && !matches_expected(ended, *expected))
     }
 
-    /// Returns whether any conclusive verdict differs from the baseline.
+    /// The planned cases that the baseline contains and that did not run, not even to be skipped:
+    /// title, kubelet, and the expected verdict.
+    fn missing(&self) -> impl Iterator<Item = (String, &str, Verdict)> {
+        let ended: BTreeSet<(&str, &str, &str)> = self
+            .ended
+            .iter()
+            .map(|EndedCase { id, .. }| (id.suite.as_str(), id.case.as_str(), id.kubelet.as_str()))
+            .collect();
+        let planned = self.run.iter().flat_map(|run| &run.cases).flat_map(|info| {
+            info.baseline.iter().map(move |(kubelet, expected)| (info, kubelet.as_str(), *expected))
+        });
+        planned
+            .filter(move |(info, kubelet, _)| {
+                !ended.contains(&(info.suite.as_str(), info.case.as_str(), *kubelet))
+            })
+            .map(|(info, kubelet, expected)| (format!("{}/{}", info.suite, info.case), kubelet, expected))
+    }
+
+    /// Returns whether any conclusive verdict differs from the baseline, or a case of it did not
+    /// run.
     pub(crate) fn has_changed(&self) -> bool {
-        self.ended.iter().any(|ended| self.changed_from(ended).is_some())
+        self.ended.iter().any(|ended| self.changed_from(ended).is_some()) || self.missing().next().is_some()
     }
 }

@@ -259,7 +259,7 @@ pub struct ShardInfo {
 }
 
 /// A case of the plan.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CaseInfo {
     /// The suite.
     pub suite: String,

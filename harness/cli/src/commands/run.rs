@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches};
+use evictlab_case::LoadedCase;
 use evictlab_cluster::ClusterAccess;
+use evictlab_report::baseline::Baseline;
 use evictlab_report::clock::Clock;
 use evictlab_report::words::count;
 use evictlab_report::{FlakyResult, InterruptStage, RecordedRun, ReportOptions, delete_run, old_runs};
@@ -145,8 +148,23 @@ impl Args {
             print_stderr(format!("warning: the baseline, with {count}, contains none of the selected cases"));
         }
         let flaky_result = self.flaky_result.into();
-        Ok(RunRequest { timeout: self.timeout, baseline, flaky_result, ..request })
+        let vanished = match &baseline {
+            Some(baseline) if !self.selection.is_restricted() => vanished(baseline, &request.cases),
+            _ => Vec::new(),
+        };
+        Ok(RunRequest { timeout: self.timeout, baseline, vanished, flaky_result, ..request })
     }
+}
+
+/// Returns the cases of a baseline that are not among all cases; none if the baseline is that of
+/// other cases.
+fn vanished(baseline: &Baseline, all: &[Arc<LoadedCase>]) -> Vec<(String, String)> {
+    let is_there = |(suite, name): &(&str, &str)| {
+        all.iter().any(|case| case.suite == *suite && case.case.name.as_str() == *name)
+    };
+    let is_theirs = baseline.cases().any(|case| is_there(&case));
+    let gone = baseline.cases().filter(|case| is_theirs && !is_there(case));
+    gone.map(|(suite, name)| (suite.to_owned(), name.to_owned())).collect()
 }
 
 /// Runs the selected cases. Simulated time requires a paused runtime clock.

@@ -54,6 +54,25 @@ fn baseline() -> String {
 }
 
 #[test]
+fn a_case_of_the_baseline_without_a_file_is_a_change() {
+    let cases = tempfile::tempdir().unwrap();
+    fs::create_dir(cases.path().join("mine")).unwrap();
+    let text = include_str!("../../../../cases/message/ephemeral-resources-are-refused.yaml");
+    fs::write(cases.path().join("mine/ephemeral-resources-are-refused.yaml"), text).unwrap();
+    let baseline = cases.path().join("baseline.json");
+    let verdicts =
+        r#"{"mine/ephemeral-resources-are-refused": {"v1.36": "passed"}, "mine/gone": {"v1.36": "passed"}}"#;
+    fs::write(&baseline, verdicts).unwrap();
+    let baseline = format!("--baseline={}", baseline.display());
+    let common = ["--cases", cases.path().to_str().unwrap(), "--kubelet", "v1.36", &baseline];
+    let whole = run(&common);
+    assert!(whole.status == 5 && whole.out.contains("1 changed, 1 unchanged"), "{}", whole.out);
+    assert!(whole.out.contains("| mine/gone | v1.36.4 | passed | did not run |"), "{}", whole.out);
+    let selected = run(&[&common[..], &["ephemeral-resources-are-refused"]].concat());
+    assert!(selected.status == 0 && selected.out.contains("0 changed"), "{}", selected.out);
+}
+
+#[test]
 fn every_verdict_matches_the_baseline() {
     let ran = run(&["--kubelet", "all", &baseline()]);
     assert!(ran.status == 0 && ran.out.contains("Since the baseline: 0 changed"), "{}", ran.out);

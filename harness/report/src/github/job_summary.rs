@@ -175,6 +175,14 @@ mod tests {
     }
 
     #[test]
+    fn a_planned_case_that_did_not_run_is_a_change() {
+        let expected = [("a", Verdict::Passed), ("b", Verdict::Passed)];
+        let text = summary(&fixtures::run_with_baseline(&expected, &[Verdict::Passed]));
+        assert!(text.contains("1 changed, 1 unchanged"), "{text}");
+        assert!(text.contains("| message/b | v1.32.13 | passed | did not run |"), "{text}");
+    }
+
+    #[test]
     fn shows_failed_clusters() {
         let cluster = "evictlab-7f3a".to_owned();
         let error = "too many open files\nsysctl fs.inotify.max_user_watches=524288".to_owned();

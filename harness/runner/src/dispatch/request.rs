@@ -30,6 +30,9 @@ pub struct RunRequest {
     pub image_catalog: Arc<ImageCatalog>,
     /// Verdicts to compare the run with.
     pub baseline: Option<Baseline>,
+    /// Cases of the baseline that no file contains any more, as suite and name: they count as
+    /// changed.
+    pub vanished: Vec<(String, String)>,
     /// Effect of flaky cases on the exit status.
     pub flaky_result: FlakyResult,
 }
@@ -51,6 +54,7 @@ impl RunRequest {
             timeout: None,
             image_catalog,
             baseline: None,
+            vanished: Vec::new(),
             flaky_result: FlakyResult::Pass,
         }
     }

@@ -139,9 +139,17 @@ async fn sleep_or_forever(duration: Option<Duration>) {
 
 fn run_started(request: &RunRequest) -> RunEventKind {
     let kubelets = kubelet_labels(request.backend.plans());
-    let infos = |cases: &[Arc<LoadedCase>]| {
+    let infos = |cases: &[Arc<LoadedCase>]| -> Vec<CaseInfo> {
         cases.iter().map(|case| case_info(case, request.baseline.as_ref(), &kubelets)).collect()
     };
+    let mut planned = infos(&request.cases);
+    planned.extend(request.vanished.iter().map(|(suite, case)| CaseInfo {
+        suite: suite.clone(),
+        case: case.clone(),
+        about: "no file contains this case of the baseline".to_owned(),
+        baseline: request.baseline.as_ref().map(|of| of.of_case(suite, case, &kubelets)).unwrap_or_default(),
+        ..CaseInfo::default()
+    }));
     let model = request.backend.model();
     RunEventKind::RunStarted {
         run: request.run.clone(),
@@ -149,7 +157,7 @@ fn run_started(request: &RunRequest) -> RunEventKind {
         backend: request.backend.name().to_owned(),
         real_start: model.is_some().then(|| Timestamp::now().round(Unit::Second).unwrap_or_default()),
         model,
-        cases: infos(&request.cases),
+        cases: planned,
         repeat: request.repeat.planned_runs(),
         flaky_result: request.flaky_result,
         shard: request.shard.as_ref().map(|OfShard { shard: Shard { part, of }, others }| ShardInfo {
