@@ -176,34 +176,34 @@ impl Cluster {
         verdicts(&whole)
     }
 
-    /// Runs the cases as a Job that is disturbed while a case is under way; returns the verdicts.
-    fn verdicts_of_a_job(&self, disturbance: Disturbance) -> BTreeSet<String> {
+    /// Runs the cases as a Job a part of which is killed while a case is under way; returns the verdicts.
+    fn verdicts_of_a_job(&self, part: KilledPart) -> BTreeSet<String> {
         let manifest = ["job", "manifest", "--node-selector", SELECTOR, "--image", &self.image.0, "--apply"];
         self.evictlab(&[&manifest[..], &CASES, &["--indexes", "3", "--parallelism", "3"]].concat());
         let pod = running_pod(&self.kubectl);
-        self.disturb(disturbance, &pod);
+        self.kill(part, &pod);
         let watched = self.evictlab(&["job", "watch"]);
-        assert!(watched.contains("3 succeeded"), "{disturbance:?}: {watched}");
-        let collected = self.folder.path().join(format!("{disturbance:?}"));
+        assert!(watched.contains("3 succeeded"), "{part:?}: {watched}");
+        let collected = self.folder.path().join(format!("{part:?}"));
         self.evictlab(&["job", "collect", collected.to_str().unwrap()]);
         self.evictlab(&["job", "delete"]);
         verdicts(&collected.join("merged"))
     }
 
-    fn disturb(&self, disturbance: Disturbance, pod: &str) {
+    fn kill(&self, part: KilledPart, pod: &str) {
         let cluster = &self.laboratory.cluster;
-        match disturbance {
-            Disturbance::PodKilled => {
+        match part {
+            KilledPart::Pod => {
                 let force = ["--namespace", "evictlab", "--grace-period=0", "--force"];
                 self.kubectl.run(&[&["delete", "pod", pod], &force[..]].concat());
             }
-            Disturbance::ApiServerKilled => {
+            KilledPart::ApiServer => {
                 // Of the processes of this container.
                 let kill = "kill -KILL $(pgrep --exact kube-apiserver)";
                 succeed("docker", &["exec", &format!("{cluster}-control-plane"), "sh", "-c", kill]);
             }
-            Disturbance::NodeUnderTestKilled => restart(&format!("{cluster}-worker2")),
-            Disturbance::NodeOfTheJobKilled => {
+            KilledPart::NodeUnderTest => restart(&format!("{cluster}-worker2")),
+            KilledPart::NodeOfTheJob => {
                 restart(&format!("{cluster}-worker4"));
                 // The file system that evictlab gave to its images is mounted no more.
                 load_image(cluster, &self.image);
@@ -223,13 +223,13 @@ fn load_image(cluster: &str, image: &Image) {
     }
 }
 
-/// What happens to a Job while it runs.
+/// What is killed while a Job runs.
 #[derive(Clone, Copy, Debug)]
-enum Disturbance {
-    PodKilled,
-    ApiServerKilled,
-    NodeUnderTestKilled,
-    NodeOfTheJobKilled,
+enum KilledPart {
+    Pod,
+    ApiServer,
+    NodeUnderTest,
+    NodeOfTheJob,
 }
 
 /// Kills all processes of a node, and starts it again.
@@ -243,14 +243,10 @@ fn a_job_gives_the_verdicts_of_a_run_and_leaves_nothing(case_image: &str) {
     let before = cluster.kubectl.left();
     let expected = cluster.verdicts_of_a_run();
     assert_eq!(expected.len(), CASES.len());
-    for disturbance in [
-        Disturbance::PodKilled,
-        Disturbance::ApiServerKilled,
-        Disturbance::NodeUnderTestKilled,
-        Disturbance::NodeOfTheJobKilled,
-    ] {
-        assert_eq!(cluster.verdicts_of_a_job(disturbance), expected, "{disturbance:?}");
-        assert_eq!(cluster.kubectl.left(), before, "{disturbance:?}: left after `job delete`");
+    for part in [KilledPart::Pod, KilledPart::ApiServer, KilledPart::NodeUnderTest, KilledPart::NodeOfTheJob]
+    {
+        assert_eq!(cluster.verdicts_of_a_job(part), expected, "{part:?}");
+        assert_eq!(cluster.kubectl.left(), before, "{part:?}: left after `job delete`");
     }
     cluster.laboratory.evictlab(&["cluster", "delete", &cluster.laboratory.cluster]);
     cluster.laboratory.assert_nothing_is_left();

@@ -195,6 +195,12 @@ pub struct ApiAnswer {
 }
 
 impl Observations {
+    /// Namespace of the case, by its pods; `None` if the case had no pods.
+    pub fn namespace(&self) -> Option<&str> {
+        let mut pods = self.pods_created.iter().chain(&self.pods_final).chain(&self.pods_gone);
+        pods.find_map(|pod| pod.metadata.namespace.as_deref())
+    }
+
     /// Reports whether nothing was observed: the case ended before its first object was created.
     pub fn is_empty(&self) -> bool {
         let pods = [&self.pods_created, &self.pods_final, &self.pods_gone];

@@ -117,7 +117,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         ("objects.yaml", observations.objects.values().collect()),
     ] {
         if documents.iter().any(|document| !document.is_null()) {
-            write_file(&dir.join(name), yaml(&documents)?.as_bytes())?;
+            write_file(&dir.join(name), yaml(&documents, observations.namespace())?.as_bytes())?;
         }
     }
     for (pod, containers) in &observations.container_logs {
@@ -127,7 +127,7 @@ fn write_observations(dir: &Path, observations: &Observations) -> Result<(), Rep
         }
     }
     write_file(&dir.join("summary-before.json"), &pretty(&observations.summary_before)?)?;
-    let samples = observations.samples.iter().map(|sample| format!("{}\n", redacted(sample)));
+    let samples = observations.samples.iter().map(|sample| format!("{}\n", redacted(sample, None)));
     write_file(&dir.join("samples.jsonl"), samples.collect::<String>().as_bytes())?;
     let log: String = observations.kubelet_log.iter().map(|line| format!("{line}\n")).collect();
     write_file(&dir.join("kubelet.log"), redacted_text(&log).as_bytes())
@@ -144,10 +144,10 @@ fn recorded<'a, T: 'a>(documents: impl IntoIterator<Item = &'a Recorded<T>>) -> 
 }
 
 /// Formats documents for `kubectl create -f`.
-fn yaml(documents: &[&Value]) -> Result<String, ReportError> {
+fn yaml(documents: &[&Value], own: Option<&str>) -> Result<String, ReportError> {
     let form = |error: serde_yaml::Error| ReportError::Form { what: "evidence", reason: error.to_string() };
     let documents: Result<Vec<String>, _> =
-        documents.iter().map(|document| serde_yaml::to_string(&redacted((*document).clone()))).collect();
+        documents.iter().map(|document| serde_yaml::to_string(&redacted((*document).clone(), own))).collect();
     Ok(documents.map_err(form)?.join("---\n"))
 }
 
@@ -160,7 +160,7 @@ fn form(error: serde_json::Error) -> ReportError {
 }
 
 fn pretty(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
-    let value = redacted(to_value(value)?);
+    let value = redacted(to_value(value)?, None);
     let mut text = serde_json::to_vec_pretty(&value).map_err(form)?;
     text.push(b'\n');
     Ok(text)

@@ -30,7 +30,7 @@ impl Recording {
     fn write(&self, id: &CaseId, evidence: &Observations) -> Result<(), ReportError> {
         let form =
             |error: serde_json::Error| ReportError::Form { what: "a recording", reason: error.to_string() };
-        let recording = redacted(serde_json::to_value(evidence).map_err(form)?);
+        let recording = redacted(serde_json::to_value(evidence).map_err(form)?, evidence.namespace());
         let dir = self.dir.join(file_name(&evidence.kubelet_version));
         make_dir(&dir)?;
         let mut name = file_name(&id.case);

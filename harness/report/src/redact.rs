@@ -16,9 +16,6 @@ use evictlab_judge::{CaseResult, Check, EvictionRecord};
 /// Replacement for a credential.
 const REDACTED: &str = "(redacted)";
 
-/// Start of the names of namespaces that evictlab creates.
-const OWN_NAMESPACES: &str = "evictlab-";
-
 /// Annotation of `kubectl apply` with the complete manifest.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -40,6 +37,19 @@ const SECRET_KEYS: [&str; 14] = [
     "tokendata",
 ];
 
+/// Ends of the names of variables and headers with credentials, without `_` and `-`.
+const SECRET_NAME_ENDS: [&str; 9] = [
+    "password",
+    "passwd",
+    "mysqlpwd",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "secretkey",
+    "connectionstring",
+];
+
 /// Patterns of credentials in any text: PEM keys, JSON web tokens, kubeconfig fields, bearer and
 /// basic authorization, and passwords in URLs.
 static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -52,7 +62,7 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | (?P<before>[a-z0-9_]://)[^\s/:@]*:[^\s/@]+@
         # Access keys of AWS, GitHub, GitLab, Slack, npm, PyPI, Google, Stripe, and Azure storage.
         | \b(?-i:(AKIA|ASIA)[A-Z0-9]{16})\b
-        | \b(gh[pousr]_[a-z0-9]{20,}|github_pat_[a-z0-9_]{20,}|gl(pat|ptt|dt|rt|soat)-[a-z0-9_-]{20,}|xox[abeoprs]-[a-z0-9_-]{10,})
+        | \b(gh[pousr]_[a-z0-9]{20,}|github_pat_[a-z0-9_]{20,}|gl(pat|ptt|dt|rt|soat|cbt|ft|imt|agent)-[a-z0-9_-]{20,}|(xox[abeoprs]|xapp)-[a-z0-9_-]{10,})
         | \b(npm_[a-z0-9]{30,}|pypi-[a-z0-9_-]{16,}|(?-i:AIza)[a-z0-9_-]{30,}|[rs]k_(live|test)_[a-z0-9]{16,}|whsec_[a-z0-9_+/=]{16,})
         | \b(AccountKey|SharedAccessKey)=[a-z0-9_+/=]{20,}
         # Of Hugging Face, OpenAI and alike, SendGrid, DigitalOcean, Vault, Databricks, Google, Shopify, Docker Hub, age.
@@ -63,9 +73,13 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
         # Signed links.
         | (?P<query>[?&](sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|token)=)[^\s&"']{8,}
         # Assignments in scripts and options: DB_PASSWORD=…, --api-key …, secret_access_key: ….
-        | (?P<name>(password|passwd|mysql_pwd|secret|secret_?access_?key|secret[_-]?key|private[_-]?key|api[_-]?key|access[_-]?token|auth[_-]?token)["']?\s*[=:]\s*["']?)[^\s"'(){}\[\]&,;-][^\s"'(){}\[\]&,;]{5,}
+        | (?P<name>(password|passwd|mysql_pwd|secret|secret_?access_?key|secret[_-]?key|private[_-]?key|api[_-]?key|access[_-]?token|auth[_-]?token|secret_key_base|encryption[_-]?key|signing[_-]?key|passphrase|(?-i:\bPwd))["']?\s*[=:]\s*["']?)[^\s"'(){}\[\]&,;-][^\s"'(){}\[\]&,;]{5,}
         | (?P<token>token["']?\s*[=:]\s*["']?)[a-z0-9_.~+=-]{16,}
-        | (?P<option>--(password|passwd|secret|token|api-key|secret-key)\s+["']?)[^\s"'-][^\s"']{5,}
+        | (?P<option>--([a-z]+-)*(password|passwd|secret|token|api-key|secret-key)\s+["']?)[^\s"'-][^\s"']{5,}
+        | (?P<header>\bauthorization["']?\s*[=:]\s*["']?(bearer|basic|token|digest)\s+)[^\s"']+
+        | (?P<cookie>\b(set-)?cookie:\ )[^\s"';]+=[^\s"']+
+        | (?P<user>\bcurl\s[^\n]*?(-u|--user)[\s=]["']?[^\s:"']+:)[^\s"']+
+        | (?P<webhook>discord(app)?\.com/api/webhooks/[0-9]+/)[a-z0-9_-]{20,}
         | (?P<netrc>\blogin\s+\S+\s+password\s+)\S+
         | (?P<docker>"auth"\s*:\s*")[a-z0-9_+/=]{8,}
         # Variables of pods in a text, as in the annotation of `kubectl apply`.
@@ -76,8 +90,10 @@ static CREDENTIAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Groups of [`CREDENTIAL`] that stay before the replaced part.
-const KEPT_PARTS: [&str; 9] =
-    ["before", "hook", "query", "name", "token", "option", "netrc", "docker", "variable"];
+const KEPT_PARTS: [&str; 13] = [
+    "before", "hook", "query", "name", "token", "option", "netrc", "docker", "variable", "header", "cookie",
+    "user", "webhook",
+];
 
 /// Replaces credentials in `text`.
 pub(super) fn redacted_text(text: &str) -> Cow<'_, str> {
@@ -142,7 +158,7 @@ fn redact_judgement(judgement: &mut Arc<CaseResult>) {
     }
     for EvictionRecord { events, status, condition, annotations, pod } in testimony {
         events.iter_mut().chain(status).chain(condition).chain([pod]).for_each(redact_text);
-        *annotations = annotations.take().map(redacted_object);
+        *annotations = annotations.take().map(|annotations| redacted_object(annotations, None));
         annotations.iter_mut().flat_map(Map::values_mut).for_each(show_controls);
     }
 }
@@ -167,25 +183,25 @@ fn redact_text(text: &mut String) {
     }
 }
 
-/// Replaces credentials in `value`: the data of Secrets, values of [`SECRET_KEYS`], and patterns in
-/// all other texts.
-pub(super) fn redacted(value: Value) -> Value {
+/// Replaces credentials in `value`: the data of Secrets, values of [`SECRET_KEYS`], environments of
+/// pods outside the namespace `own` of the case, and patterns in all other texts.
+pub(super) fn redacted(value: Value, own: Option<&str>) -> Value {
     match value {
         Value::String(text) => Value::String(redacted_text(&text).into_owned()),
-        Value::Array(items) => items.into_iter().map(redacted).collect(),
-        Value::Object(fields) => Value::Object(redacted_object(fields)),
+        Value::Array(items) => items.into_iter().map(|item| redacted(item, own)).collect(),
+        Value::Object(fields) => Value::Object(redacted_object(fields, own)),
         other => other,
     }
 }
 
-fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
+fn redacted_object(mut fields: Map<String, Value>, own: Option<&str>) -> Map<String, Value> {
     if fields.get("kind").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "Secret" | "SecretList"))
     {
         fields.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind"));
         fields.insert("data".to_owned(), REDACTED.into());
         return fields;
     }
-    if is_pod_of_others(&fields) {
+    if is_pod_of_others(&fields, own) {
         hide_environment(&mut fields);
     }
     // In environment variables and headers, `name` holds the key and `value` the value.
@@ -194,18 +210,18 @@ fn redacted_object(mut fields: Map<String, Value>) -> Map<String, Value> {
         .into_iter()
         .map(|(key, value)| {
             let hides = is_secret_key(&key) || (named && key == "value");
-            let value = if hides && value.is_string() { REDACTED.into() } else { redacted(value) };
+            let value = if hides && value.is_string() { REDACTED.into() } else { redacted(value, own) };
             (key, value)
         })
         .collect()
 }
 
-/// Returns whether an object is a pod in a namespace that evictlab did not create. The items of a
+/// Returns whether an object is a pod in another namespace than that of the case. The items of a
 /// list do not have a kind.
-fn is_pod_of_others(fields: &Map<String, Value>) -> bool {
+fn is_pod_of_others(fields: &Map<String, Value>, own: Option<&str>) -> bool {
     let namespace = fields.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str());
     let is_pod = fields.get("spec").is_some_and(|spec| spec.get("containers").is_some());
-    is_pod && namespace.is_some_and(|namespace| !namespace.starts_with(OWN_NAMESPACES))
+    is_pod && namespace.is_some() && namespace != own
 }
 
 /// Replaces the values of all environment variables of a pod, and the annotation with its manifest.
@@ -231,7 +247,8 @@ fn is_secret_key(key: &str) -> bool {
 
 /// Returns whether a variable or header holds a credential: `GITHUB_TOKEN`, `Authorization`.
 fn is_secret_name(name: &str) -> bool {
-    name.split(['_', '-']).any(is_secret_key)
+    let joined = name.to_ascii_lowercase().replace(['_', '-'], "");
+    name.split(['_', '-']).any(is_secret_key) || SECRET_NAME_ENDS.iter().any(|end| joined.ends_with(end))
 }
 
 #[cfg(test)]
@@ -260,11 +277,14 @@ mod tests {
             ("a key", json!([pem])),
             ("a key cut off", json!(pem.split("\n-----END").next())),
             ("an environment variable", json!({"env": [{"name": "DB_PASSWORD", "value": "Tm90IGE="}]})),
+            ("a key of an API", json!({"env": [{"name": "STRIPE_API_KEY", "value": "Tm90IGE="}]})),
+            ("a joined name", json!({"env": [{"name": "PGPASSWORD", "value": "Tm90IGE="}]})),
+            ("a short header", json!({"args": ["-H", "Authorization: Basic Tm90IGE="]})),
             ("a header", json!({"name": "Authorization", "value": "Tm90IGE="})),
             ("a header in a log", json!("Authorization: Bearer Tm90IGE0Tm90IGE0Tm90IGE=")),
             ("a proxy", json!({"args": ["--proxy=http://me:Tm90IGE=@proxy:3128"]})),
         ] {
-            let text = redacted(value).to_string();
+            let text = redacted(value, None).to_string();
             assert!(!text.contains("Tm90IGE"), "{what}: {text}");
             assert!(text.contains(REDACTED), "{what}: {text}");
         }
@@ -327,6 +347,24 @@ mod tests {
             format!("password: {hidden}"),
             format!("x-api-key: {hidden}"),
             format!("refresh_token={hidden}&grant_type=refresh_token"),
+            format!("xapp-1-{hidden}"),
+            format!("glcbt-{hidden}"),
+            format!("Server=db;User Id=a;Password={hidden};"),
+            format!("Server=db;Uid=a;Pwd={hidden};"),
+            format!("mongodb+srv://a:{hidden}@db.test/app"),
+            format!("SharedAccessSignature=sv=2024&sig={hidden}&se=1"),
+            format!("SECRET_KEY_BASE={hidden}"),
+            format!("ENCRYPTION_KEY={hidden}"),
+            format!("kubectl create secret docker-registry a --docker-password {hidden}"),
+            format!("curl -s -u me:{hidden} https://a.test"),
+            format!("Cookie: session={hidden}"),
+            format!("Authorization: token {hidden}"),
+            format!(r#""authorization":"Basic {hidden}""#),
+            format!("https://discord.com/api/webhooks/123/{hidden}"),
+            format!(r#"{{"identitytoken": "{hidden}"}}"#),
+            format!(
+                r#"{{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\n{hidden}\\n-----END PRIVATE KEY-----\\n"}}"#
+            ),
         ];
         for row in rows {
             let text = redacted_text(&row);
@@ -345,6 +383,11 @@ mod tests {
             "--token-auth-file --password-file /etc/a",
             "task-sk-runner-with-a-long-name-and-a-suffix",
             "http://127.0.0.1:10248/healthz https://[::1]:6443",
+            "PWD=/home/user/directory OLDPWD=/home/user/other",
+            "Container c was using 104Mi, request is 0, has larger consumption of memory. ",
+            "curl -s http://10.0.0.1:8080/metrics",
+            "authorization mode: Node,RBAC; a cookie: none",
+            "Usage of EmptyDir volume \"data\" exceeds the limit \"10Mi\". ",
         ] {
             assert_eq!(redacted_text(plain), plain);
         }
@@ -357,12 +400,16 @@ mod tests {
             let spec = json!({"containers": [{"name": "c", "env": env}], "initContainers": [{"name": "i", "env": env}]});
             json!({"metadata": {"name": "p", "namespace": namespace}, "spec": spec})
         };
-        let ours = json!({"kind": "Pod", "spec": pod("evictlab-a-x7k")["spec"]});
-        assert_eq!(redacted(pod("evictlab-a-x7k")), pod("evictlab-a-x7k"));
-        assert_eq!(redacted(ours.clone()), ours, "as a case states it");
-        let theirs = redacted(json!({"kind": "PodList", "items": [pod("shop")]})).to_string();
-        assert!(!theirs.contains("hello") && theirs.contains("GREETING"), "{theirs}");
-        assert_eq!(theirs.matches(REDACTED).count(), 2, "{theirs}");
+        let own = Some("evictlab-a-x7k");
+        let stated = json!({"kind": "Pod", "spec": pod("evictlab-a-x7k")["spec"]});
+        assert_eq!(redacted(pod("evictlab-a-x7k"), own), pod("evictlab-a-x7k"));
+        assert_eq!(redacted(stated.clone(), own), stated, "as a case states it");
+        // Others may choose a name that looks like that of a case.
+        for other in ["shop", "evictlab-x"] {
+            let theirs = redacted(json!({"kind": "PodList", "items": [pod(other)]}), own).to_string();
+            assert!(!theirs.contains("hello") && theirs.contains("GREETING"), "{theirs}");
+            assert_eq!(theirs.matches(REDACTED).count(), 2, "{theirs}");
+        }
     }
 
     #[test]
@@ -410,6 +457,6 @@ mod tests {
             "config": {"tlsPrivateKeyFile": "/var/lib/kubelet/pki/kubelet.key", "image": "registry.k8s.io/pause:3.10"},
             "message": "The node was low on resource: memory. Threshold quantity: 23377Mi, available: 23932160Ki. ",
         });
-        assert_eq!(redacted(pod.clone()), pod);
+        assert_eq!(redacted(pod.clone(), None), pod);
     }
 }

@@ -18,6 +18,7 @@ use crate::args::backend::{BackendName, ManagedBackend};
 use crate::args::bisect::BisectArgs;
 use crate::failure::{Failure, bad_input, infrastructure};
 use crate::kind_context::KindContext;
+use crate::output::print_stderr;
 
 /// Modelled nodes, or kind clusters.
 pub(super) struct BisectBackend<'a> {
@@ -64,6 +65,21 @@ impl<'a> BisectBackend<'a> {
         Ok(Backend::Kind(opened.unwrap_or_else(|| Err(Failure::interrupted()))?))
     }
 
+    /// Removes a cluster from `kept` that is not the one that a run of the search created, or that
+    /// another process uses. It is neither used nor deleted.
+    async fn forget_foreign_cluster(&self, kept: &mut Option<KeptCluster>) -> Result<(), Failure> {
+        let (Some(kind), Some(cluster)) = (&self.kind, &*kept) else { return Ok(()) };
+        let known = evictlab_cluster::find(&kind.docker, &kind.state).await.map_err(infrastructure)?;
+        if !known.iter().any(|found| cluster.is(found)) {
+            let name = &cluster.name;
+            print_stderr(format!(
+                "warning: cluster {name} is not the one that this search created, or is in use: it is left alone"
+            ));
+            *kept = None;
+        }
+        Ok(())
+    }
+
     /// Returns the command that does the same on kind.
     fn kind_command(&self) -> String {
         let args = self.args;
@@ -102,21 +118,24 @@ impl CommitBackend for BisectBackend<'_> {
     ) -> Result<KubeletVerdicts, Failure> {
         let run_dir = RunDir::at(dir).map_err(bad_input)?;
         let run = new_run_id();
+        self.forget_foreign_cluster(kept).await?;
         let backend = self.backend(&run, kubelet, kept.as_ref()).await?;
         let cluster = backend.plans().first().map(|plan| plan.name.clone()).unwrap_or_default();
         let (case, catalog, tries) = (self.case.clone(), self.catalog.clone(), self.args.commits.repeat());
+        let id = run.clone();
         let bisect_run = BisectRun { run, case, backend, catalog, tries, run_dir };
         let clock = BackendName::from(self.args.backend()).clock();
         let verdicts = bisect_run.execute(self.args, clock, self.interrupt).await;
         let is_kept = |kind: &KindContext| kind.state.read(&cluster).is_some_and(|record| record.kept);
         if self.kind.as_ref().is_some_and(is_kept) {
             let version = kubelet.image_version.clone();
-            kept.get_or_insert(KeptCluster { name: cluster, version });
+            kept.get_or_insert(KeptCluster { name: cluster, run: id, version });
         }
         verdicts
     }
 
     async fn delete(&self, kept: &mut Option<KeptCluster>) -> Result<(), Failure> {
+        self.forget_foreign_cluster(kept).await?;
         let (Some(kind), Some(cluster)) = (&self.kind, &*kept) else { return Ok(()) };
         tokio::select! {
             deleted = evictlab_cluster::delete(&kind.docker, &kind.state, &cluster.name) => {

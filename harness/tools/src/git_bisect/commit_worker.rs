@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn cluster(version: &str) -> KeptCluster {
-        KeptCluster { name: "evictlab-a".to_owned(), version: version.parse().unwrap() }
+        KeptCluster { name: "evictlab-a".to_owned(), run: "a".to_owned(), version: version.parse().unwrap() }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use evictlab_cluster::{ClusterState, KnownCluster, Owner};
 use evictlab_rules::KubeletVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,9 +107,24 @@ pub struct SearchFile {
 pub struct KeptCluster {
     /// Name of the cluster.
     pub name: String,
+    /// Id of the run that created it; empty in the file of an older evictlab.
+    #[serde(default)]
+    pub run: String,
     /// Version of its node images.
     #[schemars(with = "String")]
     pub version: KubeletVersion,
+}
+
+impl KeptCluster {
+    /// Returns whether a cluster on this host is the one that a run of the search created, and no
+    /// other process uses it. The name alone does not tell: another user may have deleted the
+    /// cluster and created one with its name.
+    pub fn is(&self, found: &KnownCluster) -> bool {
+        let record = &found.record;
+        let is_unused = found.state != ClusterState::Live || record.owner == Owner::this();
+        let is_same = record.cluster == self.name && record.run == self.run;
+        is_same && found.is_local && found.is_own && is_unused
+    }
 }
 
 /// A search cannot be resumed, or its file not be written.
@@ -241,7 +257,45 @@ fn fields(options: &SearchOptions) -> serde_json::Map<String, serde_json::Value>
 
 #[cfg(test)]
 mod tests {
+    use evictlab_cluster::ClusterRecord;
+
     use super::*;
+
+    #[test]
+    fn a_kept_cluster_is_that_of_the_run_that_created_it() {
+        let kept =
+            KeptCluster { name: "dev".to_owned(), run: "r1".to_owned(), version: "v1.34.2".parse().unwrap() };
+        let known = |cluster: &str, run: &str| KnownCluster {
+            record: ClusterRecord::new("daemon", cluster, run, Owner::this(), vec![]),
+            state: ClusterState::Kept,
+            containers: vec![],
+            is_local: true,
+            is_own: true,
+        };
+        let stranger = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        let with_owner = |state| {
+            let record = ClusterRecord { owner: stranger.clone(), ..known("dev", "r1").record };
+            KnownCluster { state, record, ..known("dev", "r1") }
+        };
+        for (what, found, expected) in [
+            ("the cluster", known("dev", "r1"), true),
+            (
+                "in use by this process",
+                KnownCluster { state: ClusterState::Live, ..known("dev", "r1") },
+                true,
+            ),
+            ("of a process that ended", with_owner(ClusterState::Kept), true),
+            ("in use by another process", with_owner(ClusterState::Live), false),
+            ("another name", known("dev-2", "r1"), false),
+            ("the name, another run", known("dev", "r2"), false),
+            ("nodes without a record", KnownCluster { is_own: false, ..known("dev", "r1") }, false),
+            ("another Docker host", KnownCluster { is_local: false, ..known("dev", "r1") }, false),
+        ] {
+            assert_eq!(kept.is(&found), expected, "{what}");
+        }
+        let older: KeptCluster = serde_json::from_str(r#"{"name": "dev", "version": "v1.34.2"}"#).unwrap();
+        assert!(!older.is(&known("dev", "r1")), "a file that does not name the run");
+    }
 
     #[test]
     fn only_the_same_search_is_resumed() {
