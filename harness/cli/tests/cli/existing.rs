@@ -330,7 +330,12 @@ impl ServedCluster {
                 "metadata": {"name": "theirs"},
                 "spec": {"nodeName": node, "containers": [{"name": "c", "image": "agnhost"}]},
             });
-            pods.create(&Default::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+            let pod = serde_json::from_value(pod).unwrap();
+            // Pods are forbidden until a controller has made the default service account.
+            while let Err(error) = pods.create(&Default::default(), &pod).await {
+                assert!(error.to_string().contains("serviceaccount \"default\" not found"), "{error}");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
         });
     }
 }
