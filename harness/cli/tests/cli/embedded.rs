@@ -107,7 +107,8 @@ const FAULTS: [(&str, &[&str]); 13] = [
     ("watch-expired: {at: 2s}", &[]),
     // The error may hit the evidence of a case that ends at this time.
     ("api-error: {at: 2s}", &["inconclusive", "error"]),
-    ("api-error: {at: 8s, for: 20s, code: 503}", &["inconclusive", "error"]),
+    // It may hide the trigger of a case, which then runs again.
+    ("api-error: {at: 8s, for: 20s, code: 503}", &["inconclusive", "error", "flaky"]),
     ("api-slow: {at: 2s, by: 1s}", &[]),
     ("kubelet-restart: {at: 3s}", &["inconclusive", "flaky"]),
     ("oom-kill: {at: 3s}", &["inconclusive"]),
