@@ -17,6 +17,9 @@ use crate::yaml_path;
 /// Prefix of the labels, annotations and taints that evictlab adds to a node.
 pub const LABEL_PREFIX: &str = "evictlab.dev/";
 
+/// Sizes of an unused image, in bytes.
+const UNUSED_IMAGE_SIZE: std::ops::RangeInclusive<i64> = 1 << 20..=2 << 30;
+
 /// Size of an imagefs in bytes: it has the images of a kind node and room for a case, and the
 /// metadata of a larger one would take space of the host.
 const IMAGEFS_SIZE: std::ops::RangeInclusive<i64> = 2 * GIB as i64..=64 * GIB as i64;
@@ -34,6 +37,15 @@ impl Checker<'_> {
         }
         if let Some(file_systems) = &self.case.node.file_systems {
             self.check_imagefs(file_systems);
+        }
+        if let Some(size) = &self.case.node.unused_image
+            && !UNUSED_IMAGE_SIZE.contains(&size.quantity().value())
+        {
+            self.report(
+                yaml_path!["node", "unused-image"],
+                format!("an unused image cannot have a size of {size}"),
+                "state 1Mi to 2Gi",
+            );
         }
         for (at, step) in self.case.steps.iter().enumerate() {
             match step.node_change() {

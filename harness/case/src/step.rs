@@ -355,6 +355,10 @@ pub struct NodeSetup {
     /// Extended resources of the node, such as `evictlab.dev/slots: "2"`.
     #[serde(default)]
     pub capacity: BTreeMap<String, QuantityText>,
+    /// Size of an image that no container uses, which the node has before the kubelet starts with the
+    /// case's configuration.
+    #[serde(default)]
+    pub unused_image: Option<QuantityText>,
     /// File systems apart from nodefs. The kubelet is restarted, and detects them.
     #[serde(default)]
     pub file_systems: Option<FileSystems>,

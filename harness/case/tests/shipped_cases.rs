@@ -143,15 +143,15 @@ fn suites_are_complete() {
     let expected = [
         ("end-state", 11),
         ("file-systems", 6),
-        ("limits", 15),
+        ("limits", 16),
         ("message", 14),
         ("out-of-memory", 8),
         ("pids", 3),
-        ("ranking", 20),
-        ("relatives", 17),
+        ("ranking", 21),
+        ("relatives", 19),
         ("signals", 7),
         ("storage", 9),
-        ("thresholds", 20),
+        ("thresholds", 21),
     ];
     assert_eq!(suites, expected.map(|(suite, cases)| (suite.to_owned(), cases)).into());
 }

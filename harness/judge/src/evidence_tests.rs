@@ -538,10 +538,10 @@ fn a_lost_end_of_a_container_is_no_late_kill() {
     assert_eq!(killed("killed-within: 2s", 0, 1).verdict, Verdict::Passed);
     assert_eq!(killed("killed-within: 2s", 9, 10).verdict, Verdict::Failed);
     let why = "1.0 to 10.0 s from the event to the end of the last container, because the status of a container was lost";
-    assert_inconclusive(&killed("killed-within: 2s", 1, 10), InconclusiveReason::EvidenceLost, why);
+    assert_inconclusive(&killed("killed-within: 2s", 1, 10), InconclusiveReason::StatusLost, why);
     assert_eq!(killed("killed-after: 7s", 5, 8).verdict, Verdict::Passed);
     assert_eq!(killed("killed-after: 7s", 1, 3).verdict, Verdict::Failed);
-    assert_inconclusive(&killed("killed-after: 7s", 1, 10), InconclusiveReason::EvidenceLost, why);
+    assert_inconclusive(&killed("killed-after: 7s", 1, 10), InconclusiveReason::StatusLost, why);
 }
 
 #[test]
@@ -675,19 +675,25 @@ fn an_eviction_before_the_data_were_deleted_is_inconclusive() {
 /// Image garbage collection may end the pressure before the kubelet evicts a pod.
 #[test]
 fn a_disk_that_was_freed_before_any_eviction_is_inconclusive() {
-    let with_last = |expect: &str, mib: u64| {
+    let with_last_of_images = |expect: &str, mib: u64, images: u64| {
         let case = case(expect, ", pressure: {signal: nodefs.available}");
-        let sample = |at: u32, mib: u64| {
+        let sample = |at: u32, mib: u64, images: u64| {
             let mut sample = sample(at, &["web", "db"]);
             sample["node"]["fs"] =
                 json!({"availableBytes": mib << 20, "capacityBytes": 1_u64 << 30, "inodesFree": 1000});
+            sample["node"]["runtime"] = json!({"imageFs": {"usedBytes": images << 20}});
             sample
         };
         let mut observed = observations();
         observed["configz"] = json!({"evictionHard": {"nodefs.available": "100Mi"}});
-        observed["samples"] = json!([sample(33, 90), sample(39, mib)]);
+        observed["samples"] = json!([sample(33, 90, 500), sample(39, mib, images)]);
         result(&case, observed)
     };
+    let with_last = |expect: &str, mib: u64| with_last_of_images(expect, mib, 500);
+    let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi; images or \
+               dead containers of 200Mi were deleted";
+    let deleted = with_last_of_images("{evicted: [web]}", 300, 300);
+    assert_inconclusive(&deleted, InconclusiveReason::ReclaimSufficed, why);
     let why = "the pressure on nodefs.available ended before any eviction: at last it was 300Mi";
     assert_inconclusive(&with_last("{evicted: [web]}", 300), InconclusiveReason::ThresholdNotReached, why);
     assert_eq!(with_last("{evicted: [web]}", 80).verdict, Verdict::Failed, "the pressure lasts");

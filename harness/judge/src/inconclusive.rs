@@ -449,6 +449,18 @@ fn free_disk(sample: &Sample, resource: Resource) -> [Option<i64>; 2] {
     })
 }
 
+/// Returns the greatest decrease of the bytes that images and writable layers take.
+fn freed_imagefs_bytes(samples: &[Sample]) -> i64 {
+    let used = |sample: &Sample| sample.node.runtime.as_ref()?.image_fs.as_ref()?.used_bytes;
+    let mut most = 0;
+    let mut freed = 0;
+    for used in samples.iter().filter_map(used) {
+        most = used.max(most);
+        freed = freed.max(most - used);
+    }
+    freed
+}
+
 /// Finds a pressure on a disk that ended before any pod was evicted: the kubelet has deleted unused
 /// images or dead containers, or something else has freed the disk. A kubelet that evicts nobody
 /// leaves the pods their data, and the pressure lasts.
@@ -468,9 +480,14 @@ fn pressure_ended(
     if thresholds.any(|threshold| threshold.is_met(&last, false)) {
         return None;
     }
-    let why =
+    let ended =
         format!("the pressure on {signal} ended before any eviction: at last it was {}", last.available);
-    Some(Inconclusive::new(InconclusiveReason::ThresholdNotReached, why))
+    let freed = freed_imagefs_bytes(&evidence.samples);
+    if freed < MIB as i64 {
+        return Some(Inconclusive::new(InconclusiveReason::ThresholdNotReached, ended));
+    }
+    let why = format!("{ended}; images or dead containers of {} were deleted", Quantity::from_bytes(freed));
+    Some(Inconclusive::new(InconclusiveReason::ReclaimSufficed, why))
 }
 
 /// Returns the resource for which the kubelet evicted a pod, if its message states one.

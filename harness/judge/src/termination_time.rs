@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::evidence::PodEvidence;
-use crate::verdict::{Check, Inconclusive};
+use crate::verdict::{Check, Inconclusive, InconclusiveReason};
 use evictlab_case::Duration;
 use evictlab_evidence::ContainerStatusExt;
 use evictlab_rules::summary::Sample;
@@ -57,9 +57,8 @@ pub(crate) fn check_termination_time(
     pod: &PodEvidence<'_>,
     samples: &[Sample],
 ) -> Result<Check, Inconclusive> {
-    let unknown = |cause: &str| {
-        Inconclusive::evidence_lost(format!("when {} was killed is not known: {cause}", pod.name))
-    };
+    let why = |cause: &str| format!("when {} was killed is not known: {cause}", pod.name);
+    let unknown = |cause: &str| Inconclusive::evidence_lost(why(cause));
     let event = pod.evicted_at().ok_or_else(|| unknown("its Evicted event is missing"))?;
     let [earliest, latest] = last_container_end(pod, event, samples)
         .ok_or_else(|| unknown("no container's end after the event was reported"))?
@@ -69,9 +68,10 @@ pub(crate) fn check_termination_time(
         false => format!("{earliest:.1} to {latest:.1} s"),
     };
     let observed = format!("{time} from the event to the end of the last container");
-    let holds = bounds
-        .hold(earliest, latest)
-        .ok_or_else(|| unknown(&format!("{observed}, because the status of a container was lost")))?;
+    let holds = bounds.hold(earliest, latest).ok_or_else(|| {
+        let why = why(&format!("{observed}, because the status of a container was lost"));
+        Inconclusive::new(InconclusiveReason::StatusLost, why)
+    })?;
     Ok(Check { name: format!("{} is killed", pod.name), holds, expected: bounds.describe(), observed })
 }
 

@@ -56,6 +56,8 @@ pub enum InconclusiveReason {
     HostUnfit,
     /// Evidence that the case needs is missing.
     EvidenceLost,
+    /// The kubelet lost the status of a container, and with it the time of its end.
+    StatusLost,
     /// An Evicted event is missing, although later events about the pod arrived. If that happens
     /// twice, the kubelet did not send the event.
     EventMissing,
@@ -63,6 +65,9 @@ pub enum InconclusiveReason {
     StatsOutrun,
     /// The kubelet evicted another pod before the data of the expected one were deleted.
     ReclaimPending,
+    /// The kubelet freed enough of the disk without an eviction: it deleted unused images or dead
+    /// containers, which other cases or the node itself had left.
+    ReclaimSufficed,
     /// The case's trigger was never observed.
     TriggerNotObserved,
     /// The case ended before its end condition held or its steps were done.
@@ -215,9 +220,11 @@ impl fmt::Display for InconclusiveReason {
             Self::PodNeverStarted => "pod-never-started",
             Self::HostUnfit => "host-unfit",
             Self::EvidenceLost => "evidence-lost",
+            Self::StatusLost => "status-lost",
             Self::EventMissing => "event-missing",
             Self::StatsOutrun => "stats-outrun",
             Self::ReclaimPending => "reclaim-pending",
+            Self::ReclaimSufficed => "reclaim-sufficed",
             Self::TriggerNotObserved => "trigger-not-observed",
             Self::EndNotReached => "end-not-reached",
         })
@@ -254,7 +261,8 @@ impl CaseResult {
         }
     }
 
-    /// Returns the result after earlier tries: `flaky` instead of `passed` if there were any, and
+    /// Returns the result after earlier tries: `flaky` instead of `passed` if there were any that do
+    /// not only show the state of the node before the case, and
     /// `failed` if an Evicted event was missing in this and an earlier try.
     pub fn after_tries(mut self, tries: Vec<EarlierTry>) -> Self {
         let missing = Some(InconclusiveReason::EventMissing);
@@ -266,7 +274,11 @@ impl CaseResult {
         }
         if let (Verdict::Passed, Some(first)) = (self.verdict, tries.first()) {
             let reason = first.doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
-            self.verdict = Verdict::Flaky;
+            // A node deletes its unused images only once.
+            let is_flaky = |earlier: &EarlierTry| earlier.doubt != Some(InconclusiveReason::ReclaimSufficed);
+            if tries.iter().any(is_flaky) {
+                self.verdict = Verdict::Flaky;
+            }
             self.why = format!("{}; try 1 was {}{reason}: {}", self.why, first.verdict, first.why.trim_end());
         }
         self.earlier_tries = tries;
@@ -331,6 +343,11 @@ mod tests {
             flaky.why,
             "as stated; try 1 was inconclusive (threshold-not-reached): el1 was not reached"
         );
+        let reclaimed = EarlierTry { doubt: Some(InconclusiveReason::ReclaimSufficed), ..first.clone() };
+        let passed = of(Verdict::Passed, vec![reclaimed.clone()]);
+        assert_eq!((passed.verdict, passed.earlier_tries.len()), (Verdict::Passed, 1));
+        assert!(passed.why.contains("try 1 was inconclusive (reclaim-sufficed)"), "{}", passed.why);
+        assert_eq!(of(Verdict::Passed, vec![reclaimed, first.clone()]).verdict, Verdict::Flaky);
         for verdict in [Verdict::Failed, Verdict::Reproduced, Verdict::Inconclusive] {
             let result = of(verdict, vec![first.clone()]);
             assert_eq!((result.verdict, result.earlier_tries.len()), (verdict, 1));

@@ -7,6 +7,7 @@ use tokio::io::AsyncWriteExt;
 use super::containerd::{Containerd, ContainerdError};
 use super::pull::{PullError, has_image, pull_image};
 use super::stress_image::{self, Archive, BuildError, CargoOutput};
+use super::unused_image::{self, unused_image_name};
 use crate::docker::{Docker, DockerError};
 
 /// Images could not be loaded into nodes.
@@ -100,6 +101,20 @@ pub(crate) async fn load_unpinned(docker: &Docker, node: &str, image: &str) -> R
         return ensure_loaded(docker, &[node], &images, &|_| {}).await;
     }
     load_images(docker, &[node], &images, &|_| {}).await
+}
+
+/// Loads an image of this size that no container uses into a node, unless the node has it.
+pub(crate) async fn load_unused(docker: &Docker, node: &str, bytes: u64) -> Result<(), ImageLoadError> {
+    let name = unused_image_name(bytes);
+    let containerd = Containerd { docker, node };
+    if containerd.missing(std::slice::from_ref(&name)).await?.is_empty() {
+        return Ok(());
+    }
+    let architecture = docker.architecture().await?;
+    let archive = unused_image::archive(bytes, architecture).map_err(archive_error(&name))?;
+    let path = temporary_file().map_err(archive_error(&name))?;
+    tokio::fs::write(&path, &archive.bytes).await.map_err(archive_error(&name))?;
+    Ok(containerd.import(&path).await?)
 }
 
 /// Unpacks images in the nodes, so that the first container of an image starts without delay.

@@ -8,6 +8,7 @@ mod plan;
 mod pull;
 mod resolve;
 pub mod stress_image;
+mod unused_image;
 pub mod update;
 
 pub use binary::{ResolveError, kubelet_version};
@@ -15,7 +16,8 @@ pub use catalog::{CANARY_IMAGE, ImageCatalog, ImageCatalogError, ImageLocations}
 pub(crate) use containerd::ARCHIVE_PATH;
 pub use containerd::ContainerdError;
 pub use ensure_loaded::{ImageLoadError, ensure_loaded};
-pub(crate) use ensure_loaded::{load_unpinned, unpack};
+pub(crate) use ensure_loaded::{load_unpinned, load_unused, unpack};
 pub use plan::plan_kubelets;
 pub use pull::{PullError, has_image, pull_image};
 pub use resolve::{KubeletImage, KubeletResolver};
+pub(crate) use unused_image::unused_image_name;

@@ -67,6 +67,11 @@ impl Kubelet {
         self.status.images.load(image, ctx.now);
     }
 
+    /// Adds an image of a size in bytes to the runtime, unless the node has it.
+    pub fn add_image(&mut self, image: &str, bytes: u64, ctx: &SimContext) {
+        self.status.images.add(image, bytes, ctx.now);
+    }
+
     /// Returns the slot of the next event.
     pub(crate) fn next(&self) -> Option<Slot> {
         self.queue.next()

@@ -118,10 +118,12 @@ impl CaseRunner<'_> {
         if self.leased.is_dirty().await {
             self.report_step(Phase::Lease, "waiting for the node to recover");
             self.cancellable(self.leased.reset()).await?;
-        } else if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
-            self.cancel.run_until_cancelled(self.leased.wait_for_steady_memory()).await;
+        }
+        if self.exclusivity != Exclusivity::Shared && case.pressure.is_some() {
+            self.cancel.run_until_cancelled(self.leased.wait_until_steady()).await;
         }
         self.cancellable(self.set_up_file_systems()).await?;
+        self.cancellable(self.add_unused_image()).await?;
         let container_start = self.leased.container_start().await;
         let _starved_node = self.acquire_starvation().await?;
         let plan = self.cancellable(self.plan_pressure()).await?;
@@ -200,6 +202,15 @@ impl CaseRunner<'_> {
         };
         self.report_step(Phase::Lease, format!("giving the node an imagefs of {}", stated.imagefs));
         Ok(self.leased.set_up_file_systems(wanted).await?)
+    }
+
+    /// Gives the node the unused image of the case. The pressure is relative to the space left.
+    async fn add_unused_image(&self) -> Result<(), CaseError> {
+        let Some(size) = &self.case.case.node.unused_image else { return Ok(()) };
+        self.report_step(Phase::Lease, format!("giving the node an unused image of {size}"));
+        self.leased.mark_dirty().await;
+        let bytes = u64::try_from(size.quantity().value()).unwrap_or(0);
+        Ok(self.leased.node.backend().add_unused_image(bytes).await?)
     }
 
     /// Plans the pressure on an external node, whose threshold is not changed.

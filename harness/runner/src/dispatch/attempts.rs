@@ -84,6 +84,7 @@ impl RunContext {
             if retry == Retry::MoreSlowly {
                 leased.slow_down().await;
             }
+            leased.mark_unsteady().await;
             tries.push(outcome.result.as_earlier_try());
             self.events.send(RunEventKind::CaseRetried {
                 id: id.clone(),
@@ -116,6 +117,10 @@ impl Retry {
             // Memory that the node freed after the measurement lowers the effective threshold; the
             // second measurement does not include it any more.
             InconclusiveReason::ThresholdNotReached if number == 1 => Some(Self::Same),
+            // The next try finds a node without unused images.
+            InconclusiveReason::ReclaimSufficed if number == 1 => Some(Self::Same),
+            // A race of the kubelet, which hardly loses a status twice.
+            InconclusiveReason::StatusLost if number == 1 => Some(Self::Same),
             // Other load of the host may have come before the trigger, or delayed a deletion.
             InconclusiveReason::TriggerNotObserved | InconclusiveReason::ReclaimPending if number == 1 => {
                 Some(Self::Same)
@@ -156,6 +161,9 @@ mod tests {
         assert_eq!((1..=4).filter_map(|number| after(outrun, number)).count(), 3);
         let not_reached = Some(InconclusiveReason::ThresholdNotReached);
         assert_eq!([1, 2].map(|number| after(not_reached, number)), [Some(Retry::Same), None]);
+        for once in [InconclusiveReason::ReclaimSufficed, InconclusiveReason::StatusLost] {
+            assert_eq!([1, 2].map(|number| after(Some(once), number)), [Some(Retry::Same), None]);
+        }
         let missing = Some(InconclusiveReason::EventMissing);
         assert_eq!([1, 2].map(|number| after(missing, number)), [Some(Retry::ForTheEvent), None]);
         assert_eq!(after(Some(InconclusiveReason::EvidenceLost), 1), None);

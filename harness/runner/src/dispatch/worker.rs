@@ -120,7 +120,7 @@ impl RunContext {
         };
         let outcome = self.run_for_rate(&job.case, &job.id, &leased, exclusivity).await;
         if exclusivity == Exclusivity::Shared {
-            leased.mark_shared_use().await;
+            leased.mark_unsteady().await;
         }
         outcome
     }

@@ -63,6 +63,7 @@ fn changes_node(case: &Case) -> bool {
         || case.node.memory.is_some()
         || !case.node.capacity.is_empty()
         || case.node.file_systems.is_some()
+        || case.node.unused_image.is_some()
         || case.node_changes().next().is_some()
 }
 

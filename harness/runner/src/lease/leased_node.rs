@@ -22,11 +22,11 @@ use crate::recovery::verify_recovered::{
 };
 
 /// Time limit for steady memory: cAdvisor updates the statistics of a node every 10 to 15 s.
-const STEADY_MEMORY_LIMIT: Duration = Duration::from_secs(45);
+const STEADY_LIMIT: Duration = Duration::from_secs(45);
 /// Interval of requests for new statistics.
 const STATISTICS_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum difference of two statistics that agree, in bytes.
-const STEADY_MEMORY: u64 = 16 * MIB;
+const STEADY: u64 = 16 * MIB;
 
 /// Function from an image of a case to its full name.
 pub(crate) type ImageNames = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -82,7 +82,7 @@ struct LeaseState {
     /// The node may have file systems of a case.
     has_file_systems: bool,
     /// Cases shared the node since the last statistics that an exclusive case waited for.
-    was_shared: bool,
+    is_unsteady: bool,
     /// Reason why no case may use the node any more.
     unusable: Option<String>,
 }
@@ -125,7 +125,7 @@ impl LeasedNode {
             baseline,
             dirty: DirtyState::Clean,
             has_file_systems: false,
-            was_shared: false,
+            is_unsteady: false,
             unusable: None,
         });
         let (access, leftovers) = (RwLock::new(()), Mutex::default());
@@ -228,44 +228,44 @@ impl LeasedNode {
         Ok(())
     }
 
-    /// Records that a case shared the node.
-    pub(crate) async fn mark_shared_use(&self) {
-        self.state.lock().await.was_shared = true;
+    /// Records that pods of a case may have left memory or files that become free: of a case that
+    /// shared the node, or of a try that is repeated.
+    pub(crate) async fn mark_unsteady(&self) {
+        self.state.lock().await.is_unsteady = true;
     }
 
-    /// Waits for the end of the pods of cases that shared the node since the last call.
-    pub(crate) async fn wait_for_steady_memory(&self) {
+    /// Waits until the pods of earlier cases and tries have left nothing, if cases shared the node or a
+    /// try is repeated since the last call.
+    pub(crate) async fn wait_until_steady(&self) {
         let mut state = self.state.lock().await;
-        if std::mem::take(&mut state.was_shared) {
+        if std::mem::take(&mut state.is_unsteady) {
             self.wait_until_pods_ended().await;
         }
     }
 
     /// Waits until the node's statistics do not list pods of cases any more, and two successive
-    /// ones agree: until then they include memory that becomes free, and a threshold below them may
+    /// ones agree: until then they include memory and files that become free, and a threshold below them may
     /// be out of reach. After a time limit the case goes on: if it then does not reach its
     /// threshold, it is run again.
     pub(crate) async fn wait_until_pods_ended(&self) {
-        let read = async || self.node.summary().await.ok().and_then(|summary| memory_sample(&summary));
+        let read = async || self.node.summary().await.ok().and_then(|summary| Free::of_idle_node(&summary));
         let steady = async {
             // The first statistics may be older than the end of the last pod.
             let (mut last, mut updates) = (read().await, 0);
             loop {
                 tokio::time::sleep(STATISTICS_POLL_INTERVAL).await;
-                let Some((time, available)) = read().await else { continue };
-                let Some((last_time, last_available)) = last.replace((time, available)) else {
-                    continue;
-                };
-                if time == last_time {
+                let Some(now) = read().await else { continue };
+                let Some(before) = last.replace(now) else { continue };
+                if now.time == before.time {
                     continue;
                 }
                 updates += 1;
-                if updates > 1 && available.abs_diff(last_available) < STEADY_MEMORY {
+                if updates > 1 && now.agrees_with(&before) {
                     return;
                 }
             }
         };
-        let _ = tokio::time::timeout(STEADY_MEMORY_LIMIT, steady).await;
+        let _ = tokio::time::timeout(STEADY_LIMIT, steady).await;
     }
 
     /// Restores the base configuration and waits until the node has recovered. A canary pod runs
@@ -312,15 +312,34 @@ impl LeasedNode {
     }
 }
 
-/// Returns the time of the node's memory statistics, and the available memory in bytes; `None`
-/// while the Summary lists a pod of an earlier case.
-fn memory_sample(summary: &Value) -> Option<(Timestamp, i64)> {
-    let Sample { node, pods, .. } = Sample::deserialize(summary).ok()?;
-    if pods.iter().any(|pod| Namespace::is_own_name(&pod.pod_ref.namespace)) {
-        return None;
+/// Free memory and disk space of a node without pods of cases.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    /// Time of the memory statistics.
+    time: Timestamp,
+    /// Available memory, in bytes.
+    memory: i64,
+    /// Free space of nodefs, in bytes.
+    nodefs: Option<i64>,
+}
+
+impl Free {
+    /// Reads a Summary; `None` while it lists a pod of an earlier case.
+    fn of_idle_node(summary: &Value) -> Option<Self> {
+        let Sample { node, pods, .. } = Sample::deserialize(summary).ok()?;
+        if pods.iter().any(|pod| Namespace::is_own_name(&pod.pod_ref.namespace)) {
+            return None;
+        }
+        let memory = node.memory?;
+        let nodefs = node.fs.and_then(|fs| fs.available_bytes);
+        Some(Self { time: memory.time?, memory: memory.available_bytes?, nodefs })
     }
-    let memory = node.memory?;
-    Some((memory.time?, memory.available_bytes?))
+
+    fn agrees_with(&self, other: &Self) -> bool {
+        let is_steady = |now: i64, before: i64| now.abs_diff(before) < STEADY;
+        is_steady(self.memory, other.memory)
+            && self.nodefs.zip(other.nodefs).is_none_or(|(now, before)| is_steady(now, before))
+    }
 }
 
 async fn read_process_memory(node: &Node) -> Option<u64> {

@@ -62,21 +62,58 @@ impl Blob {
     }
 }
 
+/// Contents of an image with one layer.
+pub(in crate::images) struct OneLayer<'a> {
+    /// Name with its tag.
+    pub(in crate::images) name: &'a str,
+    /// CPU architecture in image notation.
+    pub(in crate::images) architecture: String,
+    /// Bytes of the layer, a tar archive.
+    pub(in crate::images) layer: Vec<u8>,
+    /// Digest of the uncompressed layer, if it is compressed by gzip.
+    pub(in crate::images) uncompressed: Option<String>,
+    /// `config` of the image configuration.
+    pub(in crate::images) config: Value,
+    /// Command that made the layer.
+    pub(in crate::images) created_by: &'a str,
+}
+
 impl Built {
     /// Creates an image that contains only the program, with the program as entrypoint.
     ///
     /// # Errors
     /// Those of [`tar::Builder`].
     pub fn archive(&self) -> io::Result<Archive> {
-        let layer = tar_of([("stress", 0o755, self.program.as_slice())])?;
-        let layer = Blob::new("application/vnd.oci.image.layer.v1.tar", layer);
+        let image = OneLayer {
+            name: NAME,
+            architecture: self.architecture.clone(),
+            layer: tar_of([("stress", 0o755, self.program.as_slice())])?,
+            uncompressed: None,
+            config: json!({"Entrypoint": ["/stress"], "Cmd": ["idle"], "Env": ["PATH=/"], "WorkingDir": "/"}),
+            created_by: "evictlab image build",
+        };
+        image.archive()
+    }
+}
+
+impl OneLayer<'_> {
+    /// Creates the archive.
+    ///
+    /// # Errors
+    /// Those of [`tar::Builder`].
+    pub(in crate::images) fn archive(self) -> io::Result<Archive> {
+        let (media_type, uncompressed) = match self.uncompressed {
+            Some(digest) => ("application/vnd.oci.image.layer.v1.tar+gzip", Some(digest)),
+            None => ("application/vnd.oci.image.layer.v1.tar", None),
+        };
+        let layer = Blob::new(media_type, self.layer);
         let config = json!({
             "created": "1970-01-01T00:00:00Z",
             "architecture": self.architecture,
             "os": "linux",
-            "config": {"Entrypoint": ["/stress"], "Cmd": ["idle"], "Env": ["PATH=/"], "WorkingDir": "/"},
-            "rootfs": {"type": "layers", "diff_ids": [layer.digest()]},
-            "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "evictlab image build"}],
+            "config": self.config,
+            "rootfs": {"type": "layers", "diff_ids": [uncompressed.unwrap_or_else(|| layer.digest())]},
+            "history": [{"created": "1970-01-01T00:00:00Z", "created_by": self.created_by}],
         });
         let config = Blob::json("application/vnd.oci.image.config.v1+json", &config);
         let manifest = json!({
@@ -87,16 +124,16 @@ impl Built {
         });
         let manifest = Blob::json("application/vnd.oci.image.manifest.v1+json", &manifest);
         let mut listed = manifest.descriptor();
-        let tag = NAME.rsplit_once(':').map_or(NAME, |(_, tag)| tag);
+        let tag = self.name.rsplit_once(':').map_or(self.name, |(_, tag)| tag);
         listed["annotations"] =
-            json!({"io.containerd.image.name": NAME, "org.opencontainers.image.ref.name": tag});
+            json!({"io.containerd.image.name": self.name, "org.opencontainers.image.ref.name": tag});
         let index = json!({
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.index.v1+json",
             "manifests": [listed],
         });
         let docker_manifest =
-            json!([{"Config": config.path(), "RepoTags": [NAME], "Layers": [layer.path()]}]);
+            json!([{"Config": config.path(), "RepoTags": [self.name], "Layers": [layer.path()]}]);
         let texts =
             [json!({"imageLayoutVersion": "1.0.0"}), index, docker_manifest].map(|value| value.to_string());
         let paths = [&config, &layer, &manifest].map(|blob| (blob.path(), &blob.bytes));
@@ -107,7 +144,7 @@ impl Built {
                 .chain(paths.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())))
                 .map(|(path, bytes)| (path, 0o644, bytes)),
         )?;
-        Ok(Archive { bytes, digest: manifest.digest(), architecture: self.architecture.clone() })
+        Ok(Archive { bytes, digest: manifest.digest(), architecture: self.architecture })
     }
 }
 

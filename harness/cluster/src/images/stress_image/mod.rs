@@ -8,6 +8,7 @@ mod embedded;
 mod error;
 mod load;
 
+pub(super) use archive::OneLayer;
 pub use archive::{Archive, Built, NAME, architecture};
 pub use build::{build, source_tree};
 pub use cargo::CargoOutput;

@@ -127,6 +127,10 @@ impl EmbeddedNode {
         self.with(|node, ctx| node.kubelet.load_image(image, ctx))
     }
 
+    pub(super) fn add_image(&self, image: &str, bytes: u64) -> Result<(), NodeError> {
+        self.with(|node, ctx| node.kubelet.add_image(image, bytes, ctx))
+    }
+
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
         let scope = FaultScope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
         self.cluster.inject_faults(faults, &scope);

@@ -12,6 +12,7 @@ use super::embedded::EmbeddedNode;
 use super::existing::ExistingNode;
 use super::kind::KindNode;
 use crate::docker::{Docker, ExecOutput};
+use crate::images::unused_image_name;
 use crate::node::error::{ConfigureError, NodeError};
 use crate::node::external::ExternalNode;
 use crate::node::file_systems::{FileSystemsError, NodeFileSystems};
@@ -222,6 +223,19 @@ impl NodeBackend {
         match self {
             Self::Embedded(node) => node.load_image(image),
             Self::Kind(node) => node.load_image(image).await,
+            Self::Existing(node) => Err(node.not_managed()),
+        }
+    }
+
+    /// Puts an image of this size on the node, which no container uses, unless the node has one of the
+    /// size. The kubelet may delete it.
+    ///
+    /// # Errors
+    /// The image could not be imported, or the node is not managed by evictlab.
+    pub async fn add_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(node) => node.add_image(&unused_image_name(bytes), bytes),
+            Self::Kind(node) => node.add_unused_image(bytes).await,
             Self::Existing(node) => Err(node.not_managed()),
         }
     }

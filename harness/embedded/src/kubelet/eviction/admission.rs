@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::defect::Defect;
 use crate::kubelet::state::Kubelet;
+use crate::resource::ObjectExt;
 use crate::resource::scheduling::NodeConstraints;
 
 impl Kubelet {
@@ -28,7 +29,8 @@ impl Kubelet {
         let attributes = AdmitAttributes {
             qos: applicant.qos_class(),
             critical: applicant.is_critical() && !self.has(Defect::AdmissionRejectsCritical),
-            tolerates_memory_pressure: tolerates_memory_pressure(pod),
+            tolerates_memory_pressure: tolerates_memory_pressure(pod)
+                || self.has(Defect::AdmissionAcceptsOtherToleration) && tolerates_no_schedule(pod),
         };
         let message = admission_rejection(&conditions, attributes);
         self.rejection_with_defects(message, &conditions, &attributes).map(|message| message.to_string())
@@ -54,10 +56,12 @@ impl Kubelet {
         let AdmitAttributes { qos, critical, tolerates_memory_pressure } = *pod;
         let memory_only = conditions == [NodeCondition::MemoryPressure];
         let is_best_effort = qos == QosClass::BestEffort;
+        let has_memory = conditions.contains(&NodeCondition::MemoryPressure);
         let is_admitted = if memory_only {
             self.has(Defect::AdmissionAdmitsBestEffort)
         } else {
             self.has(Defect::AdmissionDiskSparesBurstable) && !is_best_effort
+                || self.has(Defect::AdmissionMemoryHidesDisk) && has_memory && !is_best_effort
                 || self.has(Defect::AdmissionDiskSparesTolerant) && tolerates_memory_pressure
         };
         let is_rejected = memory_only
@@ -68,6 +72,11 @@ impl Kubelet {
         let rejected = || EvictionMessage::Rejected { conditions: conditions.to_vec(), in_status: false };
         if is_rejected { Some(rejected()) } else { message.filter(|_| !is_admitted) }
     }
+}
+
+/// Returns whether a pod tolerates any taint of the effect `NoSchedule`.
+fn tolerates_no_schedule(pod: &Value) -> bool {
+    pod.spec().items("tolerations").any(|toleration| toleration.text("effect") == "NoSchedule")
 }
 
 /// Returns whether a pod tolerates the memory-pressure taint, which has no value.

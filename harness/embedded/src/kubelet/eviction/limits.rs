@@ -3,7 +3,8 @@
 use evictlab_rules::KubeletVersion;
 use evictlab_rules::message::{EvictionMessage, exceeded_storage_limits};
 use evictlab_rules::pod::Pod;
-use evictlab_rules::summary::{FsStats, PodStats};
+use evictlab_rules::quantity::Quantity;
+use evictlab_rules::summary::{ContainerStats, FsStats, PodStats};
 
 use crate::defect::{Area, Defect, Defects};
 
@@ -46,36 +47,48 @@ fn limited(pod: &Pod, defects: &Defects) -> Pod {
             container.resources.limits.remove(RESOURCE);
         }
     }
+    if defects.has(Defect::VolumeLimitOfFirst) {
+        let sources = pod.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
+        sources.skip(1).for_each(|source| source.size_limit = None);
+    }
+    // Nothing is below one byte, and everything that is used is above it.
+    let one_byte = Quantity::from_bytes(1);
+    if defects.has(Defect::ContainerLimitZeroEnforced) {
+        let limits = pod.spec.containers.iter_mut().filter_map(|one| one.resources.limits.get_mut(RESOURCE));
+        limits.filter(|limit| limit.is_zero()).for_each(|limit| *limit = one_byte.clone());
+    }
+    if defects.has(Defect::VolumeLimitZeroEnforced) {
+        let sources = pod.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
+        let limits = sources.filter_map(|source| source.size_limit.as_mut());
+        limits.filter(|limit| limit.is_zero()).for_each(|limit| *limit = one_byte.clone());
+    }
     pod
 }
 
-/// Multiplier of a usage, which is as a divisor of its limit. The message keeps the limit.
+/// Ratio of a usage that is compared to the actual one, which is as its inverse for the limit. The
+/// message keeps the limit.
 #[derive(Clone, Copy)]
-enum Scale {
-    Zero,
-    Half,
-    Whole,
-    Twice,
+struct Scale {
+    times: i64,
+    over: i64,
 }
 
 impl Scale {
     /// Returns the scale for defects that ignore, halve and double a limit.
     fn new(defects: &Defects, [ignored, halved, doubled]: [Defect; 3]) -> Self {
-        match () {
-            () if defects.has(ignored) => Self::Zero,
-            () if defects.has(halved) || defects.has(Defect::LimitsHalved) => Self::Twice,
-            () if defects.has(doubled) || defects.has(Defect::LimitsDoubled) => Self::Half,
-            () => Self::Whole,
-        }
+        let (times, over) = match () {
+            () if defects.has(ignored) => (0, 1),
+            () if defects.has(halved) || defects.has(Defect::LimitsHalved) => (2, 1),
+            () if defects.has(doubled) || defects.has(Defect::LimitsDoubled) => (1, 2),
+            () if defects.has(Defect::LimitsAtFourFifths) => (5, 4),
+            () if defects.has(Defect::LimitsAtSixFifths) => (5, 6),
+            () => (1, 1),
+        };
+        Self { times, over }
     }
 
     fn apply(self, fs: &mut FsStats) {
-        fs.used_bytes = fs.used_bytes.map(|used| match self {
-            Self::Zero => 0,
-            Self::Half => used / 2,
-            Self::Whole => used,
-            Self::Twice => used.saturating_mul(2),
-        });
+        fs.used_bytes = fs.used_bytes.map(|used| used.saturating_mul(self.times) / self.over);
     }
 }
 
@@ -98,6 +111,16 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
         if defects.has(PodLimitCountsMemoryVolumes) {
             pod.used_bytes = pod.used_bytes.map(|used| used + volumes(false));
         }
+        let of_containers = |part: fn(&ContainerStats) -> Option<&FsStats>| -> i64 {
+            let parts = stats.containers.iter().filter_map(part);
+            parts.filter_map(|fs| fs.used_bytes).sum()
+        };
+        if defects.has(PodLimitOmitsLogs) {
+            pod.used_bytes = pod.used_bytes.map(|used| used - of_containers(|one| one.logs.as_ref()));
+        }
+        if defects.has(PodLimitOmitsLayers) {
+            pod.used_bytes = pod.used_bytes.map(|used| used - of_containers(|one| one.rootfs.as_ref()));
+        }
         Scale::new(defects, [PodLimitIgnored, PodLimitHalved, PodLimitDoubled]).apply(pod);
     }
     let container_scale =
@@ -105,6 +128,9 @@ fn counted_stats(pod: &Pod, stats: &PodStats, defects: &Defects) -> PodStats {
     for container in &mut counted.containers {
         if defects.has(ContainerLimitOmitsLogs) {
             container.logs = None;
+        }
+        if defects.has(ContainerLimitOmitsLayers) {
+            container.rootfs = None;
         }
         for part in [&mut container.rootfs, &mut container.logs].into_iter().flatten() {
             container_scale.apply(part);

@@ -368,7 +368,7 @@ impl Manager {
         let (defects, resource) = (&self.settings.defects, pressure.resource());
         let stated = RankedPod { pod: candidate.stated.unwrap_or(ranked.pod), stats: ranked.stats };
         let EvictionTexts { message, annotations } =
-            eviction_texts(&self.version, &stated, resource, pressure.clause(), defects);
+            eviction_texts(&self.version, &stated, resource, self.clause(pressure), defects);
         Victim {
             at,
             message,
@@ -380,6 +380,19 @@ impl Manager {
                 false => pressure.signal().as_str(),
             },
         }
+    }
+
+    /// Returns the part of the message about the threshold.
+    fn clause(&self, pressure: &Pressure) -> Option<ThresholdClause> {
+        let clause = pressure.clause()?;
+        if !self.has(Defect::MessageQuotesOtherThreshold) {
+            return Some(clause);
+        }
+        let mut same_signal = self.thresholds.iter().filter(|one| one.signal == pressure.signal());
+        let hard = same_signal.find(|threshold| threshold.grace.is_none());
+        let observed = pressure.observations.iter().find(|one| one.signal == pressure.signal());
+        let quantity = hard.and_then(|hard| hard.value.resolve(observed?.capacity.as_ref()));
+        Some(ThresholdClause { quantity: quantity.unwrap_or(clause.quantity), ..clause })
     }
 
     /// Returns whether a pod is never evicted.
@@ -417,6 +430,7 @@ impl Manager {
                 grace: match () {
                     () if defects.has(Defect::LimitGraceIsOwn) => candidate.grace,
                     () if defects.has(Defect::LimitGraceTenSeconds) => 10,
+                    () if defects.has(Defect::LimitGraceFiveSeconds) => 5,
                     () => self.immediate(),
                 },
                 disruption: defects.has(Defect::DisruptionOnLimits),
@@ -448,6 +462,7 @@ impl Manager {
         match threshold.and_then(|threshold| threshold.grace) {
             None if self.has(Defect::HardGraceIsOwn) => own,
             None if self.has(Defect::HardGraceTenSeconds) => 10,
+            None if self.has(Defect::HardGraceFiveSeconds) => 5,
             None => self.immediate(),
             Some(_) if self.has(Defect::SoftGraceIsImmediate) => 1,
             Some(_) if self.has(Defect::SoftGraceIsOwn) => own,
@@ -514,6 +529,16 @@ fn defective(mut thresholds: Vec<Threshold>, defects: &Defects) -> Vec<Threshold
     }
     if defects.has(Defect::AllocatableIgnored) {
         thresholds.retain(|threshold| threshold.signal != Signal::AllocatableMemoryAvailable);
+    }
+    if defects.has(Defect::SoftLimitsAllocatable) {
+        let soft =
+            |threshold: &&Threshold| threshold.signal == Signal::MemoryAvailable && threshold.grace.is_some();
+        let of_allocatable = |threshold: &Threshold| Threshold {
+            signal: Signal::AllocatableMemoryAvailable,
+            ..threshold.clone()
+        };
+        let copies: Vec<_> = thresholds.iter().filter(soft).map(of_allocatable).collect();
+        thresholds.extend(copies);
     }
     if defects.has(Defect::MinimumReclaimDoubled) {
         for reclaim in thresholds.iter_mut().filter_map(|threshold| threshold.min_reclaim.as_mut()) {

@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use evictlab_rules::KubeletVersion;
+use evictlab_rules::pod::Pod;
 use evictlab_rules::ranking::{RankedPod, RequestComparison, compare_with_request, rank_pods};
 use evictlab_rules::summary::PodStats;
 use evictlab_rules::threshold::{FsLayout, Resource, Signal};
@@ -58,7 +59,8 @@ pub(super) fn rank(
     let signal = if by_bytes { Signal::NodefsAvailable } else { signal };
     let figures = |pod: &RankedPod<'_>| {
         let stats = pod.stats.map(|stats| counted_stats(stats, defects));
-        let seen = RankedPod { pod: pod.pod, stats: stats.as_ref() };
+        let counted = counted_spec(pod.pod, defects);
+        let seen = RankedPod { pod: &counted, stats: stats.as_ref() };
         Figures {
             priority: pod.pod.priority(),
             request: compare_with_request(&version, signal, layout, &seen),
@@ -71,6 +73,19 @@ pub(super) fn rank(
         keys.iter().fold(Ordering::Equal, |order, key| order.then_with(|| key.compare(left, right)))
     });
     pods.extend(ranked.into_iter().map(|(_, pod)| pod));
+}
+
+/// Returns the parts of a pod that count in the ranking.
+fn counted_spec(pod: &Pod, defects: &Defects) -> Pod {
+    let mut counted = pod.clone();
+    if defects.has(Defect::RankOmitsPodRequests) {
+        counted.spec.resources = None;
+    }
+    if defects.has(Defect::DiskRankCountsMemoryVolumes) {
+        let sources = counted.spec.volumes.iter_mut().filter_map(|volume| volume.empty_dir.as_mut());
+        sources.for_each(|source| source.medium = None);
+    }
+    counted
 }
 
 /// Returns the statistics of a pod that count in the ranking for disk usage.
@@ -147,7 +162,6 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    use evictlab_rules::pod::Pod;
     use serde_json::json;
 
     use super::*;

@@ -22,7 +22,8 @@ impl Kubelet {
                 ReclaimAction::DeleteContainers => self.collect_containers(machine),
                 ReclaimAction::DeleteImages => {
                     let min_age = self.config.settings.image_min_age;
-                    self.status.images.delete_unused(&self.pods.images_in_use(), min_age, now);
+                    let with_pinned = self.has(Defect::ReclaimDeletesPinned);
+                    self.status.images.delete_unused(&self.pods.images_in_use(), min_age, with_pinned, now);
                 }
             }
         }

@@ -83,6 +83,9 @@ impl Kubelet {
     fn pod_killed(&mut self, index: usize, machine: &mut Machine, ctx: &mut SimContext) {
         let Work::Killing(killing) = std::mem::take(&mut self.eviction.loops[index].work) else { return };
         let Killing { now, next, mut done, .. } = *killing;
+        if self.has(Defect::EvictedEventAfterKill) {
+            self.record_evicted(&now, ctx);
+        }
         let times = match () {
             () if self.has(Defect::MetricMissing) => 0,
             () if self.has(Defect::MetricDoubled) => 2,
@@ -101,7 +104,8 @@ impl Kubelet {
             return self.notifier_done(index, ctx);
         }
         if evicted.is_empty() {
-            return self.schedule_loop(SYNC_LOOP, ctx.now + PERIOD, EvictionEvent::Synchronize, ctx);
+            let period = if self.has(Defect::LoopEveryThirtySeconds) { PERIOD * 3 } else { PERIOD };
+            return self.schedule_loop(SYNC_LOOP, ctx.now + period, EvictionEvent::Synchronize, ctx);
         }
         self.log_eviction(LogMessage::Waiting, &format!("pods={}", names(evicted.iter())), ctx);
         self.set_loop_state(SYNC_LOOP, Work::CleaningUp { pods: evicted, until: ctx.now + CLEANUP_TIMEOUT });

@@ -200,7 +200,11 @@ impl Kubelet {
         }
         let named = if self.has(Defect::ThresholdEventIsMemory) { Resource::Memory } else { resource };
         let message = format!("Attempting to reclaim {named}");
-        self.record_event(ObjectReference::Node, EventBody::warning("EvictionThresholdMet", &message), ctx);
+        let event = match self.has(Defect::ThresholdEventNormal) {
+            true => EventBody::normal("EvictionThresholdMet", &message),
+            false => EventBody::warning("EvictionThresholdMet", &message),
+        };
+        self.record_event(ObjectReference::Node, event, ctx);
     }
 
     /// Ranks the pods, and returns the plan; `None` without pods.
@@ -269,18 +273,9 @@ impl Kubelet {
         machine: &mut Machine,
         ctx: &mut SimContext,
     ) {
-        let Victim { message, annotations, grace, disruption, .. } = &job.victim;
-        let about = match self.has(Defect::EvictedEventOfNode) {
-            true => ObjectReference::Node,
-            false => ObjectReference::Pod(&job.pod.object, None),
-        };
-        let event = match self.has(Defect::EvictedEventNormal) {
-            true => EventBody::normal("Evicted", message),
-            false => EventBody::warning("Evicted", message),
-        };
-        let event = event.annotated(annotations.clone());
-        if !self.has(Defect::EvictedEventMissing) {
-            self.record_event(about, event, ctx);
+        let Victim { message, grace, disruption, .. } = &job.victim;
+        if !self.has(Defect::EvictedEventAfterKill) {
+            self.record_evicted(job, ctx);
         }
         let differs = self.has(Defect::StatusMessageDiffers);
         let eviction = PodEviction {
@@ -289,6 +284,22 @@ impl Kubelet {
             grace: Some(*grace),
         };
         self.evict(&job.pod.pod.metadata.uid, eviction, machine, ctx);
+    }
+
+    /// Records the Evicted event of a pod.
+    pub(super) fn record_evicted(&mut self, job: &PlannedEviction, ctx: &mut SimContext) {
+        let Victim { message, annotations, .. } = &job.victim;
+        let about = match self.has(Defect::EvictedEventOfNode) {
+            true => ObjectReference::Node,
+            false => ObjectReference::Pod(&job.pod.object, None),
+        };
+        let event = match self.has(Defect::EvictedEventNormal) {
+            true => EventBody::normal("Evicted", message),
+            false => EventBody::warning("Evicted", message),
+        };
+        if !self.has(Defect::EvictedEventMissing) {
+            self.record_event(about, event.annotated(annotations.clone()), ctx);
+        }
     }
 
     pub(super) fn log_eviction(&mut self, line: LogMessage, pairs: &str, ctx: &SimContext) {

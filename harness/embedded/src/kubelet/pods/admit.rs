@@ -78,7 +78,8 @@ impl Kubelet {
         let shortages = self.shortages(&manifest.pod, &node);
         let constraints = NodeConstraints::of(&worker.object);
         let affine = constraints.matches(&node);
-        let preempts = manifest.pod.is_critical() && !self.has(Defect::PreemptionRefused);
+        let is_preemptor = manifest.pod.is_critical() || self.has(Defect::PreemptionByOrdinary);
+        let preempts = is_preemptor && !self.has(Defect::PreemptionRefused);
         if preempts && affine && !shortages.is_empty() {
             return self.preempt(worker, &shortages, machine, ctx);
         }

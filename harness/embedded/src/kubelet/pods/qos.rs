@@ -62,7 +62,8 @@ fn burstable(
     let request = |container: &Container| container.request("memory").map_or(0, |request| request.value());
     // `PodLevelResources`, on by default since 1.34: requests beyond those of the containers are
     // shared among them.
-    let rest = if version.at_least(34) && pod.has_pod_level_resources() {
+    let reads_pod = version.at_least(34) && !defects.has(Defect::OomBurstableIgnoresPodRequest);
+    let rest = if reads_pod && pod.has_pod_level_resources() {
         let all = || pod.spec.containers.iter().chain(&pod.spec.init_containers);
         let own: i64 = all().map(request).sum();
         let of_pod = pod.pod_level_request("memory").map_or(0, |request| request.value());
@@ -79,7 +80,9 @@ fn burstable(
     let shares = version.at_least(32) != defects.has(Defect::OomSidecarOfOtherVersion);
     if shares && place.group == Group::Init && container.is_sidecar() {
         let least = pod.spec.containers.iter().map(request).min().unwrap_or(0);
-        adjust = adjust.min(score(least));
+        let of_others = score(least);
+        let ignores_own = defects.has(Defect::OomSidecarIgnoresOwnRequest);
+        adjust = if ignores_own { of_others } else { adjust.min(of_others) };
     }
     adjust.clamp(1000 + GUARANTEED, BEST_EFFORT - 1)
 }

@@ -24,7 +24,9 @@ pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Conditi
         let stale = |defect| if defects.has(defect) { condition(kind, false) } else { reported };
         let (reason, message) =
             (stale(Defect::PressureReasonStale).reason, stale(Defect::PressureMessageStale).message);
-        Condition { reason, message, ..reported }
+        let differs = defects.has(Defect::PressureEventReasonDiffers);
+        let event = if differs { "NodeConditionChanged" } else { reported.event };
+        Condition { reason, message, event, ..reported }
     };
     let kinds = [
         (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),

@@ -139,7 +139,8 @@ impl Images {
         self.add(name, PULLED_IMAGE_BYTES, now);
     }
 
-    fn add(&mut self, name: &str, bytes: u64, now: Time) {
+    /// Adds an image, unless the node has it.
+    pub(crate) fn add(&mut self, name: &str, bytes: u64, now: Time) {
         self.detect_periodically(now);
         self.all.extend(self.deleted.extract_if(.., |image| image.name == name));
         if !self.contains(name) {
@@ -176,14 +177,21 @@ impl Images {
 
     /// Deletes the images that no container uses and that were first detected at least `min_age`
     /// ago (`freeSpace`). An image that is detected now is too young.
-    pub(crate) fn delete_unused(&mut self, used: &BTreeSet<&str>, min_age: Duration, now: Time) {
+    pub(crate) fn delete_unused(
+        &mut self,
+        used: &BTreeSet<&str>,
+        min_age: Duration,
+        with_pinned: bool,
+        now: Time,
+    ) {
         self.detect_periodically(now);
         self.detect(now);
         let is_old = |name: &str| {
             self.detected.get(name).is_some_and(|first| first.is_none_or(|first| now.since(first) >= min_age))
         };
-        let goes =
-            |image: &mut Image| !image.is_kept && !used.contains(image.name.as_str()) && is_old(&image.name);
+        let goes = |image: &mut Image| {
+            (with_pinned || !image.is_kept) && !used.contains(image.name.as_str()) && is_old(&image.name)
+        };
         self.deleted.extend(self.all.extract_if(.., goes));
     }
 
