@@ -23,7 +23,7 @@ const BROKEN: [(&str, &str, &str, &str); 12] = [
     ),
     (
         "limits/hard-grace",
-        "killed-within: 8s",
+        "killed-within: 4s",
         "killed-within: 1ms",
         "stubborn is killed: expected within 1ms, observed",
     ),

@@ -10,15 +10,14 @@ use evictlab_cluster::{FileSystemsError, Node, NodeError, NodeFileSystems, Probe
 use evictlab_rules::quantity::MIB;
 use evictlab_rules::summary::Sample;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::lease::node_policy::NodePolicy;
 use crate::lease::slowdown::Slowdown;
 use crate::pressure::skip_reason::SkipReason;
 use crate::recovery::verify_recovered::{
-    NodeBaseline, RecoveryError, process_memory, verify_recovered, wait_until_recovered,
+    NodeBaseline, RecoveryError, pods_of_cases, process_memory, read_sample, verify_recovered,
+    wait_until_recovered,
 };
 
 /// Time limit for steady memory: cAdvisor updates the statistics of a node every 10 to 15 s.
@@ -248,7 +247,7 @@ impl LeasedNode {
     /// be out of reach. After a time limit the case goes on: if it then does not reach its
     /// threshold, it is run again.
     pub(crate) async fn wait_until_pods_ended(&self) {
-        let read = async || self.node.summary().await.ok().and_then(|summary| Free::of_idle_node(&summary));
+        let read = async || Free::of_idle_node(&read_sample(&self.node).await.ok()?);
         let steady = async {
             // The first statistics may be older than the end of the last pod.
             let (mut last, mut updates) = (read().await, 0);
@@ -325,13 +324,12 @@ struct Free {
 
 impl Free {
     /// Reads a Summary; `None` while it lists a pod of an earlier case.
-    fn of_idle_node(summary: &Value) -> Option<Self> {
-        let Sample { node, pods, .. } = Sample::deserialize(summary).ok()?;
-        if pods.iter().any(|pod| Namespace::is_own_name(&pod.pod_ref.namespace)) {
+    fn of_idle_node(sample: &Sample) -> Option<Self> {
+        if pods_of_cases(sample).next().is_some() {
             return None;
         }
-        let memory = node.memory?;
-        let nodefs = node.fs.and_then(|fs| fs.available_bytes);
+        let memory = sample.node.memory.as_ref()?;
+        let nodefs = sample.node.fs.as_ref().and_then(|fs| fs.available_bytes);
         Some(Self { time: memory.time?, memory: memory.available_bytes?, nodefs })
     }
 
@@ -343,5 +341,5 @@ impl Free {
 }
 
 async fn read_process_memory(node: &Node) -> Option<u64> {
-    process_memory(&node.summary().await.ok()?)
+    process_memory(&read_sample(node).await.ok()?)
 }

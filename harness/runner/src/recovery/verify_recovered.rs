@@ -6,8 +6,9 @@ use evictlab_cluster::wait::{self, Probe, Stalled};
 use evictlab_cluster::workload::Namespace;
 use evictlab_cluster::{Node, ProbeError, ProbePods, is_ready};
 use evictlab_rules::quantity::MIB;
+use evictlab_rules::summary::{PodRef, Sample};
 use k8s_openapi::api::core::v1::{Node as ApiNode, Taint};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::recovery::canary::run_canary;
 
@@ -75,14 +76,15 @@ pub(crate) async fn wait_until_recovered(node: &Node, baseline: &NodeBaseline) -
         if let Some(before) = baseline.rss
             && remaining.is_empty()
         {
-            match node.summary().await {
-                Ok(summary) => {
-                    let time = summary.pointer("/node/memory/time").cloned();
-                    let is_newer = *first.get_or_insert_with(|| time.clone()) != time;
-                    remaining.extend(remaining_memory(&summary, before, is_newer));
-                    remaining.extend(remaining_pods(&summary));
+            match read_sample(node).await {
+                Ok(sample) => {
+                    let time = sample.node.memory.as_ref().and_then(|memory| memory.time);
+                    let is_newer = *first.get_or_insert(time) != time;
+                    remaining.extend(remaining_memory(&sample, before, is_newer));
+                    remaining
+                        .extend(pods_of_cases(&sample).map(|pod| format!("pod {} still runs", pod.name)));
                 }
-                Err(error) => remaining.push(error.to_string()),
+                Err(problem) => remaining.push(problem),
             }
         }
         if remaining.is_empty() { Probe::Done(()) } else { Probe::Pending(remaining.join(", ")) }
@@ -110,9 +112,22 @@ pub(crate) fn system_taints(node: &ApiNode) -> Vec<String> {
     taints(node).map(|taint| taint.key.clone()).filter(|key| key.starts_with(SYSTEM_TAINT_PREFIX)).collect()
 }
 
+/// Reads the Summary of a node.
+pub(crate) async fn read_sample(node: &Node) -> Result<Sample, String> {
+    let summary = node.summary().await.map_err(|error| error.to_string())?;
+    Sample::deserialize(&summary).map_err(|error| format!("the Summary cannot be read: {error}"))
+}
+
 /// Returns the memory of all processes of a node (`rssBytes`), in bytes.
-pub(crate) fn process_memory(summary: &Value) -> Option<u64> {
-    summary.pointer("/node/memory/rssBytes")?.as_u64()
+pub(crate) fn process_memory(sample: &Sample) -> Option<u64> {
+    u64::try_from(sample.node.memory.as_ref()?.rss_bytes?).ok()
+}
+
+/// Returns the pods of cases that the kubelet still has statistics of. Their namespaces may be gone,
+/// so that only the name shows whose they are.
+pub(crate) fn pods_of_cases(sample: &Sample) -> impl Iterator<Item = &PodRef> {
+    let references = sample.pods.iter().map(|pod| &pod.pod_ref);
+    references.filter(|pod| Namespace::is_own_name(&pod.namespace))
 }
 
 /// Returns the conditions and taints that keep a node from being recovered.
@@ -136,31 +151,21 @@ fn taints(node: &ApiNode) -> impl Iterator<Item = &Taint> {
 /// Returns the memory that a case left on its node. `is_newer`: the statistics are newer than the
 /// first ones, which may be older than the end of the last pod. If they show more memory than an
 /// idle kubelet's variation, the next case would measure its distance to the threshold too early.
-fn remaining_memory(summary: &Value, before: u64, is_newer: bool) -> Option<String> {
+fn remaining_memory(sample: &Sample, before: u64, is_newer: bool) -> Option<String> {
     // Rounded, so that small variations do not count as progress.
     const ROUNDING_MIB: u64 = 32;
-    let now = process_memory(summary)?;
+    let now = process_memory(sample)?;
     let rounded = now / MIB / ROUNDING_MIB * ROUNDING_MIB;
     let tolerance = if is_newer { MEMORY_TOLERANCE } else { OLD_MEMORY_TOLERANCE };
     (now > before + tolerance)
         .then(|| format!("processes use about {rounded}Mi of memory, {}Mi before the case", before / MIB))
 }
 
-/// Returns the pods of cases that the kubelet still has statistics of.
-fn remaining_pods(summary: &Value) -> Vec<String> {
-    let pods = summary["pods"].as_array().into_iter().flatten();
-    let references = pods.filter_map(|pod| {
-        let text = |key: &str| pod["podRef"][key].as_str();
-        Some((text("namespace")?, text("name")?))
-    });
-    let of_cases = references.filter(|(namespace, _)| Namespace::is_own_name(namespace));
-    of_cases.map(|(_, name)| format!("pod {name} still runs")).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn reports_remaining_pressure_taints_and_memory() {
@@ -195,10 +200,14 @@ mod tests {
                 "condition Ready is not True"
             ]
         );
-        let pod = |namespace: &str| json!({"podRef": {"namespace": namespace, "name": "p"}});
-        let listed = json!({"pods": [pod("kube-system"), pod("evictlab-case-x")]});
-        assert_eq!(remaining_pods(&listed), ["pod p still runs"]);
-        let summary = json!({"node": {"memory": {"rssBytes": 400u64 << 20}}});
+        let pod = |namespace: &str| json!({"podRef": {"namespace": namespace, "name": "p", "uid": "u"}});
+        let summary: Sample = serde_json::from_value(json!({
+            "node": {"memory": {"rssBytes": 400u64 << 20}},
+            "pods": [pod("kube-system"), pod("evictlab-case-x")],
+        }))
+        .unwrap();
+        let namespaces: Vec<&str> = pods_of_cases(&summary).map(|pod| pod.namespace.as_str()).collect();
+        assert_eq!(namespaces, ["evictlab-case-x"]);
         assert_eq!(remaining_memory(&summary, 310 << 20, true), None);
         assert_eq!(
             remaining_memory(&summary, 200 << 20, true).unwrap(),
