@@ -80,7 +80,7 @@ fn rejects_unsupported_cases_and_writes_nothing() {
     let rows: [(&[&str], &str); 10] = [
         (
             &["limits"],
-            "failed to select a case: `limits` selects 15 cases, and an export has one\nhelp: name one of\n  limits/container-own\n",
+            "failed to select a case: `limits` selects 16 cases, and an export has one\nhelp: name one of\n  limits/container-own\n",
         ),
         (&["sidecars-are-nameed"], "did you mean `sidecars-are-named`?"),
         (&["no-such-file.yaml"], "no-such-file.yaml"),
