@@ -20,7 +20,7 @@ use crate::recovery::verify_recovered::{
     wait_until_recovered,
 };
 
-/// Time limit for steady memory: cAdvisor updates the statistics of a node every 10 to 15 s.
+/// Time limit for steady statistics: cAdvisor updates the statistics of a node every 10 to 15 s.
 const STEADY_LIMIT: Duration = Duration::from_secs(45);
 /// Interval of requests for new statistics.
 const STATISTICS_POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -80,7 +80,8 @@ struct LeaseState {
     dirty: DirtyState,
     /// The node may have file systems of a case.
     has_file_systems: bool,
-    /// Cases shared the node since the last statistics that an exclusive case waited for.
+    /// Cases shared the node, or a try is repeated, since an exclusive case last waited for steady
+    /// statistics.
     is_unsteady: bool,
     /// Reason why no case may use the node any more.
     unusable: Option<String>,
@@ -233,8 +234,8 @@ impl LeasedNode {
         self.state.lock().await.is_unsteady = true;
     }
 
-    /// Waits until the pods of earlier cases and tries have left nothing, if cases shared the node or a
-    /// try is repeated since the last call.
+    /// Waits until statistics without pods of cases are steady, if the node was marked as unsteady since
+    /// the last call.
     pub(crate) async fn wait_until_steady(&self) {
         let mut state = self.state.lock().await;
         if std::mem::take(&mut state.is_unsteady) {
@@ -243,8 +244,8 @@ impl LeasedNode {
     }
 
     /// Waits until the node's statistics do not list pods of cases any more, and two successive
-    /// ones agree: until then they include memory and files that become free, and a threshold below them may
-    /// be out of reach. After a time limit the case goes on: if it then does not reach its
+    /// ones agree: until then they include memory and files that become free, and a threshold below
+    /// them may be out of reach. After a time limit the case goes on: if it then does not reach its
     /// threshold, it is run again.
     pub(crate) async fn wait_until_pods_ended(&self) {
         let read = async || Free::of_idle_node(&read_sample(&self.node).await.ok()?);

@@ -242,7 +242,7 @@ fn node_changes(case: &Case) -> Vec<&'static str> {
     let setup = [
         ("memory limit", case.node.memory.is_some()),
         ("file systems", case.node.file_systems.is_some()),
-        ("an unused image", case.node.unused_image.is_some()),
+        ("unused image", case.node.unused_image.is_some()),
         ("extended resources", !case.node.capacity.is_empty()),
         ("static pods", !case.static_pods.is_empty()),
     ];

@@ -102,9 +102,9 @@ impl OneLayer<'_> {
     /// # Errors
     /// Those of [`tar::Builder`].
     pub(in crate::images) fn archive(self) -> io::Result<Archive> {
-        let (media_type, uncompressed) = match self.uncompressed {
-            Some(digest) => ("application/vnd.oci.image.layer.v1.tar+gzip", Some(digest)),
-            None => ("application/vnd.oci.image.layer.v1.tar", None),
+        let media_type = match self.uncompressed {
+            Some(_) => "application/vnd.oci.image.layer.v1.tar+gzip",
+            None => "application/vnd.oci.image.layer.v1.tar",
         };
         let layer = Blob::new(media_type, self.layer);
         let config = json!({
@@ -112,7 +112,7 @@ impl OneLayer<'_> {
             "architecture": self.architecture,
             "os": "linux",
             "config": self.config,
-            "rootfs": {"type": "layers", "diff_ids": [uncompressed.unwrap_or_else(|| layer.digest())]},
+            "rootfs": {"type": "layers", "diff_ids": [self.uncompressed.unwrap_or_else(|| layer.digest())]},
             "history": [{"created": "1970-01-01T00:00:00Z", "created_by": self.created_by}],
         });
         let config = Blob::json("application/vnd.oci.image.config.v1+json", &config);
