@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use evictlab_cluster::Docker;
-use evictlab_cluster::images::stress_image::{self, Archive, BuildError, Built, CargoOutput};
+use evictlab_cluster::images::Archive;
+use evictlab_cluster::images::stress_image::{self, BuildError, Built, CargoOutput};
 use evictlab_runner::Interrupt;
 
 use super::image_update;

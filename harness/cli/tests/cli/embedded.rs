@@ -193,6 +193,49 @@ fn steps_run_commands_and_load_images() {
     }
 }
 
+/// The API server answers an expired watch with an error, and the client lists the objects again: a
+/// case that would end meanwhile waits for it.
+#[test]
+fn an_expired_watch_delays_the_end_of_a_case() {
+    for at in [1200, 1300, 1400, 1500, 1600, 1700, 1800] {
+        let fault = format!("watch-expired: {{at: {at}ms}}");
+        let arguments =
+            ["ephemeral-resources-are-refused", "--kubelet", "v1.31,v1.32,v1.36", "--fault", &fault];
+        let ran = run(&arguments);
+        let verdicts: Vec<_> = ran.verdicts.values().map(|(verdict, _)| verdict.as_str()).collect();
+        assert_eq!(verdicts, ["passed", "passed", "passed"], "{fault}: {}", ran.out);
+    }
+}
+
+/// The kubelet needs the unused image of a case only under disk pressure; another case on the node
+/// does not find it.
+#[test]
+fn an_unused_image_is_removed_after_the_case() {
+    const REST: &str = r#"
+about: A test.
+pods: [{metadata: {name: idle}, spec: {containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}]
+do: [{when: running(pods.idle), delete: {pod: idle, grace-period: 0s}, wait: 20s, about: waiting for the list}]
+until: history.idle.exists(h, h.gone)
+expect:
+  that: [{what: images, value: "node.status.images.exists(image, image.names.exists(name, name.contains('/unused:')))", is: "#;
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["a-with-the-image", "b-without-the-image"];
+    let arguments = names.map(|name| {
+        let has_image = name == names[0];
+        // Cases with a configuration of their own run in this order.
+        let node = match has_image {
+            true => "node: {unused-image: 32Mi}",
+            false => "kubelet-config: {imageMinimumGCAge: 3s}",
+        };
+        let path = folder.path().join(format!("{name}.yaml"));
+        fs::write(&path, format!("name: {name}{REST}{has_image}}}]\n{node}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let ran = run(&[&arguments[0], &arguments[1], "--kubelet", "v1.36"]);
+    let verdicts: Vec<_> = ran.verdicts.values().map(|(verdict, _)| verdict.as_str()).collect();
+    assert_eq!(verdicts, ["passed", "passed"], "{}", ran.out);
+}
+
 /// Progress is not observed while the API does not answer: the outage does not count as the time
 /// without progress after which a case ends, which is 40 s.
 #[test]

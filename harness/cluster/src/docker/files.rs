@@ -1,14 +1,15 @@
 //! Files in containers.
 
-use std::io::Read;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use bollard::query_parameters::{
     DownloadFromContainerOptionsBuilder, UploadToContainerOptions, UploadToContainerOptionsBuilder,
 };
-use futures::{StreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use tokio_util::bytes::Bytes;
-use tokio_util::io::ReaderStream;
 
 use super::client::{Docker, MAX_OUTPUT};
 use super::error::DockerError;
@@ -28,7 +29,7 @@ impl Docker {
             match chunk {
                 Ok(chunk) if archive.len() + chunk.len() > MAX_OUTPUT => {
                     let error = format!("it has {} bytes or more", archive.len() + chunk.len());
-                    return Err(file_error(container, path, std::io::Error::other(error)));
+                    return Err(file_error(container, path, io::Error::other(error)));
                 }
                 Ok(chunk) => archive.extend_from_slice(&chunk),
                 Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => {
@@ -39,7 +40,7 @@ impl Docker {
                 }
             }
         }
-        let unpack = || -> std::io::Result<Vec<u8>> {
+        let unpack = || -> io::Result<Vec<u8>> {
             let mut archive = tar::Archive::new(archive.as_slice());
             let mut bytes = Vec::new();
             for entry in archive.entries()? {
@@ -58,7 +59,7 @@ impl Docker {
         mode: u32,
         bytes: &[u8],
     ) -> Result<(), DockerError> {
-        let pack = || -> std::io::Result<Vec<u8>> {
+        let pack = || -> io::Result<Vec<u8>> {
             let mut archive = tar::Builder::new(Vec::with_capacity(bytes.len() + 2048));
             let mut header = tar::Header::new_gnu();
             header.set_size(bytes.len() as u64);
@@ -80,11 +81,10 @@ impl Docker {
         container: &str,
         path: &str,
         mode: u32,
-        from: &Path,
+        from: &Arc<File>,
     ) -> Result<(), DockerError> {
         let failed = |source| file_error(container, path, source);
-        let file = tokio::fs::File::open(from).await.map_err(failed)?;
-        let size = file.metadata().await.map_err(failed)?.len();
+        let size = from.metadata().map_err(failed)?.len();
         let mut header = tar::Header::new_gnu();
         header.set_path(split(path).1).map_err(failed)?;
         header.set_size(size);
@@ -95,12 +95,32 @@ impl Docker {
         let padding = size.next_multiple_of(TAR_BLOCK) - size + 2 * TAR_BLOCK;
         let head = stream::iter([Ok(Bytes::copy_from_slice(header.as_bytes()))]);
         let tail = stream::iter([Ok(Bytes::from(vec![0; padding as usize]))]);
-        let archive = head.chain(ReaderStream::with_capacity(file, CHUNK)).chain(tail);
+        let archive = head.chain(chunks(from, size)).chain(tail);
         self.api()
             .upload_to_container(container, Some(upload(path)), bollard::body_try_stream(archive))
             .await
             .map_err(|source| DockerError::request(format!("write {path} in {container}"), source))
     }
+}
+
+/// Reads a file from its begin, independent of other readers of the same handle.
+fn chunks(file: &Arc<File>, size: u64) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
+    let file = file.clone();
+    stream::try_unfold(0, move |offset| {
+        let file = file.clone();
+        async move {
+            let length = CHUNK.min(usize::try_from(size - offset).unwrap_or(CHUNK));
+            if length == 0 {
+                return Ok(None);
+            }
+            let read = move || {
+                let mut chunk = vec![0; length];
+                file.read_exact_at(&mut chunk, offset).map(|()| Bytes::from(chunk))
+            };
+            let chunk = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
+            Ok(Some((chunk, offset + length as u64)))
+        }
+    })
 }
 
 /// Directory and file name of an absolute path.
@@ -115,7 +135,7 @@ fn upload(path: &str) -> UploadToContainerOptions {
     UploadToContainerOptionsBuilder::default().path(split(path).0).build()
 }
 
-fn file_error(container: &str, path: &str, source: std::io::Error) -> DockerError {
+fn file_error(container: &str, path: &str, source: io::Error) -> DockerError {
     DockerError::File { path: path.to_owned(), container: container.to_owned(), source }
 }
 

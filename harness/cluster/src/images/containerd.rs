@@ -1,7 +1,8 @@
 //! Images in the containerd of a node.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::sync::Arc;
 
 use super::pull::with_tag;
 use crate::docker::{Docker, DockerError};
@@ -77,12 +78,20 @@ impl Containerd<'_> {
     }
 
     /// Imports and unpacks an image archive.
-    pub(super) async fn import(&self, archive: &Path) -> Result<(), ContainerdError> {
+    pub(super) async fn import(&self, archive: &Arc<File>) -> Result<(), ContainerdError> {
         let snapshotter = self.snapshotter_flag().await?;
         self.docker.send_file(self.node, ARCHIVE_PATH, 0o600, archive).await?;
         let imported = self.ctr(&["images", "import", "--digests", &snapshotter, ARCHIVE_PATH]).await;
         self.docker.run(self.node, &["rm", "-f", ARCHIVE_PATH]).await?;
         Ok(imported.map(drop)?)
+    }
+
+    /// Removes an image and its layers, if the node has it.
+    pub(super) async fn remove(&self, image: &str) -> Result<(), DockerError> {
+        if self.missing(&[image.to_owned()]).await?.is_empty() {
+            self.ctr(&["images", "rm", "--sync", image]).await?;
+        }
+        Ok(())
     }
 
     async fn snapshotter_flag(&self) -> Result<String, ContainerdError> {

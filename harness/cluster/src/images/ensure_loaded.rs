@@ -1,12 +1,17 @@
 //! Loads case images into nodes: one archive from Docker into all nodes that miss an image.
 
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+
 use futures::StreamExt;
 use futures::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 
+use super::archive::Archive;
 use super::containerd::{Containerd, ContainerdError};
 use super::pull::{PullError, has_image, pull_image};
-use super::stress_image::{self, Archive, BuildError, CargoOutput};
+use super::stress_image::{self, BuildError, CargoOutput};
 use super::unused_image::{self, unused_image_name};
 use crate::docker::{Docker, DockerError};
 
@@ -112,9 +117,21 @@ pub(crate) async fn load_unused(docker: &Docker, node: &str, bytes: u64) -> Resu
     }
     let architecture = docker.architecture().await?;
     let archive = unused_image::archive(bytes, architecture).map_err(archive_error(&name))?;
-    let path = temporary_file().map_err(archive_error(&name))?;
-    tokio::fs::write(&path, &archive.bytes).await.map_err(archive_error(&name))?;
-    Ok(containerd.import(&path).await?)
+    import(&[containerd], &archive, &name).await
+}
+
+/// Removes the unused image of a size from a node, if the kubelet has not.
+pub(crate) async fn remove_unused(docker: &Docker, node: &str, bytes: u64) -> Result<(), ImageLoadError> {
+    Ok(Containerd { docker, node }.remove(&unused_image_name(bytes)).await?)
+}
+
+/// Imports an archive into nodes. `image` is the name of the image in it.
+async fn import(nodes: &[Containerd<'_>], archive: &Archive, image: &str) -> Result<(), ImageLoadError> {
+    let mut file = tempfile::tempfile().map_err(archive_error(image))?;
+    file.write_all(&archive.bytes).map_err(archive_error(image))?;
+    let file = Arc::new(file);
+    try_join_all(nodes.iter().map(|node| node.import(&file))).await?;
+    Ok(())
 }
 
 /// Unpacks images in the nodes, so that the first container of an image starts without delay.
@@ -158,14 +175,14 @@ async fn load_stress_image(
         return Err(ImageLoadError::WrongArchitecture { built: archive.architecture.clone(), host });
     }
     progress(&format!("loading {} into {}", stress_image::NAME, outdated.join(", ")));
-    let path = temporary_file().map_err(archive_error(stress_image::NAME))?;
-    tokio::fs::write(&path, &archive.bytes).await.map_err(archive_error(stress_image::NAME))?;
-    try_join_all(outdated.iter().map(async |node| Containerd { docker, node }.import(&path).await)).await?;
-    for node in outdated {
-        let digests = Containerd { docker, node }.digests().await?;
+    let outdated: Vec<Containerd<'_>> =
+        outdated.into_iter().map(|node| Containerd { docker, node }).collect();
+    import(&outdated, archive, stress_image::NAME).await?;
+    for containerd in outdated {
+        let digests = containerd.digests().await?;
         if digests.get(stress_image::NAME) != Some(&archive.digest) {
             let images = stress_image::NAME.to_owned();
-            return Err(ImageLoadError::Missing { node: node.to_owned(), images });
+            return Err(ImageLoadError::Missing { node: containerd.node.to_owned(), images });
         }
     }
     Ok(())
@@ -208,10 +225,11 @@ async fn load_images(
 }
 
 /// Exports images like `docker save`, to a local file: an upload to a container needs its size.
-async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, ImageLoadError> {
+async fn export(docker: &Docker, images: &[&str]) -> Result<Arc<File>, ImageLoadError> {
     let names = images.join(", ");
-    let path = temporary_file().map_err(archive_error(&names))?;
-    let mut file = tokio::fs::File::create(&path).await.map_err(archive_error(&names))?;
+    // Without a name, so that it is gone when the process is killed.
+    let file = tempfile::tempfile().map_err(archive_error(&names))?;
+    let mut file = tokio::fs::File::from_std(file);
     let mut stream = Box::pin(docker.api().export_images(images));
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|source| DockerError::Request {
@@ -221,11 +239,7 @@ async fn export(docker: &Docker, images: &[&str]) -> Result<tempfile::TempPath, 
         file.write_all(&chunk).await.map_err(archive_error(&names))?;
     }
     file.flush().await.map_err(archive_error(&names))?;
-    Ok(path)
-}
-
-fn temporary_file() -> std::io::Result<tempfile::TempPath> {
-    Ok(tempfile::Builder::new().prefix("evictlab-images").suffix(".tar").tempfile()?.into_temp_path())
+    Ok(Arc::new(file.into_std().await))
 }
 
 fn archive_error(images: &str) -> impl Fn(std::io::Error) -> ImageLoadError {

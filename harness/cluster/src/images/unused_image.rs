@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use super::stress_image::{Archive, OneLayer};
+use super::archive::{Archive, OneLayer};
 use crate::sha256::sha256_of_parts;
 
 /// Length of a part of the file, in bytes. Each part is a member of the gzip file, so that only one

@@ -154,15 +154,21 @@ impl Cluster {
             true => None,
             false => heartbeat_age(&self.docker, &nodes).await,
         };
-        if self.record.state(heartbeat) == ClusterState::Live && self.record.owner != owner {
-            return Err(ClusterError::InUse { cluster: self.name.clone(), pid: self.record.owner.pid });
-        }
+        let examined = self.record.owner.clone();
+        let unknown = || ClusterError::Unknown(self.name.clone());
+        let taken = self.state.change_owner(&self.name, &owner, |record| {
+            let heartbeat = heartbeat.filter(|_| record.owner == examined);
+            match record.state(heartbeat) == ClusterState::Live && record.owner != owner {
+                true => Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid }),
+                false => Ok(()),
+            }
+        })?;
+        self.record = taken.ok_or_else(unknown)?;
         self.heartbeat = Heartbeat::start(&self.docker, &nodes);
-        if self.record.owner == owner {
+        if examined == owner {
             return Ok(());
         }
-        self.record.owner = owner;
-        self.save_record().await?;
+        store_record_on_nodes(&self.docker, &self.record).await?;
         self.clean_up(None).await
     }
 

@@ -23,7 +23,11 @@ const IDLE_CHECKS: u32 = 2;
 /// A cluster with this name exists.
 pub async fn claim(docker: &Docker, state: &StateDir, record: &ClusterRecord) -> Result<(), ClusterError> {
     let name = &record.cluster;
-    if state.read(name).is_some_and(|earlier| earlier.state(None) == ClusterState::Dead) {
+    let remains = state.change_owner(name, &record.owner, |earlier| match earlier.state(None) {
+        ClusterState::Dead => Ok(()),
+        _ => Err(ClusterError::Exists(name.clone())),
+    })?;
+    if remains.is_some() {
         delete(docker, state, name).await?;
     }
     match state.claim(record)? {

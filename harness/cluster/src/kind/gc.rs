@@ -145,6 +145,19 @@ pub async fn collect(
             Ok(Removal::Swept)
         }
         ClusterState::Kept | ClusterState::Dead => {
+            // Another process may have taken it since it was found.
+            let taken = state.change_owner(&found.record.cluster, &Owner::this(), |record| {
+                match record.owner != found.record.owner && record.state(None) == ClusterState::Live {
+                    true => {
+                        Err(ClusterError::InUse { cluster: record.cluster.clone(), pid: record.owner.pid })
+                    }
+                    false => Ok(()),
+                }
+            });
+            match taken {
+                Err(ClusterError::InUse { .. }) => return Ok(Removal::Left("its owner is running")),
+                taken => taken?,
+            };
             delete(docker, state, &found.record.cluster).await?;
             Ok(Removal::Removed)
         }

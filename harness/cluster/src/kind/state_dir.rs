@@ -11,12 +11,16 @@ use serde::Serialize;
 
 use super::record::ClusterRecord;
 use crate::error::StateError;
+use crate::owner::Owner;
 
 /// Prefix of the file of a record that is being written.
 const PARTIAL: &str = ".partial-";
 
 /// Extension of the records of embedded clusters.
 const SERVED: &str = "embedded";
+
+/// Name of the lock that is held while the owner of a cluster changes. No cluster has this name.
+const OWNERS: &str = ".owners";
 
 /// Age after which a partial file belongs to a process that was killed.
 const PARTIAL_FILE_LIFETIME: Duration = Duration::from_secs(60);
@@ -142,6 +146,28 @@ impl StateDir {
         records
     }
 
+    /// Makes a process the owner of a cluster in one step, so that of two processes only one takes
+    /// it: `may_take` receives the record as it is now. Returns the new record, and `None` if there
+    /// is no record.
+    ///
+    /// # Errors
+    /// `may_take` refuses, or the record could not be written.
+    pub(super) fn change_owner<E: From<StateError>>(
+        &self,
+        cluster: &str,
+        owner: &Owner,
+        may_take: impl FnOnce(&ClusterRecord) -> Result<(), E>,
+    ) -> Result<Option<ClusterRecord>, E> {
+        let _lock = self.lock(OWNERS)?;
+        let Some(mut record) = self.read(cluster) else { return Ok(None) };
+        may_take(&record)?;
+        if record.owner != *owner {
+            record.owner = owner.clone();
+            self.write(&record)?;
+        }
+        Ok(Some(record))
+    }
+
     /// Removes the record, the kubeconfig and the locks of a cluster.
     pub fn forget(&self, cluster: &str) -> Result<(), StateError> {
         let kubeconfig = self.kubeconfig(cluster);
@@ -233,7 +259,7 @@ fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), StateError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owner::Owner;
+    use crate::kind::record::ClusterState;
     use std::os::unix::fs::PermissionsExt;
 
     fn record(owner: Owner) -> ClusterRecord {
@@ -310,5 +336,29 @@ mod tests {
         );
         state.forget("evictlab-a-b").unwrap();
         assert!(state.list().is_empty() && !kubeconfig.exists());
+    }
+
+    /// Processes that take a cluster at the same time see each other's record.
+    #[test]
+    fn one_of_many_takes_a_dead_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(&folder.path().join("state")).unwrap();
+        let gone = Owner { started: "earlier".to_owned(), ..Owner::this() };
+        state.write(&record(gone)).unwrap();
+        let take = || {
+            let is_dead = |record: &ClusterRecord| match record.state(None) {
+                ClusterState::Dead => Ok(()),
+                _ => Err(StateError::NoHome),
+            };
+            state.change_owner("evictlab-a", &Owner::this(), is_dead)
+        };
+        let taken = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).filter(Result::is_ok).count()
+        });
+        assert_eq!(taken, 1);
+        assert!(
+            state.change_owner("evictlab-b", &Owner::this(), |_| Ok::<_, StateError>(())).unwrap().is_none()
+        );
     }
 }

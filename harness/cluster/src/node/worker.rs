@@ -85,6 +85,35 @@ impl Node {
         retry_until_settled(async || self.summary().await).await
     }
 
+    /// Waits until the Summary shows file systems as they were after the call: until the kubelet has
+    /// measured them twice, because the first measurement may be under way.
+    ///
+    /// # Errors
+    /// The kubelet does not answer, or does not measure for a minute.
+    pub async fn wait_for_file_system_statistics(&self) -> Result<(), NodeError> {
+        let (mut times, mut last_error) = (Vec::new(), None);
+        let measured = wait::until(KUBELET_SETTLE_TIMEOUT, Duration::from_millis(500), async || {
+            match self.summary().await {
+                Ok(summary) => times.push(summary["node"]["fs"]["time"].clone()),
+                Err(error) => last_error = Some(error),
+            }
+            times.dedup();
+            match times.len() {
+                ..=2 => Probe::Pending(format!("{} measurements", times.len())),
+                _ => Probe::Done(()),
+            }
+        });
+        let stalled = match measured.await {
+            Ok(()) => return Ok(()),
+            Err(stalled) => stalled,
+        };
+        Err(last_error.unwrap_or_else(|| NodeError::InvalidResponse {
+            operation: "wait for file system statistics",
+            node: self.name.clone(),
+            problem: stalled.to_string(),
+        }))
+    }
+
     /// Metrics of the kubelet, with retries like [`Node::settled_summary`].
     pub async fn settled_metrics(&self) -> Result<Vec<MetricLine>, NodeError> {
         retry_until_settled(async || self.metrics().await).await

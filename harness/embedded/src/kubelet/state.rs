@@ -72,6 +72,11 @@ impl Kubelet {
         self.status.images.add(image, bytes, ctx.now);
     }
 
+    /// Removes an image that no container uses from the runtime, as `ctr images rm` does.
+    pub fn remove_image(&mut self, image: &str) {
+        self.status.images.remove(image);
+    }
+
     /// Returns the slot of the next event.
     pub(crate) fn next(&self) -> Option<Slot> {
         self.queue.next()

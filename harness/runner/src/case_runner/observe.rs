@@ -69,8 +69,16 @@ pub(crate) struct Observer<'a> {
     ephemeral_containers: Vec<usize>,
     live: LiveState,
     latest_sample: Option<Value>,
-    /// Last failure of a watch or a Summary request; cleared by the next Summary.
-    connection_failure: Option<String>,
+    /// Cleared by the next Summary.
+    connection_failure: Option<ConnectionFailure>,
+}
+
+/// Failures of watches and Summary requests since the last Summary.
+struct ConnectionFailure {
+    /// Time of the first one.
+    since: Instant,
+    /// Text of the last one.
+    error: String,
 }
 
 impl<'a> Observer<'a> {
@@ -163,7 +171,7 @@ impl<'a> Observer<'a> {
             summary = request => self.apply_summary(summary, observations),
         }
         if let Some(failure) = self.connection_failure.take() {
-            self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, failure));
+            self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, failure.error));
         }
     }
 
@@ -184,7 +192,7 @@ impl<'a> Observer<'a> {
             WatchUpdate::ListStarted(kind) => self.live.record_list_start(kind),
             WatchUpdate::ListEnded(kind) => self.live.record_list_end(self.seconds(), kind),
             WatchUpdate::Undecodable(missing) => self.live.record_missing(missing),
-            WatchUpdate::Failed(error) => self.connection_failure = Some(error),
+            WatchUpdate::Failed(error) => self.note_connection_failure(error),
         }
         changed
     }
@@ -212,12 +220,17 @@ impl<'a> Observer<'a> {
                     self.live.mark_progress();
                 }
             }
-            Err(error) => self.connection_failure = Some(error.to_string()),
+            Err(error) => self.note_connection_failure(error.to_string()),
         }
         // A node that the case pauses is expected not to answer.
         if self.runner.case.case.node_changes().any(|change| *change == NodeChange::Pause) {
             self.connection_failure = None;
         }
+    }
+
+    fn note_connection_failure(&mut self, error: String) {
+        let since = self.connection_failure.as_ref().map_or_else(Instant::now, |failure| failure.since);
+        self.connection_failure = Some(ConnectionFailure { since, error });
     }
 
     /// Adds the next ephemeral container whose pod runs.
@@ -321,14 +334,18 @@ impl<'a> Observer<'a> {
         let end = end.or_else(|| is_overdue.then_some(ObservationEnd::Deadline(self.deadline)));
         match (end, self.connection_failure.take()) {
             (Some(ObservationEnd::Stalled | ObservationEnd::Deadline(_)), Some(failure)) => {
-                Err(CaseError::Unreachable(failure))
+                Err(CaseError::Unreachable(failure.error))
             }
             // What the kubelet did since its last answer, an eviction or none, is not known.
             (Some(ObservationEnd::Outcome), Some(failure)) if observations.seconds_to_outcome.is_none() => {
-                Err(CaseError::Unreachable(failure))
+                if is_overdue || failure.since.elapsed() >= self.progress_timeout {
+                    return Err(CaseError::Unreachable(failure.error));
+                }
+                self.connection_failure = Some(failure);
+                Ok(None)
             }
             (Some(end), Some(failure)) => {
-                let cause = format!("the kubelet did not answer at the end of the case: {failure}");
+                let cause = format!("the kubelet did not answer at the end of the case: {}", failure.error);
                 self.live.record_missing(MissingEvidence::new(EvidenceSource::Summary, cause));
                 Ok(Some(end))
             }

@@ -26,7 +26,7 @@ use crate::observation::logs::container_logs;
 use crate::pressure::host_budget::HostBudget;
 use crate::pressure::plan::PressurePlan;
 use crate::pressure::ramp::{Ramp, ramp, ramp_duration, ramp_to};
-use crate::staging::node_setup::{delete_static_pods, restore_node};
+use crate::staging::node_setup::{delete_static_pods, restore_node, unused_image_bytes};
 
 /// Limit for the deletion of a case's namespace without progress, on a fast node.
 const NAMESPACE_DELETION_TIMEOUT: Duration = Duration::from_secs(60);
@@ -206,11 +206,12 @@ impl CaseRunner<'_> {
 
     /// Gives the node the unused image of the case. The pressure is relative to the space left.
     async fn add_unused_image(&self) -> Result<(), CaseError> {
-        let Some(size) = &self.case.case.node.unused_image else { return Ok(()) };
-        self.report_step(Phase::Lease, format!("giving the node an unused image of {size}"));
+        let Some(bytes) = unused_image_bytes(&self.case.case) else { return Ok(()) };
+        self.report_step(Phase::Lease, format!("giving the node an unused image of {} MiB", bytes / MIB));
         self.leased.mark_dirty().await;
-        let bytes = u64::try_from(size.quantity().value()).unwrap_or(0);
-        Ok(self.leased.node.backend().add_unused_image(bytes).await?)
+        let node = &self.leased.node;
+        node.backend().add_unused_image(bytes).await?;
+        Ok(node.wait_for_file_system_statistics().await?)
     }
 
     /// Plans the pressure on an external node, whose threshold is not changed.

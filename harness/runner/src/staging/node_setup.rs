@@ -37,6 +37,12 @@ pub(crate) async fn delete_static_pods(node: &Node, case: &Case) -> Result<(), N
     node.backend().static_pods(&[]).await
 }
 
+/// Returns the size of the unused image that a case puts on its node, in bytes.
+pub(crate) fn unused_image_bytes(case: &Case) -> Option<u64> {
+    let size = case.node.unused_image.as_ref()?;
+    Some(u64::try_from(size.quantity().value()).unwrap_or(0))
+}
+
 /// Reverts everything else that a case changes on its node in its setup and steps. Also applies to a
 /// case that was interrupted: each reversal is idempotent.
 pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeError> {
@@ -45,6 +51,9 @@ pub(crate) async fn restore_node(node: &Node, case: &Case) -> Result<(), NodeErr
     }
     if case.node.memory.is_some() {
         node.backend().limit_memory(None).await?;
+    }
+    if let Some(bytes) = unused_image_bytes(case) {
+        node.backend().remove_unused_image(bytes).await?;
     }
     if case.node_changes().next().is_some() || !case.node.capacity.is_empty() {
         node.clean(case.node_changes().any(|change| *change == NodeChange::Drain)).await?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::archive::{Built, architecture};
+use super::built::{Built, architecture};
 use super::cargo::{CargoOutput, cargo};
 use super::error::BuildError;
 

@@ -1,6 +1,6 @@
 //! Programs of the image that are part of the evictlab binary.
 
-use super::archive::Built;
+use super::built::Built;
 
 /// Programs by CPU architecture, sorted: those that the build of evictlab named.
 const PROGRAMS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/stress_programs.rs"));

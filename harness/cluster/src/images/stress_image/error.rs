@@ -1,6 +1,6 @@
 //! Errors of building and loading the stress image.
 
-use super::archive::NAME;
+use super::built::NAME;
 use crate::docker::DockerError;
 
 /// The image could not be built.

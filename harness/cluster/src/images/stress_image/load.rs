@@ -6,7 +6,7 @@ use bollard::query_parameters::ImportImageOptions;
 use futures::StreamExt;
 use tokio_util::io::ReaderStream;
 
-use super::archive::NAME;
+use super::built::NAME;
 use super::error::LoadError;
 use crate::docker::{Docker, DockerError};
 

@@ -1,16 +1,15 @@
 //! The stress image: evictlab's own test program, embedded in releases, or built from the source
 //! tree.
 
-mod archive;
 mod build;
+mod built;
 mod cargo;
 mod embedded;
 mod error;
 mod load;
 
-pub(super) use archive::OneLayer;
-pub use archive::{Archive, Built, NAME, architecture};
 pub use build::{build, source_tree};
+pub use built::{Built, NAME, architecture};
 pub use cargo::CargoOutput;
 pub use embedded::{embedded, embedded_architectures};
 pub use error::{BuildError, LoadError};

@@ -131,6 +131,10 @@ impl EmbeddedNode {
         self.with(|node, ctx| node.kubelet.add_image(image, bytes, ctx))
     }
 
+    pub(super) fn remove_image(&self, image: &str) -> Result<(), NodeError> {
+        self.with(|node, _| node.kubelet.remove_image(image))
+    }
+
     pub(super) fn inject_faults(&self, faults: &[Fault], namespace: &str) {
         let scope = FaultScope { namespace: Some(namespace.to_owned()), node: Some(self.node.clone()) };
         self.cluster.inject_faults(faults, &scope);

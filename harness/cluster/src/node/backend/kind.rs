@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::docker::{Docker, ExecOutput};
-use crate::images::{load_unpinned, load_unused};
+use crate::images::{load_unpinned, load_unused, remove_unused};
 use crate::meminfo::available_memory;
 use crate::node::error::{ConfigureError, NodeError};
 
@@ -151,6 +151,10 @@ impl KindNode {
 
     pub(super) async fn add_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
         Ok(load_unused(&self.docker, &self.node, bytes).await?)
+    }
+
+    pub(super) async fn remove_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
+        Ok(remove_unused(&self.docker, &self.node, bytes).await?)
     }
 
     pub(super) async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {

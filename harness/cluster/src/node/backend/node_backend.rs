@@ -240,6 +240,18 @@ impl NodeBackend {
         }
     }
 
+    /// Removes the image of [`Self::add_unused_image`], if the kubelet has not.
+    ///
+    /// # Errors
+    /// The container runtime does not answer, or the node is not managed by evictlab.
+    pub async fn remove_unused_image(&self, bytes: u64) -> Result<(), NodeError> {
+        match self {
+            Self::Embedded(node) => node.remove_image(&unused_image_name(bytes)),
+            Self::Kind(node) => node.remove_unused_image(bytes).await,
+            Self::Existing(node) => Err(node.not_managed()),
+        }
+    }
+
     /// Replaces the static pods of earlier calls by these.
     pub async fn static_pods(&self, pods: &[Value]) -> Result<(), NodeError> {
         match self {

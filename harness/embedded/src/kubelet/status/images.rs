@@ -148,6 +148,11 @@ impl Images {
         }
     }
 
+    /// Removes an image that no container uses.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.all.retain(|image| image.name != name);
+    }
+
     /// Starts the periodic detection of a kubelet that starts. Before 1.29, the images that it
     /// finds count as old.
     pub(crate) fn start_detection(&mut self, version: &KubeletVersion, now: Time) {
