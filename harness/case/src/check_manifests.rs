@@ -13,6 +13,76 @@ use crate::yaml_path;
 /// Fields whose values are maps of quantities.
 const RESOURCE_LISTS: [&str; 5] = ["requests", "limits", "overhead", "hard", "capacity"];
 
+/// Fields that cases use, for suggestions: those of objects, pods, containers, volumes and probes.
+const COMMON_FIELDS: [&str; 66] = [
+    "activeDeadlineSeconds",
+    "affinity",
+    "annotations",
+    "apiVersion",
+    "args",
+    "automountServiceAccountToken",
+    "command",
+    "completions",
+    "containerPort",
+    "containers",
+    "emptyDir",
+    "env",
+    "ephemeral-storage",
+    "exec",
+    "failureThreshold",
+    "finalizers",
+    "generateName",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostPath",
+    "image",
+    "imagePullPolicy",
+    "initContainers",
+    "initialDelaySeconds",
+    "kind",
+    "labels",
+    "lifecycle",
+    "limits",
+    "livenessProbe",
+    "maxUnavailable",
+    "medium",
+    "metadata",
+    "minAvailable",
+    "mountPath",
+    "name",
+    "namespace",
+    "nodeName",
+    "nodeSelector",
+    "parallelism",
+    "periodSeconds",
+    "ports",
+    "postStart",
+    "preStop",
+    "preemptionPolicy",
+    "priorityClassName",
+    "readOnly",
+    "readinessProbe",
+    "replicas",
+    "requests",
+    "resizePolicy",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "selector",
+    "sizeLimit",
+    "sleep",
+    "spec",
+    "startupProbe",
+    "template",
+    "terminationGracePeriodSeconds",
+    "terminationMessagePolicy",
+    "tolerations",
+    "volumeMounts",
+    "volumes",
+    "workingDir",
+];
+
 impl Checker<'_> {
     /// Checks fields, quantities and images of all manifests.
     pub(crate) fn check_manifests(&mut self) {
@@ -100,14 +170,15 @@ impl Checker<'_> {
         // The API server has the last word on kinds that are not known here.
         let Some(api_type) = api_type else { return };
         for mismatch in api_type.mismatches(&manifest) {
-            let message = match (mismatch.difference, mismatch.path.last()) {
-                (Difference::UnknownField, Some(PathSegment::Key(field))) => {
-                    format!("unknown field `{field}`")
+            let at = join(path, &mismatch.path);
+            match (mismatch.difference, at.split_last()) {
+                (Difference::UnknownField, Some((PathSegment::Key(field), parent))) => {
+                    let note = did_you_mean(field, COMMON_FIELDS).unwrap_or_default();
+                    self.report_word(parent, field, format!("unknown field `{field}`"), note);
                 }
-                (Difference::UnknownField, _) => "unknown item".to_owned(),
-                (Difference::WrongType(error), _) => error,
-            };
-            self.report(&join(path, &mismatch.path), message, "");
+                (Difference::UnknownField, _) => self.report(&at, "unknown item", ""),
+                (Difference::WrongType(error), _) => self.report(&at, error, ""),
+            }
         }
     }
 

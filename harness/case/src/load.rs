@@ -454,6 +454,19 @@ fn find_word(text: &str, from: Position, word: &str) -> Position {
 
 /// Describes an error of serde or the YAML parser in terms of case files.
 fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return file_problem(
+            "the file is empty\nhelp: write a case with `evictlab new NAME`".to_owned(),
+            file.to_owned(),
+        );
+    }
+    if let Some(at) = indenting_tab(text) {
+        let note = "YAML indents by spaces only";
+        return Problem {
+            message: "the line begins with a tab".to_owned(),
+            spans: vec![span(file, text, at, note)],
+        };
+    }
     let suggest = |wrong: &str, valid: &[&'static str]| {
         did_you_mean(wrong, valid.iter().copied()).unwrap_or_else(|| format!("valid: {}", valid.join(", ")))
     };
@@ -482,6 +495,15 @@ fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
     };
     let at = error.location().map_or(Position { line: 1, column: 1 }, Position::from);
     Problem { message, spans: vec![span(file, text, at, &note)] }
+}
+
+/// Returns the position of the first tab that indents a line.
+fn indenting_tab(text: &str) -> Option<Position> {
+    text.lines().enumerate().find_map(|(index, line)| {
+        let column = line.chars().take_while(|c| *c == ' ').count() + 1;
+        let is_tab = line.chars().nth(column - 1) == Some('\t') && !line.trim().is_empty();
+        is_tab.then_some(Position { line: index + 1, column })
+    })
 }
 
 /// Replaces terms of the YAML parser with terms of YAML users.

@@ -129,11 +129,23 @@ fn reading_and_checking_are_two_steps() {
     assert!(errors.contains("unknown key `abuot`") && errors.contains("invalid CEL expression"), "{errors}");
 }
 
+#[test]
+fn an_empty_file_has_no_position() {
+    for text in ["", "\n\n", "# name: a\n"] {
+        let error = parse("s", "s/a.yaml", "a.yaml", text.as_bytes()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the file is empty\nhelp: write a case with `evictlab new NAME`"),
+            "{error}"
+        );
+    }
+}
+
 /// Each row breaks the valid case in one place.
 #[test]
 fn errors_point_to_the_mistake() {
     let rows = [
         ("unknown key", "ramp:", "rammp:"),
+        ("a tab", "about:", "\tabout:"),
         ("unknown key, nothing near", "ramp:", "xyzzy:"),
         ("unknown key at the top", "about:", "abuot:"),
         ("unknown value", "memory.available", "memory.avail"),
@@ -272,6 +284,7 @@ fn errors_point_to_the_mistake() {
         ),
         ("an empty command", "expect:\n", "do:\n  - exec: {pod: alloc, command: []}\nexpect:\n"),
         ("unknown field of a container", "args: [stress", "arguments: [stress"),
+        ("a field of a container that is misspelt", "image: agnhost:2.52", "imge: agnhost:2.52"),
         ("unknown field of a pod", "      volumes:\n", "      restartpolicy: Never\n      volumes:\n"),
         ("a field of a wrong type", "{name: data, emptyDir: {}}", "{name: data, emptyDir: disk}"),
         (

@@ -139,7 +139,13 @@ fn main() -> ExitCode {
 fn parse() -> Result<Cli, Failure> {
     let arguments: Vec<OsString> = env::args_os().collect();
     let profile = env::var("EVICTLAB_PROFILE").ok();
-    let command = profile::with_profile(Cli::command(), &arguments, profile).map_err(bad_input)?;
+    let command = profile::with_profile(Cli::command(), &arguments, profile).or_else(|error| {
+        // Help does not depend on a profile.
+        match Cli::command().try_get_matches_from(&arguments) {
+            Err(help) if !help.use_stderr() => help.exit(),
+            _ => Err(bad_input(error)),
+        }
+    })?;
     let matches = command.get_matches_from(arguments);
     Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }

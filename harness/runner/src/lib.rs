@@ -13,6 +13,7 @@
 //! | [`pressure`] | eviction thresholds, the ramp that crosses them, and the host's limits |
 //! | `observation` | watches, final evidence and container logs |
 //! | `recovery` | proof that a node is usable again |
+//! | `model_limits` | parts of a case that the model does not run |
 //!
 //! # Example
 //!
@@ -44,6 +45,7 @@
 mod case_runner;
 mod dispatch;
 mod lease;
+mod model_limits;
 mod observation;
 pub mod pressure;
 mod recovery;
@@ -58,4 +60,5 @@ pub use dispatch::repeat::{Repeat, StressLimit};
 pub use dispatch::request::{OfShard, RunRequest, new_run_id};
 pub use dispatch::run::run;
 pub use lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
+pub use model_limits::model_limits;
 pub use pressure::host_budget::HOST_BUDGET;

@@ -43,7 +43,6 @@ pub mod gc;
 pub mod git_bisect;
 pub mod job;
 pub mod lint;
-pub mod model_limits;
 pub mod mutants;
 pub mod parity;
 pub mod verify;

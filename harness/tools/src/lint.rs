@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use evictlab_case::{LoadErrors, LoadedCase, Problem};
+use evictlab_runner::model_limits;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::model_limits::model_limits;
 
 /// The result of a check, as `evictlab lint --json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -11,8 +11,8 @@ use crate::args::selection::SourceArgs;
 use crate::failure::Failure;
 use crate::output::{print, print_json, print_stderr};
 use evictlab_report::words::{count, shell_quote};
+use evictlab_runner::model_limits;
 use evictlab_tools::lint::LintReport;
-use evictlab_tools::model_limits::model_limits;
 
 /// Check case files
 ///

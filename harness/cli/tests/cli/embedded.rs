@@ -236,6 +236,20 @@ expect:
     assert_eq!(verdicts, ["passed", "passed"], "{}", ran.out);
 }
 
+/// In the model a container whose program it does not have idles, which proves nothing.
+#[test]
+fn cases_that_the_model_does_not_run_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("foreign.yaml");
+    let case = "name: foreign\nabout: A test.\nuntil: running(pods.web)\nexpect: {evicted: []}\n\
+        pods: [{metadata: {name: web}, spec: {containers: [{name: el1, image: 'nginx:1'}]}}]\n";
+    fs::write(&path, case).unwrap();
+    let ran = run(&[path.to_str().unwrap(), "--kubelet", "v1.36"]);
+    let (verdict, why) = ran.verdicts.values().next().unwrap();
+    let expected = "a model gives no evidence: the model does not run the image \"nginx:1\"";
+    assert_eq!((verdict.as_str(), why.as_str()), ("skipped", expected), "{}", ran.out);
+}
+
 /// Progress is not observed while the API does not answer: the outage does not count as the time
 /// without progress after which a case ends, which is 40 s.
 #[test]

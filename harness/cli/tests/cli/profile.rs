@@ -113,6 +113,18 @@ fn a_file_beyond_the_repository_is_not_read() {
     assert!(status == 2 && err.contains("failed to find profile `ci`: no evictlab.toml"), "{err}");
 }
 
+/// A mistake in the file is no obstacle to the help that explains the file.
+#[test]
+fn help_needs_no_valid_file() {
+    let root = repository("profle = 1\n");
+    for arguments in [&["--help"][..], &["-V"], &["run", "-h"], &["help", "lint"]] {
+        let (status, out, err) = evictlab(root.path(), None, arguments);
+        assert!(status == 0 && !out.is_empty() && err.is_empty(), "{arguments:?}: {err}");
+    }
+    let (status, _, err) = evictlab(root.path(), None, &["list"]);
+    assert!(status == 2 && err.contains("did you mean `profile`?"), "{err}");
+}
+
 #[test]
 fn mistakes_have_a_position_and_a_suggestion() {
     let rows = [

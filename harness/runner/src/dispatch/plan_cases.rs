@@ -20,6 +20,7 @@ use crate::dispatch::run::RunContext;
 use crate::dispatch::worker::{CaseJob, FinishedCase, Worker};
 use crate::lease::exclusivity::{Exclusivity, SharedResources, exclusivity};
 use crate::lease::leased_node::LeasedNode;
+use crate::model_limits::model_limits;
 use crate::pressure::skip_reason::SkipReason;
 
 /// Maximum number of cases that share a node.
@@ -193,6 +194,10 @@ pub(super) fn unsuitable_kubelet(
     let model = backend.model();
     if let Some(why) = case.case.on_a_model.as_ref().filter(|_| model.is_some()) {
         return Some(NoUsableNode::Model(why.trim_end().to_owned()));
+    }
+    // A container that does something else than in the cluster proves nothing.
+    if let Some(limit) = model.as_ref().and_then(|_| model_limits(case).into_iter().next()) {
+        return Some(NoUsableNode::Model(limit.message));
     }
     if !case.case.faults.is_empty() && backend.faults().is_none() {
         return Some(NoUsableNode::Faults);

@@ -38,7 +38,7 @@ struct Limits<'a> {
 
 impl Limits<'_> {
     fn add(&mut self, path: &[PathSegment], message: String) {
-        let note = "the case runs on real kubelets; state `on-a-model` with the reason";
+        let note = "the case is skipped on the model; state `on-a-model` with the reason";
         self.problems.push(Problem { message, spans: vec![self.case.span(path, note)] });
     }
 
