@@ -2,13 +2,54 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::ffi::OsStr;
 
-use clap_complete::engine::CompletionCandidate;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use evictlab_case::{CaseFiles, ParsedCase, Source};
 use evictlab_cluster::images::ImageCatalog;
+use evictlab_cluster::{ClusterRecord, ServedCluster, StateDir};
+use evictlab_embedded::Defect;
+
+/// Returns the suites and cases that begin as the word does; if there are none, case files and
+/// directories.
+pub(crate) fn complete_selection(word: &OsStr) -> Vec<CompletionCandidate> {
+    let begins = |candidate: &CompletionCandidate| {
+        candidate.get_value().as_encoded_bytes().starts_with(word.as_encoded_bytes())
+    };
+    let known: Vec<_> = selections().into_iter().filter(begins).collect();
+    if known.is_empty() { complete_case_file(word) } else { known }
+}
+
+/// Returns the case files and directories that begin as the word does.
+pub(crate) fn complete_case_file(word: &OsStr) -> Vec<CompletionCandidate> {
+    let is_case = |path: &std::path::Path| {
+        path.is_dir() || path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    };
+    PathCompleter::any().filter(is_case).complete(word)
+}
+
+/// Returns the names of the clusters in the state directory.
+pub(crate) fn clusters() -> Vec<CompletionCandidate> {
+    let Ok(state) = StateDir::open() else { return Vec::new() };
+    let served = ServedCluster::list(&state).into_iter().map(|served| candidate(&served.cluster, "embedded"));
+    served.chain(kind_clusters()).collect()
+}
+
+/// Returns the names of the kind clusters in the state directory.
+pub(crate) fn kind_clusters() -> Vec<CompletionCandidate> {
+    let Ok(state) = StateDir::open() else { return Vec::new() };
+    let of_record =
+        |record: ClusterRecord| candidate(&record.cluster, &format!("kind, {}", record.kubelets.join(" ")));
+    state.list().into_iter().map(of_record).collect()
+}
+
+/// Returns the names of the defects of kubelets.
+pub(crate) fn defects() -> Vec<CompletionCandidate> {
+    Defect::ALL.iter().map(|defect| candidate(&defect.to_string(), defect.about())).collect()
+}
 
 /// Returns the names of suites and cases, with the first sentence about each.
-pub(crate) fn selections() -> Vec<CompletionCandidate> {
+fn selections() -> Vec<CompletionCandidate> {
     let cases = cases();
     let suites: BTreeSet<&str> = cases.iter().map(|case| case.suite.as_str()).collect();
     let suites = suites.into_iter().map(|suite| candidate(suite, "suite"));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{EmbeddedBackend, EmbeddedOptions, Kubelet, ReproCommand};
 use evictlab_embedded::{CgroupVersion, Defect, OptionsError};
 use evictlab_fault::Fault;
@@ -11,6 +12,7 @@ use evictlab_report::clock::Clock;
 use evictlab_report::words::shell_quote;
 
 use crate::args::backend::BackendName;
+use crate::args::candidates;
 use crate::args::values::ByteSize;
 use crate::failure::{Failure, bad_input};
 
@@ -39,7 +41,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long = "fault", value_name = "SCRIPT")]
     faults: Vec<FaultScript>,
     /// Defect of the kubelets, see `evictlab mutants list` (repeatable)
-    #[arg(long = "defect", value_name = "NAME")]
+    #[arg(long = "defect", value_name = "NAME", add = ArgValueCandidates::new(candidates::defects))]
     defects: Vec<Defect>,
 }
 

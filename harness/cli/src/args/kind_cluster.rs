@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCandidates;
 use evictlab_cluster::{ClusterName, ClusterSource, KeepPolicy, KindConfig};
 
+use crate::args::candidates;
 use crate::failure::{Failure, bad_input};
 
 /// Highest number of nodes for each kubelet of a kind cluster: they share a Docker host.
@@ -59,7 +61,7 @@ impl NewClusterArgs {
 #[command(next_help_heading = "Options of kind clusters")]
 pub(crate) struct KeepArgs {
     /// Use this kept cluster, such as one from `evictlab cluster create`
-    #[arg(long = "cluster", value_name = "NAME", conflicts_with_all = ["name", "kind_config", "keep", "keep_on_failure"])]
+    #[arg(long = "cluster", value_name = "NAME", add = ArgValueCandidates::new(candidates::kind_clusters), conflicts_with_all = ["name", "kind_config", "keep", "keep_on_failure"])]
     reused: Option<String>,
     /// Keep the cluster after the run
     #[arg(long, conflicts_with = "keep_on_failure")]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use evictlab_case::select::{LabelFilter, Selection, Shard};
 use evictlab_case::{Source, Upstream};
 use regex::Regex;
@@ -30,7 +30,7 @@ impl SourceArgs {
 pub(crate) struct SelectionArgs {
     /// Suites, cases, `suite/case`, case files, directories, or - for a case from standard input
     /// [default: all cases]
-    #[arg(value_name = "SELECTION", add = ArgValueCandidates::new(candidates::selections))]
+    #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(candidates::complete_selection))]
     names: Vec<String>,
     /// Select only cases whose labels match a Ginkgo label filter, such as
     /// `Feature:Eviction && !(Slow || Flaky)`

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use clap_complete::engine::ArgValueCandidates;
 use comfy_table::{Table, presets};
 use evictlab_cluster::{
     Cluster, ClusterError, ClusterProgress, ClusterRecord, ClusterSource, ClusterState, Docker,
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 
 use super::serve_embedded::{detach, serve};
 use crate::args::backend::{BackendName, ManagedBackend};
+use crate::args::candidates;
 use crate::args::embedded::EmbeddedArgs;
 use crate::args::kind_cluster::NewClusterArgs;
 use crate::args::kubelets::KubeletArgs;
@@ -54,6 +56,7 @@ enum Command {
   evictlab cluster delete lab")]
     Delete {
         /// Name of the cluster
+        #[arg(add = ArgValueCandidates::new(candidates::clusters))]
         name: String,
         /// Delete it although a run uses it, or evictlab may not have created it
         #[arg(long)]
@@ -64,6 +67,7 @@ enum Command {
   kubectl --kubeconfig \"$(evictlab cluster kubeconfig lab)\" get nodes")]
     Kubeconfig {
         /// Name of the cluster
+        #[arg(add = ArgValueCandidates::new(candidates::clusters))]
         name: String,
     },
 }
@@ -117,7 +121,13 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
                 served.stop(&state).await.map_err(infrastructure)?;
                 return Ok(ExitCode::SUCCESS);
             }
-            let docker = Docker::connect().await.map_err(infrastructure)?;
+            let docker = match Docker::connect().await {
+                Ok(docker) => docker,
+                Err(_) if state.read(name).is_none() => {
+                    return Err(bad_input(ClusterError::Unknown(name.clone())));
+                }
+                Err(error) => return Err(infrastructure(error)),
+            };
             let found = find_cluster(&docker, &state, name).await?;
             if found.state == ClusterState::Live && !force {
                 let owner = &found.record.owner;
@@ -249,8 +259,9 @@ async fn list(json: bool, state: &StateDir) -> Result<ExitCode, Failure> {
             let found = evictlab_cluster::find(&docker, state).await.map_err(infrastructure)?;
             all.extend(found.into_iter().map(|found| ListedCluster::Kind(Box::new(found))));
         }
-        Err(error) if all.is_empty() => return Err(infrastructure(error)),
-        Err(error) => print_stderr(format!("failed to list kind clusters: {error}")),
+        // Without Docker, no kind cluster was created.
+        Err(error) if !state.list().is_empty() => return Err(infrastructure(error)),
+        Err(error) => print_stderr(format!("kind clusters are not listed: {error}")),
     }
     if json {
         print_json(&all)?;

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap_complete::engine::ArgValueCompleter;
 use evictlab_case::{load, load_paths};
 use evictlab_report::exit_code;
-
-use crate::args::selection::SourceArgs;
-use crate::failure::Failure;
-use crate::output::{print, print_json, print_stderr};
 use evictlab_report::words::{count, shell_quote};
 use evictlab_runner::model_limits;
 use evictlab_tools::lint::LintReport;
+
+use crate::args::candidates;
+use crate::args::selection::SourceArgs;
+use crate::failure::Failure;
+use crate::output::{print, print_json, print_stderr};
 
 /// Check case files
 ///
@@ -27,7 +29,7 @@ use evictlab_tools::lint::LintReport;
   evictlab lint mine.yaml cases/message")]
 pub(crate) struct Args {
     /// Case files, directories, or - for a case from standard input [default: all suites]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = ArgValueCompleter::new(candidates::complete_case_file))]
     paths: Vec<PathBuf>,
     /// Print the problems and warnings as a JSON object
     #[arg(long)]

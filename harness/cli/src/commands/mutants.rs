@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use evictlab_case::select::{Selection, select};
 use evictlab_embedded::Defect;
 use evictlab_report::exit_code;
@@ -61,13 +61,13 @@ enum Command {
   evictlab mutants run --kubelet all --output-dir mutants")]
 struct RunArgs {
     /// Suites, cases, `suite/case`, or case files [default: all cases]
-    #[arg(value_name = "SELECTION", add = ArgValueCandidates::new(candidates::selections))]
+    #[arg(value_name = "SELECTION", add = ArgValueCompleter::new(candidates::complete_selection))]
     names: Vec<String>,
     /// The former option for selections.
     #[arg(long = "case", hide = true, value_name = "CASE", value_delimiter = ',')]
     named_cases: Vec<String>,
     /// Defect (repeatable, or separated by commas) [default: all defects]
-    #[arg(long = "defect", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "defect", value_name = "NAME", value_delimiter = ',', add = ArgValueCandidates::new(candidates::defects))]
     defects: Vec<Defect>,
     /// Run every case on every mutant, even if another case has killed the mutant
     #[arg(long)]

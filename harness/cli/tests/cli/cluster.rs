@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use evictlab_cluster::{ClusterRecord, Owner};
+
 use crate::documents;
 
 fn evictlab(arguments: &[&str], state: &Path) -> Output {
@@ -44,6 +46,24 @@ fn a_detached_cluster_is_listed_until_it_is_deleted() {
 
     assert!(evictlab(&["cluster", "delete", "sim"], &state).status.success());
     assert_eq!(state.read_dir().unwrap().count(), 0, "files of the cluster are left");
+}
+
+/// Embedded clusters need no Docker.
+#[test]
+fn clusters_are_listed_without_docker() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let listed = evictlab(&["cluster", "list"], &state);
+    assert!(listed.status.success() && listed.stdout == b"no clusters\n", "{listed:?}");
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("kind clusters are not listed"), "{listed:?}");
+    let deleted = evictlab(&["cluster", "delete", "lab"], &state);
+    assert!(deleted.status.code() == Some(2), "{deleted:?}");
+    // Without Docker, nobody knows whether a cluster of this record exists.
+    let record = ClusterRecord::new("daemon", "lab", "run", Owner::this(), vec!["v1.36.4".to_owned()]);
+    fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
+    for arguments in [&["cluster", "list"][..], &["cluster", "delete", "lab"]] {
+        assert_eq!(evictlab(arguments, &state).status.code(), Some(4), "{arguments:?}");
+    }
 }
 
 #[test]

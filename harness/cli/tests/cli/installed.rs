@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use evictlab_cluster::{ClusterRecord, Owner};
 use regex::Regex;
 
 fn evictlab(arguments: &[&str]) -> Output {
@@ -155,8 +157,16 @@ fn bash_completes_commands_options_and_values() {
 /// Returns the candidates of the completion engine for the last word of a command line.
 fn candidates(words: &[&str]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine.yaml"), "").unwrap();
+    fs::write(dir.path().join("mine.txt"), "").unwrap();
+    let state = dir.path().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let record = ClusterRecord::new("daemon", "lab", "run", Owner::this(), vec!["v1.36.4".to_owned()]);
+    fs::write(state.join("lab.json"), serde_json::to_string(&record).unwrap()).unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_evictlab"));
     command.current_dir(dir.path()).env_remove("EVICTLAB_CASES").env("COMPLETE", "bash");
+    command.env("EVICTLAB_STATE_DIR", &state);
     command.env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let output = command.args(["--", "evictlab"]).args(words).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -172,5 +182,10 @@ fn completion_knows_cases_labels_and_kubelets() {
     assert!(candidates(&["run", "--kubelet", "v1.31"]).contains(&"v1.31.14".to_owned()));
     assert_eq!(candidates(&["run", "--kubelet", "a"]), ["all"]);
     assert_eq!(candidates(&["list", "--label-filter", "Disr"]), ["Disruptive"]);
+    assert_eq!(candidates(&["run", "mine"]), ["mine.yaml"]);
+    assert_eq!(candidates(&["lint", "mi"]), ["mine.yaml"]);
+    assert_eq!(candidates(&["cluster", "delete", "l"]), ["lab"]);
+    assert_eq!(candidates(&["run", "--cluster", "l"]), ["lab"]);
+    assert_eq!(candidates(&["run", "--defect", "limits-h"]), ["limits-halved"]);
     assert!(candidates(&["run", "--dry"]).contains(&"--dry-run".to_owned()));
 }
