@@ -456,7 +456,7 @@ fn find_word(text: &str, from: Position, word: &str) -> Position {
 fn yaml_problem(file: &str, text: &str, error: &YamlError) -> Problem {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return file_problem(
-            "the file is empty\nhelp: write a case with `evictlab new NAME`".to_owned(),
+            "the file is empty: write a case with `evictlab new NAME`".to_owned(),
             file.to_owned(),
         );
     }

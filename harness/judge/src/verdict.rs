@@ -285,6 +285,12 @@ impl CaseResult {
         self
     }
 
+    /// Returns whether another try may have another verdict that is a success: the case failed, or is
+    /// inconclusive.
+    pub fn is_unsuccessful(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed | Verdict::Inconclusive)
+    }
+
     /// Returns this result as an earlier try.
     pub fn as_earlier_try(&self) -> EarlierTry {
         EarlierTry { verdict: self.verdict, why: self.why.clone(), doubt: self.doubt }

@@ -60,9 +60,15 @@ pub(crate) struct Args {
     /// Run each case N times on each kubelet
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Repeat the cases until one neither passes nor reproduces its known bug
+    /// Repeat the cases until one fails or ends in an error
     #[arg(long, conflicts_with = "repeat")]
     until_failure: bool,
+    /// Start no case after the first one that fails or ends in an error
+    #[arg(long)]
+    fail_fast: bool,
+    /// Try a case that failed or is inconclusive up to N times again; one that then passes is flaky
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
     /// Stop the run after this time, such as 30m; on the embedded cluster, simulated time
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
@@ -74,8 +80,8 @@ pub(crate) struct Args {
     /// After the run, delete all but the newest N runs in `results`
     #[arg(long, value_name = "N", conflicts_with = "output_dir", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
-    /// Exit status of a run in which a case passed only after an inconclusive try: that of a passed
-    /// or of a failed case
+    /// Exit status of a run in which a case passed only at a later try: that of a passed or of a
+    /// failed case
     #[arg(long, value_name = "RESULT", value_enum, default_value_t = FlakyArg::Pass)]
     flaky_result: FlakyArg,
     #[command(flatten)]
@@ -132,6 +138,12 @@ impl Args {
         if self.until_failure {
             words.push("--until-failure".to_owned());
         }
+        if self.fail_fast {
+            words.push("--fail-fast".to_owned());
+        }
+        if self.retries > 0 {
+            words.extend(["--retries".to_owned(), self.retries.to_string()]);
+        }
         words
     }
 
@@ -152,7 +164,16 @@ impl Args {
             Some(baseline) if !self.selection.is_restricted() => vanished(baseline, &request.cases),
             _ => Vec::new(),
         };
-        Ok(RunRequest { timeout: self.timeout, baseline, vanished, flaky_result, ..request })
+        let (retries, fail_fast) = (self.retries, self.fail_fast);
+        Ok(RunRequest {
+            retries,
+            fail_fast,
+            timeout: self.timeout,
+            baseline,
+            vanished,
+            flaky_result,
+            ..request
+        })
     }
 }
 

@@ -76,7 +76,7 @@ fn errors_of_standard_input_have_a_position() {
     for (text, position, message) in [
         (unknown.as_str(), "<stdin>:3:1", "unknown key `lables`: did you mean `labels`?"),
         (&unchecked, "<stdin>:7:8", "unknown variable `evnts`"),
-        ("", "<stdin>:1:1", ""),
+        ("", "<stdin>", "the file is empty"),
         ("name: [", "<stdin>:1:", ""),
     ] {
         for (command, expected) in [("lint", 1), ("run", 2)] {

@@ -236,6 +236,54 @@ expect:
     assert_eq!(verdicts, ["passed", "passed"], "{}", ran.out);
 }
 
+/// The first pod is too early for the case, that of the next try is not.
+#[test]
+fn a_case_that_passes_when_it_is_tried_again_is_flaky() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("late.yaml");
+    let case = "
+name: late
+about: A test.
+pods: [{metadata: {name: idle}, spec: {containers: [{name: el1, image: 'agnhost:2.52', args: [pause]}]}}]
+do: [{when: running(pods.idle), delete: {pod: idle, grace-period: 0s}, wait: 20s, about: waiting}]
+until: history.idle.exists(h, h.gone)
+expect:
+  that:
+    - what: the pod is late
+      value: podList.all(pod, timestamp(pod.metadata.creationTimestamp) > timestamp('2026-01-01T00:00:15Z'))
+";
+    fs::write(&path, case).unwrap();
+    for (retries, expected) in [("0", ("failed", 1)), ("1", ("flaky", 0))] {
+        let ran = run(&[path.to_str().unwrap(), "--kubelet", "v1.36", "--retries", retries]);
+        let (verdict, why) = ran.verdicts.values().next().unwrap();
+        assert_eq!((verdict.as_str(), ran.status), expected, "{}", ran.out);
+        assert!(retries == "0" || why.contains("try 1 was failed"), "{why}");
+    }
+    // A defect is there at every try.
+    let ran = run(&[
+        "sidecars-are-named",
+        "--kubelet",
+        "v1.36",
+        "--defect",
+        "annotations-missing",
+        "--retries",
+        "2",
+    ]);
+    assert!(ran.status == 1 && ran.out.contains("retrying"), "{}", ran.out);
+    assert_eq!(ran.verdicts.values().next().unwrap().0, "failed", "{}", ran.out);
+}
+
+#[test]
+fn no_case_starts_after_a_failure_on_request() {
+    let arguments = ["message", "ranking", "--kubelet", "v1.36", "--defect", "annotations-missing"];
+    let all = run(&arguments);
+    let some = run(&[&arguments[..], &["--fail-fast"]].concat());
+    assert_eq!((all.status, some.status), (1, 1));
+    assert!(some.verdicts.len() < all.verdicts.len() && some.out.contains(" not run"), "{}", some.out);
+    let failed = some.verdicts.values().filter(|(verdict, _)| verdict == "failed").count();
+    assert!(failed >= 1, "{}", some.out);
+}
+
 /// In the model a container whose program it does not have idles, which proves nothing.
 #[test]
 fn cases_that_the_model_does_not_run_are_skipped() {

@@ -139,6 +139,7 @@ defects! {
         PidPressureMissing = "The node does not report PIDPressure.",
         PressureReasonStale = "A pressure condition that is True has the reason of False.",
         PressureMessageStale = "A pressure condition that is True has the message of False.",
+        PressureTransitionMoves = "Each status update changes the lastTransitionTime of pressure conditions.",
         PressureEventMissing = "A change of a pressure condition causes no event.",
         PressureEventReasonDiffers = "The event about a changed pressure condition has the reason NodeConditionChanged.",
         MemoryTaintMissing = "Memory pressure does not taint the node.",

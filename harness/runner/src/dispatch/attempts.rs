@@ -50,7 +50,8 @@ impl RunContext {
     }
 
     /// Runs a case on its node. Repeats it more slowly while its pressure is faster than the node's
-    /// statistics, and once if the threshold was not reached or the trigger not observed.
+    /// statistics, and once if the threshold was not reached or the trigger not observed; after
+    /// that, as often as the run retries cases that failed or are inconclusive.
     async fn run_with_retries(
         &self,
         case: &LoadedCase,
@@ -59,7 +60,7 @@ impl RunContext {
         exclusivity: Exclusivity,
     ) -> CaseOutcome {
         let faults = self.request.backend.faults().unwrap_or_default();
-        let mut tries = vec![];
+        let (mut tries, mut retries) = (vec![], 0);
         loop {
             let runner = CaseRunner {
                 run: &self.request.run,
@@ -75,10 +76,17 @@ impl RunContext {
             };
             let outcome = runner.run().await;
             let number = tries.len() as u32 + 1;
-            let retry = Retry::after(&outcome.result, number)
-                .filter(|retry| *retry != Retry::ForTheEvent || faults.is_empty())
-                .filter(|_| !self.cancel.is_cancelled());
-            let Some(retry) = retry else {
+            let retry = Retry::after(&outcome.result, number).or_else(|| {
+                let is_due = outcome.result.is_unsuccessful() && retries < self.request.retries;
+                is_due.then(|| {
+                    retries += 1;
+                    Retry::OnRequest
+                })
+            });
+            // An injected fault may be the cause that the event is missing, at each try.
+            let is_useful =
+                outcome.result.doubt != Some(InconclusiveReason::EventMissing) || faults.is_empty();
+            let Some(retry) = retry.filter(|_| is_useful && !self.cancel.is_cancelled()) else {
                 return CaseOutcome { result: outcome.result.after_tries(tries), ..outcome };
             };
             if retry == Retry::MoreSlowly {
@@ -104,9 +112,8 @@ enum Retry {
     Same,
     /// With half the speed.
     MoreSlowly,
-    /// With the same speed, to see whether an event is missing again. An injected fault may be the
-    /// cause that it is missing.
-    ForTheEvent,
+    /// As the user of the run requested.
+    OnRequest,
 }
 
 impl Retry {
@@ -126,7 +133,7 @@ impl Retry {
                 Some(Self::Same)
             }
             // Events are delivered at best effort, but hardly lost twice.
-            InconclusiveReason::EventMissing if number == 1 => Some(Self::ForTheEvent),
+            InconclusiveReason::EventMissing if number == 1 => Some(Self::Same),
             _ => None,
         }
     }
@@ -135,7 +142,7 @@ impl Retry {
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Same | Self::ForTheEvent => "retrying",
+            Self::Same | Self::OnRequest => "retrying",
             Self::MoreSlowly => "retrying more slowly",
         })
     }
@@ -165,7 +172,7 @@ mod tests {
             assert_eq!([1, 2].map(|number| after(Some(once), number)), [Some(Retry::Same), None]);
         }
         let missing = Some(InconclusiveReason::EventMissing);
-        assert_eq!([1, 2].map(|number| after(missing, number)), [Some(Retry::ForTheEvent), None]);
+        assert_eq!([1, 2].map(|number| after(missing, number)), [Some(Retry::Same), None]);
         assert_eq!(after(Some(InconclusiveReason::EvidenceLost), 1), None);
         assert_eq!(after(None, 1), None);
     }

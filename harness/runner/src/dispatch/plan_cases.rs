@@ -37,9 +37,9 @@ impl RunContext {
     pub(super) async fn run_cases(self: &Rc<Self>, plan: &ClusterPlan, nodes: &[Arc<LeasedNode>]) {
         let began = Instant::now();
         let mut attempts = self.request.repeat.first_attempts();
-        while self.request.repeat.allows_attempt(*attempts.start(), self.failed.load(Ordering::Relaxed)) {
+        while self.request.repeat.allows_attempt(*attempts.start(), self.broken.load(Ordering::Relaxed)) {
             self.run_attempts(plan, nodes, attempts.clone(), began).await;
-            if self.cancel.is_cancelled() {
+            if self.cancel.is_cancelled() || self.stops_at_failure() {
                 break;
             }
             let next = attempts.end() + 1;

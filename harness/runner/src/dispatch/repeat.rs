@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Repeat {
     /// A fixed number of attempts.
     Times(u32),
-    /// Until a verdict is other than passed, reproduced or skipped.
+    /// Until a case failed or ended in an error.
     UntilFailure,
     /// Repeats each case on each kubelet until it has this number of verdicts other than
     /// `inconclusive` and `error`.
@@ -54,7 +54,8 @@ impl Repeat {
         }
     }
 
-    /// Returns whether an attempt is due, counted from 1. `failed`: any verdict was a failure.
+    /// Returns whether an attempt is due, counted from 1. `failed`: a case failed or ended in an
+    /// error.
     pub(crate) fn allows_attempt(self, attempt: u32, failed: bool) -> bool {
         match self {
             Self::Times(times) | Self::UntilConclusive { attempts: times, .. } => attempt <= times,

@@ -24,6 +24,10 @@ pub struct RunRequest {
     pub shard: Option<OfShard>,
     /// Repetition of the cases.
     pub repeat: Repeat,
+    /// How often a case is tried again that failed or is inconclusive.
+    pub retries: u32,
+    /// Start no case after the first one that failed or ended in an error.
+    pub fail_fast: bool,
     /// Time limit of the whole run.
     pub timeout: Option<Duration>,
     /// Full names of the images.
@@ -51,6 +55,8 @@ impl RunRequest {
             backend,
             shard: None,
             repeat: Repeat::Times(1),
+            retries: 0,
+            fail_fast: false,
             timeout: None,
             image_catalog,
             baseline: None,

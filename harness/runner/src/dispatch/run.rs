@@ -31,7 +31,7 @@ pub(crate) struct RunContext {
     pub timed_out: AtomicBool,
     /// A verdict was other than passed, reproduced or skipped.
     pub failed: AtomicBool,
-    /// A verdict was failed or error; ends a stress run that stops on failure.
+    /// A verdict was failed or error.
     pub broken: AtomicBool,
     /// Number of conclusive verdicts of each case, by the id of its first attempt.
     pub conclusive: RefCell<HashMap<CaseId, u32>>,
@@ -71,11 +71,16 @@ async fn run_local(request: RunRequest, events: EventSender, interrupt: Interrup
 impl RunContext {
     async fn run_clusters(self: Rc<Self>) {
         for plan in self.request.backend.plans() {
-            if self.cancel.is_cancelled() {
+            if self.cancel.is_cancelled() || self.stops_at_failure() {
                 break;
             }
             self.clone().run_cluster(plan).await;
         }
+    }
+
+    /// Returns whether no case may start any more because one has failed.
+    pub(crate) fn stops_at_failure(&self) -> bool {
+        self.request.fail_fast && self.broken.load(Ordering::Relaxed)
     }
 
     /// Waits for the end of `work`, the timeout or an interrupt, and reports interrupts.

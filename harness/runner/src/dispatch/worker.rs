@@ -79,6 +79,9 @@ impl RunContext {
         let node = &leased.node.name;
         let next = || self.cancel.run_until_cancelled(queue.next(node, kind));
         while let Some((queued, _permit)) = next().await.flatten() {
+            if self.stops_at_failure() {
+                break;
+            }
             let id = queued.case.id.clone();
             let exclusivity = queued.exclusivity;
             let began = Instant::now();

@@ -15,6 +15,8 @@ pub(super) struct Condition {
     message: &'static str,
     /// Reason of the event about the condition.
     pub event: &'static str,
+    /// True if every update changes the time of the transition, a defect.
+    transition_moves: bool,
 }
 
 /// Returns the three pressure conditions.
@@ -26,7 +28,8 @@ pub(super) fn pressure(held: &[NodeCondition], defects: &Defects) -> Vec<Conditi
             (stale(Defect::PressureReasonStale).reason, stale(Defect::PressureMessageStale).message);
         let differs = defects.has(Defect::PressureEventReasonDiffers);
         let event = if differs { "NodeConditionChanged" } else { reported.event };
-        Condition { reason, message, event, ..reported }
+        let transition_moves = defects.has(Defect::PressureTransitionMoves);
+        Condition { reason, message, event, transition_moves, ..reported }
     };
     let kinds = [
         (NodeCondition::MemoryPressure, Defect::MemoryPressureMissing),
@@ -44,6 +47,7 @@ pub(super) fn ready() -> Condition {
         reason: "KubeletReady",
         message: "kubelet is posting ready status",
         event: "NodeReady",
+        transition_moves: false,
     }
 }
 
@@ -72,7 +76,8 @@ fn condition(kind: NodeCondition, held: bool) -> Condition {
             ("KubeletHasSufficientPID", "kubelet has sufficient PID available", "NodeHasSufficientPID")
         }
     };
-    Condition { kind: kind.as_str(), status: if held { "True" } else { "False" }, reason, message, event }
+    let status = if held { "True" } else { "False" };
+    Condition { kind: kind.as_str(), status, reason, message, event, transition_moves: false }
 }
 
 impl Condition {
@@ -85,7 +90,9 @@ impl Condition {
 
     /// Writes the condition to those of a node; other conditions are kept.
     pub(super) fn write(&self, reported: &mut Vec<core::NodeCondition>, now: &Time) {
-        let before = reported.iter().find(|before| before.type_ == self.kind && before.status == self.status);
+        let is_same =
+            |before: &&core::NodeCondition| before.type_ == self.kind && before.status == self.status;
+        let before = reported.iter().find(is_same).filter(|_| !self.transition_moves);
         let since = before.map_or_else(|| Some(now.clone()), |before| before.last_transition_time.clone());
         let condition = core::NodeCondition {
             type_: self.kind.to_owned(),
